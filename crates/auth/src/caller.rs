@@ -1,0 +1,220 @@
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
+use actix_web::http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpRequest};
+use values::UserId;
+use web::Problem;
+
+use crate::{ADMIN_SCOPE, Claims, Rejection, RemoteAuthority, Verifier};
+
+/// The user whose valid token came with the request; `401` without one.
+///
+/// The application data must hold a [`Data<Verifier>`], and where keys are fetched a
+/// [`Data<RemoteAuthority>`].
+#[derive(Debug, Clone)]
+pub struct Caller(Arc<Claims>);
+
+impl Caller {
+    /// The user.
+    #[must_use]
+    pub fn id(&self) -> UserId {
+        self.0.id
+    }
+
+    /// Whether the token holds a scope.
+    #[must_use]
+    pub fn has_scope(&self, scope: &str) -> bool {
+        self.0.scope.iter().any(|held| held == scope)
+    }
+
+    /// Whether the token holds the scope `admin`.
+    #[must_use]
+    pub fn is_admin(&self) -> bool {
+        self.has_scope(ADMIN_SCOPE)
+    }
+
+    /// The e-mail address in lower case, for relations that go by it; `None` while it is unconfirmed.
+    #[must_use]
+    pub fn email_key(&self) -> Option<String> {
+        let confirmed = self.0.email_verified;
+        confirmed.then(|| self.0.email.to_ascii_lowercase())
+    }
+}
+
+impl From<Arc<Claims>> for Caller {
+    fn from(claims: Arc<Claims>) -> Self {
+        Self(claims)
+    }
+}
+
+/// A caller who may come without a token; a bad one is `401` all the same.
+#[derive(Debug, Clone)]
+pub struct MaybeCaller(pub Option<Caller>);
+
+/// A caller whose token holds the scope `admin`; `403` otherwise.
+#[derive(Debug, Clone)]
+pub struct AdminCaller(pub Caller);
+
+impl Deref for AdminCaller {
+    type Target = Caller;
+
+    fn deref(&self) -> &Caller {
+        &self.0
+    }
+}
+
+/// One of our own processes, by a token that only the user service's key can sign; `401` otherwise.
+#[derive(Debug, Clone)]
+pub struct ServiceCaller(pub String);
+
+type Extracting<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
+
+impl FromRequest for MaybeCaller {
+    type Error = Problem;
+    type Future = Extracting<Self>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let Some(token) = bearer_token(&request)? else {
+                return Ok(Self(None));
+            };
+            let caller = verify(&request, &token).await.map_err(unauthenticated)?;
+            Ok(Self(Some(caller)))
+        })
+    }
+}
+
+impl FromRequest for Caller {
+    type Error = Problem;
+    type Future = Extracting<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let caller = MaybeCaller::from_request(request, payload);
+        Box::pin(async move { caller.await?.0.ok_or_else(token_missing) })
+    }
+}
+
+impl FromRequest for AdminCaller {
+    type Error = Problem;
+    type Future = Extracting<Self>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let caller = Caller::from_request(request, payload);
+        Box::pin(async move {
+            let caller = caller.await?;
+            if caller.is_admin() {
+                Ok(Self(caller))
+            } else {
+                Err(insufficient_scope(ADMIN_SCOPE))
+            }
+        })
+    }
+}
+
+impl FromRequest for ServiceCaller {
+    type Error = Problem;
+    type Future = Extracting<Self>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let request = request.clone();
+        Box::pin(async move {
+            let token = bearer_token(&request)?.ok_or_else(token_missing)?;
+            let verifier = verifier(&request)?;
+            let claims = verifier.verify_service(&token).map_err(unauthenticated)?;
+            Ok(Self(claims.sub))
+        })
+    }
+}
+
+/// The token of the `Authorization` header (RFC 6750 section 2.1), if there is one.
+fn bearer_token(request: &HttpRequest) -> Result<Option<String>, Problem> {
+    let mut headers = request.headers().get_all(AUTHORIZATION);
+    let Some(header) = headers.next() else {
+        return Ok(None);
+    };
+    let invalid = || unauthenticated(Rejection::Invalid);
+    if headers.next().is_some() {
+        return Err(invalid());
+    }
+    let (scheme, token) = header
+        .to_str()
+        .ok()
+        .and_then(|header| header.split_once(' '))
+        .ok_or_else(invalid)?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        Ok(Some(token.trim().to_owned()))
+    } else {
+        Err(invalid())
+    }
+}
+
+fn verifier(request: &HttpRequest) -> Result<&Data<Verifier>, Problem> {
+    let missing = || Problem::unavailable("not-ready", "This process cannot check tokens yet.");
+    request.app_data::<Data<Verifier>>().ok_or_else(missing)
+}
+
+async fn verify(request: &HttpRequest, token: &str) -> Result<Caller, Rejection> {
+    let verifier = verifier(request).map_err(|_| Rejection::Invalid)?;
+    let mut verified = verifier.verify(token);
+    if verified.as_ref().err() == Some(&Rejection::UnknownKey)
+        && let Some(authority) = request.app_data::<Data<RemoteAuthority>>()
+        && authority.refresh_keys().await
+    {
+        verified = verifier.verify(token);
+    }
+    verified.map(Caller)
+}
+
+fn unauthenticated(rejection: Rejection) -> Problem {
+    let (code, detail, challenge) = match rejection {
+        Rejection::Invalid | Rejection::UnknownKey => (
+            "invalid-token",
+            "The token is not valid. Sign in for a new one.",
+            r#"Bearer realm="countersign", error="invalid_token", error_description="The token is not valid""#,
+        ),
+        Rejection::Expired => (
+            "token-expired",
+            "The token has expired. Sign in for a new one.",
+            r#"Bearer realm="countersign", error="invalid_token", error_description="The token has expired""#,
+        ),
+        Rejection::Revoked => (
+            "token-revoked",
+            "The token was revoked. Sign in for a new one.",
+            r#"Bearer realm="countersign", error="invalid_token", error_description="The token was revoked""#,
+        ),
+    };
+    Problem::new(StatusCode::UNAUTHORIZED, code, detail)
+        .header(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+}
+
+/// `401 token-missing` (RFC 6750 section 3).
+#[must_use]
+pub fn token_missing() -> Problem {
+    let challenge = HeaderValue::from_static(r#"Bearer realm="countersign""#);
+    Problem::new(
+        StatusCode::UNAUTHORIZED,
+        "token-missing",
+        "This call needs an access token: send `Authorization: Bearer <token>`.",
+    )
+    .header(WWW_AUTHENTICATE, challenge)
+}
+
+/// `403 insufficient-scope`: the token is good but holds none of these scopes (RFC 6750 section 3.1).
+#[must_use]
+pub fn insufficient_scope(scopes: &str) -> Problem {
+    let detail = format!("This call needs a token with the scope `{scopes}`.");
+    let problem = Problem::new(StatusCode::FORBIDDEN, "insufficient-scope", detail);
+    let challenge =
+        format!(r#"Bearer realm="countersign", error="insufficient_scope", scope="{scopes}""#);
+    match HeaderValue::try_from(challenge) {
+        Ok(challenge) => problem.header(WWW_AUTHENTICATE, challenge),
+        Err(_) => problem,
+    }
+}

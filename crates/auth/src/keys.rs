@@ -1,0 +1,134 @@
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ring::signature::{Ed25519KeyPair, KeyPair as _};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use values::Secret;
+
+/// Why a text is no Ed25519 private key.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// It is no PEM block.
+    #[error("it is not PEM: expected a block that begins with -----BEGIN PRIVATE KEY-----")]
+    Pem(#[source] Box<pem::PemError>),
+    /// The block holds something else.
+    #[error("it is no Ed25519 private key in PKCS#8 form")]
+    NotEd25519,
+}
+
+/// An Ed25519 private key. It signs; it shows only its public half.
+pub struct SigningKey {
+    pair: Ed25519KeyPair,
+    pkcs8: zeroize::Zeroizing<Vec<u8>>,
+}
+
+impl SigningKey {
+    /// Parses a PEM block of PKCS#8 (RFC 8410), as `openssl genpkey -algorithm ed25519` writes it.
+    ///
+    /// # Errors
+    /// What is wrong with it, without showing it.
+    pub fn from_pem(text: &Secret) -> Result<Self, KeyError> {
+        let block = pem::parse(text.expose()).map_err(|error| KeyError::Pem(Box::new(error)))?;
+        let pkcs8 = zeroize::Zeroizing::new(block.into_contents());
+        let pair =
+            Ed25519KeyPair::from_pkcs8_maybe_unchecked(&pkcs8).map_err(|_| KeyError::NotEd25519)?;
+        Ok(Self { pair, pkcs8 })
+    }
+
+    /// Signs bytes; the signature has 64 bytes (RFC 8032).
+    #[must_use]
+    pub fn sign(&self, message: &[u8]) -> Vec<u8> {
+        self.pair.sign(message).as_ref().to_vec()
+    }
+
+    /// The public half.
+    #[must_use]
+    pub fn public(&self) -> PublicKey {
+        PublicKey(self.pair.public_key().as_ref().to_vec())
+    }
+
+    pub(crate) fn pkcs8(&self) -> &[u8] {
+        &self.pkcs8
+    }
+}
+
+impl fmt::Debug for SigningKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "SigningKey({})", self.public().key_id())
+    }
+}
+
+/// The 32 bytes of an Ed25519 public key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PublicKey(Vec<u8>);
+
+impl PublicKey {
+    /// The 32 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The key's identifier: its JWK thumbprint (RFC 7638), the same wherever it is computed.
+    #[must_use]
+    pub fn key_id(&self) -> String {
+        let x = URL_SAFE_NO_PAD.encode(&self.0);
+        let canonical = format!(r#"{{"crv":"Ed25519","kty":"OKP","x":"{x}"}}"#);
+        URL_SAFE_NO_PAD.encode(Sha256::digest(canonical))
+    }
+
+    /// The key as a JSON Web Key.
+    #[must_use]
+    pub fn jwk(&self) -> Jwk {
+        Jwk {
+            kty: "OKP".to_owned(),
+            crv: "Ed25519".to_owned(),
+            alg: "EdDSA".to_owned(),
+            usage: "sig".to_owned(),
+            kid: self.key_id(),
+            x: URL_SAFE_NO_PAD.encode(&self.0),
+            whpk: None,
+        }
+    }
+}
+
+/// A public key as a JSON Web Key (RFC 7517, RFC 8037).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Jwk {
+    /// `OKP`.
+    pub kty: String,
+    /// `Ed25519`.
+    pub crv: String,
+    /// `EdDSA`.
+    pub alg: String,
+    /// `sig`.
+    #[serde(rename = "use")]
+    pub usage: String,
+    /// The key's RFC 7638 thumbprint.
+    pub kid: String,
+    /// The 32 bytes in base64url.
+    pub x: String,
+    /// The same key in the form of Standard Webhooks, for the keys that sign webhooks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whpk: Option<String>,
+}
+
+impl Jwk {
+    /// The key, if it is an Ed25519 key whose `kid` is its thumbprint.
+    #[must_use]
+    pub fn public_key(&self) -> Option<PublicKey> {
+        let ed25519 = self.kty == "OKP" && self.crv == "Ed25519";
+        let bytes = URL_SAFE_NO_PAD.decode(&self.x).ok()?;
+        let key = PublicKey(bytes);
+        (ed25519 && key.0.len() == 32 && key.key_id() == self.kid).then_some(key)
+    }
+}
+
+/// A JSON Web Key set (RFC 7517 section 5).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JwkSet {
+    /// The keys, the one in use first.
+    pub keys: Vec<Jwk>,
+}

@@ -1,0 +1,88 @@
+use diesel::r2d2::PoolError;
+use diesel::result::{DatabaseErrorKind, Error as DieselError};
+use web::Problem;
+
+/// Why the database did not do what was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// Every connection is in use and enough work waits already.
+    #[error("the database is busy")]
+    Busy,
+    /// The database cannot be reached, or the connection broke.
+    #[error("the database cannot be reached")]
+    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The statement failed.
+    #[error("a database statement failed")]
+    Statement(#[source] DieselError),
+    /// The closure panicked; its transaction was rolled back.
+    #[error("database work panicked")]
+    Panicked,
+}
+
+impl From<DieselError> for Error {
+    fn from(error: DieselError) -> Self {
+        if is_connection_loss(&error) {
+            Self::Unavailable(Box::new(error))
+        } else {
+            Self::Statement(error)
+        }
+    }
+}
+
+impl From<PoolError> for Error {
+    fn from(error: PoolError) -> Self {
+        Self::Unavailable(Box::new(error))
+    }
+}
+
+fn is_connection_loss(error: &DieselError) -> bool {
+    match error {
+        DieselError::BrokenTransactionManager => true,
+        DieselError::DatabaseError(
+            DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
+            _,
+        ) => true,
+        // What a server says while it stops or starts has no kind of its own in diesel.
+        DieselError::DatabaseError(DatabaseErrorKind::Unknown, information) => {
+            let message = information.message();
+            message.contains("terminating connection")
+                || message.contains("the database system is")
+                || message.contains("server closed the connection")
+                || message.contains("no connection to the server")
+        }
+        _ => false,
+    }
+}
+
+/// The name of the constraint that a statement violated, so that the database decides and the code
+/// only translates.
+#[must_use]
+pub fn violated_constraint(error: &DieselError) -> Option<&str> {
+    match error {
+        DieselError::DatabaseError(
+            DatabaseErrorKind::UniqueViolation
+            | DatabaseErrorKind::ForeignKeyViolation
+            | DatabaseErrorKind::CheckViolation,
+            information,
+        ) => information.constraint_name(),
+        _ => None,
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Busy => {
+                Self::unavailable("overloaded", "Too much is going on. Try again shortly.")
+            }
+            Error::Unavailable(source) => {
+                tracing::error!(error = ?source, "the database cannot be reached");
+                Self::unavailable(
+                    "database-unavailable",
+                    "Our database is away. Try again shortly.",
+                )
+            }
+            Error::Statement(_) | Error::Panicked => Self::internal(&error),
+        }
+    }
+}

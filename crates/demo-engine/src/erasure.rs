@@ -1,0 +1,121 @@
+//! The five calls by which a flow engine erases a user's data.
+
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde_json::json;
+use subtle::ConstantTimeEq;
+
+use crate::engine::Engine;
+use crate::users::{Outcome, Step};
+
+pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    config
+        .route("/users/{id}", web::get().to(show))
+        .route("/users/{id}/flows/stop", web::post().to(stop_flows))
+        .route("/users/{id}/flows", web::delete().to(delete_flows))
+        .route("/users/{id}/logs", web::delete().to(delete_logs))
+        .route("/users/{id}/accounts", web::delete().to(delete_accounts))
+        .route("/users/{id}/tokens", web::delete().to(delete_tokens));
+}
+
+async fn show(engine: web::Data<Engine>, id: web::Path<String>) -> HttpResponse {
+    HttpResponse::Ok().json(engine.users().get(&id))
+}
+
+async fn stop_flows(
+    engine: web::Data<Engine>,
+    id: web::Path<String>,
+    request: HttpRequest,
+) -> HttpResponse {
+    erase(&engine, &id, Step::StopFlows, &request).await
+}
+
+async fn delete_flows(
+    engine: web::Data<Engine>,
+    id: web::Path<String>,
+    request: HttpRequest,
+) -> HttpResponse {
+    erase(&engine, &id, Step::Flows, &request).await
+}
+
+async fn delete_logs(
+    engine: web::Data<Engine>,
+    id: web::Path<String>,
+    request: HttpRequest,
+) -> HttpResponse {
+    erase(&engine, &id, Step::Logs, &request).await
+}
+
+async fn delete_accounts(
+    engine: web::Data<Engine>,
+    id: web::Path<String>,
+    request: HttpRequest,
+) -> HttpResponse {
+    erase(&engine, &id, Step::Accounts, &request).await
+}
+
+async fn delete_tokens(
+    engine: web::Data<Engine>,
+    id: web::Path<String>,
+    request: HttpRequest,
+) -> HttpResponse {
+    erase(&engine, &id, Step::Tokens, &request).await
+}
+
+async fn erase(engine: &Engine, id: &str, step: Step, request: &HttpRequest) -> HttpResponse {
+    if !is_authorized(engine, request) {
+        return HttpResponse::Unauthorized()
+            .insert_header((header::WWW_AUTHENTICATE, "Bearer"))
+            .json(json!({"message": "The bearer token is missing or wrong."}));
+    }
+    if let Some(outage) = engine.outage() {
+        return outage;
+    }
+    let control = engine.control();
+    engine.pause(control.delay).await;
+
+    let mut users = engine.users();
+    let user = users.get(id);
+    let answer = answer(step, user.erase(step, control.fail, control.accepted));
+    user.note(step, answer.status().as_u16());
+    tracing::info!(
+        user.id = id,
+        ?step,
+        status = answer.status().as_u16(),
+        "erasure"
+    );
+    answer
+}
+
+fn answer(step: Step, outcome: Outcome) -> HttpResponse {
+    match (outcome, step) {
+        (Outcome::Failed, _) => HttpResponse::InternalServerError()
+            .json(json!({"message": "The demo engine is told to fail."})),
+        (Outcome::Working(left), _) => {
+            let seconds = left.as_millis().div_ceil(1_000).max(1);
+            HttpResponse::Accepted()
+                .insert_header((header::RETRY_AFTER, seconds.to_string()))
+                .json(json!({}))
+        }
+        // Both ways of saying "nothing there" are in the contract, so that both get used.
+        (Outcome::Done(0), Step::StopFlows) => HttpResponse::NoContent().finish(),
+        (Outcome::Done(0), _) => {
+            HttpResponse::NotFound().json(json!({"message": "There is nothing to delete."}))
+        }
+        (Outcome::Done(count), Step::StopFlows) => {
+            HttpResponse::Ok().json(json!({"stopped": count}))
+        }
+        (Outcome::Done(count), _) => HttpResponse::Ok().json(json!({"deleted": count})),
+    }
+}
+
+fn is_authorized(engine: &Engine, request: &HttpRequest) -> bool {
+    let Some(wanted) = engine.token() else {
+        return true;
+    };
+    let given = request.headers().get(header::AUTHORIZATION);
+    let given = given.and_then(|value| value.as_bytes().split_first_chunk::<7>());
+    given.is_some_and(|(scheme, token)| {
+        scheme.eq_ignore_ascii_case(b"bearer ") && bool::from(token.ct_eq(wanted.as_bytes()))
+    })
+}

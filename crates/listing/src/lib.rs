@@ -1,0 +1,1 @@
+//! Filter, sort, pattern and paging of lists

@@ -1,0 +1,129 @@
+//! Where the servers are: the file that tests read.
+
+use std::{env, fs, path::Path};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result, RolePasswords, RoleUrls, random, with_database};
+
+/// Name of the environment variable that holds the path of the description.
+pub const TEST_SERVERS_VARIABLE: &str = "COUNTERSIGN_TEST_SERVERS";
+
+/// Both servers, with everything that a client needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Description {
+    /// The database server.
+    pub postgres: PostgresDescription,
+    /// The broker.
+    pub rabbitmq: RabbitMqDescription,
+}
+
+/// The database server.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PostgresDescription {
+    /// The superuser's url, of the database `postgres`.
+    pub admin_url: String,
+    /// The passwords of the four roles, which are the same in every database of the server.
+    pub passwords: RolePasswords,
+}
+
+impl PostgresDescription {
+    /// The superuser's url of the database `name`.
+    ///
+    /// # Errors
+    /// When the description holds no usable url.
+    pub fn admin_url_of(&self, name: &str) -> Result<String> {
+        with_database(&self.admin_url, name)
+    }
+
+    /// The four roles' urls of the database `name`. They work once [`crate::bootstrap::run`] was run on it.
+    ///
+    /// # Errors
+    /// When the description holds no usable url.
+    pub fn roles_of(&self, name: &str) -> Result<RoleUrls> {
+        RoleUrls::new(&self.admin_url_of(name)?, &self.passwords)
+    }
+}
+
+/// The broker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RabbitMqDescription {
+    /// The url of the default vhost, ending in `/%2f`.
+    pub amqp_url: String,
+    /// The management API, without a slash at its end.
+    pub management_url: String,
+    /// An administrator of the broker.
+    pub username: String,
+    /// The administrator's password.
+    pub password: String,
+}
+
+impl RabbitMqDescription {
+    /// The AMQP url of the vhost `name`, which must consist of characters that need no escaping.
+    #[must_use]
+    pub fn amqp_url_of(&self, name: &str) -> String {
+        let base = self
+            .amqp_url
+            .rsplit_once('/')
+            .map_or(self.amqp_url.as_str(), |(base, _)| base);
+        format!("{base}/{name}")
+    }
+}
+
+impl Description {
+    /// Reads the file named by [`TEST_SERVERS_VARIABLE`]; `None` when the variable is not set.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not a description.
+    pub fn from_environment() -> Result<Option<Self>> {
+        env::var_os(TEST_SERVERS_VARIABLE)
+            .map(|path| Self::read(Path::new(&path)))
+            .transpose()
+    }
+
+    /// Reads a description.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is not a description.
+    pub fn read(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).map_err(Error::file("reading", path))?;
+        serde_json::from_str(&text).map_err(|source| Error::State {
+            path: path.to_owned(),
+            source,
+        })
+    }
+
+    /// Writes the description, readable by its owner only, for it holds passwords.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        let text = serde_json::to_string_pretty(self).map_err(|source| Error::State {
+            path: path.to_owned(),
+            source,
+        })?;
+        random::write_private(path, text.as_bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_vhost_replaces_the_default_one() {
+        let broker = RabbitMqDescription {
+            amqp_url: "amqp://me:pw@127.0.0.1:5672/%2f".into(),
+            management_url: "http://127.0.0.1:15672".into(),
+            username: "me".into(),
+            password: "pw".into(),
+        };
+        assert_eq!(
+            broker.amqp_url_of("test-1"),
+            "amqp://me:pw@127.0.0.1:5672/test-1"
+        );
+    }
+}

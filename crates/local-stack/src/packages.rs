@@ -1,0 +1,256 @@
+//! The programs of Postgres and RabbitMQ: where Debian keeps them, and how to get them.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::{Error, Result};
+
+/// Something that this project needs from the operating system.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Need {
+    /// Postgres' server programs.
+    Postgres,
+    /// RabbitMQ with its Erlang.
+    RabbitMq,
+    /// The Postgres client library and its headers, which diesel links against.
+    ClientLibrary,
+    /// Postgres' command line client.
+    Psql,
+}
+
+impl Need {
+    fn package(self) -> &'static str {
+        match self {
+            Self::Postgres => "postgresql",
+            Self::RabbitMq => "rabbitmq-server",
+            Self::ClientLibrary => "libpq-dev",
+            Self::Psql => "postgresql-client",
+        }
+    }
+
+    /// Whether it is here already.
+    #[must_use]
+    pub fn is_met(self) -> bool {
+        match self {
+            Self::Postgres => postgres_programs().is_ok(),
+            Self::RabbitMq => rabbitmq_server().is_ok() && on_path("epmd").is_some(),
+            Self::ClientLibrary => client_library_is_here(),
+            Self::Psql => psql().is_ok(),
+        }
+    }
+}
+
+/// Installs what is missing of `needs` by `apt-get`, after telling `say` what it does. Servers that
+/// come with the packages are neither started now nor at the next boot.
+///
+/// # Errors
+/// [`Error::NotInstalled`] with the command to run when this user cannot install or this is no Debian;
+/// [`Error::Command`] when `apt-get` fails.
+pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
+    let missing: Vec<&str> = needs
+        .iter()
+        .filter(|need| !need.is_met())
+        .map(|need| need.package())
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let mut command = installer(&missing)?;
+    let names = missing.join(" ");
+    say(&format!("installing with apt-get: {names}"));
+    let status = command
+        .args(["-c", INSTALL, "install"])
+        .args(&missing)
+        .stdin(Stdio::null())
+        .status()
+        .map_err(Error::system("running apt-get"))?;
+    if !status.success() {
+        return Err(Error::Command {
+            command: format!("apt-get install {names}"),
+            status: status.to_string(),
+            output: "its messages stand above".to_owned(),
+        });
+    }
+    match needs.iter().find(|need| !need.is_met()) {
+        Some(need) => Err(Error::NotFound {
+            what: format!("{}, although it was just installed", need.package()),
+        }),
+        None => Ok(()),
+    }
+}
+
+/// A shell that may install, or what the person has to type.
+fn installer(missing: &[&str]) -> Result<Command> {
+    let names = missing.join(" ");
+    let by_hand = |reason: &str| Error::NotInstalled {
+        reason: format!("{names}: {reason}"),
+        command: format!("sudo apt-get update && sudo apt-get install --yes {names}"),
+    };
+    if on_path("apt-get").is_none() {
+        return Err(by_hand(
+            "not installed, and without apt-get this program does not know how to do it",
+        ));
+    }
+    if nix::unistd::geteuid().is_root() {
+        return Ok(Command::new("sh"));
+    }
+    if sudo_works() {
+        let mut command = Command::new("sudo");
+        command.args(["-n", "sh"]);
+        return Ok(command);
+    }
+    Err(by_hand("not installed, and this user may not install"))
+}
+
+/// `policy-rc.d` keeps the packages' own servers from starting during the installation, the file in
+/// `createcluster.d` keeps Debian from making a cluster that nobody asked for, and `systemctl disable`
+/// keeps both from starting at the next boot. What was there before is left as it was.
+const INSTALL: &str = r#"
+set -eu
+policy=/usr/sbin/policy-rc.d
+cluster=/etc/postgresql-common/createcluster.d/no-main-cluster.conf
+cleanup() { rm -f ${made_policy:-} ${made_cluster:-}; }
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+if [ ! -e "$policy" ]; then
+    made_policy=$policy
+    printf '#!/bin/sh\nexit 101\n' >"$policy"
+    chmod 755 "$policy"
+fi
+if [ ! -e "$cluster" ]; then
+    made_cluster=$cluster
+    mkdir -p "$(dirname "$cluster")"
+    printf 'create_main_cluster = false\n' >"$cluster"
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get -qq update
+apt-get -qq install --yes --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
+if [ -d /run/systemd/system ]; then
+    for package in "$@"; do
+        case $package in
+        postgresql | rabbitmq-server) systemctl disable --now "$package" >/dev/null 2>&1 || true ;;
+        esac
+    done
+fi
+"#;
+
+fn sudo_works() -> bool {
+    Command::new("sudo")
+        .args(["-n", "true"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}
+
+/// Where a program on the `PATH` is.
+#[must_use]
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}
+
+/// The folder with `initdb` and `postgres`: of the newest version under `/usr/lib/postgresql`, or on
+/// the `PATH`.
+///
+/// # Errors
+/// When there is none.
+pub fn postgres_programs() -> Result<PathBuf> {
+    let newest = newest_postgres(Path::new("/usr/lib/postgresql"));
+    let on_path = || on_path("initdb").and_then(|file| file.parent().map(Path::to_owned));
+    newest
+        .or_else(on_path)
+        .filter(|folder| folder.join("postgres").is_file())
+        .ok_or_else(|| Error::NotFound {
+            what: "Postgres' server programs".to_owned(),
+        })
+}
+
+fn newest_postgres(root: &Path) -> Option<PathBuf> {
+    fs::read_dir(root)
+        .ok()?
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let version: u32 = entry.file_name().to_str()?.parse().ok()?;
+            let programs = entry.path().join("bin");
+            programs
+                .join("initdb")
+                .is_file()
+                .then_some((version, programs))
+        })
+        .max()
+        .map(|(_, programs)| programs)
+}
+
+/// Postgres' command line client.
+///
+/// # Errors
+/// When there is none.
+pub fn psql() -> Result<PathBuf> {
+    postgres_programs()
+        .ok()
+        .map(|folder| folder.join("psql"))
+        .filter(|file| file.is_file())
+        .or_else(|| on_path("psql"))
+        .ok_or_else(|| Error::NotFound {
+            what: "psql".to_owned(),
+        })
+}
+
+/// RabbitMQ's own start script. Debian's wrapper in `/usr/sbin` is of no use: it drops the environment
+/// that tells the server which folder and ports to use.
+///
+/// # Errors
+/// When there is none.
+pub fn rabbitmq_server() -> Result<PathBuf> {
+    let in_versions = fs::read_dir("/usr/lib/rabbitmq/lib")
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path().join("sbin/rabbitmq-server")));
+    in_versions
+        .chain(
+            [
+                "/usr/lib/rabbitmq/bin/rabbitmq-server",
+                "/opt/rabbitmq/sbin/rabbitmq-server",
+            ]
+            .map(PathBuf::from),
+        )
+        .find(|file| file.is_file())
+        .ok_or_else(|| Error::NotFound {
+            what: "RabbitMQ's server".to_owned(),
+        })
+}
+
+fn client_library_is_here() -> bool {
+    let header = [
+        "/usr/include/postgresql/libpq-fe.h",
+        "/usr/include/libpq-fe.h",
+        "/usr/local/include/libpq-fe.h",
+    ];
+    header.iter().any(|file| Path::new(file).is_file()) || std::env::var_os("PQ_LIB_DIR").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_version_is_chosen_by_number() {
+        let root = tempfile::tempdir().unwrap();
+        for version in ["9", "15", "junk"] {
+            let folder = root.path().join(version).join("bin");
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("initdb"), "").unwrap();
+        }
+        assert_eq!(
+            newest_postgres(root.path()),
+            Some(root.path().join("15/bin"))
+        );
+    }
+}

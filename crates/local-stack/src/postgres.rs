@@ -1,0 +1,324 @@
+//! A private Postgres server.
+
+use std::{
+    fs,
+    os::unix::{
+        fs::{MetadataExt, chown},
+        process::CommandExt,
+    },
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+    time::Duration,
+};
+
+use nix::sys::signal::Signal;
+
+use crate::{
+    Durability, Error, Result, Stop, packages,
+    process::{Detached, tail, wait_until},
+    random,
+    servers::PidFile,
+};
+
+const READY_LIMIT: Duration = Duration::from_secs(60);
+const STOP_LIMIT: Duration = Duration::from_secs(20);
+
+/// A private Postgres server: the superuser is `postgres`, and it listens on 127.0.0.1 alone.
+#[derive(Debug, Clone)]
+pub struct Postgres {
+    /// Logs and the pid file.
+    folder: PathBuf,
+    /// The data; elsewhere when the server's user cannot reach `folder`.
+    data: PathBuf,
+    port: u16,
+    password: String,
+    durability: Durability,
+    user: User,
+}
+
+/// Postgres refuses to run as root, so root lends it Debian's `postgres` user.
+#[derive(Debug, Clone, Copy)]
+enum User {
+    Ourselves,
+    Lent { uid: u32, gid: u32 },
+}
+
+impl Postgres {
+    pub(crate) fn new(
+        folder: &Path,
+        port: u16,
+        password: &str,
+        durability: Durability,
+    ) -> Result<Self> {
+        fs::create_dir_all(folder).map_err(Error::file("creating", folder))?;
+        let user = if nix::unistd::geteuid().is_root() {
+            postgres_user()
+        } else {
+            User::Ourselves
+        };
+        Ok(Self {
+            folder: folder.to_owned(),
+            data: data_folder(folder, user)?,
+            port,
+            password: password.to_owned(),
+            durability,
+            user,
+        })
+    }
+
+    /// The superuser's url of the database `postgres`.
+    #[must_use]
+    pub fn admin_url(&self) -> String {
+        format!(
+            "postgres://postgres:{}@127.0.0.1:{}/postgres",
+            self.password, self.port
+        )
+    }
+
+    /// Whether the server's process runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        self.pid_file().running().is_some()
+    }
+
+    /// Starts it on its data, which are made at the first time, without waiting for it to be ready.
+    ///
+    /// # Errors
+    /// When the data cannot be made or the program does not start.
+    pub fn spawn(&self) -> Result<()> {
+        if self.is_running() {
+            return Ok(());
+        }
+        if !self.data.join("PG_VERSION").is_file() {
+            self.initialise()?;
+        }
+        let mut server = Detached::new(
+            &packages::postgres_programs()?.join("postgres"),
+            &self.log(),
+        );
+        let command = server.command();
+        command.arg("-D").arg(&self.data);
+        for setting in self.settings() {
+            command.arg("-c").arg(setting);
+        }
+        self.as_user(command);
+        self.pid_file().write(server.spawn()?)
+    }
+
+    /// Waits until it takes connections.
+    ///
+    /// # Errors
+    /// When it ends or is not ready within a minute; with the end of its log.
+    pub fn wait_ready(&self) -> Result<()> {
+        let not_ready = |what: &str| Error::NotReady {
+            server: "Postgres",
+            what: what.to_owned(),
+            log: self.log(),
+            tail: tail(&self.log(), 20),
+        };
+        let ready = wait_until(READY_LIMIT, || {
+            if !self.is_running() {
+                return Some(Err(not_ready("ended while it started")));
+            }
+            self.answers().then_some(Ok(()))
+        });
+        ready.unwrap_or_else(|| Err(not_ready("did not become ready within a minute")))
+    }
+
+    /// Stops it; does nothing when it does not run.
+    ///
+    /// # Errors
+    /// When a process stays.
+    pub fn stop(&self, how: Stop) -> Result<()> {
+        if let Some(process) = self.pid_file().running() {
+            match how {
+                // A "fast" shutdown: clients are disconnected, the data are written.
+                Stop::Graceful => process.stop(Signal::SIGINT, STOP_LIMIT)?,
+                Stop::Kill => process.kill()?,
+            }
+        }
+        self.pid_file().remove();
+        // Left behind by a killed server; nobody else can be on these data, for we just made sure.
+        let _ = fs::remove_file(self.data.join("postmaster.pid"));
+        Ok(())
+    }
+
+    /// Removes the data. The server must have been stopped.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub(crate) fn discard(&self) -> Result<()> {
+        if self.data.exists() {
+            fs::remove_dir_all(&self.data).map_err(Error::file("removing", &self.data))?;
+        }
+        if let Some(parent) = self.data.parent().filter(|parent| *parent != self.folder) {
+            // Only the folder among the temporary files; empty now, and made again when needed.
+            let _ = fs::remove_dir(parent);
+        }
+        Ok(())
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("postgres.log")
+    }
+
+    fn pid_file(&self) -> PidFile {
+        PidFile::new(self.folder.join("postgres.pid"))
+    }
+
+    fn initialise(&self) -> Result<()> {
+        if matches!(self.user, User::Ourselves) && nix::unistd::geteuid().is_root() {
+            let what = "the user postgres, as whom the database server runs when root starts it";
+            return Err(Error::NotFound {
+                what: what.to_owned(),
+            });
+        }
+        // A run that was interrupted leaves a folder that initdb refuses.
+        self.discard()?;
+        fs::create_dir_all(&self.data).map_err(Error::file("creating", &self.data))?;
+        let password_file = self.data.with_extension("password");
+        random::write_private(&password_file, self.password.as_bytes())?;
+        for path in [&self.data, &password_file] {
+            self.hand_over(path)?;
+        }
+        let mut command = Command::new(packages::postgres_programs()?.join("initdb"));
+        command
+            .arg("-D")
+            .arg(&self.data)
+            .arg("--pwfile")
+            .arg(&password_file)
+            .args([
+                "--username=postgres",
+                "--auth=scram-sha-256",
+                "--encoding=UTF8",
+                "--locale=C.UTF-8",
+            ])
+            .arg("--no-sync")
+            .stdin(Stdio::null());
+        self.as_user(&mut command);
+        let output = command.output().map_err(Error::system("running initdb"))?;
+        let _ = fs::remove_file(&password_file);
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(Error::Command {
+            command: "initdb".to_owned(),
+            status: output.status.to_string(),
+            output: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
+    fn hand_over(&self, path: &Path) -> Result<()> {
+        let User::Lent { uid, gid } = self.user else {
+            return Ok(());
+        };
+        chown(path, Some(uid), Some(gid)).map_err(Error::file("handing over", path))
+    }
+
+    fn settings(&self) -> Vec<String> {
+        let mut settings = vec![
+            "listen_addresses=127.0.0.1".to_owned(),
+            format!("port={}", self.port),
+            "unix_socket_directories=".to_owned(),
+            "max_connections=400".to_owned(),
+            "timezone=UTC".to_owned(),
+            "log_timezone=UTC".to_owned(),
+            "logging_collector=off".to_owned(),
+            "log_min_messages=warning".to_owned(),
+        ];
+        if self.durability == Durability::Discardable {
+            // Only a failing machine loses data by this. A commit still waits until the operating system
+            // has it (`synchronous_commit` stays on), so that a killed server has lost nothing.
+            settings.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
+        }
+        settings
+    }
+
+    fn as_user(&self, command: &mut Command) {
+        command.current_dir(&self.data).env("LC_ALL", "C.UTF-8");
+        // Settings of the caller's own server would reach this one.
+        for (name, _) in
+            std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG"))
+        {
+            command.env_remove(name);
+        }
+        if let User::Lent { uid, gid } = self.user {
+            command.uid(uid).gid(gid);
+        }
+    }
+
+    fn answers(&self) -> bool {
+        let Ok(programs) = packages::postgres_programs() else {
+            return false;
+        };
+        Command::new(programs.join("pg_isready"))
+            .args(["--quiet", "--host=127.0.0.1", "--timeout=2"])
+            .arg(format!("--port={}", self.port))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    }
+}
+
+/// Without such a user there is no Debian package either; making the data then says so.
+fn postgres_user() -> User {
+    let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
+    find_user(&accounts, "postgres").unwrap_or(User::Ourselves)
+}
+
+fn find_user(accounts: &str, name: &str) -> Option<User> {
+    accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        if fields.next()? != name {
+            return None;
+        }
+        let uid = fields.nth(1)?.parse().ok()?;
+        let gid = fields.next()?.parse().ok()?;
+        Some(User::Lent { uid, gid })
+    })
+}
+
+/// `folder/data`, or a folder among the temporary files when the server's user cannot get there, as in
+/// a project that lies in root's home.
+fn data_folder(folder: &Path, user: User) -> Result<PathBuf> {
+    let User::Lent { uid, gid } = user else {
+        return Ok(folder.join("data"));
+    };
+    let reachable = Command::new("test")
+        .arg("-x")
+        .arg(folder)
+        .uid(uid)
+        .gid(gid)
+        .status()
+        .is_ok_and(|status| status.success());
+    if reachable {
+        return Ok(folder.join("data"));
+    }
+    let elsewhere =
+        std::env::temp_dir().join(format!("local-postgres-{}", random::short_hash(folder)));
+    fs::create_dir_all(&elsewhere).map_err(Error::file("creating", &elsewhere))?;
+    let owner = fs::symlink_metadata(&elsewhere).map_err(Error::file("looking at", &elsewhere))?;
+    if !owner.is_dir() || owner.uid() != 0 {
+        return Err(Error::NotFound {
+            what: format!("a folder of root's at {}", elsewhere.display()),
+        });
+    }
+    Ok(elsewhere.join("data"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_account_is_found_by_its_whole_name() {
+        let accounts =
+            "postgres2:x:1:2::/:/bin/sh\npostgres:x:104:112:,,,:/var/lib/postgresql:/bin/bash\n";
+        assert!(matches!(
+            find_user(accounts, "postgres"),
+            Some(User::Lent { uid: 104, gid: 112 })
+        ));
+        assert!(find_user(accounts, "rabbitmq").is_none());
+    }
+}

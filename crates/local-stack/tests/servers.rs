@@ -1,0 +1,138 @@
+//! The real servers: started, killed, started again on the same data, stopped without a trace.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is shared by tests may panic like the tests themselves"
+)]
+
+use std::{
+    fs,
+    path::Path,
+    process::Command,
+    time::{Duration, Instant},
+};
+
+use local_stack::{Description, Durability, Options, Parts, Servers, Stop, bootstrap, packages};
+
+fn quiet(_: &str) {}
+
+/// What `psql` prints for a query.
+fn query(url: &str, sql: &str) -> Result<String, String> {
+    let output = Command::new(packages::psql().unwrap())
+        .args([
+            "--no-psqlrc",
+            "--tuples-only",
+            "--no-align",
+            "--dbname",
+            url,
+            "--command",
+            sql,
+        ])
+        .output()
+        .unwrap();
+    if output.status.success() {
+        Ok(String::from_utf8(output.stdout).unwrap().trim().to_owned())
+    } else {
+        Err(String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+/// Processes whose command line, folder or environment names the folder.
+fn processes_of(folder: &Path) -> Vec<String> {
+    let needle = folder.display().to_string();
+    fs::read_dir("/proc")
+        .unwrap()
+        .filter_map(|entry| {
+            let path = entry.ok()?.path();
+            let command = fs::read_to_string(path.join("cmdline")).ok()?;
+            let environment = fs::read_to_string(path.join("environ")).unwrap_or_default();
+            let inside = fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
+            (inside || command.contains(&needle) || environment.contains(&needle))
+                .then_some(command)
+        })
+        .collect()
+}
+
+/// A test that fails must not leave servers running.
+struct Discarded(Options);
+
+impl Drop for Discarded {
+    fn drop(&mut self) {
+        let _ = Servers::discard(&self.0.folder);
+    }
+}
+
+#[test]
+fn both_servers_live_through_a_crash_and_leave_nothing_behind() {
+    let base = tempfile::tempdir().unwrap();
+    fs::set_permissions(
+        base.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let options = Options {
+        folder: base.path().join("servers"),
+        durability: Durability::Discardable,
+        parts: Parts::Both,
+    };
+    let _discarded = Discarded(options.clone());
+    let servers = Servers::start(&options, &quiet).unwrap();
+    let description = servers.description();
+
+    let admin_url = description.postgres.admin_url_of("countersign").unwrap();
+    bootstrap::run(&admin_url, &description.postgres.passwords).unwrap();
+    let urls = bootstrap::run(&admin_url, &description.postgres.passwords).unwrap();
+    assert_eq!(urls, description.postgres.roles_of("countersign").unwrap());
+    roles_are_kept_apart(&urls);
+
+    // Postgres dies and comes back with what was committed; RabbitMQ likewise.
+    servers.postgres.stop(Stop::Kill).unwrap();
+    servers.rabbitmq.stop(Stop::Kill).unwrap();
+    assert!(query(&admin_url, "SELECT 1").is_err());
+    assert_eq!(processes_of(&options.folder), Vec::<String>::new());
+    let again = Servers::start(&options, &quiet).unwrap();
+    assert_eq!(again.description(), description);
+    assert_eq!(
+        query(&urls.users_service, "SELECT name FROM t").unwrap(),
+        "x"
+    );
+
+    // A description survives its file.
+    let file = base.path().join("description.json");
+    description.write(&file).unwrap();
+    assert_eq!(Description::read(&file).unwrap(), description);
+
+    let start = Instant::now();
+    again.stop(Stop::Graceful).unwrap();
+    assert!(start.elapsed() < Duration::from_secs(40));
+    again.stop(Stop::Graceful).unwrap();
+    assert_eq!(processes_of(&options.folder), Vec::<String>::new());
+
+    Servers::discard(&options.folder).unwrap();
+    assert!(!options.folder.exists());
+}
+
+fn roles_are_kept_apart(urls: &bootstrap::RoleUrls) {
+    query(
+        &urls.users_owner,
+        "CREATE TABLE t (name text); INSERT INTO t VALUES ('x')",
+    )
+    .unwrap();
+    assert_eq!(
+        query(&urls.users_service, "SELECT name FROM t").unwrap(),
+        "x"
+    );
+    assert_eq!(
+        query(&urls.users_service, "SHOW search_path").unwrap(),
+        "users, public"
+    );
+    for (url, statement) in [
+        (&urls.users_service, "CREATE TABLE mine (id int)"),
+        (&urls.people_task_service, "SELECT name FROM users.t"),
+        (&urls.people_task_owner, "SELECT name FROM users.t"),
+        (&urls.users_owner, "CREATE TABLE people_task.t (id int)"),
+        (&urls.users_owner, "CREATE TABLE public.t (id int)"),
+    ] {
+        let error = query(url, statement).unwrap_err();
+        assert!(error.contains("permission denied"), "{statement}: {error}");
+    }
+}

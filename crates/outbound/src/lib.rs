@@ -1,0 +1,1 @@
+//! Calls to addresses that callers chose: guarded against server-side request forgery

@@ -1,0 +1,14 @@
+//! Typed settings: environment over file over defaults, checked at start.
+//!
+//! A binary has one settings type. It reads every value through a [`Reader`], which knows the name,
+//! the default, what is allowed and what it is for. The same calls describe the settings:
+//! [`describe`] runs them over examples, so the table in the documentation cannot drift from the code.
+//!
+//! A wrong value stops the process with the variable's name, the value (unless it is a secret) and
+//! what is allowed. There is no global: whoever needs a setting is handed it.
+
+mod reader;
+mod value;
+
+pub use reader::{Description, Error, Reader, Settings, describe};
+pub use value::{Csv, Networks, SettingValue};

@@ -1,0 +1,158 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use url::Url;
+use values::{EmailAddress, FromText, Secret};
+
+/// A type that a setting can have.
+pub trait SettingValue: Sized {
+    /// What is allowed, as the end of "Set it to …".
+    const ALLOWED: &'static str;
+    /// A value that parses, for describing settings without having them.
+    const EXAMPLE: &'static str;
+    /// Whether the value must not be shown, and may come from a file.
+    const SECRET: bool = false;
+
+    /// Parses the text of one setting.
+    ///
+    /// # Errors
+    /// What is wrong with it, without the text itself.
+    fn parse(text: &str) -> Result<Self, String>;
+}
+
+macro_rules! from_str_values {
+    ($($type:ty, $allowed:literal, $example:literal;)+) => {$(
+        impl SettingValue for $type {
+            const ALLOWED: &'static str = $allowed;
+            const EXAMPLE: &'static str = $example;
+
+            fn parse(text: &str) -> Result<Self, String> {
+                text.trim().parse().map_err(|error| format!("{error}"))
+            }
+        }
+    )+};
+}
+
+from_str_values! {
+    String, "a text", "text";
+    bool, "`true` or `false`", "true";
+    u16, "a whole number from 0 to 65535", "1";
+    u32, "a whole number", "1";
+    u64, "a whole number", "1";
+    usize, "a whole number", "1";
+    SocketAddr, "an address and a port such as 127.0.0.1:8080", "127.0.0.1:8080";
+}
+
+impl SettingValue for Duration {
+    const ALLOWED: &'static str = "a duration such as `500ms`, `30s`, `5m`, `24h` or `30d`";
+    const EXAMPLE: &'static str = "30s";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let digits = text
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(text.len());
+        let (number, unit) = text.split_at(digits);
+        let number: u64 = number
+            .parse()
+            .map_err(|_| "it does not begin with a whole number".to_owned())?;
+        let milliseconds = match unit {
+            "ms" => 1,
+            "s" => 1_000,
+            "m" => 60_000,
+            "h" => 3_600_000,
+            "d" => 86_400_000,
+            "" => return Err("its unit is missing".to_owned()),
+            _ => return Err("its unit is unknown".to_owned()),
+        };
+        number
+            .checked_mul(milliseconds)
+            .map(Self::from_millis)
+            .ok_or_else(|| "it is too long".to_owned())
+    }
+}
+
+impl SettingValue for Url {
+    const ALLOWED: &'static str = "a url that begins with http:// or https://";
+    const EXAMPLE: &'static str = "http://127.0.0.1:8080";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let url = Self::parse(text.trim()).map_err(|error| error.to_string())?;
+        if matches!(url.scheme(), "http" | "https") && url.has_host() {
+            Ok(url)
+        } else {
+            Err("it is not an http or https url".to_owned())
+        }
+    }
+}
+
+impl SettingValue for Secret {
+    const ALLOWED: &'static str = "a secret text";
+    const EXAMPLE: &'static str = "secret";
+    const SECRET: bool = true;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Ok(Self::new(text))
+    }
+}
+
+impl SettingValue for EmailAddress {
+    const ALLOWED: &'static str = "an e-mail address";
+    const EXAMPLE: &'static str = "ada@example.com";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Self::from_text(text).map_err(|_| "it is no e-mail address".to_owned())
+    }
+}
+
+/// Values separated by commas; empty ones are dropped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Csv<T>(pub Vec<T>);
+
+fn split<T>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    let parts = text.split(',').map(str::trim);
+    parts.filter(|part| !part.is_empty()).map(parse).collect()
+}
+
+impl SettingValue for Csv<String> {
+    const ALLOWED: &'static str = "texts separated by commas";
+    const EXAMPLE: &'static str = "one,two";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        split(text, |part| Ok(part.to_owned())).map(Self)
+    }
+}
+
+impl SettingValue for Csv<Duration> {
+    const ALLOWED: &'static str = "durations separated by commas such as `5s,30s,2m`";
+    const EXAMPLE: &'static str = "5s,30s";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        split(text, <Duration as SettingValue>::parse).map(Self)
+    }
+}
+
+/// Networks in CIDR form.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Networks(pub Vec<IpNet>);
+
+impl Networks {
+    /// Whether one of the networks holds the address; an IPv4-mapped IPv6 address counts as IPv4.
+    #[must_use]
+    pub fn contains(&self, address: std::net::IpAddr) -> bool {
+        let address = address.to_canonical();
+        self.0.iter().any(|network| network.contains(&address))
+    }
+}
+
+impl SettingValue for Networks {
+    const ALLOWED: &'static str =
+        "networks in CIDR form separated by commas such as `10.0.0.0/8,::1/128`";
+    const EXAMPLE: &'static str = "10.0.0.0/8";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let parse = |part: &str| part.parse().map_err(|error| format!("{part:?}: {error}"));
+        split(text, parse).map(Self)
+    }
+}

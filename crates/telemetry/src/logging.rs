@@ -1,0 +1,127 @@
+use std::io::IsTerminal as _;
+use std::sync::OnceLock;
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use settings::{Reader, SettingValue, Settings};
+use tracing_subscriber::filter::{EnvFilter, ParseError};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+
+/// What is logged and in which form.
+#[derive(Debug, Clone)]
+pub struct LogSettings {
+    /// A filter in the form of `tracing-subscriber`, such as `info,lapin=warn`.
+    pub filter: String,
+    /// JSON for machines, text for people.
+    pub format: LogFormat,
+}
+
+/// The form of a log line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// One JSON object a line.
+    Json,
+    /// A line for people, coloured on a terminal.
+    Text,
+}
+
+impl SettingValue for LogFormat {
+    const ALLOWED: &'static str = "`json` or `text`";
+    const EXAMPLE: &'static str = "json";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "json" => Ok(Self::Json),
+            "text" => Ok(Self::Text),
+            _ => Err("it is neither".to_owned()),
+        }
+    }
+}
+
+impl Settings for LogSettings {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        Ok(Self {
+            filter: reader.within(
+                "LOG",
+                "info",
+                "a level (`error`, `warn`, `info`, `debug`, `trace`) or a filter such as `info,lapin=warn`",
+                "What is logged.",
+                |filter: &String| EnvFilter::try_new(filter).is_ok(),
+            )?,
+            format: reader.or("LOG_FORMAT", "json", "The form of a log line.")?,
+        })
+    }
+}
+
+/// Why telemetry could not be turned on.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The filter was refused.
+    #[error("LOG is no filter")]
+    Filter(#[from] ParseError),
+    /// Something else logs already.
+    #[error("logging is on already")]
+    AlreadyOn(#[from] tracing_subscriber::util::TryInitError),
+}
+
+/// Turns on logging to the standard output for the whole process. Call it once, first.
+///
+/// # Errors
+/// A malformed filter, or a second call.
+pub fn init(process: &'static str, settings: &LogSettings) -> Result<(), Error> {
+    let registry = tracing_subscriber::registry().with(EnvFilter::try_new(&settings.filter)?);
+    match settings.format {
+        LogFormat::Json => registry
+            .with(
+                tracing_subscriber::fmt::layer()
+                    .json()
+                    .flatten_event(true)
+                    .with_current_span(true)
+                    .with_span_list(false),
+            )
+            .try_init()?,
+        LogFormat::Text => registry
+            .with(
+                tracing_subscriber::fmt::layer()
+                    .compact()
+                    .with_ansi(
+                        std::io::stdout().is_terminal()
+                            || std::env::var_os("FORCE_COLOR").is_some(),
+                    )
+                    .with_target(false),
+            )
+            .try_init()?,
+    }
+    tracing::info!(process, version = env!("CARGO_PKG_VERSION"), "starting");
+    Ok(())
+}
+
+/// Upper bounds of histogram buckets, in seconds: from a fast database call to a patient retry.
+const BUCKETS: [f64; 16] = [
+    0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0, 600.0, 3600.0,
+];
+
+/// The process's metrics, in Prometheus' text form through [`PrometheusHandle::render`].
+///
+/// The recorder is installed by the first call and shared by all later ones, because tests start
+/// several services in one process.
+pub fn metrics_recorder() -> PrometheusHandle {
+    static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
+    HANDLE
+        .get_or_init(|| {
+            let builder = PrometheusBuilder::new();
+            let matcher = Matcher::Suffix("_seconds".to_owned());
+            let builder = match builder.set_buckets_for_metric(matcher, &BUCKETS) {
+                Ok(builder) => builder,
+                // Only an empty list of buckets is refused.
+                Err(_) => PrometheusBuilder::new(),
+            };
+            let recorder = builder.build_recorder();
+            let handle = recorder.handle();
+            if metrics::set_global_recorder(recorder).is_err() {
+                tracing::warn!("another metrics recorder is installed; /metrics stays empty");
+            }
+            handle
+        })
+        .clone()
+}

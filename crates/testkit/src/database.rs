@@ -1,0 +1,213 @@
+use std::time::{Duration, UNIX_EPOCH};
+
+use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
+use local_stack::{RoleUrls, bootstrap};
+use values::Secret;
+
+use crate::servers::servers;
+
+/// Held while a template is made, so that tests that start together make it once.
+const TEMPLATE_LOCK: i64 = 0x7465_6d70_6c61_7465;
+
+/// A database of one test, with both schemas and the migrations of the caller's; dropped at the end.
+#[derive(Debug)]
+pub struct TestDatabase {
+    name: String,
+    urls: RoleUrls,
+}
+
+/// Which of the two services' roles a connection has.
+#[derive(Debug, Clone, Copy)]
+enum Schema {
+    Users,
+    PeopleTask,
+}
+
+impl TestDatabase {
+    /// A database whose schema `users` is migrated.
+    #[must_use]
+    pub fn users(migrations: EmbeddedMigrations) -> Self {
+        Self::clone_of(Schema::Users, migrations)
+    }
+
+    /// A database whose schema `people_task` is migrated.
+    #[must_use]
+    pub fn people_task(migrations: EmbeddedMigrations) -> Self {
+        Self::clone_of(Schema::PeopleTask, migrations)
+    }
+
+    fn clone_of(schema: Schema, migrations: EmbeddedMigrations) -> Self {
+        let mut admin = connect(&servers().postgres.admin_url);
+        let template = template(&mut admin, schema, migrations);
+        let name = format!("test_{}", hex::encode(rand::random::<[u8; 8]>()));
+        let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
+        diesel::sql_query(create).execute(&mut admin).unwrap();
+        let urls = servers().postgres.roles_of(&name).unwrap();
+        Self { name, urls }
+    }
+
+    /// The urls of the four roles.
+    #[must_use]
+    pub fn urls(&self) -> &RoleUrls {
+        &self.urls
+    }
+
+    /// `DATABASE_URL` of the user service and its workers.
+    #[must_use]
+    pub fn users_url(&self) -> Secret {
+        Secret::new(&*self.urls.users_service)
+    }
+
+    /// `DATABASE_OWNER_URL` of the user service and its workers.
+    #[must_use]
+    pub fn users_owner_url(&self) -> Secret {
+        Secret::new(&*self.urls.users_owner)
+    }
+
+    /// `DATABASE_URL` of the people-task service and its worker.
+    #[must_use]
+    pub fn people_task_url(&self) -> Secret {
+        Secret::new(&*self.urls.people_task_service)
+    }
+
+    /// `DATABASE_OWNER_URL` of the people-task service and its worker.
+    #[must_use]
+    pub fn people_task_owner_url(&self) -> Secret {
+        Secret::new(&*self.urls.people_task_owner)
+    }
+
+    /// A connection of the superuser, for looking at rows and for doing harm.
+    #[must_use]
+    pub fn admin(&self) -> PgConnection {
+        connect(&servers().postgres.admin_url_of(&self.name).unwrap())
+    }
+
+    /// Refuses new connections and ends those that there are, or allows them again: a database that is
+    /// away, for this test only.
+    pub fn set_reachable(&self, reachable: bool) {
+        let mut admin = connect(&servers().postgres.admin_url);
+        let name = &self.name;
+        let allow = format!("ALTER DATABASE {name} ALLOW_CONNECTIONS {reachable}");
+        diesel::sql_query(allow).execute(&mut admin).unwrap();
+        if !reachable {
+            diesel::sql_query(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1",
+            )
+            .bind::<Text, _>(name)
+            .execute(&mut admin)
+            .unwrap();
+        }
+    }
+
+    /// Every row of every table of a schema that holds a text somewhere, as `table: row`: for showing
+    /// that nothing was left behind.
+    #[must_use]
+    pub fn rows_that_hold(&self, schema: &str, text: &str) -> Vec<String> {
+        #[derive(QueryableByName)]
+        struct Name {
+            #[diesel(sql_type = Text)]
+            name: String,
+        }
+        let mut admin = self.admin();
+        let tables: Vec<Name> = diesel::sql_query(
+            "SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = $1",
+        )
+        .bind::<Text, _>(schema)
+        .load(&mut admin)
+        .unwrap();
+        let mut found = Vec::new();
+        for Name { name } in tables {
+            let rows: Vec<Name> = diesel::sql_query(format!(
+                "SELECT t::text AS name FROM {schema}.{name} AS t WHERE lower(t::text) LIKE '%' || lower($1) || '%'"
+            ))
+            .bind::<Text, _>(text)
+            .load(&mut admin)
+            .unwrap();
+            found.extend(rows.into_iter().map(|row| format!("{name}: {}", row.name)));
+        }
+        found
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        // A failing test must show its own failure, so this one stays silent; the server goes anyway.
+        if let Ok(mut admin) = PgConnection::establish(&servers().postgres.admin_url) {
+            let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
+            let _ = diesel::sql_query(drop).execute(&mut admin);
+        }
+    }
+}
+
+fn connect(url: &str) -> PgConnection {
+    PgConnection::establish(url).expect("the test server must be reachable")
+}
+
+/// The template of this build of the test program, made by whoever comes first.
+fn template(admin: &mut PgConnection, schema: Schema, migrations: EmbeddedMigrations) -> String {
+    let name = template_name(schema);
+    lock(admin, "pg_advisory_lock");
+    if !exists(admin, &name) {
+        make_template(admin, &name, schema, migrations);
+    }
+    lock(admin, "pg_advisory_unlock");
+    name
+}
+
+/// Another build may have other migrations, so it gets another template.
+fn template_name(schema: Schema) -> String {
+    let program = std::env::current_exe().unwrap();
+    let built = program.metadata().and_then(|m| m.modified()).unwrap();
+    let age = built.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let stem = program.file_stem().unwrap().to_string_lossy().into_owned();
+    let stem = stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    format!("template_{stem}_{schema:?}_{}", age.as_millis()).to_lowercase()
+}
+
+fn make_template(
+    admin: &mut PgConnection,
+    name: &str,
+    schema: Schema,
+    migrations: EmbeddedMigrations,
+) {
+    // It gets its name when it is complete: a crash in between leaves nothing that looks like it.
+    let draft = format!("draft_{}", hex::encode(rand::random::<[u8; 8]>()));
+    let run = |admin: &mut PgConnection, sql: String| {
+        diesel::sql_query(sql).execute(admin).unwrap();
+    };
+    run(admin, format!("CREATE DATABASE {draft}"));
+    let postgres = &servers().postgres;
+    let urls =
+        bootstrap::run(&postgres.admin_url_of(&draft).unwrap(), &postgres.passwords).unwrap();
+    let owner = match schema {
+        Schema::Users => &urls.users_owner,
+        Schema::PeopleTask => &urls.people_task_owner,
+    };
+    let mut connection = connect(owner);
+    connection.run_pending_migrations(migrations).unwrap();
+    drop(connection);
+    run(admin, format!("ALTER DATABASE {draft} RENAME TO {name}"));
+}
+
+fn lock(admin: &mut PgConnection, function: &str) {
+    diesel::sql_query(format!("SELECT {function}($1)"))
+        .bind::<BigInt, _>(TEMPLATE_LOCK)
+        .execute(admin)
+        .unwrap();
+}
+
+fn exists(admin: &mut PgConnection, name: &str) -> bool {
+    #[derive(QueryableByName)]
+    struct Exists {
+        #[diesel(sql_type = Bool)]
+        exists: bool,
+    }
+    let found: Exists =
+        diesel::sql_query("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1) AS exists")
+            .bind::<Text, _>(name)
+            .get_result(admin)
+            .unwrap();
+    found.exists
+}

@@ -1,0 +1,205 @@
+use std::net::SocketAddr;
+
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+/// Requests against one running service.
+#[derive(Debug, Clone)]
+pub struct Http {
+    base: String,
+    client: reqwest::Client,
+}
+
+/// One request that is being put together.
+#[derive(Debug)]
+pub struct Request {
+    builder: reqwest::RequestBuilder,
+}
+
+/// An answer, read completely.
+#[derive(Debug, Clone)]
+pub struct Reply {
+    /// The status code.
+    pub status: u16,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body as it came.
+    pub text: String,
+    /// The body as JSON; null when it is none.
+    pub json: Value,
+}
+
+impl Http {
+    /// Talks to the service at an address.
+    #[must_use]
+    pub fn to(address: SocketAddr) -> Self {
+        // reqwest is built without a provider of its own; a second choice would be the same one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .build()
+            .unwrap();
+        Self {
+            base: format!("http://{address}"),
+            client,
+        }
+    }
+
+    /// The service's base url, without a slash at its end.
+    #[must_use]
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// A request with any method.
+    #[must_use]
+    pub fn request(&self, method: Method, path: &str) -> Request {
+        Request {
+            builder: self.client.request(method, format!("{}{path}", self.base)),
+        }
+    }
+
+    /// `GET`.
+    #[must_use]
+    pub fn get(&self, path: &str) -> Request {
+        self.request(Method::GET, path)
+    }
+
+    /// `POST`.
+    #[must_use]
+    pub fn post(&self, path: &str) -> Request {
+        self.request(Method::POST, path)
+    }
+
+    /// `PUT`.
+    #[must_use]
+    pub fn put(&self, path: &str) -> Request {
+        self.request(Method::PUT, path)
+    }
+
+    /// `DELETE`.
+    #[must_use]
+    pub fn delete(&self, path: &str) -> Request {
+        self.request(Method::DELETE, path)
+    }
+}
+
+impl Request {
+    /// Adds a bearer token.
+    #[must_use]
+    pub fn bearer(self, token: &str) -> Self {
+        self.header("Authorization", &format!("Bearer {token}"))
+    }
+
+    /// Adds a header.
+    #[must_use]
+    pub fn header(self, name: &str, value: &str) -> Self {
+        Self {
+            builder: self.builder.header(name, value),
+        }
+    }
+
+    /// Adds a JSON body.
+    #[must_use]
+    pub fn json(self, body: &Value) -> Self {
+        Self {
+            builder: self.builder.json(body),
+        }
+    }
+
+    /// Adds a body of any kind, without a content type.
+    #[must_use]
+    pub fn body(self, body: impl Into<reqwest::Body>) -> Self {
+        Self {
+            builder: self.builder.body(body),
+        }
+    }
+
+    /// Sends it and reads the whole answer.
+    ///
+    /// # Panics
+    /// When there is no answer.
+    pub async fn send(self) -> Reply {
+        let response = self.builder.send().await.expect("the service must answer");
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let text = response.text().await.expect("the answer must be complete");
+        let json = serde_json::from_str(&text).unwrap_or(Value::Null);
+        Reply {
+            status,
+            headers,
+            text,
+            json,
+        }
+    }
+}
+
+impl Reply {
+    /// Asserts the status, showing the body when it differs.
+    #[track_caller]
+    #[must_use]
+    pub fn expect(self, status: u16) -> Self {
+        assert_eq!(self.status, status, "{}", self.text);
+        self
+    }
+
+    /// Asserts that it is a problem (RFC 9457) with this status and code, in the complete shape.
+    #[track_caller]
+    pub fn expect_problem(&self, status: u16, code: &str) {
+        assert_eq!(self.status, status, "{}", self.text);
+        assert_eq!(self.json["code"], code, "{}", self.text);
+        assert_eq!(self.json["type"], format!("urn:countersign:problem:{code}"));
+        assert_eq!(self.json["status"], status);
+        assert_eq!(self.json["statusCode"], status);
+        assert_eq!(self.json["detail"], self.json["message"]);
+        assert!(self.json["error"].is_string(), "{}", self.text);
+        assert_eq!(
+            self.header("content-type"),
+            Some("application/problem+json")
+        );
+        assert_eq!(self.header("x-request-id"), self.json["requestId"].as_str());
+    }
+
+    /// The fields that a `validation-failed` problem names, in their order.
+    #[must_use]
+    pub fn bad_fields(&self) -> Vec<String> {
+        let errors = self.json["errors"].as_array().into_iter().flatten();
+        errors
+            .map(|e| e["field"].as_str().unwrap_or_default().to_owned())
+            .collect()
+    }
+
+    /// A header as text.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name).and_then(|value| value.to_str().ok())
+    }
+
+    /// The names of the fields of a JSON object, sorted.
+    #[must_use]
+    pub fn fields(&self) -> Vec<&str> {
+        let object = self.json.as_object();
+        let mut names: Vec<_> = object
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// A text field of the JSON object.
+    ///
+    /// # Panics
+    /// When there is none.
+    #[track_caller]
+    #[must_use]
+    pub fn text_of(&self, field: &str) -> String {
+        let value = self.json[field].as_str();
+        value
+            .unwrap_or_else(|| panic!("no text `{field}` in {}", self.text))
+            .to_owned()
+    }
+}

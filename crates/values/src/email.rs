@@ -1,0 +1,176 @@
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::{FromText, Invalid};
+
+const MAX_LENGTH: usize = 254;
+const MAX_LOCAL_LENGTH: usize = 64;
+const MAX_LABEL_LENGTH: usize = 63;
+
+/// An e-mail address: `local@domain` with a dot-atom before the sign and a host name after it
+/// (RFC 5321 section 4.1.2 without quoted strings and address literals), at most 254 characters.
+///
+/// It keeps the letter case it was given and compares without regard to it: see [`EmailAddress::key`].
+/// It has no `Display` and a silent `Debug`, so that no address slips into a log.
+#[derive(Clone)]
+pub struct EmailAddress {
+    given: String,
+    key: String,
+}
+
+impl EmailAddress {
+    /// The address as it was given, without the blanks around it.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.given
+    }
+
+    /// The lower-case form: two addresses are the same when their keys are.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+impl FromText for EmailAddress {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        let given = text.trim();
+        if given.len() > MAX_LENGTH {
+            return Err(Invalid::new(
+                "too-long",
+                "Must have at most 254 characters.",
+            ));
+        }
+        let well_formed = given
+            .rsplit_once('@')
+            .is_some_and(|(local, domain)| is_dot_atom(local) && is_host_name(domain));
+        if !well_formed {
+            return Err(Invalid::new(
+                "invalid-email",
+                "Must be an e-mail address such as ada@example.com.",
+            ));
+        }
+        Ok(Self {
+            given: given.to_owned(),
+            key: given.to_ascii_lowercase(),
+        })
+    }
+}
+
+fn is_dot_atom(local: &str) -> bool {
+    let is_atom_character =
+        |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+/=?^_`{|}~-".contains(c);
+    local.len() <= MAX_LOCAL_LENGTH
+        && local
+            .split('.')
+            .all(|atom| !atom.is_empty() && atom.chars().all(is_atom_character))
+}
+
+fn is_host_name(domain: &str) -> bool {
+    domain.split('.').all(|label| {
+        (1..=MAX_LABEL_LENGTH).contains(&label.len())
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+            && label.chars().all(|c| c.is_ascii_alphanumeric() || c == '-')
+    })
+}
+
+impl PartialEq for EmailAddress {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
+}
+
+impl Eq for EmailAddress {}
+
+impl fmt::Debug for EmailAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("EmailAddress(…)")
+    }
+}
+
+impl Serialize for EmailAddress {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.given)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{EmailAddress, FromText};
+
+    fn parses(text: &str) -> bool {
+        EmailAddress::from_text(text).is_ok()
+    }
+
+    #[test]
+    fn ordinary_addresses_are_accepted() {
+        for text in [
+            "ada@example.com",
+            "ada.lovelace+tasks@mail.example.co.uk",
+            "o'hara@example.com",
+            "root@localhost",
+            "1@2.de",
+        ] {
+            assert!(parses(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn anything_else_is_refused() {
+        for text in [
+            "",
+            "@",
+            "ada",
+            "ada@",
+            "@example.com",
+            "ada@@example.com",
+            "ada@example..com",
+            "ada@-example.com",
+            ".ada@example.com",
+            "ada.@example.com",
+            "a..b@example.com",
+            "ada lovelace@example.com",
+            "ada@exam ple.com",
+            "ada@example.com\r\nBcc: eve@example.com",
+            "ada@example.com\0",
+            "\"ada\"@example.com",
+            "Ada <ada@example.com>",
+            "ada@[127.0.0.1]",
+            "ädä@example.com",
+        ] {
+            assert!(!parses(text), "{text:?}");
+        }
+        assert!(!parses(&format!("{}@example.com", "a".repeat(65))));
+        assert!(!parses(&format!("a@{}.com", "b".repeat(64))));
+        assert!(!parses(&format!("a@{}com", "b.".repeat(130))));
+    }
+
+    #[test]
+    fn blanks_around_are_dropped_and_case_is_kept_but_not_compared() {
+        let one = EmailAddress::from_text("  Ada@Example.com ").unwrap();
+        let other = EmailAddress::from_text("ada@example.COM").unwrap();
+        assert_eq!(one.as_str(), "Ada@Example.com");
+        assert_eq!(one, other);
+        assert_eq!(format!("{one:?}"), "EmailAddress(…)");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in any::<String>()) {
+            let _ = EmailAddress::from_text(&text);
+        }
+
+        #[test]
+        fn what_was_accepted_is_accepted_again_unchanged(text in "[a-zA-Z0-9.+_-]{1,20}@[a-z0-9.-]{1,30}") {
+            if let Ok(address) = EmailAddress::from_text(&text) {
+                let again = EmailAddress::from_text(address.as_str()).unwrap();
+                prop_assert_eq!(again.as_str(), address.as_str());
+                prop_assert!(!address.as_str().contains(char::is_whitespace));
+            }
+        }
+    }
+}

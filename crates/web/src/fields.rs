@@ -1,0 +1,178 @@
+use serde_json::{Map, Value};
+use values::{EmailAddress, FromText, Invalid, Secret, TaskId, UserId, WebhookId};
+
+use crate::{FieldError, Problem};
+
+/// Reads a JSON object field by field and collects what is wrong with each.
+///
+/// Fields that nobody asks for are ignored, so clients may send whole objects back.
+#[derive(Debug)]
+pub struct Fields {
+    object: Map<String, Value>,
+    errors: Vec<FieldError>,
+}
+
+impl Fields {
+    /// Starts reading an object.
+    #[must_use]
+    pub fn new(object: Map<String, Value>) -> Self {
+        Self {
+            object,
+            errors: Vec::new(),
+        }
+    }
+
+    /// A field that must be there and not null. `None` means that the error was noted.
+    pub fn required<T: FieldValue>(&mut self, name: &str) -> Option<T> {
+        let value = self.object.get(name).filter(|value| !value.is_null());
+        let result = value.map_or_else(
+            || Err(Invalid::new("required", "Is required.")),
+            T::from_json,
+        );
+        self.note(name, result)
+    }
+
+    /// A field that may be absent or null.
+    pub fn optional<T: FieldValue>(&mut self, name: &str) -> Option<T> {
+        let value = self.object.get(name).filter(|value| !value.is_null())?;
+        let result = T::from_json(value);
+        self.note(name, result)
+    }
+
+    /// A field whose absence differs from null: `None` when absent (or wrong), `Some(None)` when null.
+    pub fn nullable<T: FieldValue>(&mut self, name: &str) -> Option<Option<T>> {
+        let value = self.object.get(name)?;
+        if value.is_null() {
+            return Some(None);
+        }
+        let result = T::from_json(value);
+        self.note(name, result).map(Some)
+    }
+
+    /// Notes an error that only a rule over several fields can find.
+    pub fn reject(&mut self, name: &str, invalid: Invalid) {
+        self.errors.push(FieldError::new(name, invalid));
+    }
+
+    /// Ends the reading.
+    ///
+    /// # Errors
+    /// `400 validation-failed` with every error that was noted.
+    pub fn finish(self) -> Result<(), Problem> {
+        if self.errors.is_empty() {
+            Ok(())
+        } else {
+            Err(Problem::validation(self.errors))
+        }
+    }
+
+    fn note<T>(&mut self, name: &str, result: Result<T, Invalid>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(invalid) => {
+                self.reject(name, invalid);
+                None
+            }
+        }
+    }
+}
+
+/// A type that a field of a JSON body can have.
+pub trait FieldValue: Sized {
+    /// Parses one value, which is not null.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn from_json(value: &Value) -> Result<Self, Invalid>;
+}
+
+fn text(value: &Value) -> Result<&str, Invalid> {
+    let wrong = || Invalid::new("invalid-type", "Must be a string.");
+    value.as_str().ok_or_else(wrong)
+}
+
+/// Makes types that parse from text fields of a body.
+macro_rules! text_fields {
+    ($($type:ty)+) => {$(
+        impl FieldValue for $type {
+            fn from_json(value: &Value) -> Result<Self, Invalid> {
+                text(value).and_then(<$type as FromText>::from_text)
+            }
+        }
+    )+};
+}
+
+text_fields! { String EmailAddress UserId TaskId WebhookId }
+
+impl FieldValue for Secret {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        String::from_json(value).map(Self::new)
+    }
+}
+
+impl FieldValue for bool {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let wrong = || Invalid::new("invalid-type", "Must be true or false.");
+        value.as_bool().ok_or_else(wrong)
+    }
+}
+
+impl FieldValue for Vec<String> {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let wrong = || Invalid::new("invalid-type", "Must be an array of strings.");
+        let values = value.as_array().ok_or_else(wrong)?;
+        let texts = values.iter().map(|value| value.as_str().ok_or_else(wrong));
+        texts.map(|t| String::from_text(t?)).collect()
+    }
+}
+
+impl FieldValue for Map<String, Value> {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let wrong = || Invalid::new("invalid-type", "Must be an object.");
+        value.as_object().cloned().ok_or_else(wrong)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::Fields;
+
+    fn fields(value: serde_json::Value) -> Fields {
+        Fields::new(value.as_object().unwrap().clone())
+    }
+
+    #[test]
+    fn every_bad_field_is_named() {
+        let mut fields = fields(json!({"title": 1, "public": "yes", "scope": ["a", 2]}));
+        assert_eq!(fields.required::<String>("title"), None);
+        assert_eq!(fields.optional::<bool>("public"), None);
+        assert_eq!(fields.optional::<Vec<String>>("scope"), None);
+        assert_eq!(fields.required::<String>("url"), None);
+        let body = fields.finish().unwrap_err().body();
+        let codes: Vec<_> = body
+            .errors
+            .iter()
+            .map(|e| (e.field.as_str(), e.code.as_str()))
+            .collect();
+        assert_eq!(
+            codes,
+            [
+                ("title", "invalid-type"),
+                ("public", "invalid-type"),
+                ("scope", "invalid-type"),
+                ("url", "required")
+            ]
+        );
+    }
+
+    #[test]
+    fn null_is_absent_unless_it_means_something() {
+        let mut fields = fields(json!({"a": null, "b": null}));
+        assert_eq!(fields.optional::<String>("a"), None);
+        assert_eq!(fields.nullable::<String>("b"), Some(None));
+        assert_eq!(fields.nullable::<String>("c"), None);
+        assert!(fields.finish().is_ok());
+    }
+}

@@ -1,0 +1,27 @@
+//! What every HTTP process shares.
+//!
+//! - [`Problem`]: the one form of an error (RFC 9457), the one mapping from a failure to a response.
+//! - [`JsonBody`], [`OptionalJsonBody`], [`Fields`]: bodies with a limit, read field by field, so that
+//!   every bad field is named at once and an unknown field is never assigned.
+//! - [`Query`] and [`path_id`]: values of query and path.
+//! - [`request_context`]: the middleware that gives a request its identity, its log line and its metrics.
+//! - [`Routes`]: what exists, from the OpenAPI document: unknown paths are `404`, wrong methods `405`.
+//! - [`Health`]: `/healthz` and `/readyz`.
+//!
+//! Nothing here knows tokens, the database or the queue.
+
+mod body;
+mod fields;
+mod health;
+mod middleware;
+mod problem;
+mod query;
+mod routes;
+
+pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody};
+pub use fields::{FieldValue, Fields};
+pub use health::{Health, healthz, readyz};
+pub use middleware::{REQUEST_ID, TRACEPARENT, request_context};
+pub use problem::{FieldError, Problem, ProblemBody};
+pub use query::{Query, path_id};
+pub use routes::Routes;

@@ -1,0 +1,256 @@
+use std::borrow::Cow;
+use std::error::Error as StdError;
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue, RETRY_AFTER};
+use actix_web::{HttpResponse, ResponseError};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use telemetry::RequestContext;
+use utoipa::ToSchema;
+use values::Invalid;
+
+/// An answer that says what went wrong (RFC 9457), section 2 of the decisions.
+///
+/// Its `code` is what programs test. What caused it stays in the log: [`Problem::internal`] logs the
+/// whole chain of causes once and answers an opaque `500`.
+#[derive(Debug)]
+pub struct Problem {
+    status: StatusCode,
+    code: &'static str,
+    detail: Cow<'static, str>,
+    errors: Vec<FieldError>,
+    extensions: Map<String, Value>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// One field that breaks a rule.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct FieldError {
+    /// The field's name in the body, the query or the path.
+    #[schema(example = "email")]
+    pub field: String,
+    /// Kebab-case and stable.
+    #[schema(example = "invalid-email")]
+    pub code: String,
+    /// What is expected.
+    #[schema(example = "Must be an e-mail address such as ada@example.com.")]
+    pub message: String,
+}
+
+impl FieldError {
+    /// The error of a field.
+    #[must_use]
+    pub fn new(field: impl Into<String>, invalid: Invalid) -> Self {
+        Self {
+            field: field.into(),
+            code: invalid.code.to_owned(),
+            message: invalid.message.into_owned(),
+        }
+    }
+}
+
+/// The body of a problem, `application/problem+json`.
+#[derive(Debug, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+#[schema(as = Problem)]
+pub struct ProblemBody {
+    /// `urn:countersign:problem:` and the code.
+    #[serde(rename = "type")]
+    #[schema(example = "urn:countersign:problem:validation-failed")]
+    pub kind: String,
+    /// The code in words.
+    #[schema(example = "Validation failed")]
+    pub title: String,
+    /// The response's status.
+    #[schema(example = 400)]
+    pub status: u16,
+    /// What was wrong, what was expected, and what to do.
+    pub detail: String,
+    /// Kebab-case and stable: the one field that programs test.
+    #[schema(example = "validation-failed")]
+    pub code: String,
+    /// The same text as `detail`.
+    pub message: String,
+    /// The same number as `status`.
+    pub status_code: u16,
+    /// The status's reason phrase.
+    #[schema(example = "Bad Request")]
+    pub error: String,
+    /// The response's `X-Request-Id`.
+    pub request_id: String,
+    /// One entry for every bad field, when the code is `validation-failed`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schema(required = false)]
+    pub errors: Vec<FieldError>,
+    /// What a code adds, such as `taskStatus`.
+    #[serde(flatten)]
+    #[schema(ignore)]
+    pub extensions: Map<String, Value>,
+}
+
+impl Problem {
+    /// A problem with a stable code and a sentence for people.
+    #[must_use]
+    pub fn new(
+        status: StatusCode,
+        code: &'static str,
+        detail: impl Into<Cow<'static, str>>,
+    ) -> Self {
+        Self {
+            status,
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            extensions: Map::new(),
+            headers: Vec::new(),
+        }
+    }
+
+    /// `400 validation-failed` with one entry for every bad field.
+    #[must_use]
+    pub fn validation(errors: Vec<FieldError>) -> Self {
+        let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
+        let detail = format!("Not valid: {}. See `errors`.", fields.join(", "));
+        let mut problem = Self::new(StatusCode::BAD_REQUEST, "validation-failed", detail);
+        problem.errors = errors;
+        problem
+    }
+
+    /// `400 validation-failed` with one bad field.
+    #[must_use]
+    pub fn invalid_field(field: impl Into<String>, invalid: Invalid) -> Self {
+        Self::validation(vec![FieldError::new(field, invalid)])
+    }
+
+    /// `404 not-found` for a thing that does not exist or that the caller may not know of.
+    #[must_use]
+    pub fn not_found(what: &'static str) -> Self {
+        Self::new(
+            StatusCode::NOT_FOUND,
+            "not-found",
+            format!("There is no such {what}."),
+        )
+    }
+
+    /// `403 forbidden`.
+    #[must_use]
+    pub fn forbidden(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
+    }
+
+    /// `503` with `Retry-After`: the process is shedding load or something that it needs is away.
+    #[must_use]
+    pub fn unavailable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(1)
+    }
+
+    /// An opaque `500`. The error and its causes are logged here, once.
+    #[must_use]
+    pub fn internal(error: &(dyn StdError + 'static)) -> Self {
+        tracing::error!(error = %Chain(error), "a request failed");
+        Self::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "internal-error",
+            "Something went wrong on our side. Try again, and report the request id if it stays.",
+        )
+    }
+
+    /// Adds an extension member.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.extensions.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// Adds a response header.
+    #[must_use]
+    pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Adds `Retry-After`, in seconds.
+    #[must_use]
+    pub fn retry_after(self, seconds: u64) -> Self {
+        self.header(RETRY_AFTER, HeaderValue::from(seconds.max(1)))
+    }
+
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        self.code
+    }
+
+    /// The body of this problem for the request that is being answered.
+    #[must_use]
+    pub fn body(&self) -> ProblemBody {
+        let request_id = RequestContext::current().map_or_else(String::new, |c| c.request_id);
+        ProblemBody {
+            kind: format!("urn:countersign:problem:{}", self.code),
+            title: title_of(self.code),
+            status: self.status.as_u16(),
+            detail: self.detail.clone().into_owned(),
+            code: self.code.to_owned(),
+            message: self.detail.clone().into_owned(),
+            status_code: self.status.as_u16(),
+            error: self
+                .status
+                .canonical_reason()
+                .unwrap_or_default()
+                .to_owned(),
+            request_id,
+            errors: self.errors.clone(),
+            extensions: self.extensions.clone(),
+        }
+    }
+}
+
+/// `email-taken` becomes `Email taken`.
+fn title_of(code: &str) -> String {
+    let mut words = code.replace('-', " ");
+    if let Some(first) = words.get_mut(..1) {
+        first.make_ascii_uppercase();
+    }
+    words
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.status.as_u16(), self.code)
+    }
+}
+
+impl ResponseError for Problem {
+    fn status_code(&self) -> StatusCode {
+        self.status
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        let mut response = HttpResponse::build(self.status);
+        response.content_type("application/problem+json");
+        for (name, value) in &self.headers {
+            response.append_header((name.clone(), value.clone()));
+        }
+        match serde_json::to_vec(&self.body()) {
+            Ok(body) => response.body(body),
+            Err(_) => response.finish(),
+        }
+    }
+}
+
+/// An error with all its causes on one line, for the log.
+struct Chain<'a>(&'a (dyn StdError + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut cause = self.0.source();
+        while let Some(error) = cause {
+            write!(f, ": {error}")?;
+            cause = error.source();
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,87 @@
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use std::future::{Ready, ready};
+use values::{FromText, Invalid};
+
+use crate::Problem;
+
+/// The pairs of a query string, decoded, in their order; a name may come more than once.
+#[derive(Debug, Clone, Default)]
+pub struct Query {
+    pairs: Vec<(String, String)>,
+}
+
+impl Query {
+    /// Decodes a query string without its question mark.
+    #[must_use]
+    pub fn parse(text: &str) -> Self {
+        Self {
+            pairs: url::form_urlencoded::parse(text.as_bytes())
+                .into_owned()
+                .collect(),
+        }
+    }
+
+    /// The first value of a name; an empty one counts as absent.
+    #[must_use]
+    pub fn first(&self, name: &str) -> Option<&str> {
+        let mut pairs = self.pairs.iter();
+        let found = pairs.find(|(n, value)| n == name && !value.is_empty());
+        found.map(|(_, value)| value.as_str())
+    }
+
+    /// Every value of a name.
+    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
+        let pairs = self.pairs.iter();
+        pairs
+            .filter(move |(n, _)| n == name)
+            .map(|(_, v)| v.as_str())
+    }
+
+    /// The first value of a name, parsed.
+    ///
+    /// # Errors
+    /// `400 validation-failed` that names the parameter.
+    pub fn parsed<T: FromText>(&self, name: &str) -> Result<Option<T>, Problem> {
+        let parse = |text| T::from_text(text).map_err(|error| Problem::invalid_field(name, error));
+        self.first(name).map(parse).transpose()
+    }
+
+    /// A whole number within bounds, or the default.
+    ///
+    /// # Errors
+    /// `400 validation-failed` that names the bounds.
+    pub fn number(
+        &self,
+        name: &str,
+        bounds: std::ops::RangeInclusive<i64>,
+        default: i64,
+    ) -> Result<i64, Problem> {
+        let Some(text) = self.first(name) else {
+            return Ok(default);
+        };
+        let number = text.parse().ok().filter(|number| bounds.contains(number));
+        number.ok_or_else(|| {
+            let (low, high) = (bounds.start(), bounds.end());
+            let message = format!("Must be a whole number from {low} to {high}.");
+            Problem::invalid_field(name, Invalid::new("out-of-range", message))
+        })
+    }
+}
+
+impl FromRequest for Query {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Ok(Self::parse(request.query_string())))
+    }
+}
+
+/// An identifier in the path. One of another form is an unknown one.
+///
+/// # Errors
+/// `404 not-found`.
+pub fn path_id<T: FromText>(text: &str, what: &'static str) -> Result<T, Problem> {
+    T::from_text(text).map_err(|_| Problem::not_found(what))
+}

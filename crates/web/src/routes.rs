@@ -1,0 +1,153 @@
+use actix_web::HttpRequest;
+use actix_web::http::header::{ALLOW, HeaderValue};
+use actix_web::http::{Method, StatusCode};
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::path::PathItem;
+
+use crate::Problem;
+
+/// The routes of a process: each path's segments and methods.
+///
+/// They come from the OpenAPI document, which in turn is collected from the handlers, so the answer
+/// to an unknown path (`404`) or a wrong method (`405` with `Allow`) cannot drift from what exists.
+#[derive(Debug, Clone, Default)]
+pub struct Routes {
+    routes: Vec<(Vec<Segment>, Vec<Method>)>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Segment {
+    Literal(String),
+    Parameter,
+}
+
+impl Routes {
+    /// The routes of a document.
+    #[must_use]
+    pub fn of(document: &OpenApi) -> Self {
+        let paths = document.paths.paths.iter();
+        Self {
+            routes: paths
+                .map(|(path, item)| (segments(path), methods(item)))
+                .collect(),
+        }
+    }
+
+    /// Adds a route that the document does not describe, such as a page.
+    #[must_use]
+    pub fn and(mut self, path: &str, method: Method) -> Self {
+        self.routes.push((segments(path), vec![method]));
+        self
+    }
+
+    /// Checks that a path and a method belong together.
+    ///
+    /// # Errors
+    /// `404 not-found` for a path that does not exist, `405 method-not-allowed` with `Allow` for a
+    /// method that the path does not have.
+    pub fn check(&self, method: &Method, path: &str) -> Result<(), Problem> {
+        let wanted: Vec<_> = path.split('/').collect();
+        let mut allowed: Vec<&Method> = Vec::new();
+        for (segments, methods) in &self.routes {
+            if matches(segments, &wanted) {
+                allowed.extend(methods);
+            }
+        }
+        if allowed.is_empty() {
+            return Err(Problem::new(
+                StatusCode::NOT_FOUND,
+                "not-found",
+                "There is no such path. See /docs for those that exist.",
+            ));
+        }
+        if allowed.contains(&method) {
+            return Ok(());
+        }
+        let mut names: Vec<_> = allowed.iter().map(|method| method.as_str()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let names = names.join(", ");
+        let detail = format!("This path takes {names}.");
+        let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
+        Err(match HeaderValue::try_from(names) {
+            Ok(value) => problem.header(ALLOW, value),
+            Err(_) => problem,
+        })
+    }
+
+    /// The answer of a process to a request that none of its handlers took.
+    ///
+    /// # Errors
+    /// Always: see [`Routes::check`].
+    pub fn refuse(&self, request: &HttpRequest) -> Problem {
+        match self.check(request.method(), request.path()) {
+            Err(problem) => problem,
+            Ok(()) => Problem::not_found("path"),
+        }
+    }
+}
+
+fn segments(path: &str) -> Vec<Segment> {
+    path.split('/')
+        .map(|segment| {
+            if segment.starts_with('{') {
+                Segment::Parameter
+            } else {
+                Segment::Literal(segment.to_owned())
+            }
+        })
+        .collect()
+}
+
+fn matches(segments: &[Segment], wanted: &[&str]) -> bool {
+    segments.len() == wanted.len()
+        && segments
+            .iter()
+            .zip(wanted)
+            .all(|(segment, wanted)| match segment {
+                Segment::Literal(literal) => literal == wanted,
+                Segment::Parameter => !wanted.is_empty(),
+            })
+}
+
+fn methods(item: &PathItem) -> Vec<Method> {
+    [
+        (Method::GET, &item.get),
+        (Method::PUT, &item.put),
+        (Method::POST, &item.post),
+        (Method::DELETE, &item.delete),
+        (Method::PATCH, &item.patch),
+    ]
+    .into_iter()
+    .filter(|(_, operation)| operation.is_some())
+    .map(|(method, _)| method)
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::ResponseError as _;
+    use actix_web::http::Method;
+
+    use super::Routes;
+
+    fn routes() -> Routes {
+        Routes::default()
+            .and("/users/count", Method::GET)
+            .and("/users/{id}", Method::GET)
+            .and("/users/{id}", Method::DELETE)
+    }
+
+    #[test]
+    fn unknown_paths_are_404_and_wrong_methods_405_with_what_is_allowed() {
+        assert!(routes().check(&Method::GET, "/users/1").is_ok());
+        let problem = routes().check(&Method::PUT, "/users/1").unwrap_err();
+        assert_eq!(problem.status_code(), 405);
+        let allow = problem.error_response().headers().get("allow").cloned();
+        assert_eq!(allow.unwrap(), "DELETE, GET");
+        for path in ["/", "/users", "/users/", "/users/1/2", "//users/1"] {
+            let problem = routes().check(&Method::GET, path).unwrap_err();
+            assert_eq!(problem.status_code(), 404, "{path}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The project's own commands: `cargo xtask up`, `down`, `demo`, `test`, `check`, `compose-test`.
+//!
+//! What holds: a command that starts something also stops it, whatever happens in between, unless it
+//! was asked to leave it running; nothing is signalled that was not started by these commands.
+//!
+//! Deliberately absent: database and broker clients. This program has to build on a machine that has
+//! only Git, a C linker and Rust, because it is what installs the rest.
+/// Prints a line. Unlike `println!` it goes on when nobody reads any more, as in `cargo xtask up | head`:
+/// a command that dies half-way would leave servers behind.
+macro_rules! outln {
+    ($($argument:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stdout(), $($argument)*);
+    }};
+}
+
+/// The same for the standard error output.
+macro_rules! errln {
+    ($($argument:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr(), $($argument)*);
+    }};
+}
+
+mod check;
+mod compose;
+mod demo;
+mod down;
+mod environment;
+mod http;
+mod interrupt;
+mod launch;
+mod paint;
+mod plan;
+mod processes;
+mod secrets;
+mod stack_file;
+mod stream;
+mod tests_command;
+mod up;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's own commands", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start everything: private Postgres and RabbitMQ, every process, and a demo flow engine.
+    Up(up::Arguments),
+    /// Stop what `up` started.
+    Down,
+    /// Run the main job once, visibly, on the running system or on one started for it.
+    Demo(demo::Arguments),
+    /// Run every test of the workspace on private servers. Arguments go to the test runner.
+    Test(tests_command::Arguments),
+    /// Check that packages depend on each other only as they should.
+    Check,
+    /// Build the images, run the demo on them, restart them, and take everything down again.
+    ComposeTest(compose::Arguments),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Up(arguments) => up::run(&arguments),
+        Command::Down => down::run(),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Test(arguments) => tests_command::run(&arguments),
+        Command::Check => check::run(),
+        Command::ComposeTest(arguments) => compose::run(&arguments),
+    };
+    outcome.unwrap_or_else(|error| {
+        errln!("{} {error:#}", paint::red("error:"));
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,83 @@
+//! Keys and passwords of the local system: made once, kept for the next start, readable by their
+//! owner only.
+
+use std::{fs, path::PathBuf};
+
+use anyhow::Context;
+use local_stack::{RolePasswords, random};
+use pem::{EncodeConfig, LineEnding, Pem};
+
+use crate::workspace::Workspace;
+
+/// The DER of a PKCS#8 version 1 Ed25519 key up to its 32 secret bytes.
+const PKCS8_ED25519: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
+
+/// Where the secrets are, and those that are needed here.
+#[derive(Debug, Clone)]
+pub(crate) struct Secrets {
+    pub(crate) token_signing_key: PathBuf,
+    pub(crate) webhook_signing_key: PathBuf,
+    pub(crate) admin_password: String,
+    /// What the demo flow engine asks of the deletion worker.
+    pub(crate) engine_token: String,
+    /// For a database server that is not ours; ours keeps its own.
+    pub(crate) external_roles: RolePasswords,
+}
+
+impl Secrets {
+    /// Reads them, and makes those that are missing.
+    pub(crate) fn prepare(workspace: &Workspace) -> anyhow::Result<Self> {
+        let key = |name: &str| kept(workspace, name, ed25519_pem).map(|_| workspace.secret(name));
+        let password = |name: &str| kept(workspace, name, || Ok(random::password()?));
+        let roles = kept(workspace, "database-roles.json", || {
+            Ok(serde_json::to_string(&RolePasswords::random()?)?)
+        })?;
+        Ok(Self {
+            token_signing_key: key("token-signing-key.pem")?,
+            webhook_signing_key: key("webhook-signing-key.pem")?,
+            admin_password: password("admin-password")?,
+            engine_token: password("engine-token")?,
+            external_roles: serde_json::from_str(&roles)
+                .context("reading the database roles' passwords")?,
+        })
+    }
+}
+
+fn kept(
+    workspace: &Workspace,
+    name: &str,
+    make: impl FnOnce() -> anyhow::Result<String>,
+) -> anyhow::Result<String> {
+    let path = workspace.secret(name);
+    if let Ok(text) = fs::read_to_string(&path) {
+        return Ok(text.trim().to_owned());
+    }
+    let text = make()?;
+    random::write_private(&path, text.as_bytes())?;
+    Ok(text)
+}
+
+fn ed25519_pem() -> anyhow::Result<String> {
+    let mut der = PKCS8_ED25519.to_vec();
+    der.extend(random::bytes::<32>()?);
+    let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
+    Ok(pem::encode_config(&Pem::new("PRIVATE KEY", der), config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_48_bytes_of_pkcs8_version_1() {
+        let text = ed25519_pem().unwrap();
+        let parsed = pem::parse(&text).unwrap();
+        assert_eq!(parsed.tag(), "PRIVATE KEY");
+        assert_eq!(parsed.contents().len(), 48);
+        assert!(parsed.contents().starts_with(&PKCS8_ED25519));
+        assert!(text.ends_with("-----END PRIVATE KEY-----\n"));
+        assert_ne!(text, ed25519_pem().unwrap());
+    }
+}

@@ -1,0 +1,117 @@
+//! `.local/stack.json`: what runs, where, and how to get in.
+
+use std::{fs, io::ErrorKind, path::PathBuf};
+
+use anyhow::Context;
+use local_stack::random;
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::Workspace;
+
+/// The running system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Stack {
+    pub(crate) gateway: String,
+    pub(crate) admin: Admin,
+    pub(crate) demo_engine: String,
+    pub(crate) postgres: Databases,
+    pub(crate) amqp: String,
+    pub(crate) processes: Vec<Entry>,
+}
+
+/// The first administrator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Admin {
+    pub(crate) username: String,
+    pub(crate) password: String,
+}
+
+/// Database urls: those of the services' roles, and the superuser's.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Databases {
+    pub(crate) users: String,
+    pub(crate) people_task: String,
+    pub(crate) admin: String,
+}
+
+/// One process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    pub(crate) name: String,
+    pub(crate) pid: i32,
+    /// `None` for workers.
+    pub(crate) url: Option<String>,
+    /// Where `/metrics`, `/healthz` and `/readyz` are.
+    pub(crate) metrics: String,
+}
+
+impl Stack {
+    pub(crate) fn path(workspace: &Workspace) -> PathBuf {
+        workspace.local().join("stack.json")
+    }
+
+    /// `None` when nothing was started, or all of it was stopped.
+    pub(crate) fn read(workspace: &Workspace) -> anyhow::Result<Option<Self>> {
+        let path = Self::path(workspace);
+        match fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str(&text)
+                .map(Some)
+                .with_context(|| format!("reading {}", path.display())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("reading {}", path.display())),
+        }
+    }
+
+    pub(crate) fn write(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        Ok(random::write_private(
+            &Self::path(workspace),
+            text.as_bytes(),
+        )?)
+    }
+
+    pub(crate) fn remove(workspace: &Workspace) {
+        // Nothing to remove is what was wanted.
+        let _ = fs::remove_file(Self::path(workspace));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_has_the_documented_fields() {
+        let stack = Stack {
+            gateway: "http://127.0.0.1:8080".into(),
+            admin: Admin {
+                username: "a".into(),
+                password: "p".into(),
+            },
+            demo_engine: "http://127.0.0.1:8090".into(),
+            postgres: Databases {
+                users: "u".into(),
+                people_task: "t".into(),
+                admin: "s".into(),
+            },
+            amqp: "amqp://".into(),
+            processes: vec![Entry {
+                name: "webhook-worker".into(),
+                pid: 7,
+                url: None,
+                metrics: "m".into(),
+            }],
+        };
+        let expected = serde_json::json!({
+            "gateway": "http://127.0.0.1:8080",
+            "admin": {"username": "a", "password": "p"},
+            "demoEngine": "http://127.0.0.1:8090",
+            "postgres": {"users": "u", "peopleTask": "t", "admin": "s"},
+            "amqp": "amqp://",
+            "processes": [{"name": "webhook-worker", "pid": 7, "url": null, "metrics": "m"}],
+        });
+        assert_eq!(serde_json::to_value(&stack).unwrap(), expected);
+    }
+}

@@ -1,0 +1,173 @@
+//! `cargo xtask up`.
+
+use std::{process::ExitCode, thread, time::Duration};
+
+use clap::Args;
+use local_stack::process::tail;
+
+use crate::{
+    http,
+    interrupt::Interrupt,
+    launch::{self, Running, Wishes, say},
+    paint,
+    plan::parse_replicas,
+    processes,
+    stack_file::Stack,
+    workspace::Workspace,
+};
+
+/// What to start and how.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Return once everything is ready; `cargo xtask down` stops it.
+    #[arg(long)]
+    detach: bool,
+    /// Build and run with optimisation.
+    #[arg(long)]
+    release: bool,
+    /// The gateway's port. Without it 8080, or a free port when that is taken.
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+    /// Run a process several times, as in `--replicas webhook-worker=3`. Can be repeated.
+    #[arg(long, value_name = "PROCESS=N", value_parser = parse_replicas)]
+    replicas: Vec<(String, usize)>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    if let Some(outcome) = already_up(&workspace)? {
+        return Ok(outcome);
+    }
+    let interrupt = Interrupt::watch()?;
+    let wishes = Wishes {
+        release: arguments.release,
+        port: arguments.port,
+        replicas: arguments.replicas.iter().cloned().collect(),
+        show_logs: !arguments.detach,
+    };
+    let running = launch::start(&workspace, &wishes, &interrupt)?;
+    print_summary(&running.stack);
+    if arguments.detach {
+        outln!("Stop it with {}.", paint::bold("cargo xtask down"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    outln!("Stop it with {}.\n", paint::bold("Ctrl-C"));
+    let outcome = watch(&workspace, &running, &interrupt);
+    say("stopping");
+    launch::stop(&workspace)?;
+    // The last lines of the logs come before the last line of all.
+    drop(running.stream);
+    say("stopped; the data stay in .local");
+    Ok(outcome)
+}
+
+/// What to do when a system runs already: nothing if it is well; what is left of a broken one is stopped.
+fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
+    let stack = Stack::read(workspace)?;
+    let alive = processes::running(workspace);
+    let Some(stack) = stack else {
+        if !alive.is_empty() {
+            say("stopping what an interrupted run left behind");
+            launch::stop(workspace)?;
+        }
+        return Ok(None);
+    };
+    let agent = http::agent(Duration::from_secs(3));
+    let unwell: Vec<&str> = stack
+        .processes
+        .iter()
+        .filter(|process| !http::is_ready(&agent, &process.metrics))
+        .map(|process| process.name.as_str())
+        .collect();
+    if unwell.is_empty() {
+        say("already up");
+        print_summary(&stack);
+        return Ok(Some(ExitCode::SUCCESS));
+    }
+    if alive.is_empty() {
+        // Nothing of it runs: the machine was restarted, say.
+        Stack::remove(workspace);
+        return Ok(None);
+    }
+    outln!(
+        "{} it is up, but not ready: {}. Look into .local/log, or run `cargo xtask down` first.",
+        paint::red("error:"),
+        unwell.join(", ")
+    );
+    Ok(Some(ExitCode::FAILURE))
+}
+
+/// Returns when somebody wants the system to stop, or when nothing of it is left.
+fn watch(workspace: &Workspace, running: &Running, interrupt: &Interrupt) -> ExitCode {
+    let mut alive: Vec<_> = running.processes.iter().collect();
+    loop {
+        thread::sleep(Duration::from_millis(200));
+        if interrupt.came() {
+            return ExitCode::SUCCESS;
+        }
+        if !Stack::path(workspace).exists() {
+            say("stopped from elsewhere by `cargo xtask down`");
+            return ExitCode::SUCCESS;
+        }
+        alive.retain(|(process, identity)| {
+            let lives = identity.is_alive();
+            if !lives && Stack::path(workspace).exists() && !interrupt.came() {
+                let log = workspace.log(&process.name);
+                outln!(
+                    "{}\n{}",
+                    paint::red(&format!(
+                        "{} ended; the end of {}:",
+                        process.name,
+                        log.display()
+                    )),
+                    tail(&log, 10)
+                );
+            }
+            lives
+        });
+        if alive.is_empty() {
+            outln!("{}", paint::red("nothing runs any more"));
+            return ExitCode::FAILURE;
+        }
+    }
+}
+
+fn print_summary(stack: &Stack) {
+    let Stack {
+        gateway,
+        admin,
+        demo_engine,
+        ..
+    } = stack;
+    let line = |name: &str, value: &str| outln!("  {name:14} {}", paint::cyan(value));
+    outln!("\n{}", paint::green("Countersign is up"));
+    line("gateway", gateway);
+    line("documentation", &format!("{gateway}/docs"));
+    line("demo engine", &format!("{demo_engine}/received"));
+    line("administrator", &admin.username);
+    line("password", &admin.password);
+    outln!("\nTry it:\n");
+    for command in curl_lines(stack) {
+        outln!("  {command}\n");
+    }
+}
+
+/// Sign in, create a task, list the tasks; the first one leaves the token for the others.
+fn curl_lines(stack: &Stack) -> [String; 3] {
+    let Stack { gateway, admin, .. } = stack;
+    let json = "-H 'content-type: application/json'";
+    let token = "-H \"authorization: Bearer $TOKEN\"";
+    let user = &admin.username;
+    [
+        format!(
+            "TOKEN=$(curl -s {gateway}/user/auth {json} -d '{{\"username\":\"{user}\",\"password\":\"{}\"}}' \
+             | sed -E 's/.*\"token\":\"([^\"]+)\".*/\\1/')",
+            admin.password
+        ),
+        format!(
+            "curl -s {gateway}/people-task/tasks {token} {json} \
+             -d '{{\"title\":\"Buy a chair\",\"requester\":\"{user}\",\"approver\":\"{user}\"}}'"
+        ),
+        format!("curl -s {gateway}/people-task/tasks {token}"),
+    ]
+}

@@ -1,0 +1,124 @@
+//! The project's folder and what cargo builds in it.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, bail, ensure};
+use cargo_metadata::Message;
+
+/// The project's folder and the places in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+impl Workspace {
+    /// The workspace that this program belongs to.
+    pub(crate) fn find() -> anyhow::Result<Self> {
+        let start = match env::var_os("CARGO_MANIFEST_DIR") {
+            Some(folder) => PathBuf::from(folder),
+            None => env::current_dir().context("finding the current folder")?,
+        };
+        let root = start
+            .ancestors()
+            .find(|folder| folder.join("Cargo.lock").is_file() && folder.join("services").is_dir())
+            .with_context(|| format!("{} is not in the project's folder", start.display()))?;
+        Ok(Self {
+            root: root.to_owned(),
+        })
+    }
+
+    /// A workspace that is elsewhere.
+    #[cfg(test)]
+    pub(crate) fn at(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+        }
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Everything that running the system leaves on the disk.
+    pub(crate) fn local(&self) -> PathBuf {
+        self.root.join(".local")
+    }
+
+    pub(crate) fn servers(&self) -> PathBuf {
+        self.local().join("servers")
+    }
+
+    pub(crate) fn test_servers(&self) -> PathBuf {
+        self.local().join("test-servers")
+    }
+
+    pub(crate) fn log(&self, process: &str) -> PathBuf {
+        self.local().join("log").join(format!("{process}.log"))
+    }
+
+    pub(crate) fn secret(&self, name: &str) -> PathBuf {
+        self.local().join("secrets").join(name)
+    }
+
+    pub(crate) fn cargo(&self) -> Command {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(&self.root);
+        // Cargo sets these for the program that it runs; a cargo started by that program must not see them.
+        for (name, _) in env::vars_os() {
+            if name.to_str().is_some_and(|name| {
+                name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+            }) {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    /// Builds every program of `packages` and says where each is.
+    pub(crate) fn build(
+        &self,
+        packages: &[&str],
+        release: bool,
+    ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+        let mut command = self.cargo();
+        command.args([
+            "build",
+            "--locked",
+            "--bins",
+            "--message-format",
+            "json-render-diagnostics",
+        ]);
+        for package in packages {
+            command.args(["--package", package]);
+        }
+        if release {
+            command.arg("--release");
+        }
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("running cargo build")?;
+        let output = child.stdout.take().context("cargo build has no output")?;
+        let mut programs = BTreeMap::new();
+        for message in Message::parse_stream(std::io::BufReader::new(output)) {
+            if let Message::CompilerArtifact(artifact) =
+                message.context("reading cargo's messages")?
+                && let Some(program) = artifact.executable
+            {
+                programs.insert(artifact.target.name, program.into_std_path_buf());
+            }
+        }
+        let status = child.wait().context("waiting for cargo build")?;
+        ensure!(status.success(), "cargo build failed");
+        if programs.is_empty() {
+            bail!("cargo build made no program");
+        }
+        Ok(programs)
+    }
+}

@@ -1,0 +1,1 @@
+//! The only public port: routing, token check, limits, proxying, documentation, pages

@@ -1,0 +1,73 @@
+//! The tables of the schema `people_task`, as the migrations make them. Names are unqualified: the
+//! role's search path selects the schema.
+
+diesel::table! {
+    tasks (id) {
+        id -> Binary,
+        creator -> Binary,
+        requester -> Text,
+        approver -> Text,
+        requester_key -> Text,
+        approver_key -> Text,
+        title -> Text,
+        description -> Text,
+        decision_by -> Nullable<Timestamptz>,
+        status -> Text,
+        public -> Bool,
+        approver_secret -> Binary,
+        requester_secret -> Binary,
+        created -> Timestamptz,
+        mtime -> Timestamptz,
+        decision_made -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    webhooks (id) {
+        id -> Binary,
+        task_id -> Binary,
+        registered_by -> Binary,
+        url -> Text,
+        secret -> Nullable<Text>,
+        status -> Text,
+        with_task_id -> Bool,
+        created -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    deliveries (id) {
+        id -> Binary,
+        webhook_id -> Binary,
+        task_id -> Binary,
+        origin -> Text,
+        status -> Text,
+        attempts -> Integer,
+        request_id -> Text,
+        traceparent -> Text,
+        created -> Timestamptz,
+        next_attempt -> Timestamptz,
+        wake_at -> Timestamptz,
+        lease_until -> Nullable<Timestamptz>,
+        lease -> BigInt,
+        finished -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    delivery_attempts (delivery_id, number) {
+        delivery_id -> Binary,
+        number -> Integer,
+        at -> Timestamptz,
+        duration_ms -> Integer,
+        status_code -> Nullable<Integer>,
+        error -> Nullable<Text>,
+        response -> Nullable<Text>,
+    }
+}
+
+diesel::joinable!(webhooks -> tasks (task_id));
+diesel::joinable!(deliveries -> webhooks (webhook_id));
+diesel::joinable!(deliveries -> tasks (task_id));
+diesel::joinable!(delivery_attempts -> deliveries (delivery_id));
+diesel::allow_tables_to_appear_in_same_query!(tasks, webhooks, deliveries, delivery_attempts);

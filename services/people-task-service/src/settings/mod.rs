@@ -1,0 +1,7 @@
+//! The settings of the two processes, one type each.
+
+mod people_task_service;
+mod webhook_worker;
+
+pub use people_task_service::PeopleTaskServiceSettings;
+pub use webhook_worker::WebhookWorkerSettings;

@@ -1,0 +1,8 @@
+//! Messages to users: codes for a forgotten password, on their way to every channel that is configured.
+//!
+//! A request writes one row for each channel; the worker makes the code when it sends, so no code is
+//! ever stored in a form that opens anything.
+
+mod channel;
+
+pub use channel::Channel;

@@ -1,0 +1,120 @@
+//! The tables of the schema `users`, as the migrations make them. The role's search path selects the
+//! schema, so the names are unqualified.
+
+diesel::table! {
+    users (id) {
+        id -> Binary,
+        username -> Text,
+        email -> Text,
+        username_key -> Text,
+        email_key -> Text,
+        password_hash -> Text,
+        is_active -> Bool,
+        plan -> Text,
+        scope -> Array<Text>,
+        vendor -> Nullable<Jsonb>,
+        allowed_private_components -> Array<Text>,
+        metadata -> Jsonb,
+        email_verified -> Bool,
+        epoch -> BigInt,
+        epoch_raised -> Nullable<Timestamptz>,
+        epoch_transaction -> Nullable<BigInt>,
+        code_generation -> BigInt,
+        created -> Timestamptz,
+        mtime -> Timestamptz,
+        last_sign_in -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    sign_in_names (name) {
+        name -> Text,
+        user_id -> Binary,
+    }
+}
+
+diesel::table! {
+    codes (fingerprint) {
+        fingerprint -> Binary,
+        user_id -> Binary,
+        purpose -> Text,
+        generation -> BigInt,
+        email_key -> Nullable<Text>,
+        created -> Timestamptz,
+        expires -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    notifications (id) {
+        id -> Binary,
+        user_id -> Nullable<Binary>,
+        kind -> Text,
+        channel -> Text,
+        status -> Text,
+        attempts -> Integer,
+        last_error -> Nullable<Text>,
+        request_id -> Text,
+        traceparent -> Text,
+        created -> Timestamptz,
+        next_attempt -> Timestamptz,
+        wake_at -> Timestamptz,
+        lease_until -> Nullable<Timestamptz>,
+        finished -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    deletions (id) {
+        id -> Binary,
+        ticket -> Text,
+        user_id -> Binary,
+        status -> Text,
+        steps_total -> Integer,
+        steps_done -> Integer,
+        failure -> Nullable<Jsonb>,
+        request_id -> Text,
+        traceparent -> Text,
+        created -> Timestamptz,
+        next_attempt -> Timestamptz,
+        wake_at -> Timestamptz,
+        lease_until -> Nullable<Timestamptz>,
+        lease -> BigInt,
+        finished -> Nullable<Timestamptz>,
+        epoch_transaction -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    deletion_steps (deletion_id, position) {
+        deletion_id -> Binary,
+        position -> Integer,
+        name -> Text,
+        attempts -> Integer,
+        last_error -> Nullable<Text>,
+        finished -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    sign_in_failures (account, client_address) {
+        account -> Binary,
+        client_address -> Text,
+        failures -> Integer,
+        blocked_until -> Nullable<Timestamptz>,
+        last_failure -> Timestamptz,
+    }
+}
+
+diesel::joinable!(codes -> users (user_id));
+diesel::joinable!(deletion_steps -> deletions (deletion_id));
+diesel::joinable!(sign_in_names -> users (user_id));
+diesel::allow_tables_to_appear_in_same_query!(
+    codes,
+    deletion_steps,
+    deletions,
+    notifications,
+    sign_in_failures,
+    sign_in_names,
+    users,
+);
