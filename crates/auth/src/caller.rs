@@ -206,6 +206,13 @@ pub fn token_missing() -> Problem {
     .header(WWW_AUTHENTICATE, challenge)
 }
 
+/// `401 token-revoked`, for whoever finds out by other means than the token's epoch, such as a user
+/// who is gone.
+#[must_use]
+pub fn token_revoked() -> Problem {
+    unauthenticated(Rejection::Revoked)
+}
+
 /// `403 insufficient-scope`: the token is good but holds none of these scopes (RFC 6750 section 3.1).
 #[must_use]
 pub fn insufficient_scope(scopes: &str) -> Problem {

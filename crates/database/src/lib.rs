@@ -13,6 +13,6 @@ mod error;
 mod migrations;
 mod pool;
 
-pub use error::{Error, violated_constraint};
+pub use error::{Error, is_deadlock, violated_constraint};
 pub use migrations::{MigrationError, migrate};
 pub use pool::{Database, DatabaseSettings};

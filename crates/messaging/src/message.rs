@@ -19,6 +19,10 @@ pub struct Message {
 impl Message {
     /// A wake-up for a row on behalf of a request.
     #[must_use]
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "identifiers are small and copied"
+    )]
     pub fn new(id: impl ToString, context: RequestContext) -> Self {
         Self {
             id: id.to_string(),

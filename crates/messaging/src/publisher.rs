@@ -109,7 +109,7 @@ async fn session(
         tokio::select! {
             // What was confirmed makes room before more is sent.
             biased;
-            Some(confirmed) = unconfirmed.next() => confirm(queue, confirmed?),
+            Some(confirmed) = unconfirmed.next() => confirm(queue, &confirmed?),
             received = incoming.recv_many(&mut batch, room), if room > 0 => {
                 if received == 0 {
                     return Ok(());
@@ -123,7 +123,7 @@ async fn session(
         }
     }
     while let Some(confirmed) = unconfirmed.next().await {
-        confirm(queue, confirmed?);
+        confirm(queue, &confirmed?);
     }
     Ok(())
 }
@@ -144,7 +144,7 @@ async fn publish(link: &Link, queue: Queue, message: &Message) -> Result<Publish
     within(published).await
 }
 
-fn confirm(queue: Queue, confirmation: Confirmation) {
+fn confirm(queue: Queue, confirmation: &Confirmation) {
     let outcome = match confirmation {
         Confirmation::Ack(None) | Confirmation::NotRequested => "confirmed",
         Confirmation::Ack(Some(_)) => "returned",

@@ -94,7 +94,7 @@ pub struct Reader {
 }
 
 enum Source {
-    Given(Config),
+    Given(Box<Config>),
     /// Nothing is given, and what is required has an example: reading them all describes them all.
     Examples,
 }
@@ -111,9 +111,8 @@ impl Reader {
             builder = builder.add_source(file);
         }
         let environment = Environment::default().ignore_empty(true);
-        Ok(Self::new(Source::Given(
-            builder.add_source(environment).build()?,
-        )))
+        let config = builder.add_source(environment).build()?;
+        Ok(Self::new(Source::Given(Box::new(config))))
     }
 
     /// Settings from pairs instead of the environment, for tests.
@@ -130,7 +129,7 @@ impl Reader {
             .ignore_empty(true)
             .source(Some(pairs.collect()));
         let config = Config::builder().add_source(environment).build()?;
-        Ok(Self::new(Source::Given(config)))
+        Ok(Self::new(Source::Given(Box::new(config))))
     }
 
     fn new(source: Source) -> Self {
@@ -240,7 +239,7 @@ impl Reader {
     fn given(&self, description: &Description) -> Result<Option<String>, Error> {
         let config = match &self.source {
             Source::Examples => return Ok(None),
-            Source::Given(config) => config,
+            Source::Given(config) => config.as_ref(),
         };
         let name = description.name;
         let direct = text_of(config, &name.to_lowercase())?;

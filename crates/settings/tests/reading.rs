@@ -1,5 +1,7 @@
 //! What an operator sees when a setting is missing, wrong, or comes from a file.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::time::Duration;
 
 use settings::{Csv, Error, Networks, Reader, Settings, describe};

@@ -11,11 +11,14 @@ use crate::keys::ed25519_pem;
 
 const ISSUER: &str = "countersign";
 
+/// What the feed answers: users and their raised epochs.
+type Raised = Arc<Mutex<Vec<(UserId, i64)>>>;
+
 /// Stands in for the user service: publishes keys, publishes raised epochs, and signs tokens.
 #[derive(Debug)]
 pub struct TokenAuthority {
     signer: Arc<Signer>,
-    raised: Arc<Mutex<Vec<(UserId, i64)>>>,
+    raised: Raised,
     running: Running,
 }
 
@@ -30,7 +33,7 @@ impl TokenAuthority {
         let lifetime = Duration::from_secs(3600);
         let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);
         let signer = Arc::new(signer);
-        let raised = Arc::<Mutex<Vec<_>>>::default();
+        let raised = Raised::default();
         let (listener, address) = process::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let mut running = Running::new();
         running.address = Some(address);
@@ -125,7 +128,7 @@ async fn keys_of(keys: Data<JwkSet>) -> Json<JwkSet> {
     Json((**keys).clone())
 }
 
-async fn revocations_of(raised: Data<Arc<Mutex<Vec<(UserId, i64)>>>>) -> Json<RevocationFeed> {
+async fn revocations_of(raised: Data<Raised>) -> Json<RevocationFeed> {
     let epochs = raised.lock().unwrap().clone();
     Json(RevocationFeed { cursor: 1, epochs })
 }

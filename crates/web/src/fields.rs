@@ -139,13 +139,13 @@ mod tests {
 
     use super::Fields;
 
-    fn fields(value: serde_json::Value) -> Fields {
+    fn fields(value: &serde_json::Value) -> Fields {
         Fields::new(value.as_object().unwrap().clone())
     }
 
     #[test]
     fn every_bad_field_is_named() {
-        let mut fields = fields(json!({"title": 1, "public": "yes", "scope": ["a", 2]}));
+        let mut fields = fields(&json!({"title": 1, "public": "yes", "scope": ["a", 2]}));
         assert_eq!(fields.required::<String>("title"), None);
         assert_eq!(fields.optional::<bool>("public"), None);
         assert_eq!(fields.optional::<Vec<String>>("scope"), None);
@@ -169,7 +169,7 @@ mod tests {
 
     #[test]
     fn null_is_absent_unless_it_means_something() {
-        let mut fields = fields(json!({"a": null, "b": null}));
+        let mut fields = fields(&json!({"a": null, "b": null}));
         assert_eq!(fields.optional::<String>("a"), None);
         assert_eq!(fields.nullable::<String>("b"), Some(None));
         assert_eq!(fields.nullable::<String>("c"), None);

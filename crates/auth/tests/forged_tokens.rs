@@ -1,0 +1,260 @@
+//! Tokens that must not count, each for its own reason.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use auth::{Claims, Rejection, Signer, SigningKey, Subject, Verifier};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use serde_json::{Value, json};
+use values::{EmailAddress, FromText, UserId};
+
+const ISSUER: &str = "countersign";
+
+struct World {
+    key: SigningKey,
+    signer: Signer,
+    verifier: Verifier,
+}
+
+fn world() -> World {
+    let key = SigningKey::from_pem(&testkit::ed25519_pem()).unwrap();
+    let lifetime = Duration::from_secs(60);
+    let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);
+    let verifier = Verifier::new(ISSUER, ISSUER);
+    verifier.set_keys(signer.published());
+    World {
+        key,
+        signer,
+        verifier,
+    }
+}
+
+fn subject() -> Subject {
+    let email = EmailAddress::from_text("ada@example.com").unwrap();
+    Subject {
+        id: UserId::generate(),
+        username: email.clone(),
+        email,
+        scope: vec!["user".to_owned()],
+        epoch: 3,
+        email_verified: true,
+    }
+}
+
+fn now() -> u64 {
+    jsonwebtoken::get_current_timestamp()
+}
+
+fn good_claims() -> Value {
+    let id = UserId::generate();
+    json!({
+        "iss": ISSUER, "aud": ISSUER, "sub": id, "id": id, "jti": "1", "iat": now(), "exp": now() + 60,
+        "email": "ada@example.com", "username": "ada@example.com", "scope": ["user"], "epoch": 0
+    })
+}
+
+/// Signs any header and claims with any key, as an attacker with that key could.
+fn forge(key: &SigningKey, header: &Value, claims: &Value) -> String {
+    let part = |value: &Value| BASE64.encode(value.to_string());
+    let signed = format!("{}.{}", part(header), part(claims));
+    let signature = BASE64.encode(key.sign(signed.as_bytes()));
+    format!("{signed}.{signature}")
+}
+
+fn header(key: &SigningKey) -> Value {
+    json!({"alg": "EdDSA", "typ": "JWT", "kid": key.public().key_id()})
+}
+
+#[test]
+fn a_token_of_ours_counts_with_all_its_claims() {
+    let world = world();
+    let subject = subject();
+    let token = world.signer.sign(subject.clone()).unwrap();
+    for _ in 0..2 {
+        let claims = world.verifier.verify(token.expose()).unwrap();
+        let Claims { id, epoch, iss, .. } = claims.as_ref();
+        assert_eq!((*id, *epoch, iss.as_str()), (subject.id, 3, ISSUER));
+        assert_eq!(claims.exp - claims.iat, 60);
+    }
+    let hand_made = forge(&world.key, &header(&world.key), &good_claims());
+    assert!(
+        world.verifier.verify(&hand_made).is_ok(),
+        "the forge must be able to succeed"
+    );
+}
+
+#[test]
+fn raising_the_epoch_revokes_earlier_tokens_only() {
+    let world = world();
+    let subject = subject();
+    let token = world.signer.sign(subject.clone()).unwrap();
+    let newer = Subject {
+        epoch: 4,
+        ..subject.clone()
+    };
+    let newer = world.signer.sign(newer).unwrap();
+    world
+        .verifier
+        .revoked()
+        .raise([(subject.id, 4), (subject.id, 2)]);
+    assert_eq!(
+        world.verifier.verify(token.expose()).unwrap_err(),
+        Rejection::Revoked
+    );
+    assert!(world.verifier.verify(newer.expose()).is_ok());
+}
+
+#[test]
+fn claims_that_are_missing_wrong_or_of_the_wrong_type_do_not_count() {
+    let world = world();
+    for name in [
+        "iss", "aud", "sub", "id", "jti", "iat", "exp", "email", "username", "scope", "epoch",
+    ] {
+        let mut claims = good_claims();
+        claims.as_object_mut().unwrap().remove(name);
+        let token = forge(&world.key, &header(&world.key), &claims);
+        assert_eq!(
+            world.verifier.verify(&token).unwrap_err(),
+            Rejection::Invalid,
+            "without {name}"
+        );
+    }
+    for (name, value, rejection) in [
+        ("iss", json!("somebody"), Rejection::Invalid),
+        ("aud", json!("somebody"), Rejection::Invalid),
+        ("aud", json!(Signer::SERVICE_AUDIENCE), Rejection::Invalid),
+        ("exp", json!(now() - 31), Rejection::Expired),
+        ("exp", json!((now() + 60).to_string()), Rejection::Invalid),
+        ("exp", json!(-1), Rejection::Invalid),
+        ("iat", json!(now() + 3600), Rejection::Invalid),
+        ("nbf", json!(now() + 3600), Rejection::Invalid),
+        ("id", json!(UserId::generate()), Rejection::Invalid),
+        ("sub", json!("admin"), Rejection::Invalid),
+        ("scope", json!("admin"), Rejection::Invalid),
+        ("epoch", json!("9"), Rejection::Invalid),
+        ("epoch", json!(1.5), Rejection::Invalid),
+    ] {
+        let mut claims = good_claims();
+        claims[name] = value.clone();
+        let token = forge(&world.key, &header(&world.key), &claims);
+        assert_eq!(
+            world.verifier.verify(&token).unwrap_err(),
+            rejection,
+            "{name}: {value}"
+        );
+    }
+}
+
+#[test]
+fn headers_choose_neither_the_algorithm_nor_a_strange_key() {
+    let world = world();
+    let stranger = SigningKey::from_pem(&testkit::ed25519_pem()).unwrap();
+    let own = world.key.public().key_id();
+    let verify = |token: &str| world.verifier.verify(token).unwrap_err();
+
+    let unsigned = json!({"alg": "none", "kid": own});
+    assert_eq!(
+        verify(&forge(&world.key, &unsigned, &good_claims())),
+        Rejection::Invalid
+    );
+    let symmetric = json!({"alg": "HS256", "typ": "JWT", "kid": own});
+    assert_eq!(
+        verify(&forge(&world.key, &symmetric, &good_claims())),
+        Rejection::Invalid
+    );
+    let borrowed = forge(&stranger, &header(&world.key), &good_claims());
+    assert_eq!(verify(&borrowed), Rejection::Invalid);
+    let foreign = forge(&stranger, &header(&stranger), &good_claims());
+    assert_eq!(verify(&foreign), Rejection::UnknownKey);
+    for kid in ["../../etc/passwd", "' OR 1=1 --", "", "\u{0}"] {
+        let hostile = json!({"alg": "EdDSA", "kid": kid});
+        assert_eq!(
+            verify(&forge(&world.key, &hostile, &good_claims())),
+            Rejection::UnknownKey
+        );
+    }
+    let nameless = json!({"alg": "EdDSA"});
+    assert_eq!(
+        verify(&forge(&world.key, &nameless, &good_claims())),
+        Rejection::Invalid
+    );
+    let embedded = json!({"alg": "EdDSA", "jwk": stranger.public().jwk(), "kid": own});
+    assert_eq!(
+        verify(&forge(&stranger, &embedded, &good_claims())),
+        Rejection::Invalid
+    );
+}
+
+#[test]
+fn changed_and_malformed_tokens_do_not_count() {
+    let world = world();
+    let token = world.signer.sign(subject()).unwrap();
+    let parts: Vec<_> = token.expose().split('.').collect();
+    let mut claims: Value = serde_json::from_slice(&BASE64.decode(parts[1]).unwrap()).unwrap();
+    claims["scope"] = json!(["admin"]);
+    let changed = format!(
+        "{}.{}.{}",
+        parts[0],
+        BASE64.encode(claims.to_string()),
+        parts[2]
+    );
+    let unsigned = format!("{}.{}.", parts[0], parts[1]);
+    let long = format!("{}{}", token.expose(), "A".repeat(10_000));
+    for forged in [
+        changed.as_str(),
+        &unsigned,
+        &long,
+        "",
+        ".",
+        "..",
+        "a.b.c",
+        "Bearer",
+    ] {
+        assert_eq!(
+            world.verifier.verify(forged).unwrap_err(),
+            Rejection::Invalid
+        );
+    }
+}
+
+#[test]
+fn a_service_token_is_no_access_token_and_the_other_way_round() {
+    let world = world();
+    let service = world.signer.sign_for_service("deletion-worker").unwrap();
+    let access = world.signer.sign(subject()).unwrap();
+    let claims = world.verifier.verify_service(service.expose()).unwrap();
+    assert_eq!(claims.sub, "deletion-worker");
+    assert!(world.verifier.verify(service.expose()).is_err());
+    assert!(world.verifier.verify_service(access.expose()).is_err());
+}
+
+#[test]
+fn a_withdrawn_key_takes_its_tokens_along() {
+    let world = world();
+    let token = world.signer.sign(subject()).unwrap();
+    assert!(world.verifier.verify(token.expose()).is_ok());
+    let next = SigningKey::from_pem(&testkit::ed25519_pem()).unwrap();
+    let both = Signer::new(
+        &next,
+        std::slice::from_ref(&world.key),
+        ISSUER.into(),
+        ISSUER.into(),
+        Duration::from_secs(60),
+    );
+    world.verifier.set_keys(both.published());
+    assert!(world.verifier.verify(token.expose()).is_ok());
+    let alone = Signer::new(
+        &next,
+        &[],
+        ISSUER.into(),
+        ISSUER.into(),
+        Duration::from_secs(60),
+    );
+    world.verifier.set_keys(alone.published());
+    assert_eq!(
+        world.verifier.verify(token.expose()).unwrap_err(),
+        Rejection::UnknownKey
+    );
+}

@@ -1,0 +1,139 @@
+//! What callers of the bridge can rely on when the database is slow, full or away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use database::{Database, DatabaseSettings, Error, migrate};
+use diesel::{PgConnection, RunQueryDsl as _};
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use testkit::{TestDatabase, eventually};
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
+
+fn settings(test: &TestDatabase, pool_size: u32) -> DatabaseSettings {
+    DatabaseSettings {
+        url: test.users_url(),
+        owner_url: Some(test.users_owner_url()),
+        pool_size,
+        timeout: Duration::from_millis(300),
+    }
+}
+
+fn insert(id: i64) -> impl FnOnce(&mut PgConnection) -> Result<(), Error> + Send + 'static {
+    move |connection| {
+        let sql = format!("INSERT INTO notes VALUES ({id}, 'x')");
+        diesel::sql_query(sql).execute(connection)?;
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn an_error_rolls_the_transaction_back() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test, 2));
+    let failed: Result<(), Error> = database
+        .transaction(|connection| {
+            insert(1)(connection)?;
+            insert(1)(connection)
+        })
+        .await;
+    assert!(matches!(failed, Err(Error::Statement(_))));
+    database.run(insert(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn no_more_closures_run_than_there_are_connections_and_the_rest_is_refused_in_time() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test, 2));
+    let running = Arc::new(AtomicUsize::new(0));
+    let release = Arc::new(AtomicBool::new(false));
+    let busy: Vec<_> = (0..2)
+        .map(|_| {
+            let (database, running, release) =
+                (database.clone(), Arc::clone(&running), Arc::clone(&release));
+            tokio::spawn(async move {
+                let work = move |_: &mut PgConnection| {
+                    running.fetch_add(1, Ordering::SeqCst);
+                    while !release.load(Ordering::SeqCst) {
+                        std::thread::yield_now();
+                    }
+                    Ok::<_, Error>(())
+                };
+                database.run(work).await
+            })
+        })
+        .collect();
+    eventually("both connections to be in use", || async {
+        (running.load(Ordering::SeqCst) == 2).then_some(())
+    })
+    .await;
+    assert!(matches!(database.run(insert(1)).await, Err(Error::Busy)));
+    release.store(true, Ordering::SeqCst);
+    for task in busy {
+        task.await.unwrap().unwrap();
+    }
+    database.run(insert(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_panic_is_an_error_and_gives_the_connection_back() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test, 1));
+    let panicked: Result<(), Error> = database.run(|_| panic!("as a bug would")).await;
+    assert!(matches!(panicked, Err(Error::Panicked)));
+    database.run(insert(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_database_that_went_away_is_unavailable_and_comes_back() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test, 2));
+    database.run(insert(1)).await.unwrap();
+    test.set_reachable(false);
+    assert!(matches!(
+        database.run(insert(2)).await,
+        Err(Error::Unavailable(_))
+    ));
+    assert!(!database.is_usable().await);
+    test.set_reachable(true);
+    eventually("the database to be usable again", || async {
+        database.is_usable().await.then_some(())
+    })
+    .await;
+    database.run(insert(2)).await.unwrap();
+}
+
+#[tokio::test]
+async fn replicas_that_start_together_migrate_once() {
+    let test = TestDatabase::people_task(MIGRATIONS);
+    let settings = settings(&test, 1);
+    let migrations = (0..4).map(|_| migrate(&settings, "users", MIGRATIONS));
+    for migrated in futures_util::future::join_all(migrations).await {
+        migrated.unwrap();
+    }
+    let database = Database::connect(&settings);
+    database.run(insert(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_role_of_another_schema_is_told_what_to_do() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let wrong = migrate(&settings(&test, 1), "people_task", MIGRATIONS).await;
+    let message = wrong.unwrap_err().to_string();
+    assert!(message.contains("bootstrap.sql"), "{message}");
+}
+
+#[tokio::test]
+async fn a_service_role_cannot_see_the_other_schema() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&DatabaseSettings {
+        url: test.people_task_url(),
+        ..settings(&test, 1)
+    });
+    let read = |connection: &mut PgConnection| {
+        diesel::sql_query("SELECT * FROM users.notes").execute(connection)?;
+        Ok::<_, Error>(())
+    };
+    assert!(matches!(database.run(read).await, Err(Error::Statement(_))));
+}
