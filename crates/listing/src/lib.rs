@@ -1,1 +1,21 @@
-//! Filter, sort, pattern and paging of lists
+//! Filter, sort, pattern and paging of lists: the query parameters that all lists share.
+//!
+//! - [`ListQuery`] reads `limit`, `offset`, `sort`, `filter` and `pattern`; [`Conditions`] reads the last
+//!   two, for counts. What a list can be sorted and filtered by is an enum that lists all its names
+//!   ([`Names`], [`Filter`]), so a refusal can say what is allowed.
+//! - [`Page`] holds the rows of one page and says in the header `Link` where the next one is.
+//! - [`substring_pattern`] makes a text safe for `LIKE`.
+//!
+//! Every wrong parameter is named, not only the first. Nothing here knows SQL.
+
+mod conditions;
+mod page;
+mod parameters;
+mod pattern;
+mod query;
+
+pub use conditions::{Conditions, Filter};
+pub use page::Page;
+pub use parameters::{ConditionParameters, ListParameters, PageParameters};
+pub use pattern::substring_pattern;
+pub use query::{Direction, ListQuery, MAX_LIMIT, Names, Paging, Sort};

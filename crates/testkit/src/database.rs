@@ -26,21 +26,27 @@ enum Schema {
 }
 
 impl TestDatabase {
+    /// A database with roles and empty schemas, as an operator hands it to a system that starts.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self::clone_of(None)
+    }
+
     /// A database whose schema `users` is migrated.
     #[must_use]
     pub fn users(migrations: EmbeddedMigrations) -> Self {
-        Self::clone_of(Schema::Users, migrations)
+        Self::clone_of(Some((Schema::Users, migrations)))
     }
 
     /// A database whose schema `people_task` is migrated.
     #[must_use]
     pub fn people_task(migrations: EmbeddedMigrations) -> Self {
-        Self::clone_of(Schema::PeopleTask, migrations)
+        Self::clone_of(Some((Schema::PeopleTask, migrations)))
     }
 
-    fn clone_of(schema: Schema, migrations: EmbeddedMigrations) -> Self {
+    fn clone_of(migrated: Option<(Schema, EmbeddedMigrations)>) -> Self {
         let mut admin = connect(&servers().postgres.admin_url);
-        let template = template(&mut admin, schema, migrations);
+        let template = template(&mut admin, migrated);
         let name = format!("test_{}", hex::encode(rand::random::<[u8; 8]>()));
         let create = format!("CREATE DATABASE {name} TEMPLATE {template}");
         diesel::sql_query(create).execute(&mut admin).unwrap();
@@ -146,31 +152,35 @@ fn connect(url: &str) -> PgConnection {
 }
 
 /// The template of this build of the test program, made by whoever comes first.
-fn template(admin: &mut PgConnection, schema: Schema, migrations: EmbeddedMigrations) -> String {
-    let name = template_name(schema);
+fn template(admin: &mut PgConnection, migrated: Option<(Schema, EmbeddedMigrations)>) -> String {
+    let name = template_name(migrated.as_ref().map(|(schema, _)| *schema));
     lock(admin, "pg_advisory_lock");
     if !exists(admin, &name) {
-        make_template(admin, &name, schema, migrations);
+        make_template(admin, &name, migrated);
     }
     lock(admin, "pg_advisory_unlock");
     name
 }
 
 /// Another build may have other migrations, so it gets another template.
-fn template_name(schema: Schema) -> String {
+fn template_name(schema: Option<Schema>) -> String {
     let program = std::env::current_exe().unwrap();
     let built = program.metadata().and_then(|m| m.modified()).unwrap();
     let age = built.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let stem = program.file_stem().unwrap().to_string_lossy().into_owned();
     let stem = stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    format!("template_{stem}_{schema:?}_{}", age.as_millis()).to_lowercase()
+    let schema = match schema {
+        None => "empty",
+        Some(Schema::Users) => "users",
+        Some(Schema::PeopleTask) => "people_task",
+    };
+    format!("template_{stem}_{schema}_{}", age.as_millis())
 }
 
 fn make_template(
     admin: &mut PgConnection,
     name: &str,
-    schema: Schema,
-    migrations: EmbeddedMigrations,
+    migrated: Option<(Schema, EmbeddedMigrations)>,
 ) {
     // It gets its name when it is complete: a crash in between leaves nothing that looks like it.
     let draft = format!("draft_{}", hex::encode(rand::random::<[u8; 8]>()));
@@ -179,15 +189,15 @@ fn make_template(
     };
     run(admin, format!("CREATE DATABASE {draft}"));
     let postgres = &servers().postgres;
-    let urls =
-        bootstrap::run(&postgres.admin_url_of(&draft).unwrap(), &postgres.passwords).unwrap();
-    let owner = match schema {
-        Schema::Users => &urls.users_owner,
-        Schema::PeopleTask => &urls.people_task_owner,
-    };
-    let mut connection = connect(owner);
-    connection.run_pending_migrations(migrations).unwrap();
-    drop(connection);
+    let url = postgres.admin_url_of(&draft).unwrap();
+    let urls = bootstrap::run(&url, &postgres.passwords).unwrap();
+    if let Some((schema, migrations)) = migrated {
+        let owner = match schema {
+            Schema::Users => &urls.users_owner,
+            Schema::PeopleTask => &urls.people_task_owner,
+        };
+        connect(owner).run_pending_migrations(migrations).unwrap();
+    }
     run(admin, format!("ALTER DATABASE {draft} RENAME TO {name}"));
 }
 

@@ -29,6 +29,8 @@ impl TokenAuthority {
     /// When there is no port.
     #[must_use]
     pub fn start() -> Self {
+        // Services that ask it need a provider; the binaries' entry installs the same one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let key = SigningKey::from_pem(&ed25519_pem()).unwrap();
         let lifetime = Duration::from_secs(3600);
         let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);

@@ -14,6 +14,7 @@ const MAX_LABEL_LENGTH: usize = 63;
 /// It keeps the letter case it was given and compares without regard to it: see [`EmailAddress::key`].
 /// It has no `Display` and a silent `Debug`, so that no address slips into a log.
 #[derive(Clone)]
+#[cfg_attr(feature = "diesel", derive(diesel::deserialize::FromSqlRow))]
 pub struct EmailAddress {
     given: String,
     key: String,
@@ -93,6 +94,18 @@ impl fmt::Debug for EmailAddress {
 impl Serialize for EmailAddress {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.given)
+    }
+}
+
+/// An address that was stored in the form that it was given.
+#[cfg(feature = "diesel")]
+impl diesel::deserialize::FromSql<diesel::sql_types::Text, diesel::pg::Pg> for EmailAddress {
+    fn from_sql(value: diesel::pg::PgValue<'_>) -> diesel::deserialize::Result<Self> {
+        let stored = <String as diesel::deserialize::FromSql<
+            diesel::sql_types::Text,
+            diesel::pg::Pg,
+        >>::from_sql(value)?;
+        Ok(Self::from_text(&stored)?)
     }
 }
 

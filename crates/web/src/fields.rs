@@ -54,6 +54,24 @@ impl Fields {
         self.errors.push(FieldError::new(name, invalid));
     }
 
+    /// Whether a field is there and not null.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.object.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    /// Ends the reading with the value that was made of the fields. It is `None` only when an error
+    /// was noted.
+    ///
+    /// # Errors
+    /// `400 validation-failed` with every error that was noted.
+    pub fn finish_with<T>(self, value: Option<T>) -> Result<T, Problem> {
+        match value {
+            Some(value) => self.finish().map(|()| value),
+            None => Err(Problem::validation(self.errors)),
+        }
+    }
+
     /// Ends the reading.
     ///
     /// # Errors

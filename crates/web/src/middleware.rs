@@ -2,6 +2,7 @@ use std::time::Instant;
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::error::InternalError;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use telemetry::RequestContext;
@@ -16,7 +17,7 @@ pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 /// secrets: they name the route's pattern.
 ///
 /// # Errors
-/// None: an error of an inner middleware becomes its response here.
+/// The error of an inner middleware, with the header on its response.
 pub async fn request_context<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -26,23 +27,41 @@ pub async fn request_context<B: MessageBody + 'static>(
         text(request.headers(), &TRACEPARENT),
     );
     let request_id = HeaderValue::try_from(context.request_id.as_str());
-    let plain = request.request().clone();
     let work = async move {
         let started = Instant::now();
         let method = request.method().clone();
-        let mut response = match next.call(request).await {
-            Ok(response) => response.map_into_left_body(),
-            Err(error) => ServiceResponse::new(plain, error.error_response()).map_into_right_body(),
-        };
+        // The router needs the request for itself, so nothing of it may be kept here.
+        let mut answered = next.call(request).await;
         if let Ok(request_id) = request_id {
-            response.headers_mut().insert(REQUEST_ID, request_id);
+            answered = name(answered, request_id);
         }
-        let route = response.request().match_pattern();
+        let (route, status) = match &answered {
+            Ok(response) => (response.request().match_pattern(), response.status()),
+            Err(error) => (None, error.as_response_error().status_code()),
+        };
         let route = route.as_deref().unwrap_or("unmatched");
-        record(method.as_str(), route, response.status().as_u16(), started);
-        Ok(response)
+        record(method.as_str(), route, status.as_u16(), started);
+        answered
     };
     context.scope("request", work).await
+}
+
+/// Puts the header on the response, be it an error's.
+fn name<B>(
+    answered: Result<ServiceResponse<B>, actix_web::Error>,
+    request_id: HeaderValue,
+) -> Result<ServiceResponse<B>, actix_web::Error> {
+    match answered {
+        Ok(mut response) => {
+            response.headers_mut().insert(REQUEST_ID, request_id);
+            Ok(response)
+        }
+        Err(error) => {
+            let mut response = error.error_response();
+            response.headers_mut().insert(REQUEST_ID, request_id);
+            Err(InternalError::from_response(error, response).into())
+        }
+    }
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {

@@ -40,7 +40,6 @@ fn services_among_themselves(workspace: &Workspace) -> anyhow::Result<Vec<String
     let metadata = MetadataCommand::new()
         .current_dir(workspace.root())
         .no_deps()
-        .other_options(["--locked".to_owned()])
         .exec()
         .context("reading the workspace")?;
     let services_folder = workspace.root().join("services");
@@ -103,7 +102,6 @@ fn gateway(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
         .cargo()
         .args([
             "tree",
-            "--locked",
             "--package",
             "gateway",
             "--edges",

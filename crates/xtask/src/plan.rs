@@ -220,6 +220,10 @@ impl Plan {
             ),
             ("FORGOT_PASSWORD_LOG", "true".to_owned()),
             (
+                "VERIFY_EMAIL_URL",
+                format!("{gateway}/verify-email?code={{{{code}}}}"),
+            ),
+            (
                 "FORGOT_PASSWORD_URL",
                 format!("{gateway}/reset-password?code={{{{code}}}}"),
             ),

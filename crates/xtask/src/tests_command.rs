@@ -1,7 +1,6 @@
 //! `cargo xtask test`.
 
 use std::{
-    fs::{self, File},
     path::PathBuf,
     process::{Child, Command, ExitCode, ExitStatus, Stdio},
     thread,
@@ -24,7 +23,7 @@ use crate::{interrupt::Interrupt, launch::say, workspace::Workspace};
 /// What goes to the test runner.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Arguments for the test runner, as in `cargo xtask test -- --test tasks a_stranger`.
+    /// Arguments for the test runner, as in `cargo xtask test -- -p gateway a_stranger`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
 }
@@ -43,7 +42,8 @@ impl Drop for Discarded<'_> {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
     let interrupt = Interrupt::watch()?;
-    let _alone = lock(&workspace)?;
+    // Two runs at once would take each other's servers away.
+    let _alone = workspace.lock("test")?;
     let needs = [
         Need::ClientLibrary,
         Need::Postgres,
@@ -96,44 +96,43 @@ fn start_servers(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-/// Two runs at once would take each other's servers away.
-fn lock(workspace: &Workspace) -> anyhow::Result<File> {
-    fs::create_dir_all(workspace.local())?;
-    let file =
-        File::create(workspace.local().join("test.lock")).context("locking the test servers")?;
-    if file.try_lock().is_err() {
-        say("waiting for another test run to end");
-        file.lock().context("locking the test servers")?;
+/// The command that runs the tests. Without arguments the tests are built now, so that no server idles
+/// while they compile, or starts for tests that do not.
+fn runner(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Command> {
+    if arguments.runner.is_empty() {
+        let status = workspace
+            .cargo()
+            .args(["test", "--workspace", "--no-run", "--quiet"])
+            .stdin(Stdio::null())
+            .status()
+            .context("building the tests")?;
+        anyhow::ensure!(status.success(), "the tests do not build");
     }
-    Ok(file)
+    let mut command = workspace.cargo();
+    if has_nextest(workspace) {
+        command.args(["nextest", "run"]);
+    } else {
+        say("cargo-nextest is not installed, so cargo test runs the tests");
+        command.args(["test", "--no-fail-fast"]);
+    }
+    let chooses =
+        |argument: &String| argument.starts_with("-p") || argument.starts_with("--package");
+    if !arguments.runner.iter().any(chooses) {
+        command.arg("--workspace");
+    }
+    command.args(&arguments.runner).stdin(Stdio::null());
+    Ok(command)
 }
 
-/// Builds the tests first, so that no server idles while they compile.
-fn runner(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Command> {
-    let has_nextest = workspace
+fn has_nextest(workspace: &Workspace) -> bool {
+    workspace
         .cargo()
         .args(["nextest", "--version"])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status()
-        .is_ok_and(|status| status.success());
-    let mut command = workspace.cargo();
-    if has_nextest {
-        command.args(["nextest", "run", "--workspace", "--locked"]);
-    } else {
-        say("cargo-nextest is not installed, so cargo test runs the tests");
-        let status = workspace
-            .cargo()
-            .args(["test", "--workspace", "--locked", "--no-run", "--quiet"])
-            .stdin(Stdio::null())
-            .status()
-            .context("building the tests")?;
-        anyhow::ensure!(status.success(), "the tests do not build");
-        command.args(["test", "--workspace", "--locked", "--no-fail-fast"]);
-    }
-    command.args(&arguments.runner).stdin(Stdio::null());
-    Ok(command)
+        .is_ok_and(|status| status.success())
 }
 
 /// Waits for the runner. Ctrl-C reaches it by itself, for it shares our terminal; `kill` does not.

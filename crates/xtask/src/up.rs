@@ -35,6 +35,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
+    // What another one has half started is not to be taken for the remains of an interrupted run.
+    let starting = workspace.lock("up")?;
     if let Some(outcome) = already_up(&workspace)? {
         return Ok(outcome);
     }
@@ -46,6 +48,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         show_logs: !arguments.detach,
     };
     let running = launch::start(&workspace, &wishes, &interrupt)?;
+    drop(starting);
     print_summary(&running.stack);
     if arguments.detach {
         outln!("Stop it with {}.", paint::bold("cargo xtask down"));

@@ -3,12 +3,15 @@
 use std::{
     collections::BTreeMap,
     env,
+    fs::{self, File},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
 
 use anyhow::{Context, bail, ensure};
 use cargo_metadata::Message;
+
+use crate::launch::say;
 
 /// The project's folder and the places in it.
 #[derive(Debug, Clone)]
@@ -65,6 +68,19 @@ impl Workspace {
         self.local().join("secrets").join(name)
     }
 
+    /// Waits until no other command of this name is at work here; the lock ends with the returned file.
+    pub(crate) fn lock(&self, name: &str) -> anyhow::Result<File> {
+        let path = self.local().join(format!("{name}.lock"));
+        let failed = || format!("locking {}", path.display());
+        fs::create_dir_all(self.local()).with_context(failed)?;
+        let file = File::create(&path).with_context(failed)?;
+        if file.try_lock().is_err() {
+            say(&format!("waiting for another `cargo xtask {name}`"));
+            file.lock().with_context(failed)?;
+        }
+        Ok(file)
+    }
+
     pub(crate) fn cargo(&self) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(&self.root);
@@ -88,7 +104,6 @@ impl Workspace {
         let mut command = self.cargo();
         command.args([
             "build",
-            "--locked",
             "--bins",
             "--message-format",
             "json-render-diagnostics",

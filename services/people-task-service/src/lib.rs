@@ -15,14 +15,17 @@ mod app;
 mod deliveries;
 mod erasure;
 mod plugins;
+mod problems;
 mod schema;
 mod settings;
+mod status;
 mod tasks;
 mod webhooks;
 
-pub use app::run;
+pub use app::{openapi, run};
 pub use deliveries::worker::run as run_webhook_worker;
 pub use settings::{PeopleTaskServiceSettings, WebhookWorkerSettings};
+pub use webhooks::signing::SigningSettings;
 
 /// The migrations of the schema `people_task`, which both processes run at their start.
 pub const MIGRATIONS: diesel_migrations::EmbeddedMigrations =

@@ -15,19 +15,26 @@
 mod accounts;
 mod app;
 pub mod deletions;
+mod documentation;
+mod jitter;
 pub mod notifications;
 mod passwords;
+mod retention;
 mod revocations;
 mod schema;
 pub mod settings;
 mod sign_in;
+mod sql;
+mod worker;
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
-pub use app::{run, openapi};
-pub use settings::UserServiceSettings;
+pub use app::{openapi, run};
+pub use deletions::worker::run_deletion_worker;
+pub use notifications::worker::run_notification_worker;
+pub use settings::{DeletionWorkerSettings, NotificationWorkerSettings, UserServiceSettings};
 
 /// The schema that this service owns.
 pub(crate) const SCHEMA: &str = "users";
-/// The migrations of [`SCHEMA`].
-pub(crate) const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
+/// The migrations of the schema `users`.
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();

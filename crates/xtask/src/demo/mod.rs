@@ -59,7 +59,9 @@ pub(crate) fn show(target: &Target) -> anyhow::Result<ExitCode> {
 fn on_a_system_of_its_own(workspace: &Workspace) -> anyhow::Result<ExitCode> {
     say("nothing is up; starting a system for the demo");
     let interrupt = Interrupt::watch()?;
+    let starting = workspace.lock("up")?;
     let running = launch::start(workspace, &Wishes::default(), &interrupt)?;
+    drop(starting);
     let target = Target {
         gateway: running.stack.gateway.clone(),
         engine: running.stack.demo_engine.clone(),

@@ -143,27 +143,26 @@ fn without_secrets(value: &Value, key: &str) -> Value {
             }
             Value::Array(shown)
         }
-        Value::String(text) if is_secret(key) => Value::String(cut(text)),
+        Value::String(text) if is_secret(key, text) => Value::String(cut(text)),
         other => other.clone(),
     }
 }
 
-/// A problem's `code` is a word to read; a reset's code is far longer than any of them.
-fn is_secret(key: &str) -> bool {
+fn is_secret(key: &str, text: &str) -> bool {
     let key = key.to_ascii_lowercase();
-    key.ends_with("secret")
-        || key.ends_with("password")
-        || matches!(key.as_str(), "token" | "code" | "ticket" | "link")
+    // A problem's `code` consists of words, a reset's code does not.
+    let is_word = || {
+        text.chars()
+            .all(|letter| letter.is_ascii_lowercase() || letter == '-')
+    };
+    match key.as_str() {
+        "code" => !is_word(),
+        "token" | "ticket" | "link" => true,
+        _ => key.ends_with("secret") || key.ends_with("password"),
+    }
 }
 
 fn cut(text: &str) -> String {
-    // What is readable at a glance is a word, and no word here is a secret.
-    if text
-        .chars()
-        .all(|letter| letter.is_ascii_lowercase() || letter == '-')
-    {
-        return text.to_owned();
-    }
     match text.char_indices().nth(SHOWN_OF_SECRETS) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => "…".to_owned(),
@@ -183,6 +182,7 @@ mod tests {
                 "token": "eyJhbGciOiJFZERTQSJ9.x.y",
                 "approverSecret": "0123456789abcdef",
                 "code": "email-taken",
+                "password": "word",
                 "title": "Buy a chair",
                 "list": [1, 2, 3, 4, 5],
             }),
@@ -192,6 +192,7 @@ mod tests {
             "token": "eyJhbGci…",
             "approverSecret": "01234567…",
             "code": "email-taken",
+            "password": "…",
             "title": "Buy a chair",
             "list": [1, 2, 3, "… 2 more"],
         });

@@ -1,6 +1,9 @@
 //! The story: two people, one decision, a webhook, a forgotten password, and a deleted account.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{
+    thread,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
 
 use anyhow::{Context, bail, ensure};
 use local_stack::{process::wait_until, random};
@@ -14,6 +17,8 @@ use crate::demo::{
 
 const ARRIVAL_LIMIT: Duration = Duration::from_secs(60);
 const DELETION_LIMIT: Duration = Duration::from_secs(180);
+/// Between two looks at a deletion, so that the demo stays far from any rate limit.
+const DELETION_PAUSE: Duration = Duration::from_millis(150);
 const MILLISECONDS_OF_A_DAY: i64 = 86_400_000;
 
 struct Story<'target> {
@@ -316,7 +321,10 @@ impl Story<'_> {
             }
             let now = shown.insert(now);
             match now.status.as_str() {
-                "in-progress" => None,
+                "in-progress" => {
+                    thread::sleep(DELETION_PAUSE);
+                    None
+                }
                 "completed" => Some(Ok(())),
                 other => Some(Err(anyhow::anyhow!(
                     "the deletion ended as {other}: {}",

@@ -4,5 +4,7 @@
 //! ever stored in a form that opens anything.
 
 mod channel;
+pub(crate) mod store;
+pub mod worker;
 
 pub use channel::Channel;

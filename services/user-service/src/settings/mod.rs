@@ -1,7 +1,15 @@
 //! One settings type for each binary, and the parts that they share.
 
 mod channels;
+mod deletion_worker;
+mod notification_worker;
+mod sender;
 mod user_service;
 
 pub use channels::{ChannelSettings, MailSettings};
-pub use user_service::{FirstAdmin, UserServiceSettings};
+pub use deletion_worker::{DeletionWorkerSettings, EngineSettings};
+pub use notification_worker::NotificationWorkerSettings;
+pub use sender::Sender;
+pub use user_service::{
+    FirstAdmin, PasswordSettings, SignUpSettings, TokenSettings, UserServiceSettings,
+};

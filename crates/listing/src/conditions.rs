@@ -1,0 +1,171 @@
+use values::{FromText as _, Invalid};
+use web::{FieldError, Problem, Query};
+
+use crate::Names;
+use crate::query::finish;
+
+/// What a list can be filtered by.
+pub trait Filter: Names {
+    /// Checks the value of a filter; any text is allowed unless this says otherwise.
+    ///
+    /// # Errors
+    /// What is wrong with the value.
+    fn check(self, value: &str) -> Result<(), Invalid> {
+        let _ = value;
+        Ok(())
+    }
+}
+
+/// Which rows of a list count: all filters hold, and the pattern is found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Conditions<F> {
+    /// Fields and the values that they must have.
+    pub filters: Vec<(F, String)>,
+    /// A text that is searched for literally.
+    pub pattern: Option<String>,
+}
+
+impl<F: Filter> Conditions<F> {
+    /// Reads `filter` and `pattern`.
+    ///
+    /// # Errors
+    /// `400 validation-failed` with one entry for each wrong parameter.
+    pub fn parse(query: &Query) -> Result<Self, Problem> {
+        let mut errors = Vec::new();
+        let conditions = Self::collect(query, &mut errors);
+        finish(conditions, errors)
+    }
+
+    pub(crate) fn collect(query: &Query, errors: &mut Vec<FieldError>) -> Self {
+        let mut filters = Vec::new();
+        for part in query.all("filter").flat_map(split_at_commas) {
+            match filter(&part) {
+                Ok(filter) => filters.push(filter),
+                Err(invalid) => errors.push(FieldError::new("filter", invalid)),
+            }
+        }
+        let pattern = match query.first("pattern").map(String::from_text).transpose() {
+            Ok(pattern) => pattern,
+            Err(invalid) => {
+                errors.push(FieldError::new("pattern", invalid));
+                None
+            }
+        };
+        Self { filters, pattern }
+    }
+}
+
+fn filter<F: Filter>(part: &str) -> Result<(F, String), Invalid> {
+    let Some((field, value)) = part.split_once(':') else {
+        let message = format!(
+            "Must be `<field>:<value>`; the field is one of: {}.",
+            F::list()
+        );
+        return Err(Invalid::new("invalid-filter", message));
+    };
+    let field = F::of_name(field)?;
+    let value = String::from_text(value)?;
+    field.check(&value)?;
+    Ok((field, value))
+}
+
+/// Splits at commas that no backslash precedes; `\,` becomes a comma. Empty parts are dropped.
+fn split_at_commas(text: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        let part = match character {
+            ',' => {
+                parts.push(String::new());
+                continue;
+            }
+            '\\' => characters.next_if_eq(&',').unwrap_or('\\'),
+            other => other,
+        };
+        if let Some(last) = parts.last_mut() {
+            last.push(part);
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use url::form_urlencoded::byte_serialize;
+    use values::Invalid;
+    use web::Query;
+
+    use super::{Conditions, Filter};
+    use crate::Names;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Field {
+        Title,
+        Public,
+    }
+
+    impl Names for Field {
+        const ALL: &'static [Self] = &[Self::Title, Self::Public];
+
+        fn name(self) -> &'static str {
+            match self {
+                Self::Title => "title",
+                Self::Public => "public",
+            }
+        }
+    }
+
+    impl Filter for Field {
+        fn check(self, value: &str) -> Result<(), Invalid> {
+            match self {
+                Self::Public if !["true", "false"].contains(&value) => {
+                    Err(Invalid::new("invalid-type", "Must be true or false."))
+                }
+                _ => Ok(()),
+            }
+        }
+    }
+
+    fn filters(query: &str) -> Option<Vec<(Field, String)>> {
+        let conditions = Conditions::parse(&Query::parse(query)).ok()?;
+        Some(conditions.filters)
+    }
+
+    #[test]
+    fn filters_are_repeated_or_separated_by_commas() {
+        let expected = vec![
+            (Field::Title, "a:b".to_owned()),
+            (Field::Public, "true".to_owned()),
+        ];
+        assert_eq!(filters("filter=title:a:b,public:true").unwrap(), expected);
+        assert_eq!(
+            filters("filter=title:a:b&filter=public:true").unwrap(),
+            expected
+        );
+    }
+
+    #[test]
+    fn a_wrong_field_form_or_value_is_refused() {
+        for query in [
+            "filter=colour:red",
+            "filter=title",
+            "filter=public:yes",
+            "filter=title:%00",
+        ] {
+            assert_eq!(filters(query), None, "{query}");
+        }
+        assert!(Conditions::<Field>::parse(&Query::parse("pattern=%00")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_value_can_be_written(value in "[^\0]{1,20}", other in "[a-z]{1,5}") {
+            let given = format!("title:{}", value.replace(',', "\\,"));
+            let given: String = byte_serialize(given.as_bytes()).collect();
+            let found = filters(&format!("filter={given}&filter=title:{other}")).unwrap();
+            prop_assert_eq!(found, [(Field::Title, value), (Field::Title, other)]);
+        }
+    }
+}

@@ -1,0 +1,91 @@
+use actix_web::http::header::{HeaderValue, LINK};
+use actix_web::{HttpRequest, HttpResponse};
+use serde::Serialize;
+use url::form_urlencoded;
+
+/// The rows of one page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page<T> {
+    /// The rows.
+    pub rows: Vec<T>,
+    /// Where the next page begins, if there is one.
+    pub next_offset: Option<i64>,
+}
+
+impl<T> Page<T> {
+    /// Turns the rows into something else.
+    pub fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
+        Page {
+            rows: self.rows.into_iter().map(change).collect(),
+            next_offset: self.next_offset,
+        }
+    }
+
+    /// Turns the rows into something else, unless one of them cannot be.
+    ///
+    /// # Errors
+    /// What `change` returns.
+    pub fn try_map<U, E>(self, change: impl FnMut(T) -> Result<U, E>) -> Result<Page<U>, E> {
+        let rows: Result<_, E> = self.rows.into_iter().map(change).collect();
+        Ok(Page {
+            rows: rows?,
+            next_offset: self.next_offset,
+        })
+    }
+
+    /// The value of the header `Link` (RFC 8288): the same request with the next page's `offset`, as
+    /// a reference without scheme and host.
+    #[must_use]
+    pub fn link(&self, path: &str, query: &str) -> Option<HeaderValue> {
+        let offset = self.next_offset?.to_string();
+        let pairs = form_urlencoded::parse(query.as_bytes());
+        let query = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(pairs.filter(|(name, _)| name != "offset"))
+            .append_pair("offset", &offset)
+            .finish();
+        HeaderValue::try_from(format!("<{path}?{query}>; rel=\"next\"")).ok()
+    }
+
+    /// `200` with the rows as a JSON array, and `Link` when there is another page.
+    #[must_use]
+    pub fn respond(&self, request: &HttpRequest) -> HttpResponse
+    where
+        T: Serialize,
+    {
+        let mut response = HttpResponse::Ok();
+        if let Some(link) = self.link(request.path(), request.query_string()) {
+            response.insert_header((LINK, link));
+        }
+        response.json(&self.rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Page;
+
+    #[test]
+    fn the_link_keeps_the_other_parameters() {
+        let page = Page {
+            rows: vec![1],
+            next_offset: Some(20),
+        };
+        let link = page.link(
+            "/users",
+            "limit=10&filter=scope:admin&offset=10&pattern=a+b",
+        );
+        assert_eq!(
+            link.unwrap(),
+            "</users?limit=10&filter=scope%3Aadmin&pattern=a+b&offset=20>; rel=\"next\""
+        );
+    }
+
+    #[test]
+    fn the_last_page_has_none() {
+        let page = Page {
+            rows: vec![1],
+            next_offset: None,
+        };
+        assert_eq!(page.link("/users", "limit=10"), None);
+    }
+}

@@ -1,0 +1,46 @@
+/// A `LIKE` pattern (with the default escape character) that finds the text anywhere, taken literally.
+/// Letter case is the caller's business: lower both sides.
+#[must_use]
+pub fn substring_pattern(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len() + 2);
+    pattern.push('%');
+    for character in text.chars() {
+        if matches!(character, '%' | '_' | '\\') {
+            pattern.push('\\');
+        }
+        pattern.push(character);
+    }
+    pattern.push('%');
+    pattern
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::substring_pattern;
+
+    /// `LIKE` as Postgres documents it, to test against.
+    fn like(text: &[char], pattern: &[char]) -> bool {
+        match pattern {
+            [] => text.is_empty(),
+            ['%', rest @ ..] => (0..=text.len()).any(|skip| like(&text[skip..], rest)),
+            ['_', rest @ ..] => !text.is_empty() && like(&text[1..], rest),
+            ['\\', literal, rest @ ..] | [literal, rest @ ..] => {
+                text.first() == Some(literal) && like(&text[1..], rest)
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_contains_the_text_and_nothing_else(
+            text in "[a%_\\\\]{0,8}",
+            part in "[a%_\\\\]{0,3}",
+        ) {
+            let characters: Vec<_> = text.chars().collect();
+            let pattern: Vec<_> = substring_pattern(&part).chars().collect();
+            prop_assert_eq!(like(&characters, &pattern), text.contains(&part));
+        }
+    }
+}

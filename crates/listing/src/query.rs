@@ -1,0 +1,315 @@
+use std::ops::RangeInclusive;
+
+use values::Invalid;
+use web::{FieldError, Problem, Query};
+
+use crate::{Conditions, Filter, Page};
+
+/// The most rows that a page can have.
+pub const MAX_LIMIT: i64 = 1000;
+const DEFAULT_LIMIT: i64 = 100;
+
+/// A small enum of field names, such as what a list can be sorted by.
+pub trait Names: Copy + 'static {
+    /// Every value, in the order in which a refusal lists them.
+    const ALL: &'static [Self];
+
+    /// The name in the query string.
+    fn name(self) -> &'static str;
+
+    /// The value of a name.
+    ///
+    /// # Errors
+    /// `unknown-field`, with a message that lists what is allowed.
+    fn of_name(name: &str) -> Result<Self, Invalid> {
+        let mut all = Self::ALL.iter().copied();
+        all.find(|value| value.name() == name).ok_or_else(|| {
+            let message = format!("The field must be one of: {}.", Self::list());
+            Invalid::new("unknown-field", message)
+        })
+    }
+
+    /// All names, separated by commas.
+    #[must_use]
+    fn list() -> String {
+        let names: Vec<_> = Self::ALL.iter().map(|value| value.name()).collect();
+        names.join(", ")
+    }
+}
+
+/// The direction of a sort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// Smallest first; `1` in the query string.
+    Ascending,
+    /// Largest first; `-1` in the query string.
+    Descending,
+}
+
+/// What a list is sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sort<S> {
+    /// The field.
+    pub by: S,
+    /// The direction; it also holds for the id that breaks ties.
+    pub direction: Direction,
+}
+
+impl<S: Names> Sort<S> {
+    /// Smallest first.
+    pub fn ascending(by: S) -> Self {
+        let direction = Direction::Ascending;
+        Self { by, direction }
+    }
+
+    /// Largest first.
+    pub fn descending(by: S) -> Self {
+        let direction = Direction::Descending;
+        Self { by, direction }
+    }
+
+    /// Parses `<field>:<direction>`.
+    fn parse(text: &str) -> Result<Self, Invalid> {
+        let Some((field, direction)) = text.split_once(':') else {
+            let message = format!(
+                "Must be `<field>:<direction>`; the direction is 1 or -1, the field one of: {}.",
+                S::list()
+            );
+            return Err(Invalid::new("invalid-sort", message));
+        };
+        let by = S::of_name(field)?;
+        match direction {
+            "1" => Ok(Self::ascending(by)),
+            "-1" => Ok(Self::descending(by)),
+            _ => Err(Invalid::new(
+                "invalid-direction",
+                "The direction must be 1 (ascending) or -1 (descending).",
+            )),
+        }
+    }
+}
+
+/// Which rows of a list are asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Paging {
+    /// Rows of the page at the most, 1 to [`MAX_LIMIT`].
+    pub limit: i64,
+    /// Rows before the page.
+    pub offset: i64,
+}
+
+impl Paging {
+    /// Reads `limit` and `offset` of a list that has no other parameters.
+    ///
+    /// # Errors
+    /// `400 validation-failed` with one entry for each wrong parameter.
+    pub fn parse(query: &Query) -> Result<Self, Problem> {
+        let mut errors = Vec::new();
+        let paging = Self::collect(query, &mut errors);
+        finish(paging, errors)
+    }
+
+    fn collect(query: &Query, errors: &mut Vec<FieldError>) -> Self {
+        Self {
+            limit: number(query, "limit", 1..=MAX_LIMIT, DEFAULT_LIMIT, errors),
+            offset: number(query, "offset", 0..=i64::MAX, 0, errors),
+        }
+    }
+
+    /// How many rows to ask the database for: one more than the page has, which shows whether there
+    /// is another page.
+    #[must_use]
+    pub fn rows_to_fetch(&self) -> i64 {
+        self.limit + 1
+    }
+
+    /// The page of the rows that were fetched by [`Paging::rows_to_fetch`].
+    #[must_use]
+    pub fn page<T>(&self, mut rows: Vec<T>) -> Page<T> {
+        let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
+        let more = rows.len() > limit;
+        rows.truncate(limit);
+        Page {
+            rows,
+            next_offset: more.then(|| self.offset.saturating_add(self.limit)),
+        }
+    }
+}
+
+/// The parameters of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListQuery<S, F> {
+    /// Which rows.
+    pub paging: Paging,
+    /// In which order.
+    pub sort: Sort<S>,
+    /// Which ones count.
+    pub conditions: Conditions<F>,
+}
+
+impl<S: Names, F: Filter> ListQuery<S, F> {
+    /// Reads `limit`, `offset`, `sort`, `filter` and `pattern`; what is absent has its default.
+    ///
+    /// # Errors
+    /// `400 validation-failed` with one entry for each wrong parameter.
+    pub fn parse(query: &Query, default_sort: Sort<S>) -> Result<Self, Problem> {
+        let mut errors = Vec::new();
+        let paging = Paging::collect(query, &mut errors);
+        let sort = match query.first("sort").map(Sort::parse) {
+            None => default_sort,
+            Some(Ok(sort)) => sort,
+            Some(Err(invalid)) => {
+                errors.push(FieldError::new("sort", invalid));
+                default_sort
+            }
+        };
+        let conditions = Conditions::collect(query, &mut errors);
+        let list = Self {
+            paging,
+            sort,
+            conditions,
+        };
+        finish(list, errors)
+    }
+}
+
+pub(crate) fn finish<T>(value: T, errors: Vec<FieldError>) -> Result<T, Problem> {
+    if errors.is_empty() {
+        Ok(value)
+    } else {
+        Err(Problem::validation(errors))
+    }
+}
+
+fn number(
+    query: &Query,
+    name: &str,
+    bounds: RangeInclusive<i64>,
+    default: i64,
+    errors: &mut Vec<FieldError>,
+) -> i64 {
+    let Some(text) = query.first(name) else {
+        return default;
+    };
+    let number = text.parse().ok().filter(|number| bounds.contains(number));
+    number.unwrap_or_else(|| {
+        let (low, high) = (bounds.start(), bounds.end());
+        let message = if *high == i64::MAX {
+            format!("Must be a whole number of {low} or more.")
+        } else {
+            format!("Must be a whole number from {low} to {high}.")
+        };
+        errors.push(FieldError::new(name, Invalid::new("out-of-range", message)));
+        default
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use web::Query;
+
+    use super::{Direction, ListQuery, Names, Paging, Sort};
+    use crate::Filter;
+
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum By {
+        Created,
+        Title,
+    }
+
+    impl Names for By {
+        const ALL: &'static [Self] = &[Self::Created, Self::Title];
+
+        fn name(self) -> &'static str {
+            match self {
+                Self::Created => "created",
+                Self::Title => "title",
+            }
+        }
+    }
+
+    impl Filter for By {}
+
+    fn parse(query: &str) -> Result<ListQuery<By, By>, Vec<(String, String)>> {
+        let parsed = ListQuery::parse(&Query::parse(query), Sort::descending(By::Created));
+        parsed.map_err(|problem| {
+            let errors = problem.body().errors.into_iter();
+            errors.map(|error| (error.field, error.message)).collect()
+        })
+    }
+
+    #[test]
+    fn what_is_absent_has_its_default() {
+        let list = parse("sort=&limit=").unwrap();
+        assert_eq!((list.paging.limit, list.paging.offset), (100, 0));
+        assert_eq!(list.sort, Sort::descending(By::Created));
+        assert!(list.conditions.filters.is_empty() && list.conditions.pattern.is_none());
+    }
+
+    #[test]
+    fn a_sort_is_a_field_and_a_direction() {
+        assert_eq!(
+            parse("sort=title:1").unwrap().sort,
+            Sort::ascending(By::Title)
+        );
+        let descending = parse("sort=title:-1").unwrap().sort;
+        assert_eq!(descending.direction, Direction::Descending);
+    }
+
+    #[test]
+    fn every_wrong_parameter_is_named_with_what_is_allowed() {
+        let errors = parse("limit=0&offset=-1&sort=colour:1&filter=x:1").unwrap_err();
+        let expected = [
+            ("limit", "Must be a whole number from 1 to 1000."),
+            ("offset", "Must be a whole number of 0 or more."),
+            ("sort", "The field must be one of: created, title."),
+            ("filter", "The field must be one of: created, title."),
+        ];
+        let expected = expected.map(|(field, message)| (field.to_owned(), message.to_owned()));
+        assert_eq!(errors, expected);
+        for query in [
+            "sort=title:0",
+            "sort=title:",
+            "sort=title",
+            "limit=1001",
+            "limit=ten",
+        ] {
+            assert!(parse(query).is_err(), "{query}");
+        }
+    }
+
+    #[test]
+    fn a_row_too_many_means_another_page() {
+        let paging = Paging {
+            limit: 2,
+            offset: 4,
+        };
+        assert_eq!(paging.rows_to_fetch(), 3);
+        let page = paging.page(vec![1, 2, 3]);
+        assert_eq!((page.rows, page.next_offset), (vec![1, 2], Some(6)));
+        assert_eq!(paging.page(vec![1, 2]).next_offset, None);
+    }
+
+    proptest! {
+        #[test]
+        fn no_query_makes_the_parser_panic(query in any::<String>()) {
+            let _ = parse(&query);
+        }
+
+        #[test]
+        fn pages_never_overlap_and_leave_nothing_out(total in 0_usize..50, limit in 1_i64..20) {
+            let rows: Vec<_> = (0..total).collect();
+            let (mut seen, mut next) = (Vec::new(), Some(0));
+            while let Some(offset) = next {
+                let paging = Paging { limit, offset };
+                let skip = usize::try_from(offset).unwrap();
+                let take = usize::try_from(paging.rows_to_fetch()).unwrap();
+                let page = paging.page(rows.iter().copied().skip(skip).take(take).collect());
+                seen.extend(page.rows);
+                next = page.next_offset;
+            }
+            prop_assert_eq!(seen, rows);
+        }
+    }
+}

@@ -1,0 +1,79 @@
+use std::error::Error as StdError;
+use std::io;
+use std::time::Duration;
+
+use crate::{Refusal, Unresolved};
+
+/// Why no client could be made: TLS has no root certificates, for instance.
+#[derive(Debug, thiserror::Error)]
+#[error("the HTTP client cannot be made")]
+pub struct BuildError(#[from] reqwest::Error);
+
+/// Why a request got no answer, in words for the person whose webhook it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The url or an address of its host may not be called.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The host has no address.
+    #[error(transparent)]
+    Unresolved(#[from] Unresolved),
+    /// Nobody listens at the port.
+    #[error("connection refused")]
+    ConnectionRefused,
+    /// No answer came within the time limit.
+    #[error("timed out after {}", seconds(.0))]
+    TimedOut(Duration),
+    /// No secure connection came about.
+    #[error("TLS: {0}")]
+    Tls(String),
+    /// Anything else between us and the answer.
+    #[error("the connection failed: {0}")]
+    Broken(String),
+}
+
+fn seconds(limit: &Duration) -> String {
+    format!("{} s", limit.as_secs_f64())
+}
+
+impl SendError {
+    /// Finds the reason in the depth of the client's error.
+    pub(crate) fn of(error: &reqwest::Error, limit: Duration) -> Self {
+        let mut timed_out = error.is_timeout();
+        let mut innermost = error.to_string();
+        let mut cause: Option<&(dyn StdError + 'static)> = error.source();
+        while let Some(error) = cause {
+            if let Some(reason) = known(error) {
+                return reason;
+            }
+            if let Some(io) = error.downcast_ref::<io::Error>() {
+                timed_out |= io.kind() == io::ErrorKind::TimedOut;
+            }
+            innermost = error.to_string();
+            cause = error.source();
+        }
+        if timed_out {
+            Self::TimedOut(limit)
+        } else {
+            Self::Broken(innermost)
+        }
+    }
+}
+
+fn known(error: &(dyn StdError + 'static)) -> Option<SendError> {
+    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        return Some(refusal.clone().into());
+    }
+    if error.is::<Unresolved>() {
+        return Some(Unresolved.into());
+    }
+    if let Some(tls) = error.downcast_ref::<rustls::Error>() {
+        return Some(SendError::Tls(tls.to_string()));
+    }
+    let io = error.downcast_ref::<io::Error>()?;
+    if io.kind() == io::ErrorKind::ConnectionRefused {
+        return Some(SendError::ConnectionRefused);
+    }
+    // What an I/O error wraps is not among its sources.
+    io.get_ref().and_then(|wrapped| known(wrapped))
+}

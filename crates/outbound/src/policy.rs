@@ -1,0 +1,325 @@
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use settings::{Networks, Reader, Settings};
+use url::{Host, Url};
+
+use crate::Resolve;
+
+/// Why a url is not called.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// The scheme is neither `http` nor `https`.
+    #[error("only http and https urls are called")]
+    Scheme,
+    /// The url names no host.
+    #[error("the url names no host")]
+    NoHost,
+    /// The host is an address, or a name of one, that callers must not reach through us.
+    #[error("the address {0} is not public; WEBHOOK_ALLOWED_NETWORKS does not allow it")]
+    NotPublic(IpAddr),
+}
+
+/// Which addresses may be called: public ones, and those in networks that the operator allowed.
+///
+/// An IPv6 address that stands for an IPv4 address (mapped, compatible, NAT64, 6to4) is judged as
+/// that. Link-local, multicast, broadcast and unspecified addresses are allowed only by a network
+/// that lies inside their range: `0.0.0.0/0` does not open the metadata service of a cloud.
+#[derive(Debug, Clone, Default)]
+pub struct AddressPolicy {
+    allowed: Networks,
+}
+
+impl Settings for AddressPolicy {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        Ok(Self::new(reader.or(
+            "WEBHOOK_ALLOWED_NETWORKS",
+            "",
+            "Networks that webhooks may reach although they are not public.",
+        )?))
+    }
+}
+
+impl AddressPolicy {
+    /// Public addresses and these networks.
+    #[must_use]
+    pub fn new(allowed: Networks) -> Self {
+        Self { allowed }
+    }
+
+    /// Whether the address may be called.
+    #[must_use]
+    pub fn permits(&self, address: IpAddr) -> bool {
+        let judged = match address.to_canonical() {
+            IpAddr::V6(v6) => embedded(v6).map_or(IpAddr::V6(v6), IpAddr::V4),
+            v4 => v4,
+        };
+        is_public(judged) || self.allows(judged)
+    }
+
+    fn allows(&self, address: IpAddr) -> bool {
+        let range = TO_BE_NAMED.iter().find(|range| range.contains(&address));
+        let covers = |network: &&IpNet| network.contains(&address);
+        let named = |network: &IpNet| range.is_none_or(|range| range.contains(network));
+        self.allowed.0.iter().filter(covers).any(named)
+    }
+
+    /// The address, or why it may not be called.
+    ///
+    /// # Errors
+    /// The address is neither public nor allowed.
+    pub fn check_address(&self, address: IpAddr) -> Result<IpAddr, Refusal> {
+        if self.permits(address) {
+            Ok(address)
+        } else {
+            Err(Refusal::NotPublic(address))
+        }
+    }
+
+    /// Checks what a url says by itself, without resolving names. Addresses are recognised in every
+    /// spelling (`127.1`, `0x7f000001`, `[::ffff:7f00:1]` …).
+    ///
+    /// # Errors
+    /// A scheme other than http and https, or a literal address that may not be called.
+    pub fn check_url(&self, url: &Url) -> Result<(), Refusal> {
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(Refusal::Scheme);
+        }
+        let literal = match url.host().ok_or(Refusal::NoHost)? {
+            Host::Ipv4(v4) => Some(IpAddr::V4(v4)),
+            Host::Ipv6(v6) => Some(IpAddr::V6(v6)),
+            Host::Domain("") => return Err(Refusal::NoHost),
+            // The url's parser leaves no address here; the connector, which parses once more, must not find one either.
+            Host::Domain(name) => name.trim_end_matches('.').parse().ok(),
+        };
+        literal.map_or(Ok(()), |address| self.check_address(address).map(drop))
+    }
+
+    /// Checks a url that somebody wants us to call later: as [`AddressPolicy::check_url`], and every
+    /// address that its host has now. A host that does not resolve now is accepted.
+    ///
+    /// # Errors
+    /// As for [`AddressPolicy::check_url`], or any of the host's addresses may not be called.
+    pub async fn check_registration(
+        &self,
+        url: &Url,
+        resolver: &dyn Resolve,
+    ) -> Result<(), Refusal> {
+        self.check_url(url)?;
+        let Some(Host::Domain(name)) = url.host() else {
+            return Ok(());
+        };
+        let addresses = resolver.resolve(name).await.unwrap_or_default();
+        let mut checked = addresses.into_iter().map(|a| self.check_address(a));
+        checked.try_for_each(|checked| checked.map(drop))
+    }
+}
+
+/// Ranges that a wide allowed network does not open by the way.
+const TO_BE_NAMED: [IpNet; 7] = [
+    v4_range(Ipv4Addr::UNSPECIFIED, 8),
+    v4_range(Ipv4Addr::new(169, 254, 0, 0), 16),
+    v4_range(Ipv4Addr::new(224, 0, 0, 0), 4),
+    v4_range(Ipv4Addr::BROADCAST, 32),
+    v6_range(Ipv6Addr::UNSPECIFIED, 128),
+    v6_range(Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, 0), 10),
+    v6_range(Ipv6Addr::new(0xff00, 0, 0, 0, 0, 0, 0, 0), 8),
+];
+
+const fn v4_range(first: Ipv4Addr, prefix: u8) -> IpNet {
+    IpNet::V4(Ipv4Net::new_assert(first, prefix))
+}
+
+const fn v6_range(first: Ipv6Addr, prefix: u8) -> IpNet {
+    IpNet::V6(Ipv6Net::new_assert(first, prefix))
+}
+
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => is_public_v4(v4),
+        IpAddr::V6(v6) => is_public_v6(v6),
+    }
+}
+
+/// The IANA registry of special-purpose IPv4 addresses: what it does not call globally reachable.
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [a, b, c, _] = address.octets();
+    let special = match (a, b, c) {
+        // "This network", private, loopback, multicast, reserved, broadcast.
+        (0 | 10 | 127 | 224..=255, _, _)
+        // Shared address space of providers.
+        | (100, 64..=127, _)
+        | (169, 254, _)
+        | (172, 16..=31, _)
+        | (192, 168, _)
+        // Protocol assignments, documentation, 6to4 relays, benchmarking, documentation.
+        | (192, 0, 0 | 2)
+        | (192, 88, 99)
+        | (198, 18 | 19, _)
+        | (198, 51, 100)
+        | (203, 0, 113) => true,
+        _ => false,
+    };
+    !special
+}
+
+/// Only `2000::/3` is given out as global unicast; the exceptions inside it are refused, too.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    let [a, b, ..] = address.segments();
+    let global_unicast = a & 0xe000 == 0x2000;
+    let special = match (a, b) {
+        // Protocol assignments (Teredo, benchmarking, ORCHID …), documentation, 6to4.
+        (0x2001, 0..=0x01ff | 0x0db8) | (0x2002, _) | (0x3fff, 0..=0x0fff) => true,
+        _ => false,
+    };
+    global_unicast && !special
+}
+
+/// The IPv4 address that a packet to this IPv6 address ends at.
+fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
+    let [a, b, c, d, e, f, g, h] = address.segments();
+    let (high, low) = match (a, b, c, d, e, f) {
+        // Compatible; `::` and `::1` are addresses of their own.
+        (0, 0, 0, 0, 0, 0) if g != 0 || h > 1 => (g, h),
+        // NAT64.
+        (0x0064, 0xff9b, 0, 0, 0, 0) => (g, h),
+        // 6to4.
+        (0x2002, high, low, _, _, _) => (high, low),
+        _ => return None,
+    };
+    let ([w, x], [y, z]) = (high.to_be_bytes(), low.to_be_bytes());
+    Some(Ipv4Addr::new(w, x, y, z))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+
+    use settings::{Networks, SettingValue as _};
+    use url::Url;
+
+    use super::{AddressPolicy, Refusal};
+
+    const PUBLIC: &str = "
+        1.1.1.1 8.8.8.8 100.63.255.255 100.128.0.0 172.15.255.255 172.32.0.0 192.0.1.1 192.169.0.1
+        198.17.255.255 198.20.0.0 223.255.255.255 2606:4700:4700::1111 2001:200::1
+        2a00:1450:4001:830::200e ::ffff:8.8.8.8 64:ff9b::808:808 2002:808:808::1 ::8.8.8.8";
+
+    const SPECIAL: &str = "
+        0.0.0.0 0.1.2.3 10.0.0.1 100.64.0.1 100.127.255.255 127.0.0.1 127.255.255.255
+        169.254.169.254 172.16.0.1 172.31.255.255 192.0.0.1 192.0.2.1 192.88.99.1 192.168.1.1
+        198.18.0.1 198.19.255.255 198.51.100.1 203.0.113.1 224.0.0.1 239.255.255.255 240.0.0.1
+        255.255.255.255 :: ::1 ::7f00:1 ::ffff:127.0.0.1 ::ffff:169.254.169.254 64:ff9b::7f00:1
+        64:ff9b::a9fe:a9fe 64:ff9b:1::1 100::1 2001::1 2001:2::1 2001:db8::1 2002:7f00:1::1
+        2002:a00:1:: 3fff::1 5f00::1 fc00::1 fd00:ec2::254 fe80::1 febf::1 fec0::1 ff02::1";
+
+    fn allowing(networks: &str) -> AddressPolicy {
+        AddressPolicy::new(Networks::parse(networks).unwrap())
+    }
+
+    fn permits(policy: &AddressPolicy, address: &str) -> bool {
+        policy.permits(address.parse().unwrap())
+    }
+
+    #[test]
+    fn public_addresses_are_permitted() {
+        for address in PUBLIC.split_whitespace() {
+            assert!(permits(&AddressPolicy::default(), address), "{address}");
+        }
+    }
+
+    #[test]
+    fn special_addresses_are_refused() {
+        for address in SPECIAL.split_whitespace() {
+            assert!(!permits(&AddressPolicy::default(), address), "{address}");
+        }
+    }
+
+    #[test]
+    fn an_allowed_network_opens_its_addresses_in_every_form() {
+        let policy = allowing("127.0.0.0/8,::1/128,10.1.0.0/16,fc00::/7");
+        for address in [
+            "127.0.0.1",
+            "::1",
+            "10.1.2.3",
+            "::ffff:10.1.2.3",
+            "64:ff9b::a01:203",
+            "fd12::1",
+        ] {
+            assert!(permits(&policy, address), "{address}");
+        }
+        for address in ["10.2.0.1", "192.168.0.1", "fe80::1", "169.254.169.254"] {
+            assert!(!permits(&policy, address), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_wide_network_does_not_open_link_local_or_multicast_addresses() {
+        let wide = allowing("0.0.0.0/0,::/0,160.0.0.0/3");
+        assert!(permits(&wide, "10.0.0.1") && permits(&wide, "fd00::1"));
+        for address in [
+            "169.254.169.254",
+            "::ffff:169.254.169.254",
+            "64:ff9b::a9fe:a9fe",
+            "224.0.0.1",
+            "0.0.0.0",
+            "255.255.255.255",
+            "fe80::1",
+            "ff02::1",
+            "::",
+        ] {
+            assert!(!permits(&wide, address), "{address}");
+        }
+        let named = allowing("169.254.0.0/16,fe80::/64");
+        assert!(permits(&named, "169.254.169.254") && permits(&named, "fe80::1"));
+        assert!(!permits(&named, "fe81::1"));
+    }
+
+    #[test]
+    fn a_literal_address_is_recognised_in_every_spelling() {
+        let policy = AddressPolicy::default();
+        for url in [
+            "http://127.0.0.1/",
+            "http://127.1/",
+            "http://127.0.0.1./",
+            "http://2130706433/",
+            "http://0x7f000001/",
+            "http://0177.0.0.1/",
+            "http://0x7f.1/",
+            "http://1２7.0.0.1/",
+            "http://user:password@127.0.0.1:8080/x",
+            "http://[::1]/",
+            "http://[::ffff:127.0.0.1]/",
+            "http://[0:0:0:0:0:ffff:7f00:1]/",
+            "https://[fe80::1]/",
+            "http://169.254.169.254/latest/meta-data",
+        ] {
+            let refusal = policy.check_url(&Url::parse(url).unwrap()).unwrap_err();
+            assert!(matches!(refusal, Refusal::NotPublic(_)), "{url}: {refusal}");
+        }
+        for url in [
+            "http://8.8.8.8/",
+            "https://[2606:4700::1]/",
+            "http://example.com/",
+        ] {
+            assert_eq!(policy.check_url(&Url::parse(url).unwrap()), Ok(()), "{url}");
+        }
+        for url in [
+            "ftp://example.com/",
+            "file:///etc/passwd",
+            "gopher://8.8.8.8/",
+        ] {
+            let refused = policy.check_url(&Url::parse(url).unwrap());
+            assert_eq!(refused, Err(Refusal::Scheme), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_what_would_allow_it() {
+        let address: IpAddr = "127.0.0.1".parse().unwrap();
+        assert_eq!(
+            Refusal::NotPublic(address).to_string(),
+            "the address 127.0.0.1 is not public; WEBHOOK_ALLOWED_NETWORKS does not allow it"
+        );
+    }
+}

@@ -1,0 +1,229 @@
+//! The client against servers and resolvers of the test's own.
+
+#![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use outbound::{
+    AddressPolicy, GuardedClient, Limits, Refusal, Resolve, Resolved, SendError, SystemResolver,
+    Unresolved,
+};
+use reqwest::header::HeaderMap;
+use settings::{Networks, SettingValue as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use url::Url;
+
+/// A resolver whose answers come one after the other; the last one stays.
+#[derive(Default)]
+struct Scripted {
+    answers: HashMap<&'static str, Vec<&'static [&'static str]>>,
+    asked: AtomicUsize,
+}
+
+impl Scripted {
+    fn host(mut self, host: &'static str, answers: &[&'static [&'static str]]) -> Self {
+        self.answers.insert(host, answers.to_vec());
+        self
+    }
+}
+
+impl Resolve for Scripted {
+    fn resolve(&self, host: &str) -> Resolved {
+        let turn = self.asked.fetch_add(1, Ordering::Relaxed);
+        let answers = self.answers.get(host);
+        let answer = answers.and_then(|a| a.get(turn).or(a.last()).copied());
+        let addresses: Vec<IpAddr> = answer
+            .unwrap_or_default()
+            .iter()
+            .map(|a| a.parse().unwrap())
+            .collect();
+        Box::pin(async move { Some(addresses).filter(|a| !a.is_empty()).ok_or(Unresolved) })
+    }
+}
+
+/// A server that gives every connection one answer.
+async fn server(answer: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let connections = Arc::<AtomicUsize>::default();
+    let counter = Arc::clone(&connections);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            counter.fetch_add(1, Ordering::Relaxed);
+            tokio::spawn(async move {
+                let _ = stream.read(&mut [0; 4096]).await;
+                let _ = stream.write_all(answer.as_bytes()).await;
+                tokio::time::sleep(Duration::from_secs(60)).await;
+            });
+        }
+    });
+    (address, connections)
+}
+
+fn client(allowed: &str, resolver: impl Resolve) -> GuardedClient {
+    let limits = Limits {
+        timeout: Duration::from_millis(500),
+        ..Limits::default()
+    };
+    let policy = AddressPolicy::new(Networks::parse(allowed).unwrap());
+    GuardedClient::new(policy, Arc::new(resolver), limits).unwrap()
+}
+
+async fn post(client: &GuardedClient, url: &str) -> Result<outbound::Answer, SendError> {
+    let url = Url::parse(url).unwrap();
+    client.post(&url, HeaderMap::new(), "{}").await
+}
+
+const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
+
+#[tokio::test]
+async fn an_allowed_address_is_called_and_its_answer_kept() {
+    let (address, _) = server(OK).await;
+    let client = client("127.0.0.0/8", SystemResolver::default());
+    let answer = post(&client, &format!("http://{address}/")).await.unwrap();
+    assert_eq!(
+        (answer.status.as_u16(), answer.beginning.as_slice()),
+        (200, &b"ok"[..])
+    );
+    let by_name = format!("http://localhost:{}/", address.port());
+    assert_eq!(post(&client, &by_name).await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_refused_address_is_never_connected_to() {
+    let (address, connections) = server(OK).await;
+    let client = client("", SystemResolver::default());
+    for url in [
+        format!("http://{address}/"),
+        format!("http://[::ffff:127.0.0.1]:{}/", address.port()),
+        format!("http://localhost:{}/", address.port()),
+    ] {
+        let error = post(&client, &url).await.unwrap_err();
+        assert!(
+            matches!(error, SendError::Refused(Refusal::NotPublic(_))),
+            "{url}: {error}"
+        );
+    }
+    assert_eq!(connections.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn a_host_that_answers_differently_the_second_time_gains_nothing() {
+    let (address, connections) = server(OK).await;
+    let resolver =
+        Arc::new(Scripted::default().host("rebind.example", &[&["8.8.8.8"], &["127.0.0.1"]]));
+    let url = format!("http://rebind.example:{}/", address.port());
+    let policy = AddressPolicy::default();
+    let parsed = Url::parse(&url).unwrap();
+    let registered = policy.check_registration(&parsed, &*resolver).await;
+    assert_eq!(registered, Ok(()));
+    let limits = Limits::default();
+    let client = GuardedClient::new(policy, resolver, limits).unwrap();
+    let error = post(&client, &url).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "the address 127.0.0.1 is not public; WEBHOOK_ALLOWED_NETWORKS does not allow it"
+    );
+    assert_eq!(connections.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn of_several_addresses_only_permitted_ones_are_connected_to() {
+    let (address, connections) = server(OK).await;
+    let resolver = Scripted::default().host("two.example", &[&["169.254.169.254", "127.0.0.1"]]);
+    let client = client("127.0.0.0/8", resolver);
+    let url = format!("http://two.example:{}/", address.port());
+    assert_eq!(post(&client, &url).await.unwrap().status, 200);
+    assert_eq!(connections.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_registration_is_refused_when_any_address_is_and_accepted_when_there_is_none() {
+    let resolver = Scripted::default().host("two.example", &[&["8.8.8.8", "10.0.0.1"]]);
+    let policy = AddressPolicy::default();
+    let check = async |url: &str| {
+        let url = Url::parse(url).unwrap();
+        policy.check_registration(&url, &resolver).await
+    };
+    assert_eq!(
+        check("http://two.example/").await,
+        Err(Refusal::NotPublic("10.0.0.1".parse().unwrap()))
+    );
+    assert_eq!(check("http://nowhere.example/").await, Ok(()));
+    assert!(check("http://10.0.0.1/").await.is_err());
+    assert_eq!(check("http://8.8.8.8/").await, Ok(()));
+}
+
+#[tokio::test]
+async fn every_failure_says_why_in_plain_words() {
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .await
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let (plain, _) = server("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
+    let (garbage, _) = server("this is no HTTP\r\n\r\n").await;
+    let client = client("127.0.0.0/8", Scripted::default());
+    let why = async |url: String| post(&client, &url).await.unwrap_err().to_string();
+    assert_eq!(why(format!("http://{closed}/")).await, "connection refused");
+    assert_eq!(
+        why("http://nowhere.example/".into()).await,
+        "the host does not resolve"
+    );
+    let silent = silent.local_addr().unwrap();
+    assert_eq!(
+        why(format!("http://{silent}/")).await,
+        "timed out after 0.5 s"
+    );
+    let tls = why(format!("https://{plain}/")).await;
+    assert!(tls.starts_with("TLS: "), "{tls}");
+    let broken = why(format!("http://{garbage}/")).await;
+    assert!(broken.starts_with("the connection failed: "), "{broken}");
+}
+
+#[tokio::test]
+async fn a_redirect_is_an_answer_like_any_other() {
+    let (address, connections) =
+        server("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n").await;
+    let client = client("127.0.0.0/8", SystemResolver::default());
+    let answer = post(&client, &format!("http://{address}/")).await.unwrap();
+    assert_eq!(answer.status, 302);
+    assert_eq!(connections.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn an_endless_answer_is_cut_and_its_status_counts() {
+    const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n";
+    let endless: &'static str = String::leak(HEAD.to_owned() + &"x".repeat(5_000));
+    let client = client("127.0.0.0/8", SystemResolver::default());
+    let (address, _) = server(endless).await;
+    let answer = post(&client, &format!("http://{address}/")).await.unwrap();
+    assert_eq!(
+        (answer.status.as_u16(), answer.beginning.len()),
+        (200, 1024)
+    );
+    let (stalling, _) = server(HEAD).await;
+    let started = Instant::now();
+    let answer = post(&client, &format!("http://{stalling}/")).await.unwrap();
+    assert_eq!((answer.status.as_u16(), answer.beginning.len()), (200, 0));
+    assert!(started.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test]
+async fn retry_after_is_read_as_seconds_and_as_a_date() {
+    let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
+    for (value, seconds) in [("7", 7..=7), (date.as_str(), 97..=100)] {
+        let answer =
+            format!("HTTP/1.1 429 Slow\r\nretry-after: {value}\r\ncontent-length: 0\r\n\r\n");
+        let (address, _) = server(String::leak(answer)).await;
+        let client = client("127.0.0.0/8", SystemResolver::default());
+        let answer = post(&client, &format!("http://{address}/")).await.unwrap();
+        assert!(seconds.contains(&answer.retry_after().unwrap().as_secs()));
+    }
+}

@@ -1,0 +1,185 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use actix_web::middleware::{DefaultHeaders, from_fn};
+use actix_web::web::{Data, Payload, ServiceConfig, get, method, resource, to};
+use actix_web::{App, HttpRequest, HttpResponse};
+use anyhow::Context as _;
+use auth::{RemoteAuthority, Verifier};
+use process::Running;
+use reqwest::Client;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use web::{Health, Routes};
+
+use crate::documents::{self, Documents};
+use crate::forward::forward;
+use crate::gateway::Gateway;
+use crate::rate_limit::RateLimits;
+use crate::table::{self, Route, Service};
+use crate::upstream::{self, Upstreams};
+use crate::{GatewaySettings, pages};
+
+const FORGET_EVERY: Duration = Duration::from_secs(60);
+
+/// Starts the gateway.
+///
+/// # Errors
+/// Its address cannot be used, or no HTTP client can be made.
+pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
+    let mut running = Running::new();
+    let authority = RemoteAuthority::new(&settings.authority)
+        .map(Arc::new)
+        .context("the client that fetches keys cannot be made")?;
+    let clients = clients(settings.http.workers)?;
+    let gateway = Arc::new(gateway(&settings, clients.one()));
+    running.health = health(&authority, &gateway.upstreams, &clients.one());
+    start_tasks(&running, &authority, &gateway);
+
+    let (listener, address) = process::bind(settings.listen_address)?;
+    running.address = Some(address);
+    let health = Data::new(running.health.clone());
+    let verifier = Data::from(authority.verifier());
+    let authority = Data::from(authority);
+    let gateway = Data::from(gateway);
+    process::serve(&running, listener, settings.http, move || {
+        App::new()
+            .app_data(Data::<Verifier>::clone(&verifier))
+            .app_data(Data::<RemoteAuthority>::clone(&authority))
+            .app_data(Data::<Gateway>::clone(&gateway))
+            .app_data(Data::<Health>::clone(&health))
+            .app_data(Data::new(clients.one()))
+            .configure(routes)
+            .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
+            .wrap(from_fn(web::request_context))
+    })?;
+    Ok(running)
+}
+
+/// One client for each worker thread, so that a connection stays on the thread that opened it.
+#[derive(Clone)]
+struct Clients {
+    clients: Arc<[Client]>,
+    next: Arc<AtomicUsize>,
+}
+
+fn clients(workers: usize) -> anyhow::Result<Clients> {
+    let clients: reqwest::Result<Arc<[Client]>> =
+        (0..workers.max(1)).map(|_| upstream::client()).collect();
+    Ok(Clients {
+        clients: clients.context("the client that asks the services cannot be made")?,
+        next: Arc::default(),
+    })
+}
+
+impl Clients {
+    fn one(&self) -> Client {
+        let next = self.next.fetch_add(1, Ordering::Relaxed);
+        let client = self
+            .clients
+            .iter()
+            .cycle()
+            .nth(next % self.clients.len().max(1));
+        client.cloned().unwrap_or_default()
+    }
+}
+
+fn gateway(settings: &GatewaySettings, client: Client) -> Gateway {
+    let upstreams = Upstreams {
+        user: settings.authority.user_service_url.clone(),
+        people_task: settings.people_task_service_url.clone(),
+    };
+    Gateway {
+        documents: Documents::new(client, &upstreams),
+        upstreams,
+        trusted_proxies: settings.trusted_proxies.clone(),
+        upstream_timeout: settings.upstream_timeout,
+        body_timeout: settings.body_timeout,
+        rate_limits: RateLimits::new(&settings.rate_limit),
+        in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
+    }
+}
+
+/// Without keys the gateway can do nothing. A service that is away concerns its own routes only, and a feed
+/// that cannot be read leaves what is known in force: both are reported and change nothing.
+fn health(authority: &Arc<RemoteAuthority>, upstreams: &Upstreams, client: &Client) -> Health {
+    let (known, fresh) = (Arc::clone(authority), Arc::clone(authority));
+    let alive = |service| {
+        let (client, url) = (client.clone(), upstreams.url(service, "/healthz", None));
+        move || {
+            let (client, url) = (client.clone(), url.clone());
+            async move { upstream::is_alive(&client, url).await }
+        }
+    };
+    Health::default()
+        .requires("keys", move || std::future::ready(known.is_ready()))
+        .wants("revocations", move || std::future::ready(fresh.is_fresh()))
+        .wants("user-service", alive(Service::User))
+        .wants("people-task-service", alive(Service::PeopleTask))
+}
+
+fn start_tasks(running: &Running, authority: &Arc<RemoteAuthority>, gateway: &Arc<Gateway>) {
+    let (authority, shutdown) = (Arc::clone(authority), running.shutdown());
+    running.spawn(async move { authority.run(shutdown).await });
+    let (gateway, shutdown) = (Arc::clone(gateway), running.shutdown());
+    running.spawn(async move { forget_idle(&gateway, shutdown).await });
+}
+
+async fn forget_idle(gateway: &Gateway, shutdown: CancellationToken) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(FORGET_EVERY) => gateway.rate_limits.forget_idle(),
+            () = shutdown.cancelled() => return,
+        }
+    }
+}
+
+/// Every path with its methods, the gateway's own ones first.
+fn routes(config: &mut ServiceConfig) {
+    let own = [
+        ("/healthz", get().to(web::healthz)),
+        ("/readyz", get().to(web::readyz)),
+        ("/openapi.json", get().to(documents::merged)),
+    ];
+    for (path, route) in own {
+        let only_get = refusal(path, &["GET"]);
+        config.service(resource(path).route(route).default_service(only_get));
+    }
+    for page in pages::PAGES {
+        let only_get = refusal(page.path, &["GET"]);
+        let route = get().to(move || std::future::ready(page.show()));
+        config.service(resource(page.path).route(route).default_service(only_get));
+    }
+    for (path, routes) in table::by_path() {
+        config.service(proxied(path, &routes));
+    }
+    config.default_service(to(|request: HttpRequest| async move {
+        Routes::default()
+            .check(request.method(), request.path())
+            .map(|()| HttpResponse::NotFound().finish())
+    }));
+}
+
+fn proxied(path: &'static str, routes: &[&'static Route]) -> actix_web::Resource {
+    let methods: Vec<_> = routes.iter().map(|route| route.method.as_str()).collect();
+    let mut served = resource(path).default_service(refusal(path, &methods));
+    for route in routes.iter().copied() {
+        let handler =
+            move |request, payload: Payload, gateway: Data<Gateway>, client: Data<Client>| {
+                forward(route, request, payload, gateway, client)
+            };
+        served = served.route(method(route.method.clone()).to(handler));
+    }
+    served
+}
+
+/// `405` with the methods that a path has.
+fn refusal(path: &'static str, methods: &[&str]) -> actix_web::Route {
+    let known = methods.iter().filter_map(|name| name.parse().ok());
+    let routes = known.fold(Routes::default(), |routes, method| routes.and(path, method));
+    to(move |request: HttpRequest| {
+        let refused = routes.check(request.method(), path);
+        std::future::ready(refused.map(|()| HttpResponse::NotFound().finish()))
+    })
+}

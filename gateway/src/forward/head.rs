@@ -1,0 +1,127 @@
+//! What of a request's head goes on to a service.
+//!
+//! Names are those that the HTTP library has parsed and put into lower case, and only names of the list go
+//! on, so `X_Auth_User` or `X.Auth.User` cannot pass for a header that a service trusts.
+
+use actix_web::dev::{Path, Url};
+use actix_web::http::Method;
+use actix_web::http::header::{CONNECTION, HeaderMap};
+use reqwest::header::{HeaderMap as Outgoing, HeaderName, HeaderValue};
+use telemetry::RequestContext;
+use web::Problem;
+
+use crate::origin::Origin;
+use crate::table::Route;
+
+/// The request headers that services read. `content-length` is set anew with the body.
+const FORWARDED: [&str; 9] = [
+    "accept",
+    "accept-language",
+    "authorization",
+    "content-type",
+    "if-match",
+    "if-none-match",
+    "tracestate",
+    "user-agent",
+    "x-task-secret",
+];
+
+/// The path at the service: the route's template with the request's values.
+///
+/// # Errors
+/// `404` for a value that no identifier has, such as `..` or one that needs percent-encoding.
+pub(super) fn path(route: &Route, values: &Path<Url>) -> Result<String, Problem> {
+    let mut path = String::with_capacity(64);
+    for segment in route.path.split('/').skip(1) {
+        path.push('/');
+        let name = segment.strip_prefix('{').and_then(|s| s.strip_suffix('}'));
+        match name {
+            None => path.push_str(segment),
+            Some(name) => {
+                let value = values.get(name).filter(|value| is_plain(value));
+                path.push_str(value.ok_or_else(|| Problem::not_found("thing"))?);
+            }
+        }
+    }
+    Ok(path)
+}
+
+fn is_plain(value: &str) -> bool {
+    let unreserved = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'~' | b'.');
+    !matches!(value, "" | "." | "..") && value.bytes().all(unreserved)
+}
+
+/// The same method in the type of the client's library.
+///
+/// # Errors
+/// None in practice: the table holds plain methods.
+pub(super) fn method(method: &Method) -> Result<reqwest::Method, Problem> {
+    method
+        .as_str()
+        .parse()
+        .map_err(|error| Problem::internal(&error))
+}
+
+/// The headers that go on, and those that only the gateway may set.
+pub(super) fn request_headers(given: &HeaderMap, origin: &Origin) -> Outgoing {
+    let mut headers = Outgoing::with_capacity(16);
+    for name in FORWARDED {
+        if is_hop_by_hop(given, name) {
+            continue;
+        }
+        for value in given.get_all(name) {
+            if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+                headers.append(HeaderName::from_static(name), value);
+            }
+        }
+    }
+    let context = RequestContext::current_or_fresh();
+    set(&mut headers, "x-request-id", &context.request_id);
+    set(&mut headers, "traceparent", &context.trace.to_string());
+    set(&mut headers, "x-forwarded-for", &origin.client.to_string());
+    set(&mut headers, "x-forwarded-proto", origin.scheme);
+    if let Some(host) = &origin.host {
+        set(&mut headers, "x-forwarded-host", host);
+    }
+    headers
+}
+
+fn set(headers: &mut Outgoing, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(HeaderName::from_static(name), value);
+    }
+}
+
+/// Whether the caller's `Connection` header claims a header for the connection (RFC 9110 section 7.6.1).
+fn is_hop_by_hop(given: &HeaderMap, name: &str) -> bool {
+    given
+        .get_all(CONNECTION)
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|listed| listed.trim().eq_ignore_ascii_case(name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FORWARDED, is_plain};
+
+    #[test]
+    fn only_plain_values_go_into_a_path() {
+        for value in ["65f0c0ffee65f0c0ffee65f0", "a_b-c~d.e", "..a"] {
+            assert!(is_plain(value), "{value}");
+        }
+        for value in [
+            "", ".", "..", "a/b", "%2e%2e", "a%2Fb", "a b", "ä", "a?b", "a;b", "a\\b",
+        ] {
+            assert!(!is_plain(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn no_header_of_the_list_is_one_that_services_trust() {
+        for name in FORWARDED {
+            assert_eq!(name, name.to_ascii_lowercase());
+            assert!(!name.starts_with("x-forwarded") && !name.contains('_'));
+        }
+    }
+}

@@ -1,0 +1,7 @@
+//! The gateway's binary.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    process::main("gateway", gateway::run)
+}

@@ -1,0 +1,127 @@
+//! Where a request came from, as far as that can be believed.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use actix_web::HttpRequest;
+use actix_web::http::header::{HOST, HeaderMap};
+use settings::Networks;
+
+/// A request's origin, for `X-Forwarded-*` and rate limits.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The client's address: the peer's, or what the proxies that we trust say about it.
+    pub(crate) client: IpAddr,
+    /// `http` or `https`, as the client sees it.
+    pub(crate) scheme: &'static str,
+    /// The host that the client asked for.
+    pub(crate) host: Option<String>,
+}
+
+impl Origin {
+    pub(crate) fn of(request: &HttpRequest, trusted: &Networks) -> Self {
+        let peer = request.peer_addr().map(|address| address.ip());
+        // Only a socket that has just been closed has no peer.
+        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+        Self::believed(peer, request.headers(), trusted)
+    }
+
+    fn believed(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> Self {
+        let behind_proxy = trusted.contains(peer);
+        let forwarded = |name| behind_proxy.then(|| last(headers, name)).flatten();
+        let https = forwarded("x-forwarded-proto")
+            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
+        let host = forwarded("x-forwarded-host").or_else(|| last(headers, HOST.as_str()));
+        Self {
+            client: client(peer, headers, trusted),
+            scheme: if https { "https" } else { "http" },
+            host: host.map(str::to_owned),
+        }
+    }
+}
+
+/// Walks from the peer back along `X-Forwarded-For`, for as long as proxies that we trust wrote it.
+fn client(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> IpAddr {
+    let mut client = peer.to_canonical();
+    let chain: Vec<_> = headers
+        .get_all("x-forwarded-for")
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .collect();
+    for entry in chain.iter().rev() {
+        if !trusted.contains(client) {
+            break;
+        }
+        match entry.trim().parse::<IpAddr>() {
+            Ok(address) => client = address.to_canonical(),
+            Err(_) => break,
+        }
+    }
+    client
+}
+
+fn last<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let value = headers.get_all(name).last()?.to_str().ok()?;
+    let last = value.rsplit(',').next()?.trim();
+    (!last.is_empty()).then_some(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+    use settings::{Networks, SettingValue as _};
+
+    use super::Origin;
+
+    fn origin(peer: &str, headers: &[(&str, &str)]) -> Origin {
+        let trusted = Networks::parse("10.0.0.0/8").unwrap();
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            map.append(
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            );
+        }
+        Origin::believed(peer.parse().unwrap(), &map, &trusted)
+    }
+
+    #[test]
+    fn a_strangers_word_does_not_count() {
+        let headers = [
+            ("x-forwarded-for", "1.1.1.1"),
+            ("x-forwarded-proto", "https"),
+            ("x-forwarded-host", "evil.example"),
+            ("host", "api.example"),
+        ];
+        let origin = origin("203.0.113.9", &headers);
+        assert_eq!(origin.client.to_string(), "203.0.113.9");
+        assert_eq!(origin.scheme, "http");
+        assert_eq!(origin.host.as_deref(), Some("api.example"));
+    }
+
+    #[test]
+    fn a_trusted_proxys_word_counts_and_what_stands_before_it_does_not() {
+        let headers = [
+            ("x-forwarded-for", "6.6.6.6, 198.51.100.7"),
+            ("x-forwarded-for", "10.0.0.3"),
+            ("x-forwarded-proto", "https"),
+            ("x-forwarded-host", "api.example"),
+            ("host", "gateway.internal"),
+        ];
+        let origin = origin("10.0.0.2", &headers);
+        assert_eq!(origin.client.to_string(), "198.51.100.7");
+        assert_eq!(origin.scheme, "https");
+        assert_eq!(origin.host.as_deref(), Some("api.example"));
+    }
+
+    #[test]
+    fn a_chain_that_is_no_address_ends_at_the_last_one_that_is() {
+        let client = |chain| {
+            origin("10.0.0.2", &[("x-forwarded-for", chain)])
+                .client
+                .to_string()
+        };
+        assert_eq!(client("unknown"), "10.0.0.2");
+        assert_eq!(client("::ffff:198.51.100.7"), "198.51.100.7");
+        assert_eq!(client("unknown, 10.0.0.9"), "10.0.0.9");
+    }
+}

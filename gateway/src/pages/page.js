@@ -1,0 +1,56 @@
+// What the pages share: elements, notices, calls of the API.
+
+export const $ = (id) => document.getElementById(id);
+
+/** An element with attributes and children; texts become text nodes, never markup. */
+export function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value === true) made.setAttribute(key, "");
+    else if (value !== false && value !== undefined && value !== null) made.setAttribute(key, value);
+  }
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+/** Shows a sentence in the page's notice; `kind` is `good`, `bad` or nothing. */
+export function say(text, kind = "") {
+  const state = $("state");
+  state.textContent = text;
+  state.className = `notice ${kind}`;
+  state.hidden = text === "";
+}
+
+/** Calls the API. Throws an Error whose message is meant for people and which carries the problem's fields. */
+export async function call(method, path, { token, secret, body } = {}) {
+  const headers = { Accept: "application/json" };
+  if (token) headers.Authorization = `Bearer ${token}`;
+  if (secret) headers["X-Task-Secret"] = secret;
+  if (body !== undefined) headers["Content-Type"] = "application/json";
+  let response;
+  try {
+    response = await fetch(path, {
+      method, headers, credentials: "omit", cache: "no-store",
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch {
+    throw new Error("The server cannot be reached. Check your connection and try again.");
+  }
+  const answer = await response.json().catch(() => ({}));
+  if (response.ok) return answer;
+  const reasons = (answer.errors ?? []).map((error) => error.message);
+  const text = reasons.length > 0 ? reasons.join(" ") : answer.detail ?? `The server answered ${response.status}.`;
+  throw Object.assign(new Error(text), { status: response.status, code: answer.code, problem: answer });
+}
+
+/** Runs `work` while the buttons of `form` are off, so that nothing is sent twice. */
+export async function busy(form, work) {
+  const buttons = [...form.querySelectorAll("button")];
+  for (const button of buttons) button.disabled = true;
+  try {
+    await work();
+  } finally {
+    for (const button of buttons) button.disabled = false;
+  }
+}

@@ -1,0 +1,104 @@
+use std::time::{Duration, Instant};
+
+use crate::world::World;
+
+#[tokio::test]
+async fn a_service_that_is_away_is_502_and_works_again_when_it_is_back() {
+    let world = World::start().await;
+    let token = world.token();
+    world.tasks.stop().await;
+    let reply = world
+        .http
+        .get("/people-task/tasks")
+        .bearer(&token)
+        .send()
+        .await;
+    reply.expect_problem(502, "bad-gateway");
+    assert!(!reply.text.contains("127.0.0.1"), "{}", reply.text);
+    let reply = world
+        .http
+        .post("/people-task/tasks")
+        .bearer(&token)
+        .body("{}")
+        .send()
+        .await;
+    reply.expect_problem(502, "bad-gateway");
+    assert_eq!(
+        world.http.get("/user").bearer(&token).send().await.status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_service_that_is_slow_is_504() {
+    let world = World::with(&[("GATEWAY_UPSTREAM_TIMEOUT", "300ms")]).await;
+    let started = Instant::now();
+    let reply = world
+        .http
+        .get("/user?answer=slow")
+        .bearer(&world.token())
+        .send()
+        .await;
+    reply.expect_problem(504, "upstream-timeout");
+    let reply = world.http.post("/user?answer=slow").body("{}").send().await;
+    reply.expect_problem(504, "upstream-timeout");
+    assert!(started.elapsed() < Duration::from_secs(3));
+}
+
+#[tokio::test]
+async fn an_answer_that_stalls_breaks_off_instead_of_looking_complete() {
+    let world = World::with(&[("GATEWAY_UPSTREAM_TIMEOUT", "300ms")]).await;
+    let url = format!("{}/user?answer=stall", world.http.base());
+    let request = reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .unwrap()
+        .get(url);
+    let response = request.bearer_auth(world.token()).send().await.unwrap();
+    assert_eq!(response.status(), 200);
+    assert!(response.text().await.is_err());
+}
+
+#[tokio::test]
+async fn problems_of_a_service_pass_and_its_accidents_do_not() {
+    let world = World::start().await;
+    let reply = world
+        .http
+        .post("/user?answer=problem")
+        .send()
+        .await
+        .expect(409);
+    assert_eq!(reply.json["code"], "username-taken");
+    let reply = world.http.post("/user?answer=panic").send().await;
+    reply.expect_problem(502, "bad-gateway");
+    assert!(!reply.text.contains("secret.rs"));
+    let reply = world
+        .http
+        .post("/user?answer=redirect")
+        .send()
+        .await
+        .expect(302);
+    assert_eq!(reply.header("location"), Some("/docs"));
+}
+
+#[tokio::test]
+async fn what_is_too_much_at_once_is_503_at_once() {
+    let world = World::with(&[
+        ("GATEWAY_MAX_IN_FLIGHT", "1"),
+        ("GATEWAY_UPSTREAM_TIMEOUT", "2s"),
+    ])
+    .await;
+    let slow = world.http.post("/user?answer=slow").send();
+    let slow = tokio::spawn(slow);
+    testkit::eventually("the first request", || async {
+        (world.users.count() == 1).then_some(())
+    })
+    .await;
+    let started = Instant::now();
+    let reply = world.http.post("/user").send().await;
+    reply.expect_problem(503, "overloaded");
+    assert_eq!(reply.header("retry-after"), Some("1"));
+    assert!(started.elapsed() < Duration::from_secs(1));
+    slow.await.unwrap().expect_problem(504, "upstream-timeout");
+    assert_eq!(world.http.post("/user").send().await.status, 200);
+}

@@ -1,0 +1,19 @@
+//! The gateway between real sockets: callers on one side, services that record what they get on the other.
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "what is shared by tests may panic like the tests themselves"
+)]
+
+mod access;
+mod bodies;
+mod connection;
+mod documents;
+mod failures;
+mod headers;
+mod pages;
+mod rate;
+mod routes;
+mod services;
+mod world;

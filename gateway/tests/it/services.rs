@@ -1,0 +1,185 @@
+//! Services that record what reaches them and answer as the query tells them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::web::{Bytes, Data, Payload, get, to};
+use actix_web::{App, HttpRequest, HttpResponse};
+use auth::{JwkSet, RevocationFeed};
+use futures_util::StreamExt as _;
+use process::{HttpServerSettings, Running};
+use serde_json::{Value, json};
+use values::UserId;
+
+/// One request as a service saw it.
+#[derive(Debug, Clone)]
+pub(crate) struct Seen {
+    pub(crate) target: String,
+    pub(crate) headers: Vec<(String, String)>,
+    /// The body's length, or `None` when it broke off.
+    pub(crate) body: Option<usize>,
+}
+
+impl Seen {
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let mut headers = self.headers.iter();
+        headers
+            .find(|(n, _)| n == name)
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+/// What a service knows and has seen.
+#[derive(Debug, Default)]
+pub(crate) struct State {
+    pub(crate) seen: Vec<Seen>,
+    pub(crate) keys: Option<JwkSet>,
+    pub(crate) raised: Vec<(UserId, i64)>,
+    pub(crate) document: Value,
+}
+
+/// A service on a free port.
+#[derive(Debug, Clone)]
+pub(crate) struct FakeService {
+    pub(crate) running: Running,
+    state: Arc<Mutex<State>>,
+}
+
+impl FakeService {
+    pub(crate) fn start() -> Self {
+        let mut running = Running::new();
+        let (listener, address) = process::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        running.address = Some(address);
+        let state = Arc::<Mutex<State>>::default();
+        let data = Data::from(Arc::clone(&state));
+        let settings = HttpServerSettings {
+            workers: 1,
+            max_connections: 1_000,
+            grace: Duration::from_secs(1),
+        };
+        process::serve(&running, listener, settings, move || {
+            App::new()
+                .app_data(data.clone())
+                .route("/healthz", get().to(HttpResponse::Ok))
+                .route("/openapi.json", get().to(document))
+                .route("/.well-known/jwks.json", get().to(keys))
+                .route("/internal/revocations", get().to(revocations))
+                .default_service(to(record))
+        })
+        .unwrap();
+        Self { running, state }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.running.address.unwrap())
+    }
+
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.state.lock().unwrap())
+    }
+
+    /// The last request that was seen.
+    pub(crate) fn last(&self) -> Seen {
+        self.with(|state| state.seen.last().cloned())
+            .expect("nothing was seen")
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.with(|state| state.seen.len())
+    }
+
+    pub(crate) async fn stop(&self) {
+        self.running.stop(Duration::from_secs(3)).await;
+    }
+}
+
+type Shared = Data<Mutex<State>>;
+
+async fn keys(state: Shared) -> HttpResponse {
+    match &state.lock().unwrap().keys {
+        Some(keys) => HttpResponse::Ok().json(keys),
+        None => HttpResponse::ServiceUnavailable().finish(),
+    }
+}
+
+async fn revocations(state: Shared) -> HttpResponse {
+    let epochs = state.lock().unwrap().raised.clone();
+    HttpResponse::Ok().json(RevocationFeed { cursor: 1, epochs })
+}
+
+async fn document(state: Shared) -> HttpResponse {
+    HttpResponse::Ok().json(&state.lock().unwrap().document)
+}
+
+async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpResponse {
+    let answer = request
+        .query_string()
+        .strip_prefix("answer=")
+        .unwrap_or_default()
+        .to_owned();
+    if answer == "early" {
+        return HttpResponse::Unauthorized().json(json!({"early": true}));
+    }
+    let body = drain(payload).await;
+    let headers = request.headers().iter();
+    let headers = headers.map(|(name, value)| {
+        (
+            name.as_str().to_owned(),
+            String::from_utf8_lossy(value.as_bytes()).into_owned(),
+        )
+    });
+    state.lock().unwrap().seen.push(Seen {
+        target: request.uri().to_string(),
+        headers: headers.collect(),
+        body,
+    });
+    reply(&answer).await
+}
+
+async fn drain(mut payload: Payload) -> Option<usize> {
+    let mut length = 0;
+    while let Some(chunk) = payload.next().await {
+        length += chunk.ok()?.len();
+    }
+    Some(length)
+}
+
+async fn reply(answer: &str) -> HttpResponse {
+    match answer {
+        "slow" => {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            HttpResponse::Ok().finish()
+        }
+        "headers" => HttpResponse::Ok()
+            .insert_header(("location", "/users/1/delete-status/2"))
+            .insert_header(("link", "</users?offset=1>; rel=\"next\""))
+            .insert_header(("etag", "\"1\""))
+            .insert_header(("server", "secret/1.0"))
+            .insert_header(("x-upstream", "10.0.0.1"))
+            .insert_header(("set-cookie", "a=b"))
+            .json(json!({})),
+        "redirect" => HttpResponse::Found()
+            .insert_header(("location", "/docs"))
+            .finish(),
+        "panic" => HttpResponse::InternalServerError().body("panicked at src/secret.rs"),
+        "problem" => HttpResponse::build(StatusCode::CONFLICT)
+            .content_type("application/problem+json")
+            .body(r#"{"code":"username-taken"}"#),
+        "stream" | "stall" => HttpResponse::Ok().streaming(parts(answer == "stall")),
+        _ => HttpResponse::Ok().json(json!({"ok": true})),
+    }
+}
+
+/// Three parts; when it stalls, the second never comes.
+fn parts(stalls: bool) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> {
+    futures_util::stream::iter(0..3).then(move |part| async move {
+        if stalls && part > 0 {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+        }
+        if part > 0 {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+        Ok(Bytes::from(format!("part {part}\n")))
+    })
+}

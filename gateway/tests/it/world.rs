@@ -1,0 +1,134 @@
+//! A gateway with its services, and tokens that it accepts.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use auth::{JwkSet, Signer, SigningKey, Subject};
+use gateway::GatewaySettings;
+use process::Running;
+use settings::{Reader, Settings as _};
+use testkit::{Http, ed25519_pem, eventually};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use values::{EmailAddress, FromText as _, UserId};
+
+use crate::services::FakeService;
+
+pub(crate) struct World {
+    pub(crate) users: FakeService,
+    pub(crate) tasks: FakeService,
+    pub(crate) gateway: Running,
+    pub(crate) http: Http,
+    pub(crate) signer: Signer,
+}
+
+impl World {
+    pub(crate) async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    /// A gateway with settings of its own, ready to serve.
+    pub(crate) async fn with(extra: &[(&str, &str)]) -> Self {
+        let (users, tasks) = (FakeService::start(), FakeService::start());
+        let signer = signer(&[]);
+        users.with(|state| state.keys = Some(signer.published().clone()));
+        let gateway = start_gateway(&users, &tasks, extra).await;
+        let http = Http::to(gateway.address.unwrap());
+        let world = Self {
+            users,
+            tasks,
+            gateway,
+            http,
+            signer,
+        };
+        world.until_ready().await;
+        world
+    }
+
+    pub(crate) async fn until_ready(&self) {
+        eventually("the gateway", || async {
+            let ready = self.http.get("/readyz").send().await;
+            (ready.status == 200).then_some(())
+        })
+        .await;
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.gateway.address.unwrap()
+    }
+
+    pub(crate) fn token(&self) -> String {
+        token(&self.signer, UserId::generate())
+    }
+
+    /// Sends bytes as they are and reads until the gateway closes or has been silent for a moment.
+    pub(crate) async fn raw(&self, request: &str) -> String {
+        let mut socket = TcpStream::connect(self.address()).await.unwrap();
+        socket.write_all(request.as_bytes()).await.unwrap();
+        read_until_silence(&mut socket).await
+    }
+}
+
+/// Reads until the other side closes or has been silent for a moment.
+pub(crate) async fn read_until_silence(socket: &mut TcpStream) -> String {
+    let mut answer = Vec::new();
+    let mut buffer = [0; 4096];
+    let silence = Duration::from_millis(400);
+    while let Ok(Ok(read)) = tokio::time::timeout(silence, socket.read(&mut buffer)).await {
+        if read == 0 {
+            break;
+        }
+        answer.extend_from_slice(&buffer[..read]);
+    }
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+pub(crate) async fn start_gateway(
+    users: &FakeService,
+    tasks: &FakeService,
+    extra: &[(&str, &str)],
+) -> Running {
+    // The clients need their cryptography, which a binary chooses at its start.
+    let _ = Http::to(users.running.address.unwrap());
+    let (users, tasks) = (users.url(), tasks.url());
+    let own = [
+        ("LISTEN_ADDRESS", "127.0.0.1:0"),
+        ("USER_SERVICE_URL", users.as_str()),
+        ("PEOPLE_TASK_SERVICE_URL", tasks.as_str()),
+    ];
+    let pairs = own.iter().chain(extra).copied();
+    let mut reader = Reader::from_pairs(pairs).unwrap();
+    gateway::run(GatewaySettings::read(&mut reader).unwrap())
+        .await
+        .unwrap()
+}
+
+/// A signer with a key of its own, which publishes other keys, too.
+pub(crate) fn signer(others: &[SigningKey]) -> Signer {
+    let key = SigningKey::from_pem(&ed25519_pem()).unwrap();
+    let name = || "countersign".to_owned();
+    Signer::new(&key, others, name(), name(), Duration::from_secs(3600))
+}
+
+pub(crate) fn token(signer: &Signer, id: UserId) -> String {
+    let email = EmailAddress::from_text("ada@example.com").unwrap();
+    let subject = Subject {
+        id,
+        username: email.clone(),
+        email,
+        scope: vec!["user".to_owned()],
+        epoch: 1,
+        email_verified: true,
+    };
+    signer.sign(subject).unwrap().expose().to_owned()
+}
+
+/// The keys of several signers together.
+pub(crate) fn keys_of(signers: &[&Signer]) -> JwkSet {
+    let keys = signers
+        .iter()
+        .flat_map(|signer| signer.published().keys.clone());
+    JwkSet {
+        keys: keys.collect(),
+    }
+}

@@ -1,0 +1,205 @@
+use actix_web::middleware::from_fn;
+use actix_web::web::{Data, PathConfig, ServiceConfig, get, to};
+use actix_web::{App, HttpRequest, HttpResponse};
+use anyhow::Context as _;
+use auth::{RemoteAuthority, Verifier};
+use database::Database;
+use messaging::{Publisher, Queue};
+use process::Running;
+use std::sync::Arc;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi as _};
+use utoipa_actix_web::AppExt as _;
+use utoipa_actix_web::service_config::ServiceConfig as DocumentedConfig;
+use web::{Health, Problem, ProblemBody, Routes};
+
+use crate::plugins::routes::Dashboard;
+use crate::settings::PeopleTaskServiceSettings;
+use crate::webhooks::AddressGuard;
+use crate::webhooks::signing::WebhookSigner;
+use crate::{MIGRATIONS, SCHEMA, deliveries, erasure, plugins, tasks, webhooks};
+
+/// What every handler can ask for.
+#[derive(Clone)]
+struct Shared {
+    database: Data<Database>,
+    publisher: Data<Publisher>,
+    verifier: Data<Verifier>,
+    authority: Data<RemoteAuthority>,
+    guard: Data<AddressGuard>,
+    signer: Data<WebhookSigner>,
+    dashboard: Data<Dashboard>,
+    health: Data<Health>,
+    document: Data<Document>,
+}
+
+/// The OpenAPI document, and the routes that it names.
+struct Document {
+    json: String,
+    routes: Routes,
+}
+
+/// Starts the people-task-service; it answers when this returns.
+///
+/// # Errors
+/// The database stays away or cannot be migrated, a key is no key, or the address is in use.
+pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running> {
+    let signer = WebhookSigner::new(&settings.signing).context("WEBHOOK_SIGNING_KEY")?;
+    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
+    let mut running = Running::new();
+    let authority = Arc::new(RemoteAuthority::new(&settings.authority)?);
+    let (shutdown, polling) = (running.shutdown(), Arc::clone(&authority));
+    running.spawn(async move { polling.run(shutdown).await });
+    let (publisher, publishing) = Publisher::new(
+        settings.broker,
+        Queue::WEBHOOK_DELIVERIES,
+        running.shutdown(),
+    );
+    running.spawn(publishing);
+    let database = Database::connect(&settings.database);
+    running.health = health(&database, &publisher, &authority);
+    let shared = Shared {
+        database: Data::new(database),
+        publisher: Data::new(publisher),
+        verifier: Data::from(authority.verifier()),
+        authority: Data::from(authority),
+        guard: Data::new(AddressGuard::new(settings.addresses)),
+        signer: Data::new(signer),
+        dashboard: Data::new(Dashboard(settings.dashboard_url)),
+        health: Data::new(running.health.clone()),
+        document: Data::new(document()?),
+    };
+    let (listener, address) = process::bind(settings.listen_address)?;
+    running.address = Some(address);
+    process::serve(&running, listener, settings.http, move || {
+        let (app, _) = App::new()
+            .into_utoipa_app()
+            .configure(handlers)
+            .split_for_parts();
+        app.configure(|config| shared.configure(config))
+            .wrap(from_fn(web::request_context))
+            .wrap(from_fn(plugins::rewrite))
+    })?;
+    Ok(running)
+}
+
+fn health(database: &Database, publisher: &Publisher, authority: &Arc<RemoteAuthority>) -> Health {
+    let (database, publisher) = (database.clone(), publisher.clone());
+    let (known, fresh) = (Arc::clone(authority), Arc::clone(authority));
+    Health::default()
+        .requires("database", move || {
+            let database = database.clone();
+            async move { database.is_usable().await }
+        })
+        .requires("queue", move || {
+            std::future::ready(publisher.is_connected())
+        })
+        .requires("keys", move || std::future::ready(known.is_ready()))
+        .wants("revocations", move || std::future::ready(fresh.is_fresh()))
+}
+
+impl Shared {
+    fn configure(&self, config: &mut ServiceConfig) {
+        config
+            .app_data(self.database.clone())
+            .app_data(self.publisher.clone())
+            .app_data(self.verifier.clone())
+            .app_data(self.authority.clone())
+            .app_data(self.guard.clone())
+            .app_data(self.signer.clone())
+            .app_data(self.dashboard.clone())
+            .app_data(self.health.clone())
+            .app_data(self.document.clone())
+            .app_data(PathConfig::default().error_handler(|_, _| Problem::not_found("path").into()))
+            .service(erasure::routes::erase)
+            .route("/healthz", get().to(web::healthz))
+            .route("/readyz", get().to(web::readyz))
+            .route("/openapi.json", get().to(openapi_json))
+            .default_service(to(refuse));
+    }
+}
+
+/// Every route of the public document.
+fn handlers(config: &mut DocumentedConfig<'_>) {
+    config
+        .service(tasks::routes::list_tasks)
+        .service(tasks::routes::count_tasks)
+        .service(tasks::routes::create_task)
+        .service(tasks::routes::get_task)
+        .service(tasks::routes::edit_task)
+        .service(tasks::routes::approve_task)
+        .service(tasks::routes::reject_task)
+        .service(webhooks::routes::list_task_webhooks)
+        .service(webhooks::routes::register_webhook)
+        .service(webhooks::routes::delete_webhook_by_get)
+        .service(webhooks::routes::delete_webhook)
+        .service(webhooks::routes::webhook_keys)
+        .service(deliveries::routes::list_task_deliveries)
+        .service(deliveries::routes::redeliver)
+        .service(plugins::routes::dashboard_url);
+}
+
+/// What no handler describes: the problem's schema, the tag, the ways to be let in.
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(title = "people-task-service"),
+    components(schemas(ProblemBody)),
+    tags((name = "people-task", description = "Tasks that a person approves or rejects, and their webhooks.")),
+    modifiers(&SecuritySchemes),
+)]
+struct Base;
+
+struct SecuritySchemes;
+
+impl Modify for SecuritySchemes {
+    fn modify(&self, document: &mut OpenApi) {
+        let components = document.components.get_or_insert_default();
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("JWT")
+            .build();
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+        let secret = "A task's approver secret or requester secret: it opens that task.";
+        let in_header = ApiKeyValue::with_description("X-Task-Secret", secret);
+        let in_query = ApiKeyValue::with_description("secret", secret);
+        components.add_security_scheme(
+            "taskSecret",
+            SecurityScheme::ApiKey(ApiKey::Header(in_header)),
+        );
+        components.add_security_scheme(
+            "taskSecretInQuery",
+            SecurityScheme::ApiKey(ApiKey::Query(in_query)),
+        );
+    }
+}
+
+/// The OpenAPI document of the public routes.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    let (_, mut document) = App::new()
+        .into_utoipa_app()
+        .openapi(Base::openapi())
+        .configure(handlers)
+        .split_for_parts();
+    plugins::describe(&mut document);
+    document
+}
+
+fn document() -> anyhow::Result<Document> {
+    let document = openapi();
+    Ok(Document {
+        json: document.to_json()?,
+        routes: Routes::of(&document),
+    })
+}
+
+async fn openapi_json(document: Data<Document>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(document.json.clone())
+}
+
+async fn refuse(request: HttpRequest, document: Data<Document>) -> Result<HttpResponse, Problem> {
+    Err(document.routes.refuse(&request))
+}

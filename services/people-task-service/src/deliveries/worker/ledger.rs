@@ -1,0 +1,297 @@
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use database::Database;
+use diesel::PgConnection;
+use messaging::Disposition;
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::{JoinError, JoinSet};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use values::DeliveryId;
+
+use crate::deliveries::worker::attempt::{Finished, Held, Sending};
+use crate::deliveries::worker::report;
+use crate::deliveries::worker::store::{self, Claim, Claimed, Written};
+
+/// Wake-ups, and results, that one turn takes at the most.
+const BATCH: usize = 512;
+/// How often parked deliveries are looked at, for origins that nobody sends to just now.
+const TICK: Duration = Duration::from_millis(250);
+/// Origins that one tick looks at; the next one goes on behind them.
+const PARKED_ORIGINS: i64 = 256;
+/// A delivery that is due for so long although its origin was looked at is parked. A fast receiver works
+/// off a burst in less, and each parking is a write.
+const PARKED_AFTER: Duration = Duration::from_secs(3);
+/// Origins that are remembered while there is no room for their deliveries; more are found parked.
+const MAX_ORIGINS: usize = 2_048;
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How much the ledger lets happen at once.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Attempts under way, all origins together.
+    pub(super) in_flight: usize,
+    /// Attempts under way to one origin, over all workers.
+    pub(super) per_origin: u32,
+    /// The longest time that an attempt takes.
+    pub(super) attempt: Duration,
+    /// How long a claim lasts.
+    pub(super) lease: Duration,
+}
+
+/// A delivery that may be due, and whoever waits until it was looked at.
+#[derive(Debug)]
+pub(super) struct WakeUp {
+    pub(super) delivery: DeliveryId,
+    pub(super) answer: oneshot::Sender<Disposition>,
+}
+
+/// The one place that claims deliveries and writes results. Each turn takes whatever has gathered and is
+/// one transaction: results are written, then the origins that they belong to, and those of the
+/// wake-ups, get their next deliveries claimed. So a request that ends makes room for the next at once,
+/// and batches grow with the load.
+pub(super) struct Ledger {
+    database: Database,
+    sending: Arc<Sending>,
+    bounds: Bounds,
+    incoming: mpsc::Receiver<WakeUp>,
+    attempts: JoinSet<Finished>,
+    /// Taken in, but not yet done with: they outlast a database that is away.
+    wake_ups: Vec<WakeUp>,
+    results: Vec<Finished>,
+    origins: HashSet<String>,
+    /// Where the next look at parked origins begins; `None` until it is time for it.
+    look_after: Option<String>,
+    looked_until: String,
+}
+
+/// What one turn's transaction did.
+struct Turn {
+    written: Vec<Written>,
+    claimed: Vec<Claimed>,
+    /// Parked origins that were looked at, if it was time for it.
+    looked_at: Option<Vec<String>>,
+}
+
+impl Ledger {
+    pub(super) fn new(
+        database: Database,
+        sending: Sending,
+        bounds: Bounds,
+        incoming: mpsc::Receiver<WakeUp>,
+    ) -> Self {
+        Self {
+            database,
+            sending: Arc::new(sending),
+            bounds,
+            incoming,
+            attempts: JoinSet::new(),
+            wake_ups: Vec::new(),
+            results: Vec::new(),
+            origins: HashSet::new(),
+            look_after: None,
+            looked_until: String::new(),
+        }
+    }
+
+    /// Works until `shutdown` is cancelled; then claims nothing more, and returns when every attempt has
+    /// ended and its result is written.
+    pub(super) async fn run(mut self, shutdown: CancellationToken) {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut pause = FIRST_PAUSE;
+        while !shutdown.is_cancelled() {
+            tokio::select! {
+                Some(ended) = self.attempts.join_next() => self.take_result(ended),
+                received = self.incoming.recv_many(&mut self.wake_ups, BATCH), if self.takes_wake_ups() => {
+                    if received == 0 {
+                        break;
+                    }
+                }
+                _ = tick.tick() => self.look_after = Some(std::mem::take(&mut self.looked_until)),
+                () = shutdown.cancelled() => break,
+            }
+            if self.turn().await {
+                pause = FIRST_PAUSE;
+            } else {
+                tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
+                pause = (pause * 2).min(LONGEST_PAUSE);
+            }
+        }
+        self.finish().await;
+    }
+
+    /// Ends what was begun.
+    async fn finish(mut self) {
+        self.incoming.close();
+        // Whoever waits for an answer learns that there will be none.
+        self.wake_ups.clear();
+        self.origins.clear();
+        while let Ok(wake_up) = self.incoming.try_recv() {
+            drop(wake_up);
+        }
+        loop {
+            match self.attempts.join_next().await {
+                Some(ended) => self.take_result(ended),
+                None if self.results.is_empty() => return,
+                None => tokio::time::sleep(FIRST_PAUSE).await,
+            }
+            self.gather();
+            self.turn().await;
+        }
+    }
+
+    fn takes_wake_ups(&self) -> bool {
+        self.wake_ups.len() < BATCH && self.attempts.len() < self.bounds.in_flight
+    }
+
+    /// Takes what else is there already.
+    fn gather(&mut self) {
+        while self.results.len() < BATCH
+            && let Some(ended) = self.attempts.try_join_next()
+        {
+            self.take_result(ended);
+        }
+        while self.takes_wake_ups()
+            && let Ok(wake_up) = self.incoming.try_recv()
+        {
+            self.wake_ups.push(wake_up);
+        }
+    }
+
+    fn take_result(&mut self, ended: Result<Finished, JoinError>) {
+        match ended {
+            Ok(finished) => {
+                self.origins.insert(finished.held.origin.clone());
+                self.results.push(finished);
+            }
+            // Its lease runs out, and it comes again.
+            Err(error) => tracing::error!(%error, "an attempt panicked"),
+        }
+    }
+
+    /// One transaction over what has gathered; `false` when the database did not do it, and then
+    /// everything stays for the next turn.
+    async fn turn(&mut self) -> bool {
+        self.gather();
+        let now = Instant::now();
+        self.results.retain(|result| result.held.until > now);
+        let claim = self.claim();
+        let idle = self.results.is_empty() && self.look_after.is_none() && claim.is_empty();
+        if idle {
+            return true;
+        }
+        let room = claim.room;
+        let results = Arc::new(std::mem::take(&mut self.results));
+        let (shared, look_after) = (Arc::clone(&results), self.look_after.clone());
+        let turn = self
+            .database
+            .transaction(move |connection| transact(connection, &shared, claim, look_after));
+        let turn = turn.await;
+        let results = Arc::into_inner(results).unwrap_or_default();
+        match turn {
+            Ok(turn) => {
+                self.settle(turn, results, room, now);
+                true
+            }
+            Err(error) => {
+                tracing::warn!(error = ?error, "deliveries can be neither claimed nor written just now");
+                self.results = results;
+                false
+            }
+        }
+    }
+
+    /// What this turn may claim. The last quarter of all attempts is for origins that have none.
+    fn claim(&self) -> Claim {
+        let free = self.bounds.in_flight.saturating_sub(self.attempts.len());
+        let room = free.saturating_sub(self.bounds.in_flight / 4);
+        Claim {
+            ids: self.wake_ups.iter().map(|w| w.delivery).collect(),
+            origins: self.origins.iter().cloned().collect(),
+            per_origin: self.bounds.per_origin,
+            room,
+            reserve: free - room,
+            lease: self.bounds.lease,
+        }
+    }
+
+    fn settle(&mut self, turn: Turn, results: Vec<Finished>, room: usize, began: Instant) {
+        for wake_up in self.wake_ups.drain(..) {
+            // The row is ours now, or waits for its origin, or needs nothing. The consumer may be gone.
+            let _ = wake_up.answer.send(Disposition::Done);
+        }
+        let limited = turn.claimed.len() >= room;
+        if !limited || self.origins.len() > MAX_ORIGINS {
+            self.origins.clear();
+        }
+        self.look_after = None;
+        if let Some(origins) = turn.looked_at.filter(|o| count(o) >= PARKED_ORIGINS) {
+            self.looked_until = origins.last().cloned().unwrap_or_default();
+        }
+        let states: HashMap<_, _> = turn.written.iter().map(|w| (w.delivery_id, w)).collect();
+        for result in results {
+            match states.get(&result.held.delivery) {
+                Some(state) if state.written => report::written(&result),
+                Some(state) if state.ours => self.results.push(result),
+                _ => report::lost(&result),
+            }
+        }
+        for claimed in turn.claimed {
+            self.start(claimed, began);
+        }
+        report::in_flight(self.attempts.len());
+    }
+
+    fn start(&mut self, claimed: Claimed, began: Instant) {
+        let until = began + self.bounds.lease;
+        if Instant::now() + self.bounds.attempt > until {
+            // The process stood still for so long that another worker could take over meanwhile.
+            tracing::warn!(delivery.id = %claimed.delivery_id, "a claim grew too old to be used");
+            return;
+        }
+        let sending = Arc::clone(&self.sending);
+        let held = Held { claimed, until };
+        self.attempts
+            .spawn(async move { sending.attempt(held).await });
+    }
+}
+
+fn transact(
+    connection: &mut PgConnection,
+    results: &[Finished],
+    mut claim: Claim,
+    look_after: Option<String>,
+) -> Result<Turn, database::Error> {
+    let mut turn = Turn {
+        written: Vec::new(),
+        claimed: Vec::new(),
+        looked_at: None,
+    };
+    if !results.is_empty() {
+        turn.written = store::write(connection, results)?;
+    }
+    if let Some(after) = look_after {
+        let origins = store::parked_origins(connection, &after, PARKED_ORIGINS)?;
+        claim.origins.extend(origins.iter().cloned());
+        turn.looked_at = Some(origins);
+    }
+    if !claim.is_empty() {
+        turn.claimed = store::claim(connection, &claim)?;
+        let limited = turn.claimed.len() >= claim.room;
+        let overdue = if limited {
+            Duration::ZERO
+        } else {
+            PARKED_AFTER
+        };
+        store::park(connection, &claim.ids, overdue)?;
+    }
+    Ok(turn)
+}
+
+fn count<T>(list: &[T]) -> i64 {
+    i64::try_from(list.len()).unwrap_or(i64::MAX)
+}

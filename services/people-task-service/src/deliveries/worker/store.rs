@@ -1,0 +1,389 @@
+//! The worker's statements. They are raw SQL because each acts on many rows of several tables in one
+//! round trip (`unnest`, `LATERAL`, `SKIP LOCKED`, writing CTEs), which the DSL cannot say.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
+use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _, sql_query};
+use messaging::Message;
+use telemetry::RequestContext;
+use values::{DeliveryId, WebhookId};
+
+use crate::deliveries::worker::attempt::Finished;
+use crate::deliveries::worker::schedule::Verdict;
+use crate::status::DeliveryStatus;
+use crate::tasks::Task;
+
+/// Claims are made one after the other, over all workers, so that they count each other's.
+const CLAIM_LOCK: i64 = 0x7765_6268_6f6f_6b73;
+
+/// What shall be claimed, and how much at the most.
+#[derive(Debug, Clone)]
+pub(super) struct Claim {
+    /// Deliveries whose origins are looked at: wake-ups.
+    pub(super) ids: Vec<DeliveryId>,
+    /// Origins that are looked at.
+    pub(super) origins: Vec<String>,
+    /// Requests to one origin at a time, over all workers.
+    pub(super) per_origin: u32,
+    /// How many may be claimed by origins that have some already.
+    pub(super) room: usize,
+    /// How many may be claimed on top, by origins that have none: slow receivers never take it all.
+    pub(super) reserve: usize,
+    /// How long the claim lasts.
+    pub(super) lease: Duration,
+}
+
+impl Claim {
+    /// Whether there is nothing to look at.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ids.is_empty() && self.origins.is_empty()
+    }
+}
+
+/// A delivery that is ours until the lease ends.
+#[derive(QueryableByName)]
+pub(super) struct Claimed {
+    #[diesel(sql_type = Binary)]
+    pub(super) delivery_id: DeliveryId,
+    #[diesel(sql_type = Binary)]
+    pub(super) webhook_id: WebhookId,
+    #[diesel(sql_type = BigInt)]
+    pub(super) lease: i64,
+    #[diesel(sql_type = Text)]
+    pub(super) origin: String,
+    #[diesel(sql_type = Integer)]
+    pub(super) attempts: i32,
+    #[diesel(sql_type = Text)]
+    pub(super) request_id: String,
+    #[diesel(sql_type = Text)]
+    pub(super) traceparent: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) decided: DateTime<Utc>,
+    #[diesel(sql_type = Text)]
+    pub(super) url: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) secret: Option<String>,
+    #[diesel(sql_type = Bool)]
+    pub(super) with_task_id: bool,
+    #[diesel(embed)]
+    pub(super) task: Task,
+}
+
+/// Claims deliveries that are due, the oldest of each origin first, and in turn among origins.
+///
+/// Only [`Claim::per_origin`] rows of an origin are ever leased, whoever leased them. Rows that somebody
+/// else holds locked are left alone.
+pub(super) fn claim(connection: &mut PgConnection, claim: &Claim) -> QueryResult<Vec<Claimed>> {
+    sql_query("SELECT pg_advisory_xact_lock($1)")
+        .bind::<BigInt, _>(CLAIM_LOCK)
+        .execute(connection)?;
+    sql_query(CLAIM)
+        .bind::<Array<Binary>, _>(&claim.ids)
+        .bind::<Array<Text>, _>(&claim.origins)
+        .bind::<BigInt, _>(i64::from(claim.per_origin))
+        .bind::<BigInt, _>(count(claim.room))
+        .bind::<BigInt, _>(count(claim.room + claim.reserve))
+        .bind::<BigInt, _>(milliseconds(claim.lease))
+        .load(connection)
+}
+
+const CLAIM: &str = "
+WITH wanted AS (
+    SELECT origin FROM deliveries WHERE id = ANY($1) AND status = 'pending'
+    UNION
+    SELECT unnest($2)
+), origins AS (
+    SELECT wanted.origin, (
+        SELECT count(*) FROM deliveries AS leased
+        WHERE leased.origin = wanted.origin AND leased.status = 'pending'
+            AND leased.lease_until > now()
+    ) AS taken
+    FROM wanted
+), due AS (
+    SELECT next.id,
+        taken + row_number() OVER (PARTITION BY origin ORDER BY next.next_attempt, next.id) AS place
+    FROM origins CROSS JOIN LATERAL (
+        SELECT id, next_attempt FROM deliveries AS candidate
+        WHERE candidate.origin = origins.origin AND candidate.status = 'pending'
+            AND candidate.next_attempt <= now()
+            AND (candidate.lease_until IS NULL OR candidate.lease_until <= now())
+        ORDER BY candidate.next_attempt, candidate.id
+        LIMIT greatest($3 - origins.taken, 0)
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS next
+), ranked AS (
+    SELECT id, place, row_number() OVER (ORDER BY place) AS rank FROM due
+), claimed AS (
+    UPDATE deliveries SET lease = lease + 1, parked = false,
+        lease_until = now() + $6 * interval '1 ms', wake_at = now() + $6 * interval '1 ms'
+    FROM ranked
+    WHERE deliveries.id = ranked.id AND (rank <= $4 OR place = 1 AND rank <= $5)
+    RETURNING deliveries.*
+)
+SELECT tasks.*, claimed.id AS delivery_id, claimed.webhook_id, claimed.lease, claimed.origin,
+    claimed.attempts, claimed.request_id, claimed.traceparent, claimed.created AS decided,
+    webhooks.url, webhooks.secret, webhooks.with_task_id
+FROM claimed
+JOIN webhooks ON webhooks.id = claimed.webhook_id
+JOIN tasks ON tasks.id = claimed.task_id";
+
+/// Takes those of these deliveries out of the sweeps that are still due and unclaimed after `overdue`.
+pub(super) fn park(
+    connection: &mut PgConnection,
+    ids: &[DeliveryId],
+    overdue: Duration,
+) -> QueryResult<usize> {
+    if ids.is_empty() {
+        return Ok(0);
+    }
+    sql_query(
+        "UPDATE deliveries SET parked = true WHERE id IN (
+            SELECT id FROM deliveries
+            WHERE id = ANY($1) AND status = 'pending' AND NOT parked
+                AND next_attempt <= now() - $2 * interval '1 ms'
+                AND (lease_until IS NULL OR lease_until <= now())
+            FOR NO KEY UPDATE SKIP LOCKED)",
+    )
+    .bind::<Array<Binary>, _>(ids)
+    .bind::<BigInt, _>(milliseconds(overdue))
+    .execute(connection)
+}
+
+#[derive(QueryableByName)]
+struct Origin {
+    #[diesel(sql_type = Text)]
+    origin: String,
+}
+
+/// The next origins, in alphabetical order, that have parked deliveries. Each is found by one step in an
+/// index, however many deliveries it has.
+pub(super) fn parked_origins(
+    connection: &mut PgConnection,
+    after: &str,
+    limit: i64,
+) -> QueryResult<Vec<String>> {
+    let origins: Vec<Origin> = sql_query(
+        "WITH RECURSIVE parked AS (
+            (SELECT origin FROM deliveries WHERE status = 'pending' AND parked AND origin > $1
+             ORDER BY origin LIMIT 1)
+            UNION ALL
+            SELECT (SELECT following.origin FROM deliveries AS following
+                    WHERE following.status = 'pending' AND following.parked
+                        AND following.origin > parked.origin
+                    ORDER BY following.origin LIMIT 1)
+            FROM parked WHERE parked.origin IS NOT NULL
+        )
+        SELECT origin FROM parked WHERE origin IS NOT NULL LIMIT $2",
+    )
+    .bind::<Text, _>(after)
+    .bind::<BigInt, _>(limit)
+    .load(connection)?;
+    Ok(origins.into_iter().map(|row| row.origin).collect())
+}
+
+/// What became of a result that was to be written.
+#[derive(Debug, QueryableByName)]
+pub(super) struct Written {
+    #[diesel(sql_type = Binary)]
+    pub(super) delivery_id: DeliveryId,
+    /// It is written.
+    #[diesel(sql_type = Bool)]
+    pub(super) written: bool,
+    /// The delivery still waits for it. When it is not written either, somebody held the row locked.
+    #[diesel(sql_type = Bool)]
+    pub(super) ours: bool,
+}
+
+/// Writes results: the deliveries, their webhooks, the attempts. A result whose lease was lost, or whose
+/// delivery is gone, changes nothing. Rows that somebody else holds locked are left for later, so this
+/// neither waits for the deletion of a task nor gets into a deadlock with it.
+pub(super) fn write(
+    connection: &mut PgConnection,
+    results: &[Finished],
+) -> QueryResult<Vec<Written>> {
+    let column = Columns::of(results);
+    sql_query(WRITE)
+        .bind::<Array<Binary>, _>(column.ids)
+        .bind::<Array<BigInt>, _>(column.leases)
+        .bind::<Array<Binary>, _>(column.webhooks)
+        .bind::<Array<Text>, _>(column.statuses)
+        .bind::<Array<BigInt>, _>(column.pauses)
+        .bind::<Array<Timestamptz>, _>(column.ats)
+        .bind::<Array<Integer>, _>(column.durations)
+        .bind::<Array<Nullable<Integer>>, _>(column.codes)
+        .bind::<Array<Nullable<Text>>, _>(column.errors)
+        .bind::<Array<Nullable<Text>>, _>(column.responses)
+        .load(connection)
+}
+
+const WRITE: &str = "
+WITH result AS (
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS result (
+        id, lease, webhook_id, status, pause, at, duration_ms, status_code, error, response)
+), webhook AS (
+    SELECT webhooks.id FROM webhooks JOIN result ON result.webhook_id = webhooks.id
+    FOR NO KEY UPDATE OF webhooks SKIP LOCKED
+), held AS (
+    SELECT deliveries.id FROM deliveries
+    JOIN result ON result.id = deliveries.id AND result.lease = deliveries.lease
+    JOIN webhook ON webhook.id = deliveries.webhook_id
+    WHERE deliveries.status = 'pending'
+    FOR NO KEY UPDATE OF deliveries SKIP LOCKED
+), written AS (
+    UPDATE deliveries SET status = result.status, attempts = deliveries.attempts + 1,
+        lease_until = NULL,
+        next_attempt = CASE WHEN result.status = 'pending'
+            THEN now() + result.pause * interval '1 ms' ELSE deliveries.next_attempt END,
+        wake_at = now() + result.pause * interval '1 ms',
+        finished = CASE WHEN result.status = 'pending' THEN NULL ELSE now() END
+    FROM result JOIN held ON held.id = result.id
+    WHERE deliveries.id = result.id
+    RETURNING deliveries.id
+), followed AS (
+    UPDATE webhooks SET status = result.status
+    FROM result JOIN written ON written.id = result.id
+    WHERE webhooks.id = result.webhook_id AND webhooks.status <> result.status
+), recorded AS (
+    INSERT INTO delivery_attempts
+        (delivery_id, number, at, duration_ms, status_code, error, response)
+    SELECT result.id,
+        1 + coalesce((SELECT max(number) FROM delivery_attempts AS earlier
+                      WHERE earlier.delivery_id = result.id), 0),
+        result.at, result.duration_ms, result.status_code, result.error, result.response
+    FROM result JOIN written ON written.id = result.id
+)
+SELECT result.id AS delivery_id, written.id IS NOT NULL AS written,
+    deliveries.id IS NOT NULL AS ours
+FROM result
+LEFT JOIN written ON written.id = result.id
+LEFT JOIN deliveries ON deliveries.id = result.id AND deliveries.lease = result.lease
+    AND deliveries.status = 'pending'";
+
+/// Results turned into columns.
+#[derive(Default)]
+struct Columns<'a> {
+    ids: Vec<DeliveryId>,
+    leases: Vec<i64>,
+    webhooks: Vec<WebhookId>,
+    statuses: Vec<&'static str>,
+    pauses: Vec<i64>,
+    ats: Vec<DateTime<Utc>>,
+    durations: Vec<i32>,
+    codes: Vec<Option<i32>>,
+    errors: Vec<Option<&'a str>>,
+    responses: Vec<Option<&'a str>>,
+}
+
+impl<'a> Columns<'a> {
+    fn of(results: &'a [Finished]) -> Self {
+        let mut columns = Self::default();
+        for result in results {
+            let (status, pause) = match result.verdict {
+                Verdict::Sent => (DeliveryStatus::Sent, Duration::ZERO),
+                Verdict::Fail => (DeliveryStatus::Fail, Duration::ZERO),
+                Verdict::Retry(pause) => (DeliveryStatus::Pending, pause),
+            };
+            columns.ids.push(result.held.delivery);
+            columns.leases.push(result.held.lease);
+            columns.webhooks.push(result.held.webhook);
+            columns.statuses.push(status.as_str());
+            columns.pauses.push(milliseconds(pause));
+            columns.ats.push(result.at);
+            let duration = i32::try_from(result.duration.as_millis());
+            columns.durations.push(duration.unwrap_or(i32::MAX));
+            columns.codes.push(result.status_code.map(i32::from));
+            columns.errors.push(result.error.as_deref());
+            columns.responses.push(result.response.as_deref());
+        }
+        columns
+    }
+}
+
+#[derive(QueryableByName)]
+struct Due {
+    #[diesel(sql_type = Binary)]
+    id: DeliveryId,
+    #[diesel(sql_type = Text)]
+    request_id: String,
+    #[diesel(sql_type = Text)]
+    traceparent: String,
+}
+
+/// Takes deliveries that are due and that no message may be under way for, and leaves them alone
+/// for `quiet` after that.
+pub(super) fn sweep(
+    connection: &mut PgConnection,
+    limit: i64,
+    quiet: Duration,
+) -> QueryResult<Vec<Message>> {
+    let due: Vec<Due> = sql_query(
+        "UPDATE deliveries SET wake_at = now() + $2 * interval '1 ms' WHERE id IN (
+            SELECT id FROM deliveries WHERE status = 'pending' AND NOT parked AND wake_at <= now()
+            ORDER BY wake_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED)
+        RETURNING id, request_id, traceparent",
+    )
+    .bind::<BigInt, _>(limit)
+    .bind::<BigInt, _>(milliseconds(quiet))
+    .load(connection)?;
+    let messages = due.into_iter().map(|row| {
+        let context = RequestContext::continued(Some(&row.request_id), Some(&row.traceparent));
+        Message::new(row.id, context)
+    });
+    Ok(messages.collect())
+}
+
+/// How much there is to do.
+#[derive(Debug, Clone, Copy, QueryableByName)]
+pub(super) struct Backlog {
+    /// Deliveries that are not finished; counted up to the limit.
+    #[diesel(sql_type = BigInt)]
+    pub(super) pending: i64,
+    /// Those whose time has come; counted up to the limit.
+    #[diesel(sql_type = BigInt)]
+    pub(super) due: i64,
+    /// How long the oldest of them has been due, in milliseconds.
+    #[diesel(sql_type = BigInt)]
+    pub(super) oldest: i64,
+}
+
+/// Looks at the backlog in one index, and at no more than `limit` entries of it.
+pub(super) fn backlog(connection: &mut PgConnection, limit: i64) -> QueryResult<Backlog> {
+    sql_query(
+        "SELECT
+            (SELECT count(*) FROM (SELECT FROM deliveries WHERE status = 'pending' LIMIT $1) AS p)
+                AS pending,
+            (SELECT count(*) FROM (SELECT FROM deliveries
+                WHERE status = 'pending' AND next_attempt <= now() LIMIT $1) AS d) AS due,
+            coalesce(greatest(0, (extract(epoch FROM now() - (
+                SELECT min(next_attempt) FROM deliveries WHERE status = 'pending')) * 1000)), 0)::bigint
+                AS oldest",
+    )
+    .bind::<BigInt, _>(limit)
+    .get_result(connection)
+}
+
+/// Deletes deliveries that finished longer ago than `retention`, at most `limit`, with their attempts.
+pub(super) fn purge(
+    connection: &mut PgConnection,
+    retention: Duration,
+    limit: i64,
+) -> QueryResult<usize> {
+    sql_query(
+        "DELETE FROM deliveries WHERE id IN (
+            SELECT id FROM deliveries WHERE finished < now() - $1 * interval '1 ms'
+            ORDER BY finished LIMIT $2 FOR UPDATE SKIP LOCKED)",
+    )
+    .bind::<BigInt, _>(milliseconds(retention))
+    .bind::<BigInt, _>(limit)
+    .execute(connection)
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+fn count(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

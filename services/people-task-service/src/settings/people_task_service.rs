@@ -1,0 +1,55 @@
+use std::net::SocketAddr;
+
+use ::settings::{Error, Reader, Settings};
+use auth::RemoteSettings;
+use database::DatabaseSettings;
+use messaging::BrokerSettings;
+use outbound::AddressPolicy;
+use process::HttpServerSettings;
+use url::Url;
+
+use crate::webhooks::signing::SigningSettings;
+
+/// What the people-task-service is started with.
+#[derive(Debug, Clone)]
+pub struct PeopleTaskServiceSettings {
+    /// Where to listen; port 0 takes a free one.
+    pub listen_address: SocketAddr,
+    /// How it serves HTTP.
+    pub http: HttpServerSettings,
+    /// The database.
+    pub database: DatabaseSettings,
+    /// The broker.
+    pub broker: BrokerSettings,
+    /// Whose tokens count.
+    pub authority: RemoteSettings,
+    /// The keys that sign webhooks; only their public halves are used here.
+    pub signing: SigningSettings,
+    /// Which addresses webhooks may reach.
+    pub addresses: AddressPolicy,
+    /// The page on which people see their tasks.
+    pub dashboard_url: Url,
+}
+
+impl Settings for PeopleTaskServiceSettings {
+    fn read(reader: &mut Reader) -> Result<Self, Error> {
+        Ok(Self {
+            listen_address: reader.or(
+                "LISTEN_ADDRESS",
+                "127.0.0.1:8082",
+                "Where the people-task-service listens.",
+            )?,
+            http: HttpServerSettings::read(reader)?,
+            database: DatabaseSettings::read(reader)?,
+            broker: BrokerSettings::read(reader)?,
+            authority: RemoteSettings::read(reader)?,
+            signing: SigningSettings::read(reader)?,
+            addresses: AddressPolicy::read(reader)?,
+            dashboard_url: reader.or(
+                "PEOPLE_TASKS_DASHBOARD_URL",
+                "http://localhost:8080/tasks",
+                "The page on which people see their tasks.",
+            )?,
+        })
+    }
+}

@@ -1,0 +1,93 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use database::DatabaseSettings;
+use messaging::BrokerSettings;
+use outbound::{AddressPolicy, Resolve, SystemResolver};
+use settings::{Csv, Reader, Settings};
+
+use crate::webhooks::signing::SigningSettings;
+
+/// Attempts that are under way at once, to all origins together.
+const MAX_IN_FLIGHT: usize = 1_024;
+/// What a claim lasts beyond the time that an attempt may take: the result must be written in it.
+const LEASE_MARGIN: Duration = Duration::from_secs(20);
+
+/// Settings of the webhook-worker.
+#[derive(Clone)]
+pub struct WebhookWorkerSettings {
+    /// The database of tasks and deliveries.
+    pub database: DatabaseSettings,
+    /// The broker that wakes the worker.
+    pub broker: BrokerSettings,
+    /// The keys that sign.
+    pub signing: SigningSettings,
+    /// Which addresses may be called.
+    pub policy: AddressPolicy,
+    /// The pauses after failed attempts; when they are used up, the delivery has failed.
+    pub retry_schedule: Vec<Duration>,
+    /// How long a receiver may take to answer.
+    pub timeout: Duration,
+    /// Requests to one origin at a time, over all workers.
+    pub max_in_flight_per_host: u32,
+    /// How long finished deliveries are kept.
+    pub retention: Duration,
+    /// Attempts under way at once; no setting of operators.
+    pub max_in_flight: usize,
+    /// What a claim lasts beyond [`Self::timeout`]; no setting of operators.
+    pub lease_margin: Duration,
+    /// Finds the addresses of hosts; tests bring their own.
+    pub resolver: Arc<dyn Resolve>,
+}
+
+impl Settings for WebhookWorkerSettings {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        Ok(Self {
+            database: DatabaseSettings::read(reader)?,
+            broker: BrokerSettings::read(reader)?,
+            signing: SigningSettings::read(reader)?,
+            policy: AddressPolicy::read(reader)?,
+            retry_schedule: retry_schedule(reader)?,
+            timeout: reader.within(
+                "WEBHOOK_TIMEOUT",
+                "10s",
+                "a duration from `100ms` to `60s`",
+                "How long a receiver may take to answer.",
+                |timeout| (100..=60_000).contains(&Duration::as_millis(timeout)),
+            )?,
+            max_in_flight_per_host: reader.within(
+                "WEBHOOK_MAX_IN_FLIGHT_PER_HOST",
+                "16",
+                "a whole number from 1 to 256",
+                "Webhook requests to one host at a time, over all workers.",
+                |limit| (1..=256).contains(limit),
+            )?,
+            retention: reader.or(
+                "WEBHOOK_RETENTION",
+                "30d",
+                "How long finished deliveries and their attempts are kept.",
+            )?,
+            max_in_flight: MAX_IN_FLIGHT,
+            lease_margin: LEASE_MARGIN,
+            resolver: Arc::new(SystemResolver::default()),
+        })
+    }
+}
+
+fn retry_schedule(reader: &mut Reader) -> Result<Vec<Duration>, settings::Error> {
+    let Csv(pauses): Csv<Duration> = reader.or(
+        "WEBHOOK_RETRY_SCHEDULE",
+        "5s,30s,2m,10m,30m,2h,6h,12h",
+        "The pauses after failed attempts, each taken ±20 %; when they are used up, the delivery has failed.",
+    )?;
+    Ok(pauses)
+}
+
+impl std::fmt::Debug for WebhookWorkerSettings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WebhookWorkerSettings")
+            .field("timeout", &self.timeout)
+            .field("max_in_flight_per_host", &self.max_in_flight_per_host)
+            .finish_non_exhaustive()
+    }
+}

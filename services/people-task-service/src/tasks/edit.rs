@@ -1,0 +1,160 @@
+use database::Database;
+use diesel::PgConnection;
+use values::{EmailAddress, Secret, TaskId};
+use web::{Fields, Problem};
+
+use crate::status::TaskStatus;
+use crate::tasks::access::{Action, Actor, Relations};
+use crate::tasks::store::{self, Changes};
+use crate::tasks::{DecisionBy, Description, Error, Task, TaskTitle};
+
+/// What an edit sends; absent fields stay as they are.
+#[derive(Debug, Default)]
+pub(crate) struct Edit {
+    title: Option<TaskTitle>,
+    description: Option<Description>,
+    decision_by: Option<Option<DecisionBy>>,
+    approver: Option<EmailAddress>,
+    requester: Option<EmailAddress>,
+    public: Option<bool>,
+}
+
+/// A task after an edit, with the new secrets that its editor may know.
+pub(crate) struct Edited {
+    pub(crate) task: Task,
+    pub(crate) relations: Relations,
+    pub(crate) approver_secret: Option<Secret>,
+    pub(crate) requester_secret: Option<Secret>,
+}
+
+impl Edit {
+    /// Reads the body of a request.
+    ///
+    /// # Errors
+    /// `400` with every bad field.
+    pub(crate) fn read(mut fields: Fields) -> Result<Self, Problem> {
+        let edit = Self {
+            title: fields.optional("title"),
+            description: fields.optional("description"),
+            decision_by: fields.nullable("decisionBy"),
+            approver: fields.optional("approver"),
+            requester: fields.optional("requester"),
+            public: fields.optional("public"),
+        };
+        fields.finish().map(|()| edit)
+    }
+
+    /// Only what differs from the task: a field sent with the value that it has is no change.
+    fn against(self, task: &Task) -> Self {
+        let due = task.decision_by;
+        Self {
+            title: self.title.filter(|t| t.as_str() != task.title),
+            description: self.description.filter(|d| d.as_str() != task.description),
+            decision_by: self
+                .decision_by
+                .filter(|by| by.map(DecisionBy::moment) != due),
+            approver: self.approver.filter(|a| a.key() != task.approver_key),
+            requester: self.requester.filter(|r| r.key() != task.requester_key),
+            public: self.public.filter(|public| *public != task.public),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.approver.is_none() && self.hands_over_at_most()
+    }
+
+    /// Whether nothing but the approver changes.
+    fn hands_over_at_most(&self) -> bool {
+        self.title.is_none()
+            && self.description.is_none()
+            && self.decision_by.is_none()
+            && self.requester.is_none()
+            && self.public.is_none()
+    }
+
+    /// What somebody must be allowed to do for this edit.
+    fn action(&self) -> Action {
+        if self.hands_over_at_most() {
+            Action::HandOver
+        } else {
+            Action::Edit
+        }
+    }
+}
+
+/// Changes a pending task.
+///
+/// # Errors
+/// [`Error::NotFound`], [`Error::Forbidden`], [`Error::AlreadyResolved`].
+#[tracing::instrument(skip_all, fields(task.id = %id))]
+pub(crate) async fn edit(
+    database: &Database,
+    actor: Actor,
+    id: TaskId,
+    edit: Edit,
+) -> Result<Edited, Error> {
+    database
+        .transaction(move |connection| in_transaction(connection, &actor, id, edit))
+        .await
+}
+
+fn in_transaction(
+    connection: &mut PgConnection,
+    actor: &Actor,
+    id: TaskId,
+    edit: Edit,
+) -> Result<Edited, Error> {
+    let task = store::lock(connection, id)?.ok_or(Error::NotFound)?;
+    let before = actor.relations_to(&task);
+    let edit = edit.against(&task);
+    before.check(edit.action())?;
+    if task.status != TaskStatus::Pending {
+        return Err(Error::AlreadyResolved(task.status));
+    }
+    if edit.is_empty() {
+        return Ok(Edited {
+            task,
+            relations: before,
+            approver_secret: None,
+            requester_secret: None,
+        });
+    }
+    let approver = edit.approver.as_ref().map(|to| (to, Secret::random()));
+    let requester = edit.requester.as_ref().map(|to| (to, Secret::random()));
+    let task = apply(connection, id, &edit, approver.as_ref(), requester.as_ref())?;
+    // Who hands a role over must not keep its power; whoever holds another right gets the secret.
+    let keeps_requester = before.creator || before.admin || !before.requester;
+    let keeps_approver = before.creator || before.admin || before.requester || !before.approver;
+    Ok(Edited {
+        relations: actor.relations_to(&task),
+        task,
+        approver_secret: approver.map(|(_, s)| s).filter(|_| keeps_approver),
+        requester_secret: requester.map(|(_, s)| s).filter(|_| keeps_requester),
+    })
+}
+
+/// Writes the changes; a new approver or requester comes with a new secret.
+fn apply(
+    connection: &mut PgConnection,
+    id: TaskId,
+    edit: &Edit,
+    approver: Option<&(&EmailAddress, Secret)>,
+    requester: Option<&(&EmailAddress, Secret)>,
+) -> Result<Task, Error> {
+    let mut changes = Changes {
+        title: edit.title.as_ref().map(TaskTitle::as_str),
+        description: edit.description.as_ref().map(Description::as_str),
+        decision_by: edit.decision_by.map(|by| by.map(DecisionBy::moment)),
+        public: edit.public,
+        ..Changes::default()
+    };
+    let approver = approver.map(|(to, secret)| (to, secret.fingerprint()));
+    if let Some((to, fingerprint)) = &approver {
+        changes.set_approver(to, fingerprint);
+    }
+    let requester = requester.map(|(to, secret)| (to, secret.fingerprint()));
+    if let Some((to, fingerprint)) = &requester {
+        changes.set_requester(to, fingerprint);
+    }
+    Ok(store::update(connection, id, &changes)?)
+}

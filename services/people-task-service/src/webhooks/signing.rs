@@ -1,0 +1,130 @@
+//! Signatures of webhook calls, as Standard Webhooks describes them.
+
+use std::fmt::Write as _;
+
+use auth::{JwkSet, KeyError, SigningKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac as _};
+use settings::{Reader, Settings};
+use sha2::Sha256;
+use values::{DeliveryId, FromText, Invalid, Secret};
+use zeroize::Zeroizing;
+
+const SECRET_PREFIX: &str = "whsec_";
+const PUBLIC_KEY_PREFIX: &str = "whpk_";
+/// Standard Webhooks' bounds of a secret's length, in bytes.
+const SECRET_LENGTH: std::ops::RangeInclusive<usize> = 24..=64;
+
+/// Where the service's own keys come from.
+#[derive(Debug, Clone)]
+pub struct SigningSettings {
+    /// The key that signs, PEM.
+    pub key: Secret,
+    /// The key that signed before, PEM: while receivers change over, it signs too.
+    pub previous_key: Option<Secret>,
+}
+
+impl Settings for SigningSettings {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        Ok(Self {
+            key: reader.required(
+                "WEBHOOK_SIGNING_KEY",
+                "the Ed25519 private key (PEM, PKCS#8) that signs webhook calls.",
+            )?,
+            previous_key: reader.optional(
+                "WEBHOOK_PREVIOUS_SIGNING_KEY",
+                "The key before it, which also signs and is published while receivers change over.",
+            )?,
+        })
+    }
+}
+
+/// A receiver's own signing secret, parsed from its `whsec_…` form.
+#[derive(Clone)]
+pub(crate) struct WebhookSecret {
+    key: Zeroizing<Vec<u8>>,
+}
+
+impl FromText for WebhookSecret {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        let encoded = text.strip_prefix(SECRET_PREFIX);
+        let key = encoded.and_then(|encoded| STANDARD.decode(encoded).ok().map(Zeroizing::new));
+        match key.filter(|key| SECRET_LENGTH.contains(&key.len())) {
+            Some(key) => Ok(Self { key }),
+            None => Err(Invalid::new(
+                "invalid-webhook-secret",
+                "Must be `whsec_` followed by 24 to 64 bytes in base64.",
+            )),
+        }
+    }
+}
+
+impl std::fmt::Debug for WebhookSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WebhookSecret(…)")
+    }
+}
+
+/// The service's keys: the one in use, and the one before it while receivers change over.
+#[derive(Debug)]
+pub(crate) struct WebhookSigner {
+    keys: Vec<SigningKey>,
+}
+
+impl WebhookSigner {
+    /// Parses the keys.
+    ///
+    /// # Errors
+    /// One of them is no Ed25519 private key in PEM.
+    pub(crate) fn new(settings: &SigningSettings) -> Result<Self, KeyError> {
+        let keys = std::iter::once(&settings.key).chain(&settings.previous_key);
+        let keys = keys.map(SigningKey::from_pem).collect::<Result<_, _>>()?;
+        Ok(Self { keys })
+    }
+
+    /// The public keys, the one in use first, each also in its `whpk_…` form.
+    pub(crate) fn published(&self) -> JwkSet {
+        let keys = self.keys.iter().map(SigningKey::public).map(|public| {
+            let mut jwk = public.jwk();
+            jwk.whpk = Some(PUBLIC_KEY_PREFIX.to_owned() + &STANDARD.encode(public.as_bytes()));
+            jwk
+        });
+        JwkSet {
+            keys: keys.collect(),
+        }
+    }
+
+    /// The value of `webhook-signature`: a `v1a` for each of our keys and, when the receiver has a secret
+    /// of its own, a `v1`. What is signed is `id.timestamp.body`, so none of the three can be changed.
+    pub(crate) fn sign(
+        &self,
+        id: DeliveryId,
+        timestamp: i64,
+        body: &[u8],
+        secret: Option<&WebhookSecret>,
+    ) -> String {
+        let mut signed = format!("{id}.{timestamp}.").into_bytes();
+        signed.extend_from_slice(body);
+        let mut signatures = String::new();
+        for key in &self.keys {
+            push(&mut signatures, "v1a", &key.sign(&signed));
+        }
+        // A key of any length is good for an HMAC.
+        let hmac = secret.and_then(|secret| Hmac::<Sha256>::new_from_slice(&secret.key).ok());
+        if let Some(hmac) = hmac {
+            let code = hmac.chain_update(&signed).finalize();
+            push(&mut signatures, "v1", &code.into_bytes());
+        }
+        signatures
+    }
+}
+
+/// Signatures are separated by blanks.
+fn push(signatures: &mut String, version: &str, signature: &[u8]) {
+    if !signatures.is_empty() {
+        signatures.push(' ');
+    }
+    // Writing to a text cannot fail.
+    let _ = write!(signatures, "{version},{}", STANDARD.encode(signature));
+}

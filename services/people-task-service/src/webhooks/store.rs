@@ -1,0 +1,80 @@
+use database::Error;
+use diesel::prelude::*;
+use values::{TaskId, UserId, WebhookId};
+
+use crate::schema::{deliveries, webhooks};
+use crate::status::DeliveryStatus;
+use crate::webhooks::{NewWebhook, SigningSecret};
+
+/// A webhook without its signing secret, which nobody but the sender needs.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = webhooks)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+pub(crate) struct Webhook {
+    pub(crate) id: WebhookId,
+    pub(crate) task_id: TaskId,
+    pub(crate) registered_by: UserId,
+    pub(crate) url: String,
+    pub(crate) status: DeliveryStatus,
+}
+
+/// Stores a new webhook.
+pub(crate) fn insert(
+    connection: &mut PgConnection,
+    registered_by: UserId,
+    webhook: &NewWebhook,
+) -> Result<Webhook, Error> {
+    let row = (
+        webhooks::id.eq(WebhookId::generate()),
+        webhooks::task_id.eq(webhook.task),
+        webhooks::registered_by.eq(registered_by),
+        webhooks::url.eq(webhook.url.as_str()),
+        webhooks::secret.eq(webhook.secret.as_ref().map(SigningSecret::expose)),
+        webhooks::with_task_id.eq(webhook.with_task_id),
+    );
+    let inserted = diesel::insert_into(webhooks::table)
+        .values(row)
+        .returning(Webhook::as_returning())
+        .get_result(connection);
+    Ok(inserted?)
+}
+
+/// How many webhooks a task has.
+pub(crate) fn count(connection: &mut PgConnection, task: TaskId) -> Result<i64, Error> {
+    let of_task = webhooks::table.filter(webhooks::task_id.eq(task));
+    Ok(of_task.count().get_result(connection)?)
+}
+
+/// The webhooks of a task, oldest first.
+pub(crate) fn of_task(connection: &mut PgConnection, task: TaskId) -> Result<Vec<Webhook>, Error> {
+    let rows = webhooks::table
+        .filter(webhooks::task_id.eq(task))
+        .order((webhooks::created, webhooks::id))
+        .select(Webhook::as_select())
+        .load(connection);
+    Ok(rows?)
+}
+
+/// The webhook, if it exists.
+pub(crate) fn find(connection: &mut PgConnection, id: WebhookId) -> Result<Option<Webhook>, Error> {
+    let found = webhooks::table
+        .find(id)
+        .select(Webhook::as_select())
+        .first(connection)
+        .optional();
+    Ok(found?)
+}
+
+/// Deletes webhooks with their deliveries, inside a transaction.
+pub(crate) fn delete(connection: &mut PgConnection, ids: &[WebhookId]) -> Result<(), Error> {
+    // The worker locks a delivery before its webhook; taking turns in the same order cannot end in a
+    // deadlock.
+    let _locked: Vec<i32> = deliveries::table
+        .filter(deliveries::webhook_id.eq_any(ids))
+        .order(deliveries::id)
+        .for_update()
+        .select(deliveries::attempts)
+        .load(connection)?;
+    diesel::delete(webhooks::table.filter(webhooks::id.eq_any(ids))).execute(connection)?;
+    Ok(())
+}

@@ -1,0 +1,185 @@
+use serde_json::{Value, json};
+
+use crate::app::{App, SEVEN};
+
+#[tokio::test]
+async fn a_new_task_is_answered_with_public_and_two_secrets() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let reply = app
+        .try_create(
+            &ada,
+            json!({
+                "title": "  Buy a printer ",
+                "description": " The first one jams.\n",
+                "decisionBy": "2026-12-31 17:00:00",
+                "approver": " Grace@Example.com ",
+            }),
+        )
+        .await
+        .expect(200);
+    let mut expected = SEVEN.to_vec();
+    expected.extend(["public", "approverSecret", "requesterSecret"]);
+    expected.sort_unstable();
+    assert_eq!(reply.fields(), expected);
+    assert_eq!(reply.json["title"], "Buy a printer");
+    assert_eq!(reply.json["description"], " The first one jams.\n");
+    assert_eq!(reply.json["decisionBy"], "2026-12-31 17:00:00");
+    assert_eq!(reply.json["approver"], "Grace@Example.com");
+    assert_eq!(reply.json["status"], "pending");
+    assert_eq!(reply.json["public"], false);
+    let id = reply.text_of("id");
+    assert!(
+        id.len() == 24
+            && id
+                .bytes()
+                .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    );
+    let (approver, requester) = (
+        reply.text_of("approverSecret"),
+        reply.text_of("requesterSecret"),
+    );
+    assert_ne!(approver, requester);
+    for secret in [&approver, &requester] {
+        assert!(secret.len() == 64 && secret.bytes().all(|b| b.is_ascii_hexdigit()));
+        // Only the hash is stored.
+        assert!(
+            app.database
+                .rows_that_hold("people_task", secret)
+                .is_empty()
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_is_not_given_has_its_default() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let reply = app
+        .try_create(
+            &ada,
+            json!({"description": null, "public": null, "decisionBy": null}),
+        )
+        .await
+        .expect(200);
+    assert_eq!(reply.json["description"], "");
+    assert_eq!(reply.json["decisionBy"], Value::Null);
+    assert_eq!(reply.json["public"], false);
+}
+
+#[tokio::test]
+async fn a_due_date_with_an_offset_becomes_utc() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let body = json!({"decisionBy": "2026-06-01T00:30:00.000+02:00"});
+    let reply = app.try_create(&ada, body).await.expect(200);
+    assert_eq!(reply.json["decisionBy"], "2026-05-31 22:30:00");
+}
+
+#[tokio::test]
+async fn every_bad_field_is_named() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let reply = app
+        .try_create(
+            &ada,
+            json!({
+                "title": "   ", "requester": "nobody", "approver": null,
+                "description": "a\u{0}b", "decisionBy": "2026-02-30 00:00:00", "public": "yes",
+            }),
+        )
+        .await;
+    reply.expect_problem(400, "validation-failed");
+    assert_eq!(
+        reply.bad_fields(),
+        [
+            "title",
+            "requester",
+            "approver",
+            "description",
+            "decisionBy",
+            "public"
+        ]
+    );
+    assert_eq!(app.count("tasks"), 0);
+}
+
+#[tokio::test]
+async fn fields_that_are_not_the_callers_business_are_ignored() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let body =
+        json!({"status": "approved", "id": "0".repeat(24), "creator": "x", "approverSecret": "y"});
+    let reply = app.try_create(&ada, body).await.expect(200);
+    assert_eq!(reply.json["status"], "pending");
+    assert_ne!(reply.json["id"], "0".repeat(24));
+    assert_ne!(reply.json["approverSecret"], "y");
+}
+
+#[tokio::test]
+async fn creating_needs_a_token_and_a_json_object() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let path = "/people-task/tasks";
+    let reply = app.http.post(path).json(&json!({})).send().await;
+    reply.expect_problem(401, "token-missing");
+    assert_eq!(
+        reply.header("www-authenticate"),
+        Some("Bearer realm=\"countersign\"")
+    );
+    let reply = app
+        .http
+        .post(path)
+        .bearer("nonsense")
+        .json(&json!({}))
+        .send()
+        .await;
+    reply.expect_problem(401, "invalid-token");
+
+    let with_token = || app.http.post(path).bearer(&ada.token);
+    let reply = with_token().body("{}").send().await;
+    reply.expect_problem(415, "unsupported-media-type");
+    let json = |body: String| {
+        with_token()
+            .header("content-type", "application/json")
+            .body(body)
+    };
+    json("{".to_owned())
+        .send()
+        .await
+        .expect_problem(400, "malformed-json");
+    json("[]".to_owned())
+        .send()
+        .await
+        .expect_problem(400, "validation-failed");
+    json(" ".repeat(262_145))
+        .send()
+        .await
+        .expect_problem(413, "body-too-large");
+}
+
+#[tokio::test]
+async fn include_adds_fields_to_the_answer() {
+    let app = App::start().await;
+    let grace = app.user("grace@example.com");
+    let body =
+        json!({"title": "a", "requester": "ada@example.com", "approver": "grace@example.com"});
+    let post = |include: &str| {
+        let path = format!("/people-task/tasks?include={include}");
+        app.http.post(&path).bearer(&grace.token).json(&body).send()
+    };
+    let reply = post("created,mtime,decisionMade,isApprover")
+        .await
+        .expect(200);
+    assert_eq!(reply.json["isApprover"], true);
+    assert_eq!(reply.json["decisionMade"], Value::Null);
+    assert!(reply.text_of("created").ends_with('Z'));
+    assert_eq!(
+        reply.text_of("created").len(),
+        "2026-01-31T09:30:00.000Z".len()
+    );
+    assert_eq!(reply.json["created"], reply.json["mtime"]);
+    let reply = post("colour").await;
+    reply.expect_problem(400, "validation-failed");
+    assert_eq!(reply.bad_fields(), ["include"]);
+}

@@ -1,0 +1,174 @@
+use std::collections::HashSet;
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use crate::app::{App, SEVEN};
+
+#[tokio::test]
+async fn a_decision_is_answered_with_the_task_and_its_new_status() {
+    let app = App::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    for (decision, status) in [("approve", "approved"), ("reject", "rejected")] {
+        let task = app
+            .create(&ada, json!({"decisionBy": "2001-01-01 00:00:00"}))
+            .await;
+        let path = format!("{}/{decision}", task.path);
+        let reply = app
+            .http
+            .put(&path)
+            .bearer(&grace.token)
+            .send()
+            .await
+            .expect(200);
+        assert_eq!(reply.fields(), SEVEN);
+        assert_eq!(reply.json["status"], status);
+        let include = format!("{}?include=decisionMade,created,mtime", task.path);
+        let reply = app.get(&ada, &include).await.expect(200);
+        assert_eq!(reply.json["status"], status);
+        assert!(reply.text_of("decisionMade") > reply.text_of("created"));
+        assert_eq!(reply.json["decisionMade"], reply.json["mtime"]);
+    }
+}
+
+#[tokio::test]
+async fn a_decision_is_final() {
+    let app = App::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    let task = app.create(&ada, json!({})).await;
+    let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
+    let _ = app.approve(&grace, &task).await.expect(200);
+    for decision in ["approve", "reject"] {
+        let reply = app
+            .put(&grace, &format!("{}/{decision}", task.path), &json!({}))
+            .await;
+        reply.expect_problem(409, "task-already-resolved");
+        assert_eq!(reply.json["taskStatus"], "approved");
+    }
+    assert_eq!(app.count("deliveries"), 1);
+    assert_eq!(app.get(&ada, &task.path).await.json["status"], "approved");
+}
+
+#[tokio::test]
+async fn of_simultaneous_decisions_one_wins_and_each_webhook_gets_one_delivery() {
+    let app = App::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    for _ in 0..5 {
+        let task = app.create(&ada, json!({})).await;
+        for port in 1..=3 {
+            let _ = app
+                .register(&ada, &task, &format!("http://127.0.0.1:{port}/"))
+                .await;
+        }
+        let decisions = (0..16).map(|n| {
+            let decision = if n % 2 == 0 { "approve" } else { "reject" };
+            let path = format!("{}/{decision}", task.path);
+            app.http.put(&path).bearer(&grace.token).send()
+        });
+        let replies = join_all(decisions).await;
+        let won: Vec<_> = replies.iter().filter(|reply| reply.status == 200).collect();
+        assert_eq!(won.len(), 1);
+        let status = won[0].text_of("status");
+        for lost in replies.iter().filter(|reply| reply.status != 200) {
+            lost.expect_problem(409, "task-already-resolved");
+            assert_eq!(lost.json["taskStatus"], status.as_str());
+        }
+        assert_eq!(app.get(&ada, &task.path).await.text_of("status"), status);
+        let of_task = format!("deliveries WHERE encode(task_id, 'hex') = '{}'", task.id);
+        assert_eq!(app.count(&of_task), 3);
+    }
+}
+
+#[tokio::test]
+async fn the_delivery_rows_are_due_at_once_and_carry_the_request() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let url = "http://127.0.0.1:8090/hook?correlationId=1";
+    let _ = app.register(&ada, &task, url).await;
+    let trace = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let request = app
+        .http
+        .put(&format!("{}/approve", task.path))
+        .bearer(&ada.token);
+    let request = request.header("traceparent", &format!("00-{trace}-00f067aa0ba902b7-01"));
+    let reply = request
+        .header("X-Request-Id", "req-42")
+        .send()
+        .await
+        .expect(200);
+    assert_eq!(reply.header("x-request-id"), Some("req-42"));
+    let row = app.value(
+        "SELECT concat_ws(' ', origin, status, attempts, request_id, lease_until IS NULL,
+            next_attempt <= now(), round(extract(epoch FROM wake_at - created)),
+            traceparent) AS value FROM deliveries",
+    );
+    let row = row.unwrap();
+    let expected = "http://127.0.0.1:8090 pending 0 req-42 t t 5 00-";
+    assert!(row.starts_with(&format!("{expected}{trace}-")), "{row}");
+}
+
+#[tokio::test]
+async fn a_decision_is_published_after_the_commit() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let mut expected = HashSet::new();
+    for _ in 0..2 {
+        let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
+    }
+    let _ = app.approve(&ada, &task).await.expect(200);
+    let deliveries = app.get(&ada, &format!("{}/deliveries", task.path)).await;
+    for delivery in deliveries.json.as_array().unwrap() {
+        expected.insert(delivery["id"].as_str().unwrap().to_owned());
+    }
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let settings = messaging::BrokerSettings {
+        url: app.broker.url(),
+    };
+    let queue = messaging::Queue::WEBHOOK_DELIVERIES;
+    let shutdown = tokio_util::sync::CancellationToken::new();
+    let consumption = messaging::Consumption::new(settings, queue, 10);
+    let consuming = messaging::consume(consumption, shutdown.clone(), move |message| {
+        let _ = sender.send(message.id);
+        std::future::ready(messaging::Disposition::Done)
+    });
+    let consuming = tokio::spawn(consuming);
+    let mut received = HashSet::new();
+    while received.len() < expected.len() {
+        let id = tokio::time::timeout(Duration::from_secs(10), receiver.recv()).await;
+        received.insert(id.unwrap().unwrap());
+    }
+    assert_eq!(received, expected);
+    shutdown.cancel();
+    consuming.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_decision_takes_any_json_object_and_no_other_body() {
+    let app = App::start().await;
+    let grace = app.user("grace@example.com");
+    let task = app.create(&grace, json!({})).await;
+    let path = format!("{}/approve", task.path);
+    let put = || app.http.put(&path).bearer(&grace.token);
+    put()
+        .body("x")
+        .send()
+        .await
+        .expect_problem(415, "unsupported-media-type");
+    let reply = put().json(&json!({"secret": 5})).send().await;
+    reply.expect_problem(400, "validation-failed");
+    assert_eq!(reply.bad_fields(), ["secret"]);
+    put()
+        .json(&json!([]))
+        .send()
+        .await
+        .expect_problem(400, "validation-failed");
+    // Clients send the whole task.
+    let whole = app.get(&grace, &task.path).await.json;
+    let reply = put().json(&whole).send().await.expect(200);
+    assert_eq!(reply.json["status"], "approved");
+    let reply = app.get(&grace, &task.path).await;
+    assert_ne!(reply.json["status"], Value::Null);
+}

@@ -1,0 +1,124 @@
+//! The OpenAPI document: every route is in it, and what is not in it does not exist.
+
+use serde_json::Value;
+
+use crate::app::App;
+
+/// Method and path of every public route.
+const ROUTES: [(&str, &str); 24] = [
+    ("get", "/people-task/tasks"),
+    ("post", "/people-task/tasks"),
+    ("get", "/people-task/tasks-count"),
+    ("get", "/people-task/tasks/{id}"),
+    ("put", "/people-task/tasks/{id}"),
+    ("put", "/people-task/tasks/{id}/approve"),
+    ("put", "/people-task/tasks/{id}/reject"),
+    ("get", "/people-task/tasks/{id}/webhooks"),
+    ("get", "/people-task/tasks/{id}/deliveries"),
+    ("post", "/people-task/webhooks"),
+    ("get", "/people-task/webhooks/{id}"),
+    ("delete", "/people-task/webhooks/{id}"),
+    ("post", "/people-task/deliveries/{id}/redeliver"),
+    ("get", "/.well-known/webhook-keys.json"),
+    ("get", "/plugins/appmixer/utils/tasks/tasks"),
+    ("post", "/plugins/appmixer/utils/tasks/tasks"),
+    ("get", "/plugins/appmixer/utils/tasks/tasks-count"),
+    ("get", "/plugins/appmixer/utils/tasks/tasks/{id}"),
+    ("put", "/plugins/appmixer/utils/tasks/tasks/{id}"),
+    ("put", "/plugins/appmixer/utils/tasks/tasks/{id}/approve"),
+    ("put", "/plugins/appmixer/utils/tasks/tasks/{id}/reject"),
+    ("post", "/plugins/appmixer/utils/tasks/webhooks"),
+    ("delete", "/plugins/appmixer/utils/tasks/webhooks/{id}"),
+    ("get", "/plugins/appmixer/utils/tasks/dashboard-url"),
+];
+
+fn described(document: &Value) -> Vec<(String, String, Value)> {
+    let mut all = Vec::new();
+    for (path, item) in document["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            all.push((method.clone(), path.clone(), operation.clone()));
+        }
+    }
+    all
+}
+
+#[tokio::test]
+async fn the_document_has_every_route_and_no_other() {
+    let app = App::start().await;
+    let reply = app.http.get("/openapi.json").send().await.expect(200);
+    let mut found: Vec<_> = described(&reply.json)
+        .into_iter()
+        .map(|(m, p, _)| (m, p))
+        .collect();
+    let mut expected: Vec<_> = ROUTES.map(|(m, p)| (m.to_owned(), p.to_owned())).into();
+    expected.sort();
+    expected.dedup();
+    found.sort();
+    assert_eq!(found, expected);
+    assert!(!reply.text.contains("/internal/"));
+}
+
+#[tokio::test]
+async fn every_operation_has_a_name_of_its_own_and_says_what_it_answers() {
+    let app = App::start().await;
+    let document = app.http.get("/openapi.json").send().await.expect(200).json;
+    let mut names = Vec::new();
+    for (method, path, operation) in described(&document) {
+        names.push(operation["operationId"].as_str().unwrap().to_owned());
+        assert!(operation["summary"].is_string(), "{method} {path}");
+        let responses = operation["responses"].as_object().unwrap();
+        assert!(responses.contains_key("200"), "{method} {path}");
+        if path != "/.well-known/webhook-keys.json" {
+            assert!(responses.contains_key("401"), "{method} {path}");
+            assert!(operation["security"].is_array(), "{method} {path}");
+        }
+        for (status, response) in responses.iter().filter(|(status, _)| *status != "200") {
+            let content = &response["content"]["application/problem+json"];
+            assert_eq!(content["schema"]["$ref"], "#/components/schemas/Problem");
+            for (code, example) in content["examples"].as_object().unwrap() {
+                assert_eq!(example["value"]["code"], code.as_str());
+                assert_eq!(example["value"]["status"].to_string(), *status);
+            }
+        }
+    }
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count);
+}
+
+#[tokio::test]
+async fn every_reference_in_the_document_leads_somewhere() {
+    let app = App::start().await;
+    let document = app.http.get("/openapi.json").send().await.expect(200).json;
+    let text = document.to_string();
+    for reference in text.split("\"$ref\":\"#").skip(1) {
+        let pointer = reference.split('"').next().unwrap();
+        assert!(document.pointer(pointer).is_some(), "{pointer}");
+    }
+}
+
+#[tokio::test]
+async fn unknown_paths_are_404_and_wrong_methods_405_with_allow() {
+    let app = App::start().await;
+    for path in [
+        "/",
+        "/people-task",
+        "/people-task/tasks/",
+        "/people-task/nothing",
+        "/internal/x",
+    ] {
+        let reply = app.http.get(path).send().await;
+        reply.expect_problem(404, "not-found");
+    }
+    let reply = app.http.delete("/people-task/tasks").send().await;
+    reply.expect_problem(405, "method-not-allowed");
+    assert_eq!(reply.header("allow"), Some("GET, POST"));
+    let reply = app
+        .http
+        .post("/people-task/tasks/0123456789abcdef01234567/approve")
+        .send()
+        .await;
+    reply.expect_problem(405, "method-not-allowed");
+    assert_eq!(reply.header("allow"), Some("PUT"));
+}

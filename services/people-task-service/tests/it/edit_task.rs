@@ -1,0 +1,213 @@
+use serde_json::{Value, json};
+use testkit::Reply;
+
+use crate::app::{App, SEVEN, Task, WithSecret as _, merge};
+
+/// Whether a secret still opens a task.
+async fn opens(app: &App, task: &Task, secret: &str) -> bool {
+    let reply = app.http.get(&task.path).secret(secret).send().await;
+    assert!([200, 404].contains(&reply.status));
+    reply.status == 200
+}
+
+fn secrets_in(reply: &Reply) -> (bool, bool) {
+    let has = |name: &str| reply.json[name].is_string();
+    (has("approverSecret"), has("requesterSecret"))
+}
+
+#[tokio::test]
+async fn the_creator_changes_every_field_but_status() {
+    let app = App::start().await;
+    let carol = app.user("carol@example.com");
+    let task = app.create(&carol, json!({})).await;
+    let body = json!({
+        "title": " New ", "description": "d", "decisionBy": "2030-01-01T00:00:00Z",
+        "public": true, "status": "approved", "id": "x", "approverSecret": "y",
+    });
+    let path = format!("{}?include=public", task.path);
+    let reply = app.put(&carol, &path, &body).await.expect(200);
+    let mut expected = SEVEN.to_vec();
+    expected.push("public");
+    expected.sort_unstable();
+    assert_eq!(reply.fields(), expected);
+    assert_eq!(reply.json["title"], "New");
+    assert_eq!(reply.json["description"], "d");
+    assert_eq!(reply.json["decisionBy"], "2030-01-01 00:00:00");
+    assert_eq!(reply.json["public"], true);
+    assert_eq!(reply.json["status"], "pending");
+    assert_eq!(reply.json["id"], task.id.as_str());
+    assert!(opens(&app, &task, &task.approver_secret).await);
+    let reply = app
+        .put(&carol, &task.path, &json!({"decisionBy": null}))
+        .await
+        .expect(200);
+    assert_eq!(reply.json["decisionBy"], Value::Null);
+    assert_eq!(reply.json["title"], "New");
+}
+
+#[tokio::test]
+async fn every_bad_field_is_named() {
+    let app = App::start().await;
+    let carol = app.user("carol@example.com");
+    let task = app.create(&carol, json!({})).await;
+    let body =
+        json!({"title": "", "approver": 5, "requester": "x", "decisionBy": "x", "public": 1});
+    let reply = app.put(&carol, &task.path, &body).await;
+    reply.expect_problem(400, "validation-failed");
+    let expected = ["title", "decisionBy", "approver", "requester", "public"];
+    assert_eq!(reply.bad_fields(), expected);
+}
+
+#[tokio::test]
+async fn a_resolved_task_cannot_be_edited() {
+    let app = App::start().await;
+    let (carol, eve) = (app.user("carol@example.com"), app.user("eve@example.com"));
+    let task = app.create(&carol, json!({})).await;
+    let _ = app.approve(&carol, &task).await.expect(200);
+    for body in [
+        json!({"title": "x"}),
+        json!({"approver": "new@example.com"}),
+        json!({}),
+    ] {
+        let reply = app.put(&carol, &task.path, &body).await;
+        reply.expect_problem(409, "task-already-resolved");
+        assert_eq!(reply.json["taskStatus"], "approved");
+        app.put(&eve, &task.path, &body)
+            .await
+            .expect_problem(404, "not-found");
+    }
+}
+
+#[tokio::test]
+async fn a_new_approver_gets_a_new_secret_and_the_old_one_stops_working() {
+    let app = App::start().await;
+    let (carol, grace) = (app.user("carol@example.com"), app.user("grace@example.com"));
+    let task = app.create(&carol, json!({})).await;
+    let body = json!({"approver": "Linus@Example.com"});
+    let reply = app.put(&carol, &task.path, &body).await.expect(200);
+    assert_eq!(secrets_in(&reply), (true, false));
+    assert_eq!(reply.json["approver"], "Linus@Example.com");
+    let new = reply.text_of("approverSecret");
+    assert!(opens(&app, &task, &new).await);
+    assert!(!opens(&app, &task, &task.approver_secret).await);
+    assert!(opens(&app, &task, &task.requester_secret).await);
+    app.approve(&grace, &task)
+        .await
+        .expect_problem(404, "not-found");
+    let path = format!("{}/approve", task.path);
+    let reply = app
+        .http
+        .put(&path)
+        .secret(&task.approver_secret)
+        .send()
+        .await;
+    reply.expect_problem(404, "not-found");
+    let linus = app.user("linus@example.com");
+    let _ = app.approve(&linus, &task).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_new_requester_gets_a_new_secret_and_the_old_one_stops_working() {
+    let app = App::start().await;
+    let (carol, ada) = (app.user("carol@example.com"), app.user("ada@example.com"));
+    let task = app.create(&carol, json!({})).await;
+    let body = json!({"requester": "linus@example.com"});
+    let reply = app.put(&carol, &task.path, &body).await.expect(200);
+    assert_eq!(secrets_in(&reply), (false, true));
+    assert!(opens(&app, &task, &reply.text_of("requesterSecret")).await);
+    assert!(!opens(&app, &task, &task.requester_secret).await);
+    assert!(opens(&app, &task, &task.approver_secret).await);
+    app.get(&ada, &task.path)
+        .await
+        .expect_problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn who_hands_a_role_over_does_not_learn_the_new_secret() {
+    let app = App::start().await;
+    let carol = app.user("carol@example.com");
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    let to_linus = json!({"approver": "linus@example.com"});
+    // The old approver, by e-mail address and by secret.
+    let task = app.create(&carol, json!({})).await;
+    let path = format!("{}?include=isApprover", task.path);
+    let reply = app.put(&grace, &path, &to_linus).await.expect(200);
+    assert_eq!(secrets_in(&reply), (false, false));
+    assert_eq!(reply.json["isApprover"], false);
+    app.approve(&grace, &task)
+        .await
+        .expect_problem(404, "not-found");
+    let task = app.create(&carol, json!({})).await;
+    let by_secret = app
+        .http
+        .put(&task.path)
+        .secret(&task.approver_secret)
+        .json(&to_linus);
+    assert_eq!(
+        secrets_in(&by_secret.send().await.expect(200)),
+        (false, false)
+    );
+    assert!(!opens(&app, &task, &task.approver_secret).await);
+    // The old requester.
+    let task = app.create(&carol, json!({})).await;
+    let body = json!({"requester": "linus@example.com"});
+    let reply = app.put(&ada, &task.path, &body).await.expect(200);
+    assert_eq!(secrets_in(&reply), (false, false));
+}
+
+#[tokio::test]
+async fn who_holds_another_right_learns_the_new_secret() {
+    let app = App::start().await;
+    let (grace, root) = (app.user("grace@example.com"), app.admin());
+    let ada = app.user("ada@example.com");
+    let to_linus = json!({"approver": "linus@example.com"});
+    // The creator who is the approver, too; an administrator; the requester.
+    for who in [&grace, &root, &ada] {
+        let task = app.create(&grace, json!({})).await;
+        let reply = app.put(who, &task.path, &to_linus).await.expect(200);
+        assert_eq!(secrets_in(&reply), (true, false), "{}", who.email);
+    }
+    // The approver who is the requester, too, but not the creator.
+    let carol = app.user("carol@example.com");
+    let task = app
+        .create(&carol, json!({"requester": "grace@example.com"}))
+        .await;
+    let reply = app.put(&grace, &task.path, &to_linus).await.expect(200);
+    assert_eq!(secrets_in(&reply), (true, false));
+}
+
+#[tokio::test]
+async fn a_field_with_the_value_that_it_has_is_no_change() {
+    let app = App::start().await;
+    let (carol, grace) = (app.user("carol@example.com"), app.user("grace@example.com"));
+    let due = json!({"decisionBy": "2030-01-01 00:00:00", "description": "d"});
+    let task = app.create(&carol, due).await;
+    let before = app
+        .get(&carol, &format!("{}?include=mtime", task.path))
+        .await;
+    let mut whole = before.json.clone();
+    merge(
+        &mut whole,
+        json!({"approver": "GRACE@EXAMPLE.COM", "title": " Buy a second printer ", "public": false}),
+    );
+    let reply = app
+        .put(&grace, &format!("{}?include=mtime", task.path), &whole)
+        .await;
+    assert_eq!(reply.expect(200).json, before.json);
+    assert!(opens(&app, &task, &task.approver_secret).await);
+    // So the approver may send the whole task back with another approver only.
+    whole["approver"] = json!("linus@example.com");
+    let mut with_title = whole.clone();
+    with_title["title"] = json!("Another title");
+    app.put(&grace, &task.path, &with_title)
+        .await
+        .expect_problem(403, "forbidden");
+    let mut with_requester = whole.clone();
+    with_requester["requester"] = json!("grace@example.com");
+    app.put(&grace, &task.path, &with_requester)
+        .await
+        .expect_problem(403, "forbidden");
+    let reply = app.put(&grace, &task.path, &whole).await.expect(200);
+    assert_eq!(reply.json["approver"], "linus@example.com");
+    assert_eq!(reply.fields(), SEVEN);
+}

@@ -1,0 +1,74 @@
+//! What becomes of requests while something else is away.
+
+use serde_json::json;
+use testkit::eventually;
+
+use crate::app::App;
+
+async fn readiness(app: &App, status: u16) -> serde_json::Value {
+    eventually("the readiness to change", async || {
+        let reply = app.http.get("/readyz").send().await;
+        (reply.status == status).then_some(reply.json)
+    })
+    .await
+}
+
+#[tokio::test]
+async fn without_the_database_it_is_503_and_it_recovers() {
+    let app = App::start_with(&[("DATABASE_TIMEOUT", "300ms")]).await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    app.database.set_reachable(false);
+    let reply = eventually("a request to fail", async || {
+        let reply = app.get(&ada, &task.path).await;
+        (reply.status != 200).then_some(reply)
+    })
+    .await;
+    reply.expect_problem(503, "database-unavailable");
+    assert!(reply.header("retry-after").is_some());
+    assert_eq!(readiness(&app, 503).await["checks"]["database"], "failing");
+    assert_eq!(
+        app.http.get("/healthz").send().await.expect(200).text,
+        r#"{"status":"ok"}"#
+    );
+    app.database.set_reachable(true);
+    assert_eq!(readiness(&app, 200).await["status"], "ready");
+    let _ = app.get(&ada, &task.path).await.expect(200);
+}
+
+#[tokio::test]
+async fn without_the_broker_decisions_are_taken_and_kept() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
+    app.broker.set_reachable(false);
+    let reply = eventually("the broker to be missed", async || {
+        // A young connection is not yet in the broker's own list.
+        app.broker.cut_connections();
+        let reply = app.http.get("/readyz").send().await;
+        (reply.status == 503).then_some(reply)
+    })
+    .await;
+    assert_eq!(reply.json["checks"]["queue"], "failing");
+    let reply = app.approve(&ada, &task).await.expect(200);
+    assert_eq!(reply.json["status"], "approved");
+    assert_eq!(app.count("deliveries WHERE status = 'pending'"), 1);
+    app.broker.set_reachable(true);
+    let _ = readiness(&app, 200).await;
+}
+
+#[tokio::test]
+async fn without_the_user_service_known_tokens_still_count() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    app.authority.stop().await;
+    let _ = app.create(&ada, json!({})).await;
+    let checks = eventually("the feed to be stale", async || {
+        let reply = app.http.get("/readyz").send().await;
+        let stale = reply.json["checks"]["revocations"] == "failing";
+        stale.then_some(reply)
+    })
+    .await;
+    assert_eq!(checks.status, 200);
+}

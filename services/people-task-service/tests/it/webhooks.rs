@@ -1,0 +1,212 @@
+use futures_util::future::join_all;
+use serde_json::json;
+
+use crate::app::App;
+
+const URL: &str = "http://127.0.0.1:8090/flows/1?correlationId=a%2Fb&correlationInPort=in";
+
+#[tokio::test]
+async fn a_webhook_is_answered_with_exactly_four_fields_and_its_url_as_given() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+    let body = json!({"taskId": task.id, "url": URL, "secret": secret, "status": "sent"});
+    let reply = app.try_register(&ada, &body).await.expect(200);
+    assert_eq!(reply.fields(), ["id", "status", "taskId", "url"]);
+    assert_eq!(reply.json["url"], URL);
+    assert_eq!(reply.json["taskId"], task.id.as_str());
+    assert_eq!(reply.json["status"], "pending");
+    assert_eq!(reply.text_of("id").len(), 24);
+    let list = app
+        .get(&ada, &format!("{}/webhooks", task.path))
+        .await
+        .expect(200);
+    assert_eq!(list.json, json!([reply.json]));
+    assert_eq!(app.count("webhooks WHERE NOT with_task_id"), 1);
+}
+
+#[tokio::test]
+async fn every_bad_field_is_named() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    for (body, expected) in [
+        (json!({}), &["url", "taskId"][..]),
+        (
+            json!({"url": "ftp://x.example.com", "taskId": "x", "secret": "whsec_short"}),
+            &["url", "taskId", "secret"],
+        ),
+        (
+            json!({"url": "http://127.0.0.1/", "taskId": task.id, "secret": "abc"}),
+            &["secret"],
+        ),
+        (
+            json!({"url": format!("http://127.0.0.1/{}", "a".repeat(2048)), "taskId": task.id}),
+            &["url"],
+        ),
+    ] {
+        let reply = app.try_register(&ada, &body).await;
+        reply.expect_problem(400, "validation-failed");
+        assert_eq!(reply.bad_fields(), expected);
+    }
+    let unknown = json!({"url": URL, "taskId": "0".repeat(24)});
+    app.try_register(&ada, &unknown)
+        .await
+        .expect_problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn an_address_inside_our_network_is_refused_unless_it_is_allowed() {
+    let app = App::start_with(&[("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.2/32")]).await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    for url in [
+        "http://127.0.0.1/",
+        "http://localhost:8080/",
+        "http://2130706433/",
+        "http://0x7f.1/",
+        "http://[::1]/",
+        "http://[::ffff:127.0.0.1]/",
+        "http://10.0.0.1/",
+        "http://169.254.169.254/latest/meta-data/",
+        "http://0.0.0.0/",
+    ] {
+        let reply = app
+            .try_register(&ada, &json!({"url": url, "taskId": task.id}))
+            .await;
+        reply.expect_problem(400, "validation-failed");
+        assert_eq!(
+            reply.json["errors"][0]["code"], "address-not-allowed",
+            "{url}"
+        );
+        assert_eq!(reply.bad_fields(), ["url"]);
+    }
+    let _ = app.register(&ada, &task, "http://127.0.0.2/").await;
+    // A host that does not resolve may resolve later; it is checked again at every connection.
+    let _ = app.register(&ada, &task, "http://nowhere.invalid/").await;
+}
+
+#[tokio::test]
+async fn a_task_has_at_most_20_webhooks_even_when_they_come_at_once() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let body = json!({"taskId": task.id, "url": URL});
+    let replies = join_all((0..30).map(|_| app.try_register(&ada, &body))).await;
+    let (registered, refused): (Vec<_>, Vec<_>) = replies.iter().partition(|r| r.status == 200);
+    assert_eq!(registered.len(), 20);
+    for reply in refused {
+        reply.expect_problem(409, "too-many-webhooks");
+    }
+    // Deleting one makes room for another.
+    let path = format!("/people-task/webhooks/{}", registered[0].text_of("id"));
+    let _ = app
+        .http
+        .delete(&path)
+        .bearer(&ada.token)
+        .send()
+        .await
+        .expect(200);
+    let _ = app.register(&ada, &task, URL).await;
+}
+
+#[tokio::test]
+async fn a_resolved_task_takes_no_webhook() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let _ = app.approve(&ada, &task).await.expect(200);
+    let reply = app
+        .try_register(&ada, &json!({"taskId": task.id, "url": URL}))
+        .await;
+    reply.expect_problem(409, "task-already-resolved");
+    assert_eq!(reply.json["taskStatus"], "approved");
+}
+
+#[tokio::test]
+async fn get_and_delete_both_delete_and_answer_an_empty_object() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    for by_get in [true, false] {
+        let path = format!(
+            "/people-task/webhooks/{}",
+            app.register(&ada, &task, URL).await
+        );
+        let request = || {
+            let request = if by_get {
+                app.http.get(&path)
+            } else {
+                app.http.delete(&path)
+            };
+            request.bearer(&ada.token).send()
+        };
+        let reply = request().await.expect(200);
+        assert_eq!(reply.text, "{}");
+        assert_eq!(reply.header("cache-control"), Some("no-store"));
+        assert_eq!(app.count("webhooks"), 0);
+        request().await.expect_problem(404, "not-found");
+    }
+}
+
+#[tokio::test]
+async fn who_registered_a_webhook_may_delete_it() {
+    let app = App::start().await;
+    let carol = app.user("carol@example.com");
+    let (grace, ada) = (app.user("grace@example.com"), app.user("ada@example.com"));
+    let task = app.create(&carol, json!({})).await;
+    let path = format!(
+        "/people-task/webhooks/{}",
+        app.register(&grace, &task, URL).await
+    );
+    let delete = |token: &str| app.http.delete(&path).bearer(token).send();
+    delete(&ada.token).await.expect_problem(403, "forbidden");
+    // Also when the task was handed over meanwhile.
+    let handed_over = json!({"approver": "linus@example.com"});
+    let _ = app.put(&grace, &task.path, &handed_over).await.expect(200);
+    app.get(&grace, &task.path)
+        .await
+        .expect_problem(404, "not-found");
+    let _ = delete(&grace.token).await.expect(200);
+}
+
+#[tokio::test]
+async fn deleting_a_webhook_deletes_its_delivery() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let webhook = app.register(&ada, &task, URL).await;
+    let _ = app.approve(&ada, &task).await.expect(200);
+    assert_eq!(app.count("deliveries"), 1);
+    let _ = app
+        .get(&ada, &format!("/people-task/webhooks/{webhook}"))
+        .await
+        .expect(200);
+    assert_eq!(app.count("deliveries"), 0);
+}
+
+#[tokio::test]
+async fn the_signing_keys_are_published() {
+    let previous = testkit::ed25519_pem();
+    let app = App::start_with(&[("WEBHOOK_PREVIOUS_SIGNING_KEY", previous.expose())]).await;
+    let reply = app
+        .http
+        .get("/.well-known/webhook-keys.json")
+        .send()
+        .await
+        .expect(200);
+    let keys = reply.json["keys"].as_array().unwrap();
+    assert_eq!(keys.len(), 2);
+    for key in keys {
+        assert_eq!(
+            (&key["kty"], &key["crv"]),
+            (&json!("OKP"), &json!("Ed25519"))
+        );
+        let whpk = key["whpk"].as_str().unwrap().strip_prefix("whpk_").unwrap();
+        assert_eq!(whpk.len(), 44);
+        let as_url = whpk.replace('+', "-").replace('/', "_");
+        assert_eq!(key["x"].as_str().unwrap(), as_url.trim_end_matches('='));
+        assert!(key.get("d").is_none());
+    }
+}

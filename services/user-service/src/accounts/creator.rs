@@ -1,0 +1,38 @@
+use std::future::Future;
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpRequest};
+use auth::Caller;
+use web::Problem;
+
+use crate::app::Service;
+
+/// Somebody who may make an account: anybody, unless `API_USER_CREATE_SCOPE` names scopes; then only
+/// a caller whose token holds one of them. Open sign-up does not look at a token at all.
+pub(crate) struct Creator;
+
+impl FromRequest for Creator {
+    type Error = Problem;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let service = request.app_data::<Data<Service>>();
+        let scopes = service.and_then(|service| service.sign_up.scopes.clone());
+        let caller = scopes
+            .is_some()
+            .then(|| Caller::from_request(request, payload));
+        Box::pin(async move {
+            let (Some(scopes), Some(caller)) = (scopes, caller) else {
+                return Ok(Self);
+            };
+            let caller = caller.await?;
+            if scopes.iter().any(|scope| caller.has_scope(scope)) {
+                Ok(Self)
+            } else {
+                Err(auth::insufficient_scope(&scopes.join(" ")))
+            }
+        })
+    }
+}

@@ -1,0 +1,184 @@
+//! What the fields of an account may hold.
+
+use serde_json::{Map, Value};
+use values::{FromText, Invalid, bounded_text};
+use web::FieldValue;
+
+const MAX_METADATA_BYTES: usize = 4 * 1024;
+const MAX_SCOPES: usize = 50;
+const MAX_SCOPE_LENGTH: usize = 64;
+const MAX_COMPONENTS: usize = 1000;
+const MAX_NAME_LENGTH: usize = 200;
+
+/// A plan's name: 1 to 200 characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Plan(pub(crate) String);
+
+impl FieldValue for Plan {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let text = String::from_json(value)?;
+        bounded_text(&text, 1, MAX_NAME_LENGTH)?;
+        Ok(Self(text))
+    }
+}
+
+/// The scopes of a user, each once, in the order that was given. They travel in every token, so there
+/// are limits: at most 50, each a scope-token of RFC 6749 with at most 64 characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Scopes(pub(crate) Vec<String>);
+
+impl FieldValue for Scopes {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let mut scopes: Vec<String> = Vec::new();
+        for scope in Vec::<String>::from_json(value)? {
+            let is_token = scope
+                .bytes()
+                .all(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\'));
+            if !is_token || !(1..=MAX_SCOPE_LENGTH).contains(&scope.len()) {
+                let message = format!(
+                    "Each scope must have 1 to {MAX_SCOPE_LENGTH} printable ASCII characters without blanks, quotes and backslashes."
+                );
+                return Err(Invalid::new("invalid-scope", message));
+            }
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        if scopes.len() > MAX_SCOPES {
+            let message = format!("Must have at most {MAX_SCOPES} scopes.");
+            return Err(Invalid::new("too-many", message));
+        }
+        Ok(Self(scopes))
+    }
+}
+
+/// One or more vendors, kept as they were given: a string or an array of strings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Vendor(pub(crate) Value);
+
+impl FieldValue for Vendor {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let wrong = || {
+            Invalid::new(
+                "invalid-type",
+                "Must be null, a string or an array of strings.",
+            )
+        };
+        let names: Vec<&Value> = match value {
+            Value::Array(names) => names.iter().collect(),
+            single => vec![single],
+        };
+        for name in names {
+            bounded_text(name.as_str().ok_or_else(wrong)?, 1, MAX_NAME_LENGTH)?;
+        }
+        Ok(Self(value.clone()))
+    }
+}
+
+/// Component types that a user may use: at most 1,000 of 1 to 200 characters.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ComponentTypes(pub(crate) Vec<String>);
+
+impl FieldValue for ComponentTypes {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let types = Vec::<String>::from_json(value)?;
+        if types.len() > MAX_COMPONENTS {
+            let message = format!("Must have at most {MAX_COMPONENTS} component types.");
+            return Err(Invalid::new("too-many", message));
+        }
+        for name in &types {
+            bounded_text(name, 1, MAX_NAME_LENGTH)?;
+        }
+        Ok(Self(types))
+    }
+}
+
+/// An object that clients keep with an account: at most 4 KiB as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Metadata(pub(crate) Map<String, Value>);
+
+impl FieldValue for Metadata {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let object = Map::<String, Value>::from_json(value)?;
+        if value.to_string().len() > MAX_METADATA_BYTES {
+            let message = format!("Must have at most {MAX_METADATA_BYTES} bytes as JSON.");
+            return Err(Invalid::new("too-long", message));
+        }
+        check_texts(value)?;
+        Ok(Self(object))
+    }
+}
+
+/// Postgres cannot store NUL characters, however deep they are.
+fn check_texts(value: &Value) -> Result<(), Invalid> {
+    match value {
+        Value::String(text) => String::from_text(text).map(drop),
+        Value::Array(values) => values.iter().try_for_each(check_texts),
+        Value::Object(object) => object.iter().try_for_each(|(name, value)| {
+            String::from_text(name)?;
+            check_texts(value)
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use web::FieldValue;
+
+    use super::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
+
+    fn code<T: FieldValue>(value: Value) -> Option<&'static str> {
+        T::from_json(&value).err().map(|invalid| invalid.code)
+    }
+
+    #[test]
+    fn scopes_come_once_each_and_are_tokens() {
+        let scopes = Scopes::from_json(&json!(["user", "admin", "user"])).unwrap();
+        assert_eq!(scopes.0, ["user", "admin"]);
+        for wrong in ["", "a b", "a\"b", "ä", &"x".repeat(65)] {
+            assert_eq!(code::<Scopes>(json!([wrong])), Some("invalid-scope"));
+        }
+        let many: Vec<_> = (0..51).map(|n| n.to_string()).collect();
+        assert_eq!(code::<Scopes>(json!(many)), Some("too-many"));
+        assert_eq!(code::<Scopes>(json!("admin")), Some("invalid-type"));
+    }
+
+    #[test]
+    fn a_vendor_is_a_string_or_strings() {
+        for right in [json!("acme"), json!(["acme", "umbrella"]), json!([])] {
+            assert_eq!(Vendor::from_json(&right).unwrap().0, right);
+        }
+        for wrong in [json!(1), json!([1]), json!({}), json!([["acme"]])] {
+            assert_eq!(code::<Vendor>(wrong), Some("invalid-type"));
+        }
+        assert_eq!(code::<Vendor>(json!("")), Some("too-short"));
+    }
+
+    #[test]
+    fn metadata_is_a_small_object_without_nul() {
+        assert_eq!(code::<Metadata>(json!({"a": {"b": [1, "c"]}})), None);
+        assert_eq!(code::<Metadata>(json!([])), Some("invalid-type"));
+        assert_eq!(
+            code::<Metadata>(json!({"a": ["\0"]})),
+            Some("nul-character")
+        );
+        assert_eq!(code::<Metadata>(json!({"\0": 1})), Some("nul-character"));
+        let fits = json!({"a": "x".repeat(4096 - 8)});
+        assert_eq!(code::<Metadata>(fits), None);
+        let long = json!({"a": "x".repeat(4096 - 7)});
+        assert_eq!(code::<Metadata>(long), Some("too-long"));
+    }
+
+    #[test]
+    fn names_have_bounds() {
+        assert_eq!(code::<Plan>(json!("")), Some("too-short"));
+        assert_eq!(code::<Plan>(json!("x".repeat(201))), Some("too-long"));
+        assert_eq!(
+            code::<ComponentTypes>(json!(["a", 1])),
+            Some("invalid-type")
+        );
+        assert_eq!(code::<ComponentTypes>(json!([""])), Some("too-short"));
+    }
+}

@@ -1,0 +1,192 @@
+//! Accounts: sign-up, what a user sees of itself, and administration.
+//!
+//! The database decides whether a name is free and which administrator is the last one; the code
+//! translates. Whatever makes earlier tokens wrong raises the epoch in the same transaction.
+
+mod answers;
+mod creator;
+mod error;
+mod fields;
+mod first_admin;
+mod list;
+pub(crate) mod routes;
+pub(crate) mod store;
+mod update;
+mod user;
+
+use auth::ADMIN_SCOPE;
+use diesel::PgConnection;
+use listing::{Conditions, ListQuery, Page};
+use values::{EmailAddress, Secret, UserId};
+
+pub(crate) use answers::SignedIn;
+pub(crate) use error::AccountError;
+pub(crate) use first_admin::make_first_admin;
+pub(crate) use user::User;
+
+use crate::app::Service;
+use crate::passwords::{NewPassword, Password};
+use fields::Metadata;
+use list::{UserFilter, UserSort};
+use update::{UserChange, UserUpdate};
+use user::NewUser;
+
+/// The scope of every user who signs up.
+const USER_SCOPE: &str = "user";
+/// Two transactions that claim each other's names end in a deadlock, and one of them tries again.
+const ATTEMPTS: usize = 3;
+
+/// What somebody who signs up gives.
+#[derive(Debug)]
+struct SignUp {
+    username: EmailAddress,
+    email: EmailAddress,
+    password: NewPassword,
+    metadata: Metadata,
+}
+
+/// Makes an account and signs it in.
+#[tracing::instrument(skip_all)]
+async fn sign_up(service: &Service, wanted: SignUp) -> Result<(User, Secret), AccountError> {
+    let password_hash = service.hasher.hash(wanted.password).await?;
+    let new = NewUser {
+        id: UserId::generate(),
+        username: wanted.username,
+        email: wanted.email,
+        password_hash,
+        plan: service.sign_up.plan.clone(),
+        scope: vec![USER_SCOPE.to_owned()],
+        vendor: service.sign_up.vendor.clone(),
+        metadata: wanted.metadata.0,
+    };
+    let user = in_transaction(service, move |connection| {
+        Ok(store::insert(connection, &new)?)
+    })
+    .await?;
+    let token = service.signer.sign(user.subject())?;
+    metrics::counter!("sign_ups_total").increment(1);
+    Ok((user, token))
+}
+
+/// The user of a token.
+async fn current(service: &Service, id: UserId) -> Result<User, AccountError> {
+    get(service, id).await.map_err(|error| match error {
+        AccountError::NotFound => AccountError::CallerGone,
+        other => other,
+    })
+}
+
+async fn get(service: &Service, id: UserId) -> Result<User, AccountError> {
+    let find = move |connection: &mut PgConnection| {
+        store::find(connection, id)?.ok_or(AccountError::NotFound)
+    };
+    service.database.run(find).await
+}
+
+async fn list(
+    service: &Service,
+    query: ListQuery<UserSort, UserFilter>,
+) -> Result<Page<User>, AccountError> {
+    let paging = query.paging;
+    let rows = service
+        .database
+        .run(move |connection| Ok::<_, AccountError>(store::list(connection, &query)?))
+        .await?;
+    Ok(paging.page(rows))
+}
+
+async fn count(service: &Service, conditions: Conditions<UserFilter>) -> Result<i64, AccountError> {
+    let count = move |connection: &mut PgConnection| Ok(store::count(connection, &conditions)?);
+    service.database.run(count).await
+}
+
+/// Changes an account. Tokens are revoked if what they say or rest on becomes another value.
+#[tracing::instrument(skip_all, fields(user.id = %id))]
+async fn update(
+    service: &Service,
+    id: UserId,
+    mut wanted: UserUpdate,
+) -> Result<User, AccountError> {
+    let password_hash = match wanted.password.take() {
+        Some(password) => hash_if_new(service, id, password).await?,
+        None => None,
+    };
+    let user = in_transaction(service, move |connection| {
+        change(connection, id, wanted.clone(), password_hash.clone())
+    })
+    .await?;
+    service.revoke(&user);
+    Ok(user)
+}
+
+/// The hash of a password that is not the current one. The comparison is made without a transaction
+/// around it: whoever changes the password meanwhile comes after us.
+async fn hash_if_new(
+    service: &Service,
+    id: UserId,
+    password: NewPassword,
+) -> Result<Option<String>, AccountError> {
+    let current = service
+        .database
+        .run(move |connection| store::password_hash(connection, id)?.ok_or(AccountError::NotFound))
+        .await?;
+    let same = Password::from(password.clone());
+    if service.hasher.verify(same, Some(current)).await? {
+        return Ok(None);
+    }
+    Ok(Some(service.hasher.hash(password).await?))
+}
+
+fn change(
+    connection: &mut PgConnection,
+    id: UserId,
+    wanted: UserUpdate,
+    password_hash: Option<String>,
+) -> Result<User, AccountError> {
+    let admins = if wanted.may_demote() {
+        store::lock_active_admins(connection)?
+    } else {
+        Vec::new()
+    };
+    let user = store::lock(connection, id)?.ok_or(AccountError::NotFound)?;
+    if wanted.may_demote() {
+        check_not_last_admin(&user, &admins)?;
+    }
+    let change = UserChange::of(&user, wanted, password_hash);
+    if change.is_empty() {
+        return Ok(user);
+    }
+    Ok(store::update(connection, id, &change)?)
+}
+
+/// Refuses what would leave nobody to administer the system. `admins` are those that
+/// [`store::lock_active_admins`] found.
+pub(crate) fn check_not_last_admin(user: &User, admins: &[UserId]) -> Result<(), AccountError> {
+    if user.is_active_admin() && admins.iter().all(|admin| *admin == user.id) {
+        return Err(AccountError::LastAdmin);
+    }
+    Ok(())
+}
+
+/// Runs a transaction, again if it waited for another one that waited for it.
+async fn in_transaction<T: Send + 'static>(
+    service: &Service,
+    work: impl Fn(&mut PgConnection) -> Result<T, AccountError> + Clone + Send + 'static,
+) -> Result<T, AccountError> {
+    let mut attempt = 1;
+    loop {
+        match service.database.transaction(work.clone()).await {
+            Err(AccountError::Database(database::Error::Statement(error)))
+                if database::is_deadlock(&error) && attempt < ATTEMPTS =>
+            {
+                attempt += 1;
+            }
+            done => return done,
+        }
+    }
+}
+
+/// The scopes of the administrator that is made at start.
+fn admin_scopes() -> Vec<String> {
+    vec![USER_SCOPE.to_owned(), ADMIN_SCOPE.to_owned()]
+}

@@ -1,0 +1,247 @@
+//! The HTTP side of accounts.
+
+use actix_web::web::{Data, Json, Path};
+use actix_web::{HttpRequest, HttpResponse, get, post, put};
+use auth::{AdminCaller, Caller};
+use listing::{ConditionParameters, Conditions, ListParameters, ListQuery, Sort};
+use utoipa::ToSchema;
+use values::{EmailAddress, Invalid, UserId};
+use web::{Fields, JsonBody, Problem, Query, path_id};
+
+use super::answers::{Count, CurrentUser, FullUser, SignedIn};
+use super::creator::Creator;
+use super::list::UserSort;
+use super::update::UserUpdate;
+use super::{SignUp, count, current, get, list, sign_up, update};
+use crate::app::Service;
+use crate::documentation::{
+    AdminProblems, BodyProblems, HashProblems, QueryProblems, SignUpProblems, TokenProblems,
+    UpdateProblems, UserProblems,
+};
+use crate::passwords::NewPassword;
+
+/// The body of sign-up. At least one of `username` and `email` is needed; the one that is not given
+/// takes the other's value.
+#[derive(ToSchema)]
+#[expect(
+    dead_code,
+    reason = "it describes the body, which is read field by field"
+)]
+struct SignUpBody {
+    /// An e-mail address.
+    #[schema(example = "ada@example.com")]
+    username: Option<String>,
+    #[schema(example = "ada@example.com")]
+    email: Option<String>,
+    /// At least 5 characters (the operator may want more), at most 72 bytes.
+    #[schema(example = "correct horse", min_length = 5)]
+    password: String,
+    /// An object that is kept with the account; at most 4 KiB.
+    metadata: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl SignUp {
+    fn read(mut fields: Fields, service: &Service) -> Result<Self, Problem> {
+        let password = NewPassword::read(&mut fields, "password", service.rules);
+        let username = fields.optional::<EmailAddress>("username");
+        let email = fields.optional::<EmailAddress>("email");
+        let metadata = fields.optional("metadata").unwrap_or_default();
+        if !fields.has("username") && !fields.has("email") {
+            let message = "Is required, unless `email` is given.";
+            fields.reject("username", Invalid::new("required", message));
+        }
+        let names = username
+            .clone()
+            .or_else(|| email.clone())
+            .zip(email.or(username));
+        let (password, (username, email)) = fields.finish_with(password.zip(names))?;
+        Ok(Self {
+            username,
+            email,
+            password,
+            metadata,
+        })
+    }
+}
+
+/// Create a user
+///
+/// Open to everybody by default; with `API_USER_CREATE_SCOPE` set, a token with one of its scopes is
+/// needed. The new user is signed in by the answer.
+#[utoipa::path(
+    tag = "users",
+    request_body = SignUpBody,
+    responses(
+        (status = 200, description = "The user was made.", body = SignedIn),
+        BodyProblems, SignUpProblems, HashProblems
+    ),
+    security((), ("bearer" = []))
+)]
+#[post("/user")]
+pub(crate) async fn create_user(
+    _creator: Creator,
+    service: Data<Service>,
+    body: JsonBody,
+) -> Result<Json<SignedIn>, Problem> {
+    let wanted = SignUp::read(body.0, &service)?;
+    let (user, token) = sign_up(&service, wanted).await?;
+    Ok(Json(SignedIn::new(user, &token)))
+}
+
+/// Get user information
+///
+/// The user of the token, as it is now.
+#[utoipa::path(
+    tag = "users",
+    responses((status = 200, description = "The user.", body = CurrentUser), TokenProblems),
+    security(("bearer" = []))
+)]
+#[get("/user")]
+pub(crate) async fn current_user(
+    caller: Caller,
+    service: Data<Service>,
+) -> Result<Json<CurrentUser>, Problem> {
+    let user = current(&service, caller.id()).await?;
+    Ok(Json(user.into()))
+}
+
+/// Get a user by id
+#[utoipa::path(
+    tag = "users",
+    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
+    responses(
+        (status = 200, description = "The user.", body = FullUser),
+        AdminProblems, UserProblems
+    ),
+    security(("bearer" = []))
+)]
+#[get("/users/{userId}")]
+pub(crate) async fn get_user(
+    _admin: AdminCaller,
+    service: Data<Service>,
+    id: Path<String>,
+) -> Result<Json<FullUser>, Problem> {
+    let user = get(&service, path_id::<UserId>(&id, "user")?).await?;
+    Ok(Json(user.into()))
+}
+
+/// Get all users
+///
+/// A page of users. `sort` takes `created` (descending if nothing is said), `mtime`, `username`, `email`, `plan`,
+/// `isActive` and `lastSignIn`; ties are broken by id, null comes last, text sorts without regard to
+/// case. `filter` takes `username`, `email`, `scope`, `plan`, `vendor` and `isActive`; `scope` and `vendor` match membership.
+/// `pattern` is searched for in the username.
+#[utoipa::path(
+    tag = "users",
+    params(ListParameters),
+    responses(
+        (status = 200, description = "The users of the page.", body = Vec<FullUser>,
+            headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
+        AdminProblems, QueryProblems
+    ),
+    security(("bearer" = []))
+)]
+#[get("/users")]
+pub(crate) async fn list_users(
+    _admin: AdminCaller,
+    service: Data<Service>,
+    query: Query,
+    request: HttpRequest,
+) -> Result<HttpResponse, Problem> {
+    let wanted = ListQuery::parse(&query, Sort::descending(UserSort::Created))?;
+    let page = list(&service, wanted).await?;
+    Ok(page.map(FullUser::from).respond(&request))
+}
+
+/// Get the number of users
+#[utoipa::path(
+    tag = "users",
+    params(ConditionParameters),
+    responses(
+        (status = 200, description = "The number of users for whom all conditions hold.", body = Count),
+        AdminProblems, QueryProblems
+    ),
+    security(("bearer" = []))
+)]
+#[get("/users/count")]
+pub(crate) async fn count_users(
+    _admin: AdminCaller,
+    service: Data<Service>,
+    query: Query,
+) -> Result<Json<Count>, Problem> {
+    let count = count(&service, Conditions::parse(&query)?).await?;
+    Ok(Json(Count { count }))
+}
+
+/// The body of an update. What is absent stays.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(
+    dead_code,
+    reason = "it describes the body, which is read field by field"
+)]
+struct UserUpdateBody {
+    /// An e-mail address.
+    #[schema(example = "ada@example.com")]
+    username: Option<String>,
+    #[schema(example = "ada@example.com")]
+    email: Option<String>,
+    /// At least 5 characters (the operator may want more), at most 72 bytes.
+    #[schema(min_length = 5)]
+    password: Option<String>,
+    is_active: Option<bool>,
+    #[schema(example = "gold")]
+    plan: Option<String>,
+    #[schema(example = json!(["user", "admin"]))]
+    scope: Option<Vec<String>>,
+    /// Null, a string or an array of strings.
+    vendor: Option<serde_json::Value>,
+    /// Component types that the user may use.
+    allowed_private_components: Option<Vec<String>>,
+    /// Replaces the metadata; at most 4 KiB.
+    metadata: Option<serde_json::Map<String, serde_json::Value>>,
+}
+
+impl UserUpdate {
+    fn read(mut fields: Fields, service: &Service) -> Result<Self, Problem> {
+        let update = Self {
+            username: fields.optional("username"),
+            email: fields.optional("email"),
+            password: NewPassword::read_optional(&mut fields, "password", service.rules),
+            is_active: fields.optional("isActive"),
+            plan: fields.optional("plan"),
+            scope: fields.optional("scope"),
+            vendor: fields.nullable("vendor"),
+            allowed_private_components: fields.optional("allowedPrivateComponents"),
+            metadata: fields.optional("metadata"),
+        };
+        fields.finish()?;
+        Ok(update)
+    }
+}
+
+/// Update a user
+///
+/// Another e-mail address, username, scope, password or `isActive` revokes the user's tokens; the same
+/// value again does not. Unknown fields are ignored, so a whole user can be sent back.
+#[utoipa::path(
+    tag = "users",
+    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
+    request_body = UserUpdateBody,
+    responses(
+        (status = 200, description = "The user as it is now.", body = FullUser),
+        AdminProblems, BodyProblems, UserProblems, UpdateProblems, HashProblems
+    ),
+    security(("bearer" = []))
+)]
+#[put("/users/{userId}")]
+pub(crate) async fn update_user(
+    _admin: AdminCaller,
+    service: Data<Service>,
+    id: Path<String>,
+    body: JsonBody,
+) -> Result<Json<FullUser>, Problem> {
+    let wanted = UserUpdate::read(body.0, &service)?;
+    let user = update(&service, path_id::<UserId>(&id, "user")?, wanted).await?;
+    Ok(Json(user.into()))
+}

@@ -1,0 +1,144 @@
+//! Accounts in the database.
+
+mod list;
+
+pub(super) use list::{count, list};
+
+use diesel::dsl::now;
+use diesel::prelude::*;
+use diesel::result::Error as DieselError;
+use values::UserId;
+
+use super::update::UserChange;
+use super::user::{NewUser, User};
+use crate::schema::users;
+
+/// Makes an account; a taken name violates a named constraint.
+pub(super) fn insert(connection: &mut PgConnection, new: &NewUser) -> Result<User, DieselError> {
+    let metadata = serde_json::Value::Object(new.metadata.clone());
+    let vendor = new.vendor.clone().map(serde_json::Value::String);
+    diesel::insert_into(users::table)
+        .values((
+            users::id.eq(new.id),
+            users::username.eq(new.username.as_str()),
+            users::username_key.eq(new.username.key()),
+            users::email.eq(new.email.as_str()),
+            users::email_key.eq(new.email.key()),
+            users::password_hash.eq(&new.password_hash),
+            users::plan.eq(&new.plan),
+            users::scope.eq(&new.scope),
+            users::vendor.eq(vendor),
+            users::metadata.eq(metadata),
+            users::email_verified.eq(true),
+        ))
+        .returning(User::as_returning())
+        .get_result(connection)
+}
+
+pub(crate) fn find(connection: &mut PgConnection, id: UserId) -> Result<Option<User>, DieselError> {
+    users::table
+        .find(id)
+        .select(User::as_select())
+        .first(connection)
+        .optional()
+}
+
+/// The password's hash.
+pub(crate) fn password_hash(
+    connection: &mut PgConnection,
+    id: UserId,
+) -> Result<Option<String>, DieselError> {
+    users::table
+        .find(id)
+        .select(users::password_hash)
+        .first(connection)
+        .optional()
+}
+
+/// Reads an account and keeps others from changing it until the transaction ends.
+pub(crate) fn lock(connection: &mut PgConnection, id: UserId) -> Result<Option<User>, DieselError> {
+    users::table
+        .find(id)
+        .select(User::as_select())
+        .for_update()
+        .first(connection)
+        .optional()
+}
+
+/// The active administrators. None of them changes until the transaction ends. Whoever also locks an
+/// account calls this first, so that two such transactions do not wait for each other.
+pub(crate) fn lock_active_admins(
+    connection: &mut PgConnection,
+) -> Result<Vec<UserId>, DieselError> {
+    users::table
+        .filter(users::scope.contains(vec![auth::ADMIN_SCOPE]))
+        .filter(users::is_active)
+        .select(users::id)
+        .order(users::id)
+        .for_update()
+        .load(connection)
+}
+
+/// Whether anybody, active or not, is an administrator.
+pub(super) fn has_admin(connection: &mut PgConnection) -> Result<bool, DieselError> {
+    let admins = users::table.filter(users::scope.contains(vec![auth::ADMIN_SCOPE]));
+    diesel::select(diesel::dsl::exists(admins)).get_result(connection)
+}
+
+/// Writes what changes; the epoch and the codes' generation rise if the change says so.
+pub(super) fn update(
+    connection: &mut PgConnection,
+    id: UserId,
+    change: &UserChange,
+) -> Result<User, DieselError> {
+    let columns = (
+        change
+            .username
+            .as_ref()
+            .map(|v| users::username.eq(v.as_str())),
+        change
+            .username
+            .as_ref()
+            .map(|v| users::username_key.eq(v.key())),
+        change.email.as_ref().map(|v| users::email.eq(v.as_str())),
+        change.email.as_ref().map(|v| users::email_key.eq(v.key())),
+        change
+            .password_hash
+            .as_ref()
+            .map(|v| users::password_hash.eq(v)),
+        change.is_active.map(|v| users::is_active.eq(v)),
+        change.plan.as_ref().map(|v| users::plan.eq(&v.0)),
+        change.scope.as_ref().map(|v| users::scope.eq(&v.0)),
+        change
+            .vendor
+            .as_ref()
+            .map(|v| users::vendor.eq(v.as_ref().map(|v| &v.0))),
+        change
+            .allowed_private_components
+            .as_ref()
+            .map(|v| users::allowed_private_components.eq(&v.0)),
+        change
+            .metadata
+            .as_ref()
+            .map(|v| users::metadata.eq(serde_json::Value::Object(v.0.clone()))),
+        users::epoch.eq(users::epoch + i64::from(change.revokes_tokens)),
+        users::code_generation.eq(users::code_generation + i64::from(change.revokes_codes)),
+        users::mtime.eq(now),
+    );
+    diesel::update(users::table.find(id))
+        .set(columns)
+        .returning(User::as_returning())
+        .get_result(connection)
+}
+
+/// Makes an account unusable and its tokens invalid.
+pub(crate) fn deactivate(connection: &mut PgConnection, id: UserId) -> Result<User, DieselError> {
+    diesel::update(users::table.find(id))
+        .set((
+            users::is_active.eq(false),
+            users::epoch.eq(users::epoch + 1),
+            users::mtime.eq(now),
+        ))
+        .returning(User::as_returning())
+        .get_result(connection)
+}

@@ -1,0 +1,59 @@
+use auth::{ADMIN_SCOPE, Subject};
+use chrono::{DateTime, Utc};
+use diesel::{Queryable, Selectable};
+use serde_json::{Map, Value};
+use values::{EmailAddress, UserId};
+
+use crate::schema::users;
+
+/// An account, without its password.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users, check_for_backend(diesel::pg::Pg))]
+pub(crate) struct User {
+    pub(crate) id: UserId,
+    pub(crate) username: EmailAddress,
+    pub(crate) email: EmailAddress,
+    pub(crate) is_active: bool,
+    pub(crate) plan: String,
+    pub(crate) scope: Vec<String>,
+    pub(crate) vendor: Option<Value>,
+    pub(crate) allowed_private_components: Vec<String>,
+    pub(crate) metadata: Value,
+    pub(crate) email_verified: bool,
+    pub(crate) epoch: i64,
+    pub(crate) created: DateTime<Utc>,
+    pub(crate) mtime: DateTime<Utc>,
+    pub(crate) last_sign_in: Option<DateTime<Utc>>,
+}
+
+impl User {
+    /// Whether the account counts as one of the administrators, of whom one must stay.
+    pub(crate) fn is_active_admin(&self) -> bool {
+        self.is_active && self.scope.iter().any(|scope| scope == ADMIN_SCOPE)
+    }
+
+    /// Whom a token of this user speaks for.
+    pub(crate) fn subject(&self) -> Subject {
+        Subject {
+            id: self.id,
+            email: self.email.clone(),
+            username: self.username.clone(),
+            scope: self.scope.clone(),
+            epoch: self.epoch,
+            email_verified: self.email_verified,
+        }
+    }
+}
+
+/// An account that is about to be.
+#[derive(Debug, Clone)]
+pub(crate) struct NewUser {
+    pub(crate) id: UserId,
+    pub(crate) username: EmailAddress,
+    pub(crate) email: EmailAddress,
+    pub(crate) password_hash: String,
+    pub(crate) plan: String,
+    pub(crate) scope: Vec<String>,
+    pub(crate) vendor: Option<String>,
+    pub(crate) metadata: Map<String, Value>,
+}

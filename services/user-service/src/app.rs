@@ -1,0 +1,219 @@
+//! The HTTP service: what its handlers share, its routes, its start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::middleware::from_fn;
+use actix_web::web::{Data, get};
+use actix_web::{App, Error, HttpRequest, HttpResponse};
+use anyhow::Context as _;
+use auth::{Signer, SigningKey, Verifier};
+use database::Database;
+use messaging::{Publisher, Queue};
+use process::Running;
+use utoipa::OpenApi as _;
+use utoipa::openapi::OpenApi;
+use utoipa_actix_web::{AppExt as _, UtoipaApp};
+use web::{Health, Routes};
+
+use crate::accounts::{self, User};
+use crate::documentation::Base;
+use crate::passwords::{Hasher, PasswordRules};
+use crate::revocations::{self, Poller};
+use crate::settings::{ChannelSettings, SignUpSettings, TokenSettings, UserServiceSettings};
+use crate::{MIGRATIONS, SCHEMA, deletions, passwords, sign_in};
+
+/// bcrypt below this cost is for tests.
+const CHEAP_COST: u32 = 10;
+
+/// What the handlers of all capabilities share.
+#[derive(Debug)]
+pub(crate) struct Service {
+    pub(crate) database: Database,
+    pub(crate) hasher: Hasher,
+    pub(crate) rules: PasswordRules,
+    pub(crate) signer: Signer,
+    pub(crate) token_lifetime: Duration,
+    pub(crate) sign_up: SignUpSettings,
+    pub(crate) sign_in_failure_status: StatusCode,
+    pub(crate) channels: ChannelSettings,
+    /// Whether a deletion has steps at a flow engine.
+    pub(crate) has_engine: bool,
+    pub(crate) deletions: Publisher,
+    pub(crate) notifications: Publisher,
+    verifier: Arc<Verifier>,
+}
+
+impl Service {
+    /// Makes this process refuse earlier tokens of a user at once. Others learn of it from the feed.
+    pub(crate) fn revoke(&self, user: &User) {
+        self.verifier.revoked().raise([(user.id, user.epoch)]);
+    }
+}
+
+/// Starts the HTTP service.
+///
+/// # Errors
+/// Settings that contradict each other, a database that stays away, or a port that is taken.
+pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
+    if settings.passwords.cost < CHEAP_COST {
+        let cost = settings.passwords.cost;
+        tracing::warn!(
+            cost,
+            "BCRYPT_COST is below 10: passwords can be guessed from a stolen database"
+        );
+    }
+    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
+    let database = Database::connect(&settings.database);
+    let hasher = Hasher::start(settings.passwords.cost)?;
+    let rules = PasswordRules {
+        min_length: settings.passwords.min_length,
+    };
+    if let Some(wanted) = settings.first_admin {
+        accounts::make_first_admin(&database, &hasher, rules, &settings.sign_up, wanted).await?;
+    }
+    let signer = signer(&settings.tokens)?;
+    let verifier = Verifier::new(&settings.tokens.issuer, &settings.tokens.audience);
+    verifier.set_keys(signer.published());
+    let verifier = Arc::new(verifier);
+    let lifetime = settings.tokens.lifetime;
+    let poller = Poller::start(database.clone(), Arc::clone(&verifier), lifetime).await?;
+
+    let mut running = Running::new();
+    running.spawn(poller.run(running.shutdown()));
+    let publisher = |queue| {
+        let (publisher, task) = Publisher::new(settings.broker.clone(), queue, running.shutdown());
+        running.spawn(task);
+        publisher
+    };
+    let service = Service {
+        hasher,
+        rules,
+        signer,
+        token_lifetime: lifetime,
+        sign_up: settings.sign_up,
+        sign_in_failure_status: StatusCode::from_u16(settings.sign_in_failure_status)?,
+        channels: settings.channels,
+        has_engine: settings.flow_engine.is_some(),
+        deletions: publisher(Queue::USER_DELETIONS),
+        notifications: publisher(Queue::USER_NOTIFICATIONS),
+        verifier: Arc::clone(&verifier),
+        database,
+    };
+    running.health = health(&service);
+    let (listener, address) = process::bind(settings.listen_address)?;
+    running.address = Some(address);
+    let (service, verifier) = (Data::new(service), Data::from(verifier));
+    let health = Data::new(running.health.clone());
+    process::serve(&running, listener, settings.http, move || {
+        app(service.clone(), verifier.clone(), health.clone())
+    })?;
+    Ok(running)
+}
+
+fn signer(settings: &TokenSettings) -> anyhow::Result<Signer> {
+    let key = SigningKey::from_pem(&settings.key).context("TOKEN_SIGNING_KEY is not usable")?;
+    let previous = settings.previous_key.as_ref().map(SigningKey::from_pem);
+    let previous = previous
+        .transpose()
+        .context("TOKEN_PREVIOUS_KEY is not usable")?;
+    Ok(Signer::new(
+        &key,
+        previous.as_slice(),
+        settings.issuer.clone(),
+        settings.audience.clone(),
+        settings.lifetime,
+    ))
+}
+
+fn health(service: &Service) -> Health {
+    let database = service.database.clone();
+    let verifier = Arc::clone(&service.verifier);
+    let publishers = [service.deletions.clone(), service.notifications.clone()];
+    Health::default()
+        .requires("database", move || {
+            let database = database.clone();
+            async move { database.is_usable().await }
+        })
+        .requires("keys", move || {
+            let has_keys = verifier.has_keys();
+            async move { has_keys }
+        })
+        // Without the broker, what was asked for is done later, when a worker sweeps the database.
+        .wants("broker", move || {
+            let connected = publishers.iter().all(Publisher::is_connected);
+            async move { connected }
+        })
+}
+
+/// The service's OpenAPI document.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    routes(App::new().into_utoipa_app()).split_for_parts().1
+}
+
+/// Every public operation. Those of one segment more precise than `{userId}` come first.
+fn routes<T>(app: UtoipaApp<T>) -> UtoipaApp<T>
+where
+    T: ServiceFactory<ServiceRequest, Config = (), Error = Error, InitError = ()>,
+{
+    app.openapi(Base::openapi())
+        .service(sign_in::routes::sign_in)
+        .service(accounts::routes::create_user)
+        .service(accounts::routes::current_user)
+        .service(passwords::routes::change_password)
+        .service(passwords::routes::reset_password)
+        .service(passwords::routes::forgot_password)
+        .service(passwords::routes::reset_forgotten_password)
+        .service(accounts::routes::list_users)
+        .service(accounts::routes::count_users)
+        .service(deletions::routes::list_deletions)
+        .service(accounts::routes::get_user)
+        .service(accounts::routes::update_user)
+        .service(deletions::routes::delete_user)
+        .service(deletions::routes::delete_status)
+        .service(deletions::routes::cancel_deletion)
+        .service(revocations::routes::keys)
+}
+
+fn app(
+    service: Data<Service>,
+    verifier: Data<Verifier>,
+    health: Data<Health>,
+) -> App<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<impl MessageBody>,
+        Error = Error,
+        InitError = (),
+    >,
+> {
+    let app = App::new()
+        .app_data(service)
+        .app_data(verifier)
+        .app_data(health)
+        .wrap(from_fn(web::request_context));
+    let (app, document) = routes(app.into_utoipa_app()).split_for_parts();
+    let refusals = Routes::of(&document);
+    let document = Data::new(document);
+    app.app_data(document)
+        .route("/healthz", get().to(web::healthz))
+        .route("/readyz", get().to(web::readyz))
+        .route("/openapi.json", get().to(show_document))
+        .route(
+            "/internal/revocations",
+            get().to(revocations::routes::revocations),
+        )
+        .default_service(actix_web::web::to(move |request: HttpRequest| {
+            let problem = refusals.refuse(&request);
+            async move { Err::<HttpResponse, _>(problem) }
+        }))
+}
+
+async fn show_document(document: Data<OpenApi>) -> HttpResponse {
+    HttpResponse::Ok().json(document.get_ref())
+}

@@ -1,0 +1,108 @@
+//! Starting, watching and cancelling a deletion.
+
+use diesel::PgConnection;
+use listing::{Page, Paging};
+use messaging::Message;
+use telemetry::RequestContext;
+use values::{DeletionId, Secret, UserId};
+
+use super::error::DeletionError;
+use super::store::Deletion;
+use super::{Step, store};
+use crate::accounts::{self, AccountError, User, check_not_last_admin};
+use crate::app::Service;
+
+/// What a request for a deletion found or made.
+enum Started {
+    /// One is in progress already.
+    Before(Secret),
+    /// A new one, whose user is inactive from now on.
+    Now {
+        id: DeletionId,
+        ticket: Secret,
+        user: Box<User>,
+    },
+}
+
+/// Deactivates a user, revokes its tokens and stores the deletion. Asking again while it is in progress
+/// answers with the same ticket.
+#[tracing::instrument(skip_all, fields(user.id = %id))]
+pub(super) async fn start(service: &Service, id: UserId) -> Result<Secret, DeletionError> {
+    let context = RequestContext::current_or_fresh();
+    let steps = Step::of_new_deletion(service.has_engine);
+    let row_context = context.clone();
+    let started = service
+        .database
+        .transaction(move |connection| begin(connection, id, &steps, &row_context))
+        .await?;
+    match started {
+        Started::Before(ticket) => Ok(ticket),
+        Started::Now { id, ticket, user } => {
+            service.revoke(&user);
+            service.deletions.send([Message::new(id, context)]);
+            metrics::counter!("deletions_started_total").increment(1);
+            Ok(ticket)
+        }
+    }
+}
+
+fn begin(
+    connection: &mut PgConnection,
+    id: UserId,
+    steps: &[Step],
+    context: &RequestContext,
+) -> Result<Started, DeletionError> {
+    let admins = accounts::store::lock_active_admins(connection)?;
+    let user = accounts::store::lock(connection, id)?;
+    if let Some(ticket) = store::running_ticket(connection, id)? {
+        return Ok(Started::Before(Secret::new(ticket)));
+    }
+    let user = user.ok_or(AccountError::NotFound)?;
+    check_not_last_admin(&user, &admins)?;
+    let user = Box::new(accounts::store::deactivate(connection, user.id)?);
+    let ticket = Secret::random();
+    let id = store::insert(connection, user.id, &ticket, steps, context)?;
+    Ok(Started::Now { id, ticket, user })
+}
+
+/// How far a deletion is.
+pub(super) async fn status(
+    service: &Service,
+    user: UserId,
+    ticket: Secret,
+) -> Result<Deletion, DeletionError> {
+    let find = move |connection: &mut PgConnection| {
+        store::find(connection, user, &ticket)?.ok_or(DeletionError::UnknownTicket)
+    };
+    service.database.run(find).await
+}
+
+/// Cancels a deletion that is in progress. What was deleted stays deleted, and the account inactive.
+#[tracing::instrument(skip_all, fields(user.id = %user))]
+pub(super) async fn cancel(
+    service: &Service,
+    user: UserId,
+    ticket: Secret,
+) -> Result<Deletion, DeletionError> {
+    let cancel = move |connection: &mut PgConnection| {
+        if let Some(cancelled) = store::cancel(connection, user, &ticket)? {
+            return Ok(cancelled);
+        }
+        match store::find(connection, user, &ticket)? {
+            Some(_) => Err(DeletionError::Ended),
+            None => Err(DeletionError::UnknownTicket),
+        }
+    };
+    service.database.run(cancel).await
+}
+
+/// All deletions, newest first.
+pub(super) async fn list(
+    service: &Service,
+    paging: Paging,
+) -> Result<Page<Deletion>, DeletionError> {
+    let list = move |connection: &mut PgConnection| {
+        Ok::<_, DeletionError>(store::list(connection, paging)?)
+    };
+    Ok(paging.page(service.database.run(list).await?))
+}

@@ -1,0 +1,78 @@
+//! Changing a password by its owner, and setting it by an administrator.
+
+use diesel::PgConnection;
+use values::{EmailAddress, Secret, UserId};
+
+use super::error::PasswordError;
+use super::{NewPassword, Password, store};
+use crate::accounts::User;
+use crate::app::Service;
+use crate::sign_in::{SignInName, store::forget_all_failures};
+
+/// Changes the password of somebody who knows the old one. All tokens are revoked; the new one that
+/// is returned is the only one that counts.
+#[tracing::instrument(skip_all, fields(user.id = %id))]
+pub(super) async fn change(
+    service: &Service,
+    id: UserId,
+    old: Secret,
+    new: NewPassword,
+) -> Result<Secret, PasswordError> {
+    let (current, epoch) = service
+        .database
+        .run(move |connection| store::password(connection, id)?.ok_or(PasswordError::CallerGone))
+        .await?;
+    if !service
+        .hasher
+        .verify(Password::from(old), Some(current))
+        .await?
+    {
+        return Err(PasswordError::WrongPassword);
+    }
+    let hash = service.hasher.hash(new).await?;
+    let user = service
+        .database
+        .run(move |connection| {
+            store::set_password(connection, id, Some(epoch), &hash)?
+                .ok_or(PasswordError::CallerGone)
+        })
+        .await?;
+    service.revoke(&user);
+    Ok(service.signer.sign(user.subject())?)
+}
+
+/// Sets the password of the user with an e-mail address.
+#[tracing::instrument(skip_all, fields(user.id))]
+pub(super) async fn reset(
+    service: &Service,
+    email: EmailAddress,
+    new: NewPassword,
+) -> Result<(), PasswordError> {
+    let id = service
+        .database
+        .run(move |connection| {
+            store::user_with_email(connection, &email)?.ok_or(PasswordError::UnknownEmail)
+        })
+        .await?;
+    tracing::Span::current().record("user.id", id.to_string());
+    let hash = service.hasher.hash(new).await?;
+    let set = move |connection: &mut PgConnection| {
+        let user =
+            store::set_password(connection, id, None, &hash)?.ok_or(PasswordError::UnknownEmail)?;
+        end_back_off(connection, &user)?;
+        Ok::<_, PasswordError>(user)
+    };
+    let user = service.database.transaction(set).await?;
+    service.revoke(&user);
+    Ok(())
+}
+
+/// Whoever has a new password need not wait for the failures with the old one.
+pub(super) fn end_back_off(
+    connection: &mut PgConnection,
+    user: &User,
+) -> Result<(), diesel::result::Error> {
+    let names = [user.username.as_str(), user.email.as_str()];
+    let accounts = names.map(|name| SignInName::new(name).account());
+    forget_all_failures(connection, &accounts)
+}

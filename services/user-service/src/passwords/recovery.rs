@@ -1,0 +1,77 @@
+//! Recovering a forgotten password: a code on its way to every channel, and the code's use.
+//!
+//! A known and an unknown e-mail address have the same statements, the same messages and the same
+//! answer. The code is made by the worker that sends it; here is neither code nor waiting.
+
+use diesel::PgConnection;
+use messaging::Message;
+use telemetry::RequestContext;
+use values::{EmailAddress, Secret};
+
+use super::change::end_back_off;
+use super::error::PasswordError;
+use super::{NewPassword, store};
+use crate::accounts;
+use crate::app::Service;
+use crate::notifications::Channel;
+use crate::notifications::store::{Queued, drop_pending_forgot_password, insert_forgot_password};
+
+/// Has a code sent to the user with an e-mail address, by every channel.
+#[tracing::instrument(skip_all)]
+pub(super) async fn forgot(
+    service: &Service,
+    email: EmailAddress,
+) -> Result<Vec<Queued>, PasswordError> {
+    let channels = Channel::configured(&service.channels);
+    if channels.is_empty() {
+        return Err(PasswordError::NotConfigured);
+    }
+    let context = RequestContext::current_or_fresh();
+    let row_context = context.clone();
+    let store = move |connection: &mut PgConnection| {
+        let user = store::begin_recovery(connection, &email)?;
+        let queued = insert_forgot_password(connection, user, &channels, &row_context)?;
+        Ok::<_, PasswordError>(queued)
+    };
+    let queued = service.database.transaction(store).await?;
+    let messages = queued
+        .iter()
+        .map(|message| Message::new(message.id, context.clone()));
+    service.notifications.send(messages);
+    Ok(queued)
+}
+
+/// Sets a new password by a code. Afterwards no code, no token and no waiting of before is left.
+#[tracing::instrument(skip_all, fields(user.id))]
+pub(super) async fn reset_forgotten(
+    service: &Service,
+    code: Secret,
+    new: NewPassword,
+) -> Result<(), PasswordError> {
+    let code = code.fingerprint();
+    // A cheap look first, so that junk does not cost a hash.
+    let id = service
+        .database
+        .run(move |connection| {
+            store::user_of_code(connection, code)?.ok_or(PasswordError::InvalidCode)
+        })
+        .await?;
+    tracing::Span::current().record("user.id", id.to_string());
+    let hash = service.hasher.hash(new).await?;
+    let redeem = move |connection: &mut PgConnection| {
+        // Of two who use the code at once, the second one finds it used.
+        accounts::store::lock(connection, id)?.ok_or(PasswordError::InvalidCode)?;
+        if store::user_of_code(connection, code)? != Some(id) {
+            return Err(PasswordError::InvalidCode);
+        }
+        let user =
+            store::set_password(connection, id, None, &hash)?.ok_or(PasswordError::InvalidCode)?;
+        store::delete_codes(connection, id)?;
+        drop_pending_forgot_password(connection, id)?;
+        end_back_off(connection, &user)?;
+        Ok(user)
+    };
+    let user = service.database.transaction(redeem).await?;
+    service.revoke(&user);
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! Passwords and codes in the database.
+
+use diesel::dsl::now;
+use diesel::prelude::*;
+use diesel::result::Error as DieselError;
+use values::{EmailAddress, Fingerprint, UserId};
+
+use crate::accounts::User;
+use crate::schema::{codes, users};
+
+const FORGOT_PASSWORD: &str = "forgot-password";
+
+/// The hash of a user's password, and the epoch at which it was read.
+pub(super) fn password(
+    connection: &mut PgConnection,
+    id: UserId,
+) -> Result<Option<(String, i64)>, DieselError> {
+    users::table
+        .find(id)
+        .select((users::password_hash, users::epoch))
+        .first(connection)
+        .optional()
+}
+
+/// The user with an e-mail address.
+pub(super) fn user_with_email(
+    connection: &mut PgConnection,
+    email: &EmailAddress,
+) -> Result<Option<UserId>, DieselError> {
+    users::table
+        .filter(users::email_key.eq(email.key()))
+        .select(users::id)
+        .first(connection)
+        .optional()
+}
+
+/// Gives a user a new password, which ends all earlier tokens and codes. With `epoch`, only if nothing
+/// has ended the tokens of that epoch meanwhile.
+pub(super) fn set_password(
+    connection: &mut PgConnection,
+    id: UserId,
+    epoch: Option<i64>,
+    hash: &str,
+) -> Result<Option<User>, DieselError> {
+    let mut update = diesel::update(users::table.find(id)).into_boxed();
+    if let Some(epoch) = epoch {
+        update = update.filter(users::epoch.eq(epoch));
+    }
+    update
+        .set((
+            users::password_hash.eq(hash),
+            users::epoch.eq(users::epoch + 1),
+            users::code_generation.eq(users::code_generation + 1),
+            users::mtime.eq(now),
+        ))
+        .returning(User::as_returning())
+        .get_result(connection)
+        .optional()
+}
+
+/// Makes all earlier codes of the user with this e-mail address invalid, if there is such a user.
+pub(super) fn begin_recovery(
+    connection: &mut PgConnection,
+    email: &EmailAddress,
+) -> Result<Option<UserId>, DieselError> {
+    diesel::update(users::table.filter(users::email_key.eq(email.key())))
+        .set(users::code_generation.eq(users::code_generation + 1))
+        .returning(users::id)
+        .get_result(connection)
+        .optional()
+}
+
+/// The user whom a valid code was sent to.
+pub(super) fn user_of_code(
+    connection: &mut PgConnection,
+    code: Fingerprint,
+) -> Result<Option<UserId>, DieselError> {
+    codes::table
+        .inner_join(users::table)
+        .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
+        .filter(codes::purpose.eq(FORGOT_PASSWORD))
+        .filter(codes::generation.eq(users::code_generation))
+        .filter(codes::expires.gt(now))
+        .select(users::id)
+        .first(connection)
+        .optional()
+}
+
+/// Removes every code of a user, valid or not.
+pub(super) fn delete_codes(connection: &mut PgConnection, id: UserId) -> Result<(), DieselError> {
+    diesel::delete(codes::table)
+        .filter(codes::user_id.eq(id))
+        .filter(codes::purpose.eq(FORGOT_PASSWORD))
+        .execute(connection)?;
+    Ok(())
+}

@@ -1,0 +1,102 @@
+use std::time::Duration;
+
+use database::DatabaseSettings;
+use messaging::BrokerSettings;
+use settings::{Reader, Settings};
+use url::Url;
+use values::Secret;
+
+/// Settings of the deletion worker.
+#[derive(Debug, Clone)]
+pub struct DeletionWorkerSettings {
+    /// The schema `users`.
+    pub database: DatabaseSettings,
+    /// The queue `user.deletions`.
+    pub broker: BrokerSettings,
+    /// The flow engine that holds data of users, if there is one.
+    pub engine: Option<EngineSettings>,
+    /// The people-task service, which holds tasks of users.
+    pub people_task_service: Url,
+    /// The key of access tokens, in PEM form: the people-task service knows the worker by it.
+    pub signing_key: Secret,
+    /// The `iss` of tokens.
+    pub issuer: String,
+    /// Attempts of one step before the job is failed.
+    pub max_attempts: u32,
+    /// The pause after a step's first failed attempt; it doubles with every further one, up to 5 minutes.
+    pub retry_pause: Duration,
+    /// How long a worker owns a job without a sign of life.
+    pub lease: Duration,
+    /// How long a ticket is answered after its job has ended.
+    pub ticket_retention: Duration,
+}
+
+/// Where the flow engine is.
+#[derive(Debug, Clone)]
+pub struct EngineSettings {
+    /// Its base url.
+    pub url: Url,
+    /// The bearer token that it wants.
+    pub token: Option<Secret>,
+}
+
+impl Settings for DeletionWorkerSettings {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        let database = DatabaseSettings::read(reader)?;
+        let broker = BrokerSettings::read(reader)?;
+        let engine = read_engine(reader)?;
+        Ok(Self {
+            database,
+            broker,
+            engine,
+            people_task_service: reader.required(
+                "PEOPLE_TASK_SERVICE_URL",
+                "where the people-task service listens.",
+            )?,
+            signing_key: read_signing_key(reader)?,
+            issuer: reader.or("TOKEN_ISSUER", "countersign", "The `iss` of tokens.")?,
+            max_attempts: reader.within(
+                "DELETE_MAX_ATTEMPTS",
+                "10",
+                "a whole number from 1 to 1000",
+                "Attempts of one step of a deletion before the deletion is failed.",
+                |attempts| (1..=1_000).contains(attempts),
+            )?,
+            retry_pause: reader.within(
+                "DELETE_RETRY_PAUSE",
+                "1s",
+                "a duration from 1ms to 5m",
+                "The pause after a step's first failed attempt; it doubles with every further one, up to 5 minutes.",
+                |pause| (Duration::from_millis(1)..=Duration::from_secs(300)).contains(pause),
+            )?,
+            lease: reader.within(
+                "DELETE_LEASE",
+                "15s",
+                "a duration from 1s to 1h; below 15s two workers may do the same step at once",
+                "How long a worker owns a deletion without a sign of life, before another one goes on.",
+                |lease| (Duration::from_secs(1)..=Duration::from_secs(3_600)).contains(lease),
+            )?,
+            ticket_retention: reader.or(
+                "DELETE_TICKET_RETENTION",
+                "30d",
+                "How long a deletion's ticket is answered after the deletion has ended.",
+            )?,
+        })
+    }
+}
+
+fn read_engine(reader: &mut Reader) -> Result<Option<EngineSettings>, settings::Error> {
+    let url = reader.optional(
+        "FLOW_ENGINE_URL",
+        "The flow engine, which deletes what it holds of a user; without it, these steps do not exist.",
+    )?;
+    let token = reader.optional("FLOW_ENGINE_TOKEN", "The bearer token for the flow engine.")?;
+    Ok(url.map(|url| EngineSettings { url, token }))
+}
+
+fn read_signing_key(reader: &mut Reader) -> Result<Secret, settings::Error> {
+    reader.required(
+        "TOKEN_SIGNING_KEY",
+        "the key that signs tokens: an Ed25519 private key in PKCS#8 PEM form.",
+    )
+}

@@ -1,0 +1,39 @@
+use lettre::message::Mailbox;
+use settings::SettingValue;
+
+/// The sender of e-mails: an address, or a name with an address in angle brackets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sender(pub Mailbox);
+
+impl SettingValue for Sender {
+    const ALLOWED: &'static str =
+        "an e-mail address such as no-reply@example.com or `Countersign <no-reply@example.com>`";
+    const EXAMPLE: &'static str = "no-reply@example.com";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let mailbox = text.trim().parse();
+        mailbox
+            .map(Self)
+            .map_err(|_| "it is no e-mail address".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_sender_may_have_a_name() {
+        let named = Sender::parse(" Countersign <no-reply@example.com>").unwrap();
+        assert_eq!(named.0.name.as_deref(), Some("Countersign"));
+        assert!(
+            Sender::parse("no-reply@example.com")
+                .unwrap()
+                .0
+                .name
+                .is_none()
+        );
+        assert!(Sender::parse("nobody").is_err());
+        assert!(Sender::parse("a@b.c\r\nBcc: d@e.f").is_err());
+    }
+}

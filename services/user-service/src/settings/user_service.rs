@@ -1,0 +1,201 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use database::DatabaseSettings;
+use messaging::BrokerSettings;
+use process::HttpServerSettings;
+use settings::{Csv, Reader, SettingValue as _, Settings};
+use url::Url;
+use values::{EmailAddress, Secret};
+
+use super::ChannelSettings;
+
+/// Settings of the HTTP service.
+#[derive(Debug, Clone)]
+pub struct UserServiceSettings {
+    /// Where it listens.
+    pub listen_address: SocketAddr,
+    /// How it serves.
+    pub http: HttpServerSettings,
+    /// The database.
+    pub database: DatabaseSettings,
+    /// The broker.
+    pub broker: BrokerSettings,
+    /// How tokens are signed.
+    pub tokens: TokenSettings,
+    /// How passwords are checked and hashed.
+    pub passwords: PasswordSettings,
+    /// What a new account looks like and who may make one.
+    pub sign_up: SignUpSettings,
+    /// The administrator that is made when there is none.
+    pub first_admin: Option<FirstAdmin>,
+    /// `401`, or `403` for clients of the original.
+    pub sign_in_failure_status: u16,
+    /// The flow engine, whose steps a deletion has.
+    pub flow_engine: Option<Url>,
+    /// The ways by which codes reach users.
+    pub channels: ChannelSettings,
+}
+
+/// How tokens are signed.
+#[derive(Debug, Clone)]
+pub struct TokenSettings {
+    /// The key in use, PEM.
+    pub key: Secret,
+    /// A key whose tokens verify too, PEM.
+    pub previous_key: Option<Secret>,
+    /// `iss`.
+    pub issuer: String,
+    /// `aud`.
+    pub audience: String,
+    /// From `iat` to `exp`.
+    pub lifetime: Duration,
+}
+
+/// How passwords are checked and hashed.
+#[derive(Debug, Clone, Copy)]
+pub struct PasswordSettings {
+    /// bcrypt's cost.
+    pub cost: u32,
+    /// Characters that a new password must have.
+    pub min_length: usize,
+}
+
+/// What a new account looks like and who may make one.
+#[derive(Debug, Clone)]
+pub struct SignUpSettings {
+    /// The plan.
+    pub plan: String,
+    /// The vendor.
+    pub vendor: Option<String>,
+    /// Scopes of which a caller needs one; open to everybody when `None`.
+    pub scopes: Option<Vec<String>>,
+}
+
+/// The administrator that is made at start when there is none.
+#[derive(Debug, Clone)]
+pub struct FirstAdmin {
+    /// The username and e-mail address.
+    pub username: EmailAddress,
+    /// The password, still unchecked.
+    pub password: Secret,
+}
+
+impl Settings for UserServiceSettings {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        Ok(Self {
+            listen_address: reader.or(
+                "LISTEN_ADDRESS",
+                "127.0.0.1:8081",
+                "Where the service listens. It is internal: callers come through the gateway.",
+            )?,
+            http: HttpServerSettings::read(reader)?,
+            database: DatabaseSettings::read(reader)?,
+            broker: BrokerSettings::read(reader)?,
+            tokens: TokenSettings::read(reader)?,
+            passwords: PasswordSettings::read(reader)?,
+            sign_up: SignUpSettings::read(reader)?,
+            first_admin: FirstAdmin::read(reader)?,
+            sign_in_failure_status: reader.within(
+                "SIGN_IN_FAILURE_STATUS",
+                "401",
+                "401 or 403",
+                "The status of a failed sign-in; clients of the original want 403.",
+                |status| [401, 403].contains(status),
+            )?,
+            flow_engine: reader.optional(
+                "FLOW_ENGINE_URL",
+                "The flow engine; without it a deletion has no steps there.",
+            )?,
+            channels: ChannelSettings::read(reader)?,
+        })
+    }
+}
+
+impl Settings for TokenSettings {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        Ok(Self {
+            key: reader.required(
+                "TOKEN_SIGNING_KEY",
+                "the Ed25519 key that signs tokens (PEM, PKCS#8).",
+            )?,
+            previous_key: reader.optional(
+                "TOKEN_PREVIOUS_KEY",
+                "Another Ed25519 key whose tokens still (or already) verify.",
+            )?,
+            issuer: reader.or("TOKEN_ISSUER", "countersign", "The `iss` of access tokens.")?,
+            audience: reader.or(
+                "TOKEN_AUDIENCE",
+                "countersign",
+                "The `aud` of access tokens.",
+            )?,
+            lifetime: reader.within(
+                "TOKEN_TTL",
+                "24h",
+                "a duration from 1s to 365d",
+                "How long an access token is valid.",
+                |lifetime: &Duration| (1..=365 * 24 * 3600).contains(&lifetime.as_secs()),
+            )?,
+        })
+    }
+}
+
+impl Settings for PasswordSettings {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        Ok(Self {
+            cost: reader.within(
+                "BCRYPT_COST",
+                "12",
+                "a whole number from 4 to 31",
+                "bcrypt's cost: one more doubles the time. Below 10 is for tests.",
+                |cost| (4..=31).contains(cost),
+            )?,
+            min_length: reader.within(
+                "PASSWORD_MIN_LENGTH",
+                "5",
+                "a whole number from 5 to 72",
+                "Characters that a new password must have.",
+                |length| (5..=72).contains(length),
+            )?,
+        })
+    }
+}
+
+impl Settings for SignUpSettings {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        let scopes = reader.optional::<Csv<String>>(
+            "API_USER_CREATE_SCOPE",
+            "Scopes of which a token must hold one to create a user; open to everybody when not set.",
+        )?;
+        Ok(Self {
+            plan: reader.or("DEFAULT_USER_PLAN", "free", "The plan of new users.")?,
+            vendor: reader.optional("DEFAULT_USER_VENDOR", "The vendor of new users.")?,
+            scopes: scopes
+                .map(|Csv(scopes)| scopes)
+                .filter(|scopes| !scopes.is_empty()),
+        })
+    }
+}
+
+impl FirstAdmin {
+    fn read(reader: &mut Reader) -> Result<Option<Self>, settings::Error> {
+        let username = reader.optional::<EmailAddress>(
+            "ADMIN_USERNAME",
+            "The e-mail address of the administrator that is made at start when there is none.",
+        )?;
+        let password = reader.optional::<Secret>(
+            "ADMIN_PASSWORD",
+            "The first administrator's password; nothing is overwritten later.",
+        )?;
+        match (username, password) {
+            (Some(username), Some(password)) => Ok(Some(Self { username, password })),
+            (Some(_), None) => Err(settings::Error::Missing {
+                name: "ADMIN_PASSWORD",
+                allowed: Secret::ALLOWED,
+                purpose: "needed because ADMIN_USERNAME is set.",
+                secret: true,
+            }),
+            (None, _) => Ok(None),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
+use diesel::result::Error as DieselError;
+use web::Problem;
+
+use crate::passwords::HashError;
+
+/// Why somebody was not signed in.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SignInError {
+    /// No such user, or a wrong password: which of them, nobody learns.
+    #[error("the username or the password is wrong")]
+    InvalidCredentials,
+    /// The password is right and the account is inactive.
+    #[error("the account is inactive")]
+    Inactive,
+    /// Too many failures in a row.
+    #[error("too many failures in a row")]
+    TooManyAttempts(Duration),
+    /// The password was not checked.
+    #[error(transparent)]
+    Hash(#[from] HashError),
+    /// The token was not signed.
+    #[error(transparent)]
+    Sign(#[from] auth::SignError),
+    /// The database did not do it.
+    #[error(transparent)]
+    Database(#[from] database::Error),
+}
+
+impl From<DieselError> for SignInError {
+    fn from(error: DieselError) -> Self {
+        Self::Database(error.into())
+    }
+}
+
+impl SignInError {
+    /// The answer. `failure` is the status of wrong credentials: `401`, or `403` for clients of the
+    /// original.
+    pub(super) fn into_problem(self, failure: StatusCode) -> Problem {
+        match self {
+            Self::InvalidCredentials => invalid_credentials(failure),
+            Self::Inactive => Problem::new(
+                StatusCode::FORBIDDEN,
+                "account-inactive",
+                "The account is inactive. Ask an administrator.",
+            ),
+            Self::TooManyAttempts(wait) => {
+                // Rounded up: whoever waits so long is not refused again.
+                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                Problem::new(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "too-many-attempts",
+                    "Too many failed attempts in a row. Wait as long as `Retry-After` says.",
+                )
+                .retry_after(seconds)
+            }
+            Self::Hash(error) => error.into(),
+            Self::Sign(_) => Problem::internal(&self),
+            Self::Database(error) => error.into(),
+        }
+    }
+}
+
+fn invalid_credentials(status: StatusCode) -> Problem {
+    let problem = Problem::new(
+        status,
+        "invalid-credentials",
+        "The username or the password is wrong.",
+    );
+    if status != StatusCode::UNAUTHORIZED {
+        return problem;
+    }
+    let challenge = HeaderValue::from_static(r#"Bearer realm="countersign""#);
+    problem.header(WWW_AUTHENTICATE, challenge)
+}

@@ -1,0 +1,14 @@
+//! The user service over HTTP: each test starts the real service in this process, with a database and a
+//! vhost of its own.
+#![expect(
+    clippy::unwrap_used,
+    reason = "what is shared by tests may panic like the tests themselves"
+)]
+
+mod deletion_worker;
+mod deletion_worker_stage;
+mod notification_worker;
+mod notification_worker_mail;
+mod sign_in;
+mod sign_up;
+mod support;

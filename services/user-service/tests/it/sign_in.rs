@@ -1,0 +1,253 @@
+//! `POST /user/auth`.
+
+use diesel::RunQueryDsl as _;
+use serde_json::{Value, json};
+use testkit::{Reply, eventually};
+
+use crate::support::{ADMIN, PASSWORD, Person, TestApp};
+
+async fn try_from(app: &TestApp, address: &str, username: &str, password: &str) -> Reply {
+    let body = json!({"username": username, "password": password});
+    let request = app
+        .http
+        .post("/user/auth")
+        .header("X-Forwarded-For", address);
+    request.json(&body).send().await
+}
+
+async fn fail(app: &TestApp, address: &str, username: &str, times: usize) {
+    for _ in 0..times {
+        let reply = try_from(app, address, username, "wrong").await;
+        reply.expect_problem(401, "invalid-credentials");
+    }
+}
+
+#[tokio::test]
+async fn by_username_or_email_in_any_case() {
+    let app = TestApp::start().await;
+    let body = json!({"username": "ada@example.com", "email": "Lovelace@example.com", "password": PASSWORD});
+    let _ = app.http.post("/user").json(&body).send().await.expect(200);
+    for name in [
+        "ada@example.com",
+        " ADA@Example.com ",
+        "lovelace@example.com",
+    ] {
+        let reply = app.sign_in(name, PASSWORD).await.expect(200);
+        assert_eq!(reply.fields(), ["token", "user"]);
+        let user = &reply.json["user"];
+        let expected = json!({
+            "id": user["id"], "username": "ada@example.com", "email": "Lovelace@example.com",
+            "isActive": true, "plan": "free", "vendor": null, "scope": ["user"],
+        });
+        assert_eq!(*user, expected);
+        app.assert_token(&Person::of(&reply), true).await;
+    }
+    let body = json!({"email": "lovelace@example.com", "password": PASSWORD});
+    let _ = app
+        .http
+        .post("/user/auth")
+        .json(&body)
+        .send()
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn it_ignores_a_token_that_came_along() {
+    let app = TestApp::start().await;
+    let body = json!({"username": ADMIN, "password": PASSWORD});
+    let request = app.http.post("/user/auth").bearer("expired").json(&body);
+    let _ = request.send().await.expect(200);
+}
+
+#[tokio::test]
+async fn unknown_users_and_wrong_passwords_have_the_same_answer() {
+    let app = TestApp::start().await;
+    let long = "a".repeat(73);
+    let mut bodies = Vec::new();
+    for (username, password) in [
+        (ADMIN, "wrong"),
+        (ADMIN, long.as_str()),
+        (ADMIN, ""),
+        ("nobody@example.com", PASSWORD),
+        ("no e-mail address", PASSWORD),
+        ("", PASSWORD),
+    ] {
+        let reply = try_from(&app, "198.51.100.1", username, password).await;
+        reply.expect_problem(401, "invalid-credentials");
+        assert_eq!(
+            reply.header("www-authenticate"),
+            Some("Bearer realm=\"countersign\"")
+        );
+        let mut body = reply.json.clone();
+        body["requestId"] = Value::Null;
+        bodies.push(body);
+    }
+    assert!(bodies.windows(2).all(|two| two[0] == two[1]), "{bodies:?}");
+}
+
+#[tokio::test]
+async fn a_password_of_72_bytes_works_and_not_one_byte_of_it_is_ignored() {
+    let app = TestApp::start().await;
+    let password = "é".repeat(36);
+    let body = json!({"email": "ada@example.com", "password": password});
+    let _ = app.http.post("/user").json(&body).send().await.expect(200);
+    let _ = app.sign_in("ada@example.com", &password).await.expect(200);
+    for wrong in [format!("{password}a"), format!("{}e", "é".repeat(35))] {
+        let reply = app.sign_in("ada@example.com", &wrong).await;
+        reply.expect_problem(401, "invalid-credentials");
+    }
+}
+
+#[tokio::test]
+async fn the_failure_status_can_be_that_of_the_original() {
+    let app = TestApp::start_with(&[("SIGN_IN_FAILURE_STATUS", "403")]).await;
+    app.sign_in(ADMIN, "wrong")
+        .await
+        .expect_problem(403, "invalid-credentials");
+}
+
+#[tokio::test]
+async fn missing_fields_are_named() {
+    let app = TestApp::start().await;
+    let reply = app.http.post("/user/auth").json(&json!({})).send().await;
+    reply.expect_problem(400, "validation-failed");
+    assert_eq!(reply.bad_fields(), ["password", "username"]);
+}
+
+#[tokio::test]
+async fn an_inactive_account_shows_only_after_the_right_password() {
+    let app = TestApp::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let _ = app
+        .update(&admin, &ada.id, &json!({"isActive": false}))
+        .await
+        .expect(200);
+    app.sign_in("ada@example.com", "wrong")
+        .await
+        .expect_problem(401, "invalid-credentials");
+    app.sign_in("ada@example.com", PASSWORD)
+        .await
+        .expect_problem(403, "account-inactive");
+}
+
+#[tokio::test]
+async fn it_notes_the_time_and_does_not_touch_mtime() {
+    let app = TestApp::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let path = format!("/users/{}", ada.id);
+    let before = app.get(&admin, &path).await.expect(200).json;
+    assert_eq!(before["lastSignIn"], Value::Null);
+    let _ = app.sign_in("ada@example.com", PASSWORD).await.expect(200);
+    let after = app.get(&admin, &path).await.expect(200).json;
+    assert!(after["lastSignIn"].as_str().unwrap() >= before["created"].as_str().unwrap());
+    assert_eq!(after["mtime"], before["mtime"]);
+}
+
+#[tokio::test]
+async fn a_hash_of_another_cost_is_renewed() {
+    let app = TestApp::start().await;
+    let _ = app.sign_up("ada@example.com").await;
+    let replica = app.replica(&[("BCRYPT_COST", "5")]).await;
+    let body = json!({"username": "ada@example.com", "password": PASSWORD});
+    let reply = replica
+        .post("/user/auth")
+        .json(&body)
+        .send()
+        .await
+        .expect(200);
+    let hashes = app.database.rows_that_hold("users", "$2b$05$");
+    assert_eq!(hashes.len(), 1, "{hashes:?}");
+    // The token and the password still count.
+    app.assert_token(&Person::of(&reply), true).await;
+    let _ = replica
+        .post("/user/auth")
+        .json(&body)
+        .send()
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn after_five_failures_from_one_address_even_the_right_password_waits() {
+    let app = TestApp::start().await;
+    let _ = app.sign_up("ada@example.com").await;
+    for username in ["ada@example.com", "nobody@example.com"] {
+        fail(&app, "198.51.100.1", username, 5).await;
+        let reply = try_from(&app, "198.51.100.1", username, PASSWORD).await;
+        reply.expect_problem(429, "too-many-attempts");
+        assert_eq!(reply.header("retry-after"), Some("1"));
+    }
+    // What stands before the gateway's entry is the caller's own claim.
+    let reply = try_from(
+        &app,
+        "203.0.113.9, 198.51.100.1",
+        "ada@example.com",
+        PASSWORD,
+    )
+    .await;
+    reply.expect_problem(429, "too-many-attempts");
+    // Elsewhere nobody waits.
+    let _ = try_from(&app, "198.51.100.2", "ada@example.com", PASSWORD)
+        .await
+        .expect(200);
+
+    let right = || try_from(&app, "198.51.100.1", "ada@example.com", PASSWORD);
+    eventually("the pause to end", async || {
+        let reply = right().await;
+        (reply.status == 200).then_some(())
+    })
+    .await;
+    // The row of failures has ended.
+    fail(&app, "198.51.100.1", "ada@example.com", 4).await;
+    let _ = right().await.expect(200);
+}
+
+#[tokio::test]
+async fn each_further_failure_doubles_the_pause() {
+    let app = TestApp::start().await;
+    fail(&app, "198.51.100.1", ADMIN, 5).await;
+    for seconds in ["2", "4", "8"] {
+        end_pauses(&app);
+        fail(&app, "198.51.100.1", ADMIN, 1).await;
+        let reply = try_from(&app, "198.51.100.1", ADMIN, "wrong").await;
+        reply.expect_problem(429, "too-many-attempts");
+        assert_eq!(reply.header("retry-after"), Some(seconds));
+    }
+}
+
+#[tokio::test]
+async fn after_fifty_failures_from_anywhere_everybody_waits() {
+    let app = TestApp::start().await;
+    for host in 1..=50 {
+        fail(&app, &format!("198.51.100.{host}"), ADMIN, 1).await;
+    }
+    let reply = try_from(&app, "203.0.113.1", ADMIN, PASSWORD).await;
+    reply.expect_problem(429, "too-many-attempts");
+    end_pauses(&app);
+    let _ = try_from(&app, "203.0.113.1", ADMIN, PASSWORD)
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn guessing_side_by_side_is_no_way_around_the_waiting() {
+    let app = TestApp::start().await;
+    fail(&app, "198.51.100.1", ADMIN, 4).await;
+    let guesses = (0..20).map(|_| try_from(&app, "198.51.100.1", ADMIN, "wrong"));
+    let replies = futures_util::future::join_all(guesses).await;
+    assert!(
+        replies
+            .iter()
+            .all(|reply| [401, 429].contains(&reply.status))
+    );
+    let reply = try_from(&app, "198.51.100.1", ADMIN, PASSWORD).await;
+    reply.expect_problem(429, "too-many-attempts");
+}
+
+/// Lets every pause be over, as if time had passed.
+fn end_pauses(app: &TestApp) {
+    diesel::sql_query("UPDATE users.sign_in_failures SET blocked_until = now()")
+        .execute(&mut app.admin_connection())
+        .unwrap();
+}

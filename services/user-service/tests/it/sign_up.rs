@@ -1,0 +1,267 @@
+//! `POST /user`.
+
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+use testkit::Reply;
+
+use crate::support::{ADMIN, PASSWORD, Person, TestApp};
+
+async fn sign_up(app: &TestApp, body: Value) -> Reply {
+    app.http.post("/user").json(&body).send().await
+}
+
+#[tokio::test]
+async fn a_new_user_has_the_defaults_and_is_signed_in() {
+    let app = TestApp::start().await;
+    let body = json!({"username": "Ada@Example.com", "email": "lovelace@example.com", "password": PASSWORD});
+    let reply = sign_up(&app, body).await.expect(200);
+    assert_eq!(reply.fields(), ["token", "user"]);
+    let user = &reply.json["user"];
+    let expected = json!({
+        "id": user["id"], "username": "Ada@Example.com", "email": "lovelace@example.com",
+        "isActive": true, "plan": "free", "vendor": null, "scope": ["user"],
+    });
+    assert_eq!(*user, expected);
+    let id = user["id"].as_str().unwrap();
+    assert_eq!(id.len(), 24);
+    assert!(
+        id.bytes()
+            .all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+    );
+    app.assert_token(&Person::of(&reply), true).await;
+}
+
+#[tokio::test]
+async fn the_name_that_is_not_given_takes_the_other_one() {
+    let app = TestApp::start().await;
+    for field in ["username", "email"] {
+        let name = format!(" {field}@example.com ");
+        let reply = sign_up(&app, json!({field: name, "password": PASSWORD}))
+            .await
+            .expect(200);
+        assert_eq!(reply.json["user"]["username"], name.trim());
+        assert_eq!(reply.json["user"]["email"], name.trim());
+    }
+}
+
+#[tokio::test]
+async fn fields_that_are_not_asked_for_are_never_assigned() {
+    let app = TestApp::start().await;
+    let body = json!({
+        "email": "eve@example.com", "password": PASSWORD, "scope": ["admin"], "isActive": false,
+        "plan": "gold", "vendor": "acme", "id": "000000000000000000000000", "epoch": 7,
+        "metadata": {"theme": "dark"},
+    });
+    let person = Person::of(&sign_up(&app, body).await.expect(200));
+    let admin = app.admin().await;
+    let user = app
+        .get(&admin, &format!("/users/{}", person.id))
+        .await
+        .expect(200)
+        .json;
+    assert_eq!(user["scope"], json!(["user"]));
+    assert_eq!(user["isActive"], true);
+    assert_eq!(user["plan"], "free");
+    assert_eq!(user["vendor"], Value::Null);
+    assert_eq!(user["metadata"], json!({"theme": "dark"}));
+    assert_ne!(user["id"], "000000000000000000000000");
+}
+
+#[tokio::test]
+async fn the_operator_chooses_plan_vendor_and_password_length() {
+    let app = TestApp::start_with(&[
+        ("DEFAULT_USER_PLAN", "trial"),
+        ("DEFAULT_USER_VENDOR", "acme"),
+        ("PASSWORD_MIN_LENGTH", "12"),
+    ])
+    .await;
+    let body = |password| json!({"email": "ada@example.com", "password": password});
+    let reply = sign_up(&app, body("short horse")).await;
+    reply.expect_problem(400, "validation-failed");
+    let reply = sign_up(&app, body(PASSWORD)).await.expect(200);
+    assert_eq!(reply.json["user"]["plan"], "trial");
+    assert_eq!(reply.json["user"]["vendor"], "acme");
+}
+
+#[tokio::test]
+async fn every_bad_field_is_named() {
+    let app = TestApp::start().await;
+    let long = "é".repeat(37);
+    for (body, fields) in [
+        (json!({}), vec!["password", "username"]),
+        (json!({"email": "ada@example.com"}), vec!["password"]),
+        (json!({"password": PASSWORD}), vec!["username"]),
+        (
+            json!({"password": PASSWORD, "username": "ada"}),
+            vec!["username"],
+        ),
+        (
+            json!({"password": "1234", "email": "no"}),
+            vec!["password", "email"],
+        ),
+        (
+            json!({"password": long, "email": "ada@example.com"}),
+            vec!["password"],
+        ),
+        (
+            json!({"password": 12345, "email": ["ada@example.com"]}),
+            vec!["password", "email"],
+        ),
+        (
+            json!({"password": "a\0bcde", "email": "ada@example.com"}),
+            vec!["password"],
+        ),
+        (
+            json!({"password": PASSWORD, "email": "ada@example.com", "metadata": []}),
+            vec!["metadata"],
+        ),
+    ] {
+        let reply = sign_up(&app, body.clone()).await;
+        reply.expect_problem(400, "validation-failed");
+        assert_eq!(reply.bad_fields(), fields, "{body}");
+    }
+}
+
+#[tokio::test]
+async fn bodies_that_are_no_json_object_are_refused() {
+    let app = TestApp::start().await;
+    let post = || app.http.post("/user");
+    let json = "application/json";
+    let reply = post().header("Content-Type", json).body("{").send().await;
+    reply.expect_problem(400, "malformed-json");
+    let reply = post().header("Content-Type", json).body("[]").send().await;
+    reply.expect_problem(400, "validation-failed");
+    let reply = post()
+        .header("Content-Type", "text/plain")
+        .body("{}")
+        .send()
+        .await;
+    reply.expect_problem(415, "unsupported-media-type");
+    let large = format!("{{\"password\": \"{}\"}}", "a".repeat(256 * 1024));
+    let reply = post().header("Content-Type", json).body(large).send().await;
+    reply.expect_problem(413, "body-too-large");
+}
+
+#[tokio::test]
+async fn no_name_is_taken_twice_in_whatever_case_or_column() {
+    let app = TestApp::start().await;
+    let body = json!({"username": "ada@example.com", "email": "lovelace@example.com", "password": PASSWORD});
+    let _ = sign_up(&app, body).await.expect(200);
+    for (username, email, code) in [
+        ("ADA@example.com", "new@example.com", "username-taken"),
+        ("Lovelace@example.com", "new@example.com", "username-taken"),
+        ("new@example.com", "LOVELACE@example.com", "email-taken"),
+        ("new@example.com", "ada@EXAMPLE.com", "email-taken"),
+        ("ada@example.com", "lovelace@example.com", "username-taken"),
+    ] {
+        let body = json!({"username": username, "email": email, "password": PASSWORD});
+        sign_up(&app, body).await.expect_problem(409, code);
+    }
+    let _ = app.sign_up("new@example.com").await;
+}
+
+#[tokio::test]
+async fn of_simultaneous_sign_ups_with_one_name_one_wins() {
+    let app = TestApp::start().await;
+    let body = json!({"username": "ada@example.com", "password": PASSWORD});
+    let replies = join_all((0..8).map(|_| sign_up(&app, body.clone()))).await;
+    let (won, lost): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 200);
+    assert_eq!(won.len(), 1);
+    for reply in lost {
+        reply.expect_problem(409, "username-taken");
+    }
+}
+
+#[tokio::test]
+async fn crossing_simultaneous_sign_ups_leave_no_ambiguous_name_and_no_error() {
+    let app = TestApp::start().await;
+    for round in 0..10 {
+        let (a, b) = (
+            format!("a{round}@example.com"),
+            format!("b{round}@example.com"),
+        );
+        let crossing = [(&a, &b), (&b, &a), (&a, &b), (&b, &a)].map(|(username, email)| {
+            sign_up(
+                &app,
+                json!({"username": username, "email": email, "password": PASSWORD}),
+            )
+        });
+        let replies = join_all(crossing).await;
+        let won = replies.iter().filter(|reply| reply.status == 200).count();
+        assert_eq!(won, 1);
+        for reply in replies.iter().filter(|reply| reply.status != 200) {
+            assert_eq!(reply.status, 409, "{}", reply.text);
+        }
+    }
+}
+
+#[tokio::test]
+async fn open_sign_up_does_not_look_at_a_token() {
+    let app = TestApp::start().await;
+    let body = json!({"email": "ada@example.com", "password": PASSWORD});
+    let request = app.http.post("/user").bearer("junk").json(&body);
+    let _ = request.send().await.expect(200);
+}
+
+#[tokio::test]
+async fn with_a_creation_scope_only_its_holders_make_users() {
+    let app = TestApp::start_with(&[("API_USER_CREATE_SCOPE", "creator, admin")]).await;
+    let body = |name: &str| json!({"email": name, "password": PASSWORD});
+    let create = |token: String, name: &'static str| {
+        app.http
+            .post("/user")
+            .bearer(&token)
+            .json(&body(name))
+            .send()
+    };
+    sign_up(&app, body("ada@example.com"))
+        .await
+        .expect_problem(401, "token-missing");
+    create("junk".to_owned(), "ada@example.com")
+        .await
+        .expect_problem(401, "invalid-token");
+    let admin = app.admin().await;
+    let reply = create(admin.token.clone(), "ada@example.com")
+        .await
+        .expect(200);
+    let ada = Person::of(&reply);
+    // The scope is looked at before the body.
+    let reply = app
+        .http
+        .post("/user")
+        .bearer(&ada.token)
+        .json(&json!({}))
+        .send()
+        .await;
+    reply.expect_problem(403, "insufficient-scope");
+    let scope = json!({"scope": ["user", "creator"]});
+    let _ = app.update(&admin, &ada.id, &scope).await.expect(200);
+    let ada = Person::of(&app.sign_in("ada@example.com", PASSWORD).await.expect(200));
+    let _ = create(ada.token, "bob@example.com").await.expect(200);
+}
+
+#[tokio::test]
+async fn replicas_that_start_together_make_one_administrator_and_overwrite_nothing_later() {
+    let app = TestApp::start_with(&[("ADMIN_USERNAME", "")]).await;
+    app.sign_in(ADMIN, PASSWORD)
+        .await
+        .expect_problem(401, "invalid-credentials");
+    let admin = [("ADMIN_USERNAME", ADMIN)];
+    let _ = tokio::join!(
+        app.replica(&admin),
+        app.replica(&admin),
+        app.replica(&admin)
+    );
+    let person = app.admin().await;
+    let count = app
+        .get(&person, "/users/count?filter=scope:admin")
+        .await
+        .expect(200);
+    assert_eq!(count.json, json!({"count": 1}));
+
+    let _ = app.replica(&[("ADMIN_PASSWORD", "another password")]).await;
+    let _ = app.sign_in(ADMIN, PASSWORD).await.expect(200);
+    app.sign_in(ADMIN, "another password")
+        .await
+        .expect_problem(401, "invalid-credentials");
+}

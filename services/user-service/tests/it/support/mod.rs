@@ -1,0 +1,179 @@
+//! What these tests share: the running service, and people who use it.
+
+use std::time::Duration;
+
+use diesel::PgConnection;
+use process::Running;
+use serde_json::{Value, json};
+use settings::{Reader, Settings as _};
+use testkit::{Http, Reply, TestBroker, TestDatabase, ed25519_pem};
+use user_service::{MIGRATIONS, UserServiceSettings, run};
+
+/// The administrator that every service of these tests starts with.
+pub const ADMIN: &str = "admin@example.com";
+/// Everybody's password, unless a test says otherwise.
+pub const PASSWORD: &str = "correct horse";
+
+/// A running user service.
+pub struct TestApp {
+    pub http: Http,
+    pub database: TestDatabase,
+    broker: TestBroker,
+    key: String,
+    running: Running,
+}
+
+/// Somebody who has signed in.
+#[derive(Debug, Clone)]
+pub struct Person {
+    pub id: String,
+    pub email: String,
+    pub token: String,
+}
+
+impl TestApp {
+    /// A service with the defaults (but for bcrypt's cost, which is low).
+    pub async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// A service with settings of the test's own.
+    pub async fn start_with(settings: &[(&str, &str)]) -> Self {
+        let (database, broker) = (TestDatabase::users(MIGRATIONS), TestBroker::new());
+        Self::start_on(database, broker, ed25519_pem().expose(), settings).await
+    }
+
+    async fn start_on(
+        database: TestDatabase,
+        broker: TestBroker,
+        key: &str,
+        settings: &[(&str, &str)],
+    ) -> Self {
+        let running = run(settings_of(&database, &broker, key, settings)).await;
+        let running = running.unwrap();
+        Self {
+            http: Http::to(running.address.unwrap()),
+            database,
+            broker,
+            key: key.to_owned(),
+            running,
+        }
+    }
+
+    /// A second replica on the same database. It ends with the first one.
+    pub async fn replica(&self, settings: &[(&str, &str)]) -> Http {
+        let settings = settings_of(&self.database, &self.broker, &self.key, settings);
+        let running = run(settings).await.unwrap();
+        let (first, second) = (self.running.shutdown(), running.clone());
+        tokio::spawn(async move {
+            first.cancelled().await;
+            second.stop(Duration::from_secs(5)).await;
+        });
+        Http::to(running.address.unwrap())
+    }
+
+    /// The superuser's connection.
+    pub fn admin_connection(&self) -> PgConnection {
+        self.database.admin()
+    }
+
+    /// A new user.
+    pub async fn sign_up(&self, email: &str) -> Person {
+        let body = json!({"email": email, "password": PASSWORD});
+        let reply = self.http.post("/user").json(&body).send().await.expect(200);
+        Person::of(&reply)
+    }
+
+    pub async fn sign_in(&self, username: &str, password: &str) -> Reply {
+        let body = json!({"username": username, "password": password});
+        self.http.post("/user/auth").json(&body).send().await
+    }
+
+    /// The administrator.
+    pub async fn admin(&self) -> Person {
+        Person::of(&self.sign_in(ADMIN, PASSWORD).await.expect(200))
+    }
+
+    /// A new user with the scope `admin`.
+    pub async fn make_admin(&self, email: &str) -> Person {
+        let person = self.sign_up(email).await;
+        let admin = self.admin().await;
+        let scope = json!({"scope": ["user", "admin"]});
+        let _ = self.update(&admin, &person.id, &scope).await.expect(200);
+        Person::of(&self.sign_in(email, PASSWORD).await.expect(200))
+    }
+
+    pub async fn update(&self, admin: &Person, id: &str, change: &Value) -> Reply {
+        let request = self.http.put(&format!("/users/{id}"));
+        request.bearer(&admin.token).json(change).send().await
+    }
+
+    pub async fn get(&self, person: &Person, path: &str) -> Reply {
+        self.http.get(path).bearer(&person.token).send().await
+    }
+
+    pub async fn post(&self, person: &Person, path: &str, body: &Value) -> Reply {
+        let request = self.http.post(path).bearer(&person.token);
+        request.json(body).send().await
+    }
+
+    pub async fn delete(&self, person: &Person, path: &str) -> Reply {
+        self.http.delete(path).bearer(&person.token).send().await
+    }
+
+    /// Asserts whether a person's token counts.
+    pub async fn assert_token(&self, person: &Person, counts: bool) {
+        let reply = self.get(person, "/user").await;
+        if counts {
+            let _ = reply.expect(200);
+        } else {
+            reply.expect_problem(401, "token-revoked");
+        }
+    }
+}
+
+impl Person {
+    /// Who signed in or up by an answer.
+    pub fn of(reply: &Reply) -> Self {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        Self {
+            id: text(&reply.json["user"]["id"]),
+            email: text(&reply.json["user"]["email"]),
+            token: text(&reply.json["token"]),
+        }
+    }
+}
+
+impl Drop for TestApp {
+    fn drop(&mut self) {
+        self.running.shutdown().cancel();
+    }
+}
+
+fn settings_of(
+    database: &TestDatabase,
+    broker: &TestBroker,
+    key: &str,
+    settings: &[(&str, &str)],
+) -> UserServiceSettings {
+    let (url, owner, amqp) = (
+        database.users_url(),
+        database.users_owner_url(),
+        broker.url(),
+    );
+    let defaults = [
+        ("LISTEN_ADDRESS", "127.0.0.1:0"),
+        ("DATABASE_URL", url.expose()),
+        ("DATABASE_OWNER_URL", owner.expose()),
+        ("AMQP_URL", amqp.expose()),
+        ("TOKEN_SIGNING_KEY", key),
+        ("BCRYPT_COST", "4"),
+        ("ADMIN_USERNAME", ADMIN),
+        ("ADMIN_PASSWORD", PASSWORD),
+    ];
+    let replaced = |name| settings.iter().any(|(given, _)| *given == name);
+    let defaults = defaults.iter().filter(|(name, _)| !replaced(*name));
+    let pairs = defaults.chain(settings).copied();
+    let mut reader = Reader::from_pairs(pairs).unwrap();
+    UserServiceSettings::read(&mut reader).unwrap()
+}
