@@ -4,6 +4,8 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
+use crate::servers::install_cryptography;
+
 /// Requests against one running service.
 #[derive(Debug, Clone)]
 pub struct Http {
@@ -34,8 +36,7 @@ impl Http {
     /// Talks to the service at an address.
     #[must_use]
     pub fn to(address: SocketAddr) -> Self {
-        // reqwest is built without a provider of its own; a second choice would be the same one.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        install_cryptography();
         let client = reqwest::Client::builder()
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())

@@ -1,18 +1,9 @@
 // Draws openapi.json as a page.
 
 import { $, call, element, say } from "/assets/page.js";
-import { describe, exampleOf, resolve, schemaTable, table, typeOf } from "/assets/schema.js";
+import { describe, exampleOf, inline, resolve, schemaTable, table, typeOf } from "/assets/schema.js";
 
 const METHODS = ["get", "post", "put", "delete", "patch"];
-
-/** Text with `code` and **strong** parts. */
-function inline(text) {
-  return (text ?? "").split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
-    if (part.startsWith("`")) return element("code", {}, part.slice(1, -1));
-    if (part.startsWith("**")) return element("strong", {}, part.slice(2, -2));
-    return part;
-  });
-}
 
 /** Paragraphs, parted by blank lines. */
 function prose(text) {
@@ -25,7 +16,7 @@ function operations(document) {
     .map((method) => ({ path, method: method.toUpperCase(), ...item[method] })));
 }
 
-const anchor = ({ method, path }) => `${method}-${path.replaceAll(/[^a-zA-Z0-9]+/g, "-")}`.toLowerCase();
+const anchor = ({ method, path }) => `${method}${path.replaceAll(/[^a-zA-Z0-9]+/g, "-")}`.toLowerCase();
 
 function verb(method) {
   return element("span", { class: `verb ${method}` }, method);
@@ -81,7 +72,8 @@ function access(operation) {
   const ways = (operation.security ?? []).map((way) => Object.keys(way).map((name) => names[name] ?? name).join(" and "));
   const needed = [...new Set(ways)].filter(Boolean);
   if (needed.length === 0) return "Needs no token.";
-  return `Needs ${needed.join(", or ")}.${ways.includes("") ? " Some callers need neither." : ""}`;
+  const all = needed.join(", or ");
+  return ways.includes("") ? `Takes ${all}; some calls do without.` : `Needs ${all}.`;
 }
 
 function drawn(document, operation) {

@@ -4,6 +4,15 @@ import { element } from "/assets/page.js";
 
 const DEPTH = 4;
 
+/** Text with `code` and **strong** parts. */
+export function inline(text) {
+  return (text ?? "").split(/(`[^`]+`|\*\*[^*]+\*\*)/).map((part) => {
+    if (part.startsWith("`")) return element("code", {}, part.slice(1, -1));
+    if (part.startsWith("**")) return element("strong", {}, part.slice(2, -2));
+    return part;
+  });
+}
+
 /** What a `$ref` of the document leads to. */
 export function resolve(document, thing) {
   for (let hops = 0; thing?.$ref && hops < 10; hops += 1) {
@@ -40,12 +49,12 @@ function properties(document, schema, prefix = "", depth = 0) {
 export function schemaTable(document, schema) {
   const rows = properties(document, schema);
   if (rows.length === 0) {
-    return element("p", { class: "soft small" }, typeOf(document, schema), textOf(resolve(document, schema)));
+    return element("p", { class: "soft small" }, typeOf(document, schema), inline(textOf(resolve(document, schema))));
   }
   return table(["Field", "Type", "Meaning"], rows.map(({ name, required, property }) => [
     element("span", {}, element("code", {}, name), required ? " *" : ""),
     typeOf(document, property),
-    describe(property, resolve(document, property)),
+    inline(describe(property, resolve(document, property))),
   ]));
 }
 

@@ -51,7 +51,7 @@ CREATE TABLE webhooks (
 
 CREATE INDEX webhooks_by_task ON webhooks (task_id, id);
 -- The erasure of a user finds what the user registered for tasks of others.
-CREATE INDEX webhooks_by_registrant ON webhooks (registered_by);
+CREATE INDEX webhooks_by_registrant ON webhooks (registered_by, id);
 
 -- One decision on its way to one webhook. The row is the outbox: it is written with the decision,
 -- claimed, acted upon, and closed; the queue only says that it is there.

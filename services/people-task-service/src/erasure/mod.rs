@@ -11,13 +11,13 @@ use database::{Database, Error};
 use values::{EmailAddress, UserId};
 
 /// Rows that one call deletes at the most, so that no transaction is long.
-const BATCH: i64 = 2_000;
+const BATCH: usize = 2_000;
 
 /// What one call did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Erased {
     /// Tasks, and webhooks for tasks of others.
-    pub(crate) deleted: i64,
+    pub(crate) deleted: usize,
     /// Whether something is left.
     pub(crate) more: bool,
 }
@@ -35,7 +35,7 @@ pub(crate) async fn erase(
     let erased = database
         .transaction(move |connection| {
             let tasks = store::delete_tasks(connection, user, &emails, BATCH)?;
-            let webhooks = store::delete_webhooks(connection, user, BATCH - tasks)?;
+            let webhooks = store::delete_webhooks(connection, user, BATCH.saturating_sub(tasks))?;
             Ok::<_, Error>(Erased {
                 deleted: tasks + webhooks,
                 more: store::is_anything_left(connection, user, &emails)?,

@@ -9,7 +9,7 @@ use web::{FieldError, Fields, JsonBody, Problem, path_id};
 /// What one call did.
 #[derive(Serialize)]
 pub(crate) struct ErasedAnswer {
-    deleted: i64,
+    deleted: usize,
     more: bool,
 }
 

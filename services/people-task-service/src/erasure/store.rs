@@ -1,21 +1,59 @@
 use database::Error;
-use diesel::dsl::{exists, select};
 use diesel::prelude::*;
 use values::{EmailAddress, TaskId, UserId, WebhookId};
 
 use crate::schema::{deliveries, tasks, webhooks};
 use crate::webhooks::store as webhook_store;
 
-/// The tasks that a user created or requested.
-macro_rules! tasks_of {
-    ($user:expr, $emails:expr) => {{
-        let keys: Vec<_> = $emails.iter().map(EmailAddress::key).collect();
-        tasks::table.filter(
-            tasks::creator
-                .eq($user)
-                .or(tasks::requester_key.eq_any(keys)),
-        )
-    }};
+/// At most so many tasks that the user created or requested, locked until the end of the transaction.
+///
+/// Each role is a statement of its own, in the order of its index: one statement for all of them would
+/// read the whole table once nothing is left.
+fn tasks_of(
+    connection: &mut PgConnection,
+    user: UserId,
+    emails: &[EmailAddress],
+    limit: usize,
+) -> Result<Vec<TaskId>, Error> {
+    let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
+    let mut ids: Vec<TaskId> = tasks::table
+        .filter(tasks::creator.eq(user))
+        .order((tasks::created, tasks::id))
+        .limit(rows(0))
+        .select(tasks::id)
+        .for_update()
+        .load(connection)?;
+    for email in emails {
+        if ids.len() >= limit {
+            break;
+        }
+        // A task that the user created as well would be found twice.
+        let requested: Vec<TaskId> = tasks::table
+            .filter(tasks::requester_key.eq(email.key()))
+            .filter(tasks::creator.ne(user))
+            .order((tasks::created, tasks::id))
+            .limit(rows(ids.len()))
+            .select(tasks::id)
+            .for_update()
+            .load(connection)?;
+        ids.extend(requested);
+    }
+    Ok(ids)
+}
+
+/// At most so many webhooks that the user registered.
+fn webhooks_of(
+    connection: &mut PgConnection,
+    user: UserId,
+    limit: usize,
+) -> Result<Vec<WebhookId>, Error> {
+    let ids = webhooks::table
+        .filter(webhooks::registered_by.eq(user))
+        .order(webhooks::id)
+        .limit(i64::try_from(limit).unwrap_or(i64::MAX))
+        .select(webhooks::id)
+        .load(connection);
+    Ok(ids?)
 }
 
 /// Deletes at most so many tasks that the user created or requested, with all that hangs on them.
@@ -23,14 +61,9 @@ pub(crate) fn delete_tasks(
     connection: &mut PgConnection,
     user: UserId,
     emails: &[EmailAddress],
-    limit: i64,
-) -> Result<i64, Error> {
-    let ids: Vec<TaskId> = tasks_of!(user, emails)
-        .order(tasks::id)
-        .limit(limit)
-        .select(tasks::id)
-        .for_update()
-        .load(connection)?;
+    limit: usize,
+) -> Result<usize, Error> {
+    let ids = tasks_of(connection, user, emails, limit)?;
     // The worker locks a delivery before its webhook; taking turns in the same order cannot end in a
     // deadlock.
     let _locked: Vec<i32> = deliveries::table
@@ -39,25 +72,19 @@ pub(crate) fn delete_tasks(
         .for_update()
         .select(deliveries::attempts)
         .load(connection)?;
-    let deleted =
-        diesel::delete(tasks::table.filter(tasks::id.eq_any(&ids))).execute(connection)?;
-    Ok(i64::try_from(deleted).unwrap_or(limit))
+    let deleted = diesel::delete(tasks::table.filter(tasks::id.eq_any(ids))).execute(connection)?;
+    Ok(deleted)
 }
 
 /// Deletes at most so many webhooks that the user registered for tasks of others.
 pub(crate) fn delete_webhooks(
     connection: &mut PgConnection,
     user: UserId,
-    limit: i64,
-) -> Result<i64, Error> {
-    let ids: Vec<WebhookId> = webhooks::table
-        .filter(webhooks::registered_by.eq(user))
-        .order(webhooks::id)
-        .limit(limit)
-        .select(webhooks::id)
-        .load(connection)?;
+    limit: usize,
+) -> Result<usize, Error> {
+    let ids = webhooks_of(connection, user, limit)?;
     webhook_store::delete(connection, &ids)?;
-    Ok(i64::try_from(ids.len()).unwrap_or(limit))
+    Ok(ids.len())
 }
 
 /// Whether another call would delete something.
@@ -66,7 +93,6 @@ pub(crate) fn is_anything_left(
     user: UserId,
     emails: &[EmailAddress],
 ) -> Result<bool, Error> {
-    let of_user = webhooks::table.filter(webhooks::registered_by.eq(user));
-    let left = select(exists(tasks_of!(user, emails)).or(exists(of_user))).get_result(connection);
-    Ok(left?)
+    let tasks = tasks_of(connection, user, emails, 1)?;
+    Ok(!tasks.is_empty() || !webhooks_of(connection, user, 1)?.is_empty())
 }

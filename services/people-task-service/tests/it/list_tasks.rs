@@ -243,7 +243,7 @@ async fn pages_never_overlap_and_leave_nothing_out() {
 }
 
 #[tokio::test]
-async fn a_page_of_a_person_with_200000_tasks_reads_no_more_rows_than_it_needs() {
+async fn a_page_reads_no_more_rows_than_it_needs() {
     let app = App::start().await;
     let me = app.user("me@example.com");
     app.execute(&format!(
@@ -260,8 +260,6 @@ async fn a_page_of_a_person_with_200000_tasks_reads_no_more_rows_than_it_needs()
     let fetched = || {
         let sql = "SELECT (sum(idx_tup_fetch) + sum(seq_tup_read))::text AS value
              FROM pg_stat_user_tables WHERE relname = 'tasks'";
-        // Statistics arrive a little after the statement.
-        std::thread::sleep(std::time::Duration::from_millis(1_200));
         app.value(sql).unwrap().parse::<i64>().unwrap()
     };
     let before = fetched();
@@ -270,6 +268,10 @@ async fn a_page_of_a_person_with_200000_tasks_reads_no_more_rows_than_it_needs()
         .await
         .expect(200);
     assert_eq!(titles(&reply)[0], "task 20000");
-    let read = fetched() - before;
+    // Statistics arrive a little after the statement.
+    let read = testkit::eventually("the rows to be counted", async || {
+        Some(fetched() - before).filter(|read| *read > 0)
+    })
+    .await;
     assert!(read < 500, "{read} rows were read for a page of 50");
 }

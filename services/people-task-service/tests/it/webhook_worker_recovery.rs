@@ -54,6 +54,7 @@ async fn deliveries_that_wait_for_a_crashed_workers_host_are_found_again() {
     let slow = |_| Reaction::after(Duration::from_millis(200));
     let (stage, receiver) = (Stage::new(), Receiver::start(slow));
     stage.decide(&vec![receiver.url("/"); 300]);
+    stage.execute("UPDATE deliveries SET next_attempt = now() - interval '10 s'");
     let crashing = worker_that_can_crash(&stage).await;
     eventually("deliveries to be parked", async || {
         (stage.count("parked") > 100).then_some(())

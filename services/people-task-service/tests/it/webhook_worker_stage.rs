@@ -233,6 +233,7 @@ pub(crate) struct Reaction {
     pub(crate) status: u16,
     pub(crate) delay: Duration,
     pub(crate) header: Option<(&'static str, String)>,
+    pub(crate) closes: bool,
     pub(crate) body: Vec<u8>,
 }
 
@@ -347,6 +348,9 @@ async fn receive(state: Data<State>, request: HttpRequest, body: Bytes) -> HttpR
     let mut answer = HttpResponse::build(reaction.status.try_into().unwrap());
     if let Some(header) = reaction.header {
         answer.insert_header(header);
+    }
+    if reaction.closes {
+        answer.force_close();
     }
     answer.body(reaction.body)
 }

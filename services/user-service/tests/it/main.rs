@@ -6,9 +6,13 @@
 )]
 
 mod deletion_worker;
+mod deletion_worker_crashes;
 mod deletion_worker_stage;
+mod deletion_worker_together;
 mod notification_worker;
+mod notification_worker_channels;
 mod notification_worker_mail;
+mod notification_worker_stage;
 mod sign_in;
 mod sign_up;
 mod support;

@@ -1,159 +1,16 @@
 //! What the notification worker promises: section 5 of the decisions.
 
-use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::Duration;
 
-use demo_engine::{ControlChange, Received, Server};
-use diesel::connection::SimpleConnection as _;
-use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text};
-use diesel::{QueryableByName, RunQueryDsl as _};
+use demo_engine::ControlChange;
 use messaging::{BrokerSettings, Message, Publisher, Queue};
-use process::Running;
-use settings::{Reader, Settings as _};
-use sha2::{Digest as _, Sha256};
 use telemetry::RequestContext;
-use testkit::{TestBroker, TestDatabase, eventually};
+use testkit::eventually;
 use tokio_util::sync::CancellationToken;
-use user_service::{MIGRATIONS, NotificationWorkerSettings, run_notification_worker};
-use values::{NotificationId, UserId};
 
-use crate::notification_worker_mail::MailServer;
+use crate::notification_worker_stage::{EMAIL, LINK, Stage};
 
-const EMAIL: &str = "Ada.Lovelace@Example.com";
 const GRACE: Duration = Duration::from_secs(20);
-const LINK: &str = "https://example.com/app/reset-password?code={{code}}";
-
-/// A message's row.
-#[derive(Debug, Clone, PartialEq, QueryableByName)]
-struct Row {
-    #[diesel(sql_type = Text)]
-    status: String,
-    #[diesel(sql_type = Integer)]
-    attempts: i32,
-    #[diesel(sql_type = Nullable<Text>)]
-    last_error: Option<String>,
-    /// Whether an attempt is in flight.
-    #[diesel(sql_type = Bool)]
-    claimed: bool,
-}
-
-/// A code's row.
-#[derive(Debug, Clone, PartialEq, QueryableByName)]
-struct Code {
-    #[diesel(sql_type = Binary)]
-    fingerprint: Vec<u8>,
-    #[diesel(sql_type = BigInt)]
-    generation: i64,
-    #[diesel(sql_type = BigInt)]
-    seconds_left: i64,
-}
-
-struct Stage {
-    database: TestDatabase,
-    broker: TestBroker,
-    engine: Server,
-}
-
-impl Stage {
-    async fn new() -> Self {
-        Self {
-            database: TestDatabase::users(MIGRATIONS),
-            broker: TestBroker::new(),
-            engine: demo_engine::run(demo_engine::Settings::default())
-                .await
-                .unwrap(),
-        }
-    }
-
-    /// A worker with the webhook as its channel; `changes` win.
-    async fn worker(&self, changes: &[(&str, &str)]) -> Running {
-        let webhook = format!("{}/forgot-password", self.engine.url());
-        let (url, owner) = (self.database.users_url(), self.database.users_owner_url());
-        let broker = self.broker.url();
-        let pairs = HashMap::from([
-            ("DATABASE_URL", url.expose()),
-            ("DATABASE_OWNER_URL", owner.expose()),
-            ("AMQP_URL", broker.expose()),
-            ("WEBHOOK_USER_FORGOT_PASSWORD", &webhook),
-            ("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),
-            ("FORGOT_PASSWORD_URL", LINK),
-            ("NOTIFICATION_RETRY_SCHEDULE", "10ms,20ms,30ms"),
-        ]);
-        let all = pairs.into_iter().chain(changes.iter().copied());
-        let mut reader = Reader::from_pairs(all.collect::<HashMap<_, _>>()).unwrap();
-        let settings = NotificationWorkerSettings::read(&mut reader).unwrap();
-        run_notification_worker(settings).await.unwrap()
-    }
-
-    fn user(&self) -> UserId {
-        let id = UserId::generate();
-        let key = EMAIL.to_lowercase();
-        self.sql(&format!(
-            "INSERT INTO users.users (id, username, email, username_key, email_key, password_hash,
-                plan, scope, email_verified, code_generation)
-             VALUES (decode('{id}', 'hex'), '{EMAIL}', '{EMAIL}', '{key}', '{key}', 'x', 'free', '{{user}}', true, 5)"
-        ));
-        id
-    }
-
-    /// A message, as the service would store it, that is due now.
-    fn message(&self, user: Option<UserId>, kind: &str, channel: &str) -> NotificationId {
-        let id = NotificationId::generate();
-        let user = user.map_or("NULL".to_owned(), |id| format!("decode('{id}', 'hex')"));
-        self.sql(&format!(
-            "INSERT INTO users.notifications (id, user_id, kind, channel, request_id, traceparent, wake_at)
-             VALUES (decode('{id}', 'hex'), {user}, '{kind}', '{channel}', 'request-7',
-                '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', now())"
-        ));
-        id
-    }
-
-    fn forgotten(&self, user: UserId, channel: &str) -> NotificationId {
-        self.message(Some(user), "forgot-password", channel)
-    }
-
-    fn sql(&self, statements: &str) {
-        self.database.admin().batch_execute(statements).unwrap();
-    }
-
-    fn row(&self, id: NotificationId) -> Row {
-        diesel::sql_query(
-            "SELECT status, attempts, last_error, lease_until IS NOT NULL AS claimed FROM users.notifications WHERE id = $1",
-        )
-        .bind::<Binary, _>(id.as_bytes().as_slice())
-        .get_result(&mut self.database.admin())
-        .unwrap()
-    }
-
-    async fn closed(&self, id: NotificationId) -> Row {
-        let closed = |row: &Row| row.status != "pending";
-        eventually("the end of the message", || async {
-            Some(self.row(id)).filter(closed)
-        })
-        .await
-    }
-
-    fn codes(&self) -> Vec<Code> {
-        diesel::sql_query(
-            "SELECT fingerprint, generation, extract(epoch FROM expires - now())::bigint AS seconds_left \
-             FROM users.codes ORDER BY created",
-        )
-        .load(&mut self.database.admin())
-        .unwrap()
-    }
-
-    /// Whether the database would take this code.
-    fn knows(&self, code: &str) -> bool {
-        let fingerprint = Sha256::digest(code).to_vec();
-        let valid = |code: &Code| code.fingerprint == fingerprint && code.generation == 5;
-        self.codes().iter().any(valid)
-    }
-
-    fn received(&self) -> Vec<Arc<Received>> {
-        self.engine.received()
-    }
-}
 
 #[actix_web::test]
 async fn the_webhook_receives_a_code_that_the_database_knows() {
@@ -241,26 +98,6 @@ async fn a_message_that_never_arrives_is_given_up() {
 }
 
 #[actix_web::test]
-async fn an_address_that_is_not_allowed_is_not_called() {
-    let stage = Stage::new().await;
-    let changes = [
-        ("WEBHOOK_ALLOWED_NETWORKS", ""),
-        ("NOTIFICATION_RETRY_SCHEDULE", ","),
-    ];
-    let worker = stage.worker(&changes).await;
-    let failed = stage.closed(stage.forgotten(stage.user(), "webhook")).await;
-    assert_eq!((failed.status.as_str(), failed.attempts), ("fail", 1));
-    assert!(
-        failed
-            .last_error
-            .unwrap()
-            .contains("WEBHOOK_ALLOWED_NETWORKS")
-    );
-    assert!(stage.received().is_empty());
-    worker.stop(GRACE).await;
-}
-
-#[actix_web::test]
 async fn for_an_unknown_address_nothing_is_sent() {
     let stage = Stage::new().await;
     let (ada, worker) = (stage.user(), stage.worker(&[]).await);
@@ -319,129 +156,6 @@ async fn each_message_is_sent_once_however_often_it_wakes_somebody_up() {
 }
 
 #[actix_web::test]
-async fn an_e_mail_holds_the_link_in_words_and_in_html() {
-    let stage = Stage::new().await;
-    let server = MailServer::start().await;
-    let url = server.url();
-    let changes = [
-        ("SMTP_URL", url.as_str()),
-        ("MAIL_FROM", "Countersign <no-reply@example.org>"),
-    ];
-    let worker = stage.worker(&changes).await;
-    let sent = stage.closed(stage.forgotten(stage.user(), "mail")).await;
-    assert_eq!((sent.status.as_str(), sent.last_error), ("sent", None));
-
-    let mails = server.mails();
-    assert_eq!(mails.len(), 1);
-    let mail = &mails[0];
-    assert_eq!(mail.from, "no-reply@example.org");
-    assert_eq!(mail.to, [EMAIL]);
-    for header in [
-        "From: Countersign <no-reply@example.org>\n",
-        &format!("To: {EMAIL}\n"),
-        "Subject: Set a new password\n",
-        "Auto-Submitted: auto-generated\n",
-        "Content-Type: multipart/alternative;",
-        "Content-Type: text/plain; charset=utf-8\n",
-        "Content-Type: text/html; charset=utf-8\n",
-    ] {
-        assert!(mail.text.contains(header), "{header}\n{}", mail.text);
-    }
-    let start = "https://example.com/app/reset-password?code=";
-    let line = mail
-        .text
-        .lines()
-        .find(|line| line.starts_with(start))
-        .unwrap();
-    let code = line.strip_prefix(start).unwrap();
-    assert!(
-        stage.knows(code),
-        "the link has a line of its own and works: {line}"
-    );
-    assert!(mail.text.contains(&format!("href=\"{start}{code}\"")));
-    assert!(mail.text.contains("within 60 minutes"));
-    worker.stop(GRACE).await;
-}
-
-#[actix_web::test]
-async fn a_mail_server_that_refuses_is_asked_again_and_no_address_is_kept() {
-    let stage = Stage::new().await;
-    let server = MailServer::start().await;
-    server.refuse(1);
-    let url = server.url();
-    let changes = [
-        ("SMTP_URL", url.as_str()),
-        ("MAIL_FROM", "no-reply@example.org"),
-        ("NOTIFICATION_RETRY_SCHEDULE", "1500ms"),
-    ];
-    let worker = stage.worker(&changes).await;
-    let id = stage.forgotten(stage.user(), "mail");
-    let refused = eventually("the refusal", || async {
-        Some(stage.row(id)).filter(|row| row.last_error.is_some())
-    })
-    .await;
-    assert_eq!(
-        refused.last_error.as_deref(),
-        Some("the mail server answered 451")
-    );
-    assert_eq!(stage.closed(id).await.status, "sent");
-    assert_eq!(server.mails().len(), 1);
-    worker.stop(GRACE).await;
-}
-
-#[actix_web::test]
-async fn the_log_is_a_channel_only_when_it_is_turned_on() {
-    let stage = Stage::new().await;
-    let ada = stage.user();
-    let worker = stage.worker(&[("FORGOT_PASSWORD_LOG", "true")]).await;
-    assert_eq!(
-        stage.closed(stage.forgotten(ada, "log")).await.status,
-        "sent"
-    );
-    worker.stop(GRACE).await;
-    let worker = stage.worker(&[("NOTIFICATION_RETRY_SCHEDULE", ",")]).await;
-    let failed = stage.closed(stage.forgotten(ada, "log")).await;
-    assert_eq!(failed.status, "fail");
-    assert_eq!(
-        failed.last_error.as_deref(),
-        Some("this channel is not configured any more")
-    );
-    worker.stop(GRACE).await;
-}
-
-#[actix_web::test]
-async fn a_code_that_confirms_an_address_is_bound_to_it() {
-    #[derive(QueryableByName)]
-    struct Bound {
-        #[diesel(sql_type = Text)]
-        purpose: String,
-        #[diesel(sql_type = Nullable<Text>)]
-        email_key: Option<String>,
-    }
-    let stage = Stage::new().await;
-    let worker = stage
-        .worker(&[("VERIFY_EMAIL_URL", "http://x/verify?c={{code}}")])
-        .await;
-    stage
-        .closed(stage.message(Some(stage.user()), "verify-email", "webhook"))
-        .await;
-    let received = stage.received();
-    assert_eq!(received[0].body["kind"], "verify-email");
-    assert!(
-        received[0].body["link"]
-            .as_str()
-            .unwrap()
-            .starts_with("http://x/verify?c=")
-    );
-    let bound: Bound = diesel::sql_query("SELECT purpose, email_key FROM users.codes")
-        .get_result(&mut stage.database.admin())
-        .unwrap();
-    assert_eq!(bound.purpose, "verify-email");
-    assert_eq!(bound.email_key, Some(EMAIL.to_lowercase()));
-    worker.stop(GRACE).await;
-}
-
-#[actix_web::test]
 async fn what_is_old_goes() {
     let stage = Stage::new().await;
     let ada = stage.user();
@@ -474,19 +188,4 @@ async fn what_is_old_goes() {
     })
     .await;
     worker.stop(GRACE).await;
-}
-
-#[actix_web::test]
-async fn a_mail_server_needs_a_sender() {
-    let pairs = [
-        ("DATABASE_URL", "postgres://x"),
-        ("AMQP_URL", "amqp://x"),
-        ("SMTP_URL", "smtp://localhost"),
-    ];
-    let mut reader = Reader::from_pairs(pairs).unwrap();
-    let error = NotificationWorkerSettings::read(&mut reader).unwrap_err();
-    assert!(
-        error.to_string().starts_with("MAIL_FROM is not set"),
-        "{error}"
-    );
 }

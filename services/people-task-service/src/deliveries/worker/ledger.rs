@@ -66,6 +66,8 @@ pub(super) struct Ledger {
     /// Where the next look at parked origins begins; `None` until it is time for it.
     look_after: Option<String>,
     looked_until: String,
+    /// Nothing is claimed any more.
+    stopping: bool,
 }
 
 /// What one turn's transaction did.
@@ -94,6 +96,7 @@ impl Ledger {
             origins: HashSet::new(),
             look_after: None,
             looked_until: String::new(),
+            stopping: false,
         }
     }
 
@@ -126,10 +129,12 @@ impl Ledger {
 
     /// Ends what was begun.
     async fn finish(mut self) {
+        self.stopping = true;
+        self.origins.clear();
+        self.look_after = None;
         self.incoming.close();
         // Whoever waits for an answer learns that there will be none.
         self.wake_ups.clear();
-        self.origins.clear();
         while let Ok(wake_up) = self.incoming.try_recv() {
             drop(wake_up);
         }
@@ -165,7 +170,9 @@ impl Ledger {
     fn take_result(&mut self, ended: Result<Finished, JoinError>) {
         match ended {
             Ok(finished) => {
-                self.origins.insert(finished.held.origin.clone());
+                if !self.stopping {
+                    self.origins.insert(finished.held.origin.clone());
+                }
                 self.results.push(finished);
             }
             // Its lease runs out, and it comes again.

@@ -46,7 +46,7 @@ const RELAY: RelaySettings = RelaySettings {
     batch: 500,
 };
 /// A delivery whose message was sent is not swept again before this.
-const QUIET: Duration = Duration::from_secs(30);
+const QUIET: Duration = Duration::from_secs(10);
 /// What reading the beginning of an answer may add to an attempt.
 const READING: Duration = Duration::from_secs(1);
 
