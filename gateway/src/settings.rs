@@ -97,14 +97,14 @@ impl Settings for RateLimitSettings {
             )?,
             requests_per_second: reader.within(
                 "RATE_LIMIT_PER_SECOND",
-                "1000",
+                "5000",
                 positive,
                 "Requests a second that one client address may send; twice as many may come at once.",
                 accepts,
             )?,
             credentials_per_minute: reader.within(
                 "RATE_LIMIT_CREDENTIALS_PER_MINUTE",
-                "300",
+                "600",
                 positive,
                 "Sign-ins, sign-ups and forgot-password calls a minute from one client address.",
                 accepts,

@@ -155,7 +155,11 @@ fn what_is_given() -> (Option<Parts>, Option<String>, Option<String>) {
     (parts, database_url, amqp_url)
 }
 
-fn build(workspace: &Workspace, release: bool) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+/// Builds every program of the system and says where each is.
+pub(crate) fn build(
+    workspace: &Workspace,
+    release: bool,
+) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     say(if release {
         "building (release)"
     } else {
@@ -220,7 +224,12 @@ fn database_of(url: &str) -> anyhow::Result<String> {
     }
 }
 
-fn prepare_logs(workspace: &Workspace, plan: &Plan, show: bool) -> anyhow::Result<Option<Stream>> {
+/// Makes an empty log for each process, and follows them if they are to be shown.
+pub(crate) fn prepare_logs(
+    workspace: &Workspace,
+    plan: &Plan,
+    show: bool,
+) -> anyhow::Result<Option<Stream>> {
     let logs: Vec<(String, PathBuf)> = plan
         .processes
         .iter()
@@ -235,7 +244,8 @@ fn prepare_logs(workspace: &Workspace, plan: &Plan, show: bool) -> anyhow::Resul
     Ok(show.then(|| Stream::follow(logs)))
 }
 
-fn start_processes(
+/// Starts the processes in the order of their stages, each stage when the one before it is ready.
+pub(crate) fn start_processes(
     workspace: &Workspace,
     plan: &Plan,
     programs: &BTreeMap<String, PathBuf>,
@@ -250,14 +260,8 @@ fn start_processes(
             .iter()
             .filter(|process| process.stage == stage)
         {
-            let program = programs
-                .get(process.program)
-                .with_context(|| format!("cargo built no program {}", process.program))?;
-            let mut detached = Detached::new(program, &workspace.log(&process.name));
-            let command = detached.command();
-            command.current_dir(workspace.root());
-            environment::apply(command, &process.variables);
-            running.push((process.clone(), detached.spawn()?));
+            let identity = spawn(workspace, process, programs)?;
+            running.push((process.clone(), identity));
         }
         wait_ready(
             workspace,
@@ -268,7 +272,24 @@ fn start_processes(
     Ok(running)
 }
 
-fn wait_ready(
+/// Starts one process, without waiting for it to be ready.
+pub(crate) fn spawn(
+    workspace: &Workspace,
+    process: &Planned,
+    programs: &BTreeMap<String, PathBuf>,
+) -> anyhow::Result<Identity> {
+    let program = programs
+        .get(process.program)
+        .with_context(|| format!("cargo built no program {}", process.program))?;
+    let mut detached = Detached::new(program, &workspace.log(&process.name));
+    let command = detached.command();
+    command.current_dir(workspace.root());
+    environment::apply(command, &process.variables);
+    Ok(detached.spawn()?)
+}
+
+/// Waits until every one of `processes` is ready.
+pub(crate) fn wait_ready(
     workspace: &Workspace,
     processes: &[(Planned, Identity)],
     interrupt: &Interrupt,

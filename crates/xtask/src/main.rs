@@ -1,4 +1,5 @@
-//! The project's own commands: `cargo xtask up`, `down`, `demo`, `test`, `check`, `compose-test`.
+//! The project's own commands: `cargo xtask up`, `down`, `demo`, `test`, `chaos`, `check`,
+//! `compose-test`.
 //!
 //! What holds: a command that starts something also stops it, whatever happens in between, unless it
 //! was asked to leave it running; nothing is signalled that was not started by these commands.
@@ -22,6 +23,7 @@ macro_rules! errln {
     }};
 }
 
+mod chaos;
 mod check;
 mod compose;
 mod demo;
@@ -61,6 +63,11 @@ enum Command {
     Demo(demo::Arguments),
     /// Run every test of the workspace on private servers. Arguments go to the test runner.
     Test(tests_command::Arguments),
+    /// Kill, stop, cut and delay everything while decisions are made, and check that none is lost.
+    Chaos(chaos::Arguments),
+    /// Ends what a run of `chaos` started when that run was killed; `chaos` starts it by itself.
+    #[command(hide = true)]
+    ChaosGuard(chaos::guard::Arguments),
     /// Check that packages depend on each other only as they should.
     Check,
     /// Build the images, run the demo on them, restart them, and take everything down again.
@@ -73,6 +80,8 @@ fn main() -> ExitCode {
         Command::Down => down::run(),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => tests_command::run(&arguments),
+        Command::Chaos(arguments) => chaos::run(&arguments),
+        Command::ChaosGuard(arguments) => chaos::guard::run(&arguments),
         Command::Check => check::run(),
         Command::ComposeTest(arguments) => compose::run(&arguments),
     };

@@ -17,6 +17,7 @@ use crate::launch::say;
 #[derive(Debug, Clone)]
 pub(crate) struct Workspace {
     root: PathBuf,
+    local: PathBuf,
 }
 
 impl Workspace {
@@ -30,16 +31,23 @@ impl Workspace {
             .ancestors()
             .find(|folder| folder.join("Cargo.lock").is_file() && folder.join("services").is_dir())
             .with_context(|| format!("{} is not in the project's folder", start.display()))?;
-        Ok(Self {
-            root: root.to_owned(),
-        })
+        Ok(Self::at(root))
     }
 
-    /// A workspace that is elsewhere.
-    #[cfg(test)]
+    /// A workspace in a known folder.
     pub(crate) fn at(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
+            local: root.join(".local"),
+        }
+    }
+
+    /// The same sources, for a system of its own that runs beside the usual one: `name` is its folder in
+    /// `.local`.
+    pub(crate) fn aside(&self, name: &str) -> Self {
+        Self {
+            root: self.root.clone(),
+            local: self.local.join(name),
         }
     }
 
@@ -49,7 +57,7 @@ impl Workspace {
 
     /// Everything that running the system leaves on the disk.
     pub(crate) fn local(&self) -> PathBuf {
-        self.root.join(".local")
+        self.local.clone()
     }
 
     pub(crate) fn servers(&self) -> PathBuf {

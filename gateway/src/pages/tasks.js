@@ -5,9 +5,13 @@ const query = new URLSearchParams(location.search);
 const fragment = new URLSearchParams(location.hash.slice(1));
 const given = (name) => fragment.get(name) ?? query.get(name);
 const link = { id: given("id"), secret: given("secret") };
+const kept = `countersign-secret-${link.id}`;
 if (link.secret) {
-  // The secret shall not stay in the history or in a screenshot of the address bar.
+  // The secret shall not stay in the history or in a screenshot of the address bar, but survive a reload.
+  sessionStorage.setItem(kept, link.secret);
   history.replaceState(null, "", `${location.pathname}?${new URLSearchParams({ id: link.id ?? "" })}`);
+} else if (link.id) {
+  link.secret = sessionStorage.getItem(kept);
 }
 
 const access = () => (link.secret ? { secret: link.secret } : { token: sessionStorage.getItem(KEY) });
@@ -20,7 +24,7 @@ function card(task, decides) {
     element("h1", {}, task.title),
     task.description ? element("p", { class: "description" }, task.description) : null,
     element("dl", { class: "facts" },
-      fact("Asked by", task.requester), fact("To be decided by", task.approver),
+      fact("Asked by", task.requester), fact("Approver", task.approver),
       fact("Due", task.decisionBy ? `${task.decisionBy} UTC` : null),
       element("dt", {}, "Status"), element("dd", { class: `status ${task.status}` }, task.status)));
   if (task.status === "pending" && decides) {

@@ -1,5 +1,6 @@
 use std::time::{Duration, Instant};
 
+use crate::services::FakeService;
 use crate::world::World;
 
 #[tokio::test]
@@ -23,10 +24,17 @@ async fn a_service_that_is_away_is_502_and_works_again_when_it_is_back() {
         .send()
         .await;
     reply.expect_problem(502, "bad-gateway");
-    assert_eq!(
-        world.http.get("/user").bearer(&token).send().await.status,
-        200
-    );
+    let unconcerned = world.http.get("/user").bearer(&token).send().await;
+    assert_eq!(unconcerned.status, 200);
+
+    let back = FakeService::start_at(world.tasks.running.address.unwrap());
+    let reply = world
+        .http
+        .get("/people-task/tasks")
+        .bearer(&token)
+        .send()
+        .await;
+    assert_eq!((reply.status, back.count()), (200, 1));
 }
 
 #[tokio::test]

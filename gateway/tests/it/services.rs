@@ -1,5 +1,6 @@
 //! Services that record what reaches them and answer as the query tells them.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -37,6 +38,18 @@ pub(crate) struct State {
     pub(crate) keys: Option<JwkSet>,
     pub(crate) raised: Vec<(UserId, i64)>,
     pub(crate) document: Value,
+    /// Requests whose head arrived, and those that came to an end of whatever kind.
+    pub(crate) begun: usize,
+    pub(crate) ended: usize,
+}
+
+/// Notes the end of a request even when its handler is dropped.
+struct Ending(Shared);
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.0.lock().unwrap().ended += 1;
+    }
 }
 
 /// A service on a free port.
@@ -48,8 +61,13 @@ pub(crate) struct FakeService {
 
 impl FakeService {
     pub(crate) fn start() -> Self {
+        Self::start_at(([127, 0, 0, 1], 0).into())
+    }
+
+    /// A service on a port that another one has left.
+    pub(crate) fn start_at(address: SocketAddr) -> Self {
         let mut running = Running::new();
-        let (listener, address) = process::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let (listener, address) = process::bind(address).unwrap();
         running.address = Some(address);
         let state = Arc::<Mutex<State>>::default();
         let data = Data::from(Arc::clone(&state));
@@ -121,6 +139,8 @@ async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpRe
     if answer == "early" {
         return HttpResponse::Unauthorized().json(json!({"early": true}));
     }
+    state.lock().unwrap().begun += 1;
+    let _ending = Ending(state.clone());
     let body = drain(payload).await;
     let headers = request.headers().iter();
     let headers = headers.map(|(name, value)| {

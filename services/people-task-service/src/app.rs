@@ -45,7 +45,8 @@ struct Document {
 /// # Errors
 /// The database stays away or cannot be migrated, a key is no key, or the address is in use.
 pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running> {
-    let signer = WebhookSigner::new(&settings.signing).context("WEBHOOK_SIGNING_KEY")?;
+    let signer = WebhookSigner::new(&settings.signing)
+        .context("WEBHOOK_SIGNING_KEY or WEBHOOK_PREVIOUS_SIGNING_KEY cannot be used")?;
     database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
     let mut running = Running::new();
     let authority = Arc::new(RemoteAuthority::new(&settings.authority)?);

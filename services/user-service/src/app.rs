@@ -7,7 +7,7 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Data, get};
+use actix_web::web::{Data, PathConfig, get};
 use actix_web::{App, Error, HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
@@ -17,7 +17,7 @@ use process::Running;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::{AppExt as _, UtoipaApp};
-use web::{Health, Routes};
+use web::{Health, Problem, Routes};
 
 use crate::accounts::{self, User};
 use crate::documentation::Base;
@@ -196,6 +196,7 @@ fn app(
         .app_data(service)
         .app_data(verifier)
         .app_data(health)
+        .app_data(PathConfig::default().error_handler(|_, _| Problem::not_found("path").into()))
         .wrap(from_fn(web::request_context));
     let (app, document) = routes(app.into_utoipa_app()).split_for_parts();
     let refusals = Routes::of(&document);

@@ -124,6 +124,14 @@ impl Client {
         }
     }
 
+    /// For [`Self::once`]: gives an answer no longer than `timeout`.
+    pub(crate) fn impatient(base: &str, timeout: Duration) -> Self {
+        Self {
+            agent: http::agent(timeout),
+            ..Self::new(base)
+        }
+    }
+
     /// Makes a call until somebody answers it. A call that is repeated may have had its effect already:
     /// see [`Answer::repeated`].
     pub(crate) fn call(&self, call: &Call<'_>) -> anyhow::Result<Answer> {
@@ -189,7 +197,11 @@ impl Client {
         }
     }
 
-    fn once(&self, call: &Call<'_>) -> Result<(u16, Option<u64>, Value), ureq::Error> {
+    /// Makes a call once: status, pause that was asked for, body.
+    pub(crate) fn once(
+        &self,
+        call: &Call<'_>,
+    ) -> Result<(u16, Option<u64>, Value), ureq::Error> {
         let mut request = Request::builder()
             .method(call.method)
             .uri(format!("{}{}", self.base, call.path));

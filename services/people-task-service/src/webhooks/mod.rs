@@ -122,6 +122,7 @@ pub(crate) async fn register(
         })
         .await?;
     tracing::info!(webhook.id = %webhook.id, "a webhook was registered");
+    metrics::counter!("webhooks_registered_total").increment(1);
     Ok(webhook)
 }
 

@@ -76,17 +76,8 @@ async fn a_host_never_gets_more_requests_at_a_time_than_its_limit_from_all_worke
     assert_eq!(receiver.calls().len(), 300);
     assert_eq!(receiver.most_at_once(), 3);
     for worker in workers {
-        DEBUG(&stage);
         assert!(worker.stop(GRACE).await);
     }
-}
-#[allow(non_snake_case)]
-fn DEBUG(stage: &Stage) {
-    use diesel::RunQueryDsl as _;
-    #[derive(diesel::QueryableByName, Debug)]
-    struct A { #[diesel(sql_type = diesel::sql_types::Text)] t: String }
-    let a: Vec<A> = diesel::sql_query("select avg(duration_ms)::text || ' ' || max(duration_ms) || ' ' || min(duration_ms) || ' ' || percentile_cont(0.5) within group (order by duration_ms) as t from delivery_attempts").load(&mut stage.connection()).unwrap();
-    eprintln!("{a:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, delete, get};
 use auth::AdminCaller;
 use listing::{PageParameters, Paging};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use utoipa::ToSchema;
 use values::{Secret, Timestamp, UserId};
 use web::{Problem, Query, path_id};
@@ -41,7 +41,7 @@ struct DeletionStatus {
     steps_total: i32,
     /// The problem that ended it, when it failed: which step, and why.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Map<String, Value>>)]
+    #[schema(value_type = Option<Object>)]
     failure: Option<Value>,
 }
 
@@ -114,8 +114,12 @@ pub(crate) async fn delete_user(
 }
 
 fn ticket_of(path: Path<(String, String)>) -> Result<(UserId, Secret), Problem> {
+    let what = "deletion ticket";
     let (user, ticket) = path.into_inner();
-    Ok((path_id(&user, "deletion ticket")?, Secret::new(ticket)))
+    Ok((
+        path_id(&user, what)?,
+        Secret::new(path_id::<String>(&ticket, what)?),
+    ))
 }
 
 /// Get the status of a deletion

@@ -5,14 +5,20 @@
     reason = "what is shared by tests may panic like the tests themselves"
 )]
 
+mod delete_user;
 mod deletion_worker;
 mod deletion_worker_crashes;
 mod deletion_worker_stage;
 mod deletion_worker_together;
+mod list_users;
 mod notification_worker;
 mod notification_worker_channels;
 mod notification_worker_mail;
 mod notification_worker_stage;
+mod passwords;
+mod revocations;
 mod sign_in;
 mod sign_up;
 mod support;
+mod update_user;
+mod users;

@@ -197,7 +197,9 @@ impl Ledger {
         let turn = self
             .database
             .transaction(move |connection| transact(connection, &shared, claim, look_after));
+        let (nr, ni) = (results.len(), self.wake_ups.len());
         let turn = turn.await;
+        if let Ok(t) = &turn { eprintln!("TURN results {nr} ids {ni} claimed {} in {:?} flight {}", t.claimed.len(), now.elapsed(), self.attempts.len()); }
         let results = Arc::into_inner(results).unwrap_or_default();
         match turn {
             Ok(turn) => {
@@ -278,9 +280,11 @@ fn transact(
         claimed: Vec::new(),
         looked_at: None,
     };
+    let t0 = Instant::now();
     if !results.is_empty() {
         turn.written = store::write(connection, results)?;
     }
+    let t1 = t0.elapsed();
     if let Some(after) = look_after {
         let origins = store::parked_origins(connection, &after, PARKED_ORIGINS)?;
         claim.origins.extend(origins.iter().cloned());
@@ -294,7 +298,9 @@ fn transact(
         } else {
             PARKED_AFTER
         };
+        let t2 = t0.elapsed();
         store::park(connection, &claim.ids, overdue)?;
+        eprintln!("  write {t1:?} claim {t2:?} park {:?}", t0.elapsed());
     }
     Ok(turn)
 }

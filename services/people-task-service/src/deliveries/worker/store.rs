@@ -1,5 +1,9 @@
 //! The worker's statements. They are raw SQL because each acts on many rows of several tables in one
 //! round trip (`unnest`, `LATERAL`, `SKIP LOCKED`, writing CTEs), which the DSL cannot say.
+//!
+//! They must keep their plans on a table that grew by a million rows since it was last analysed. So rows
+//! are named by `= ANY(array)` and not by a join, and `finished IS NULL`, which no index serves, stands for
+//! `status = 'pending'` wherever the rows are named already.
 
 use std::time::Duration;
 
@@ -91,10 +95,10 @@ pub(super) fn claim(connection: &mut PgConnection, claim: &Claim) -> QueryResult
 
 const CLAIM: &str = "
 WITH wanted AS (
-    SELECT origin FROM deliveries WHERE id = ANY($1) AND status = 'pending'
+    SELECT origin FROM deliveries WHERE id = ANY($1) AND finished IS NULL
     UNION
     SELECT unnest($2)
-), origins AS (
+), origins AS MATERIALIZED (
     SELECT wanted.origin, (
         SELECT count(*) FROM deliveries AS leased
         WHERE leased.origin = wanted.origin AND leased.status = 'pending'
@@ -110,17 +114,22 @@ WITH wanted AS (
             AND candidate.next_attempt <= now()
             AND (candidate.lease_until IS NULL OR candidate.lease_until <= now())
         ORDER BY candidate.next_attempt, candidate.id
-        LIMIT greatest($3 - origins.taken, 0)
-        FOR NO KEY UPDATE SKIP LOCKED
+        LIMIT $3
     ) AS next
+    WHERE origins.taken < $3
 ), ranked AS (
-    SELECT id, place, row_number() OVER (ORDER BY place) AS rank FROM due
+    SELECT id, place, row_number() OVER (ORDER BY place) AS rank FROM due WHERE place <= $3
+), free AS (
+    SELECT id FROM deliveries
+    WHERE id = ANY(ARRAY(SELECT id FROM ranked WHERE rank <= $4 OR place = 1 AND rank <= $5))
+        AND finished IS NULL AND next_attempt <= now()
+        AND (lease_until IS NULL OR lease_until <= now())
+    FOR NO KEY UPDATE SKIP LOCKED
 ), claimed AS (
     UPDATE deliveries SET lease = lease + 1, parked = false,
         lease_until = now() + $6 * interval '1 ms', wake_at = now() + $6 * interval '1 ms'
-    FROM ranked
-    WHERE deliveries.id = ranked.id AND (rank <= $4 OR place = 1 AND rank <= $5)
-    RETURNING deliveries.*
+    WHERE id = ANY(ARRAY(SELECT id FROM free))
+    RETURNING *
 )
 SELECT tasks.*, claimed.id AS delivery_id, claimed.webhook_id, claimed.lease, claimed.origin,
     claimed.attempts, claimed.request_id, claimed.traceparent, claimed.created AS decided,
@@ -139,12 +148,12 @@ pub(super) fn park(
         return Ok(0);
     }
     sql_query(
-        "UPDATE deliveries SET parked = true WHERE id IN (
+        "UPDATE deliveries SET parked = true WHERE id = ANY(ARRAY(
             SELECT id FROM deliveries
-            WHERE id = ANY($1) AND status = 'pending' AND NOT parked
+            WHERE id = ANY($1) AND finished IS NULL AND NOT parked
                 AND next_attempt <= now() - $2 * interval '1 ms'
                 AND (lease_until IS NULL OR lease_until <= now())
-            FOR NO KEY UPDATE SKIP LOCKED)",
+            FOR NO KEY UPDATE SKIP LOCKED))",
     )
     .bind::<Array<Binary>, _>(ids)
     .bind::<BigInt, _>(milliseconds(overdue))
@@ -223,43 +232,37 @@ WITH result AS (
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS result (
         id, lease, webhook_id, status, pause, at, duration_ms, status_code, error, response)
 ), webhook AS (
-    SELECT webhooks.id FROM webhooks JOIN result ON result.webhook_id = webhooks.id
-    FOR NO KEY UPDATE OF webhooks SKIP LOCKED
+    SELECT id FROM webhooks WHERE id = ANY($3) FOR NO KEY UPDATE SKIP LOCKED
+), free AS (
+    SELECT id, webhook_id, lease FROM deliveries WHERE id = ANY($1) AND finished IS NULL
+    FOR NO KEY UPDATE SKIP LOCKED
 ), held AS (
-    SELECT deliveries.id FROM deliveries
-    JOIN result ON result.id = deliveries.id AND result.lease = deliveries.lease
-    JOIN webhook ON webhook.id = deliveries.webhook_id
-    WHERE deliveries.status = 'pending'
-    FOR NO KEY UPDATE OF deliveries SKIP LOCKED
+    SELECT result.* FROM result JOIN free USING (id, lease)
+    WHERE free.webhook_id IN (SELECT id FROM webhook)
 ), written AS (
-    UPDATE deliveries SET status = result.status, attempts = deliveries.attempts + 1,
+    UPDATE deliveries SET status = held.status, attempts = deliveries.attempts + 1,
         lease_until = NULL,
-        next_attempt = CASE WHEN result.status = 'pending'
-            THEN now() + result.pause * interval '1 ms' ELSE deliveries.next_attempt END,
-        wake_at = now() + result.pause * interval '1 ms',
-        finished = CASE WHEN result.status = 'pending' THEN NULL ELSE now() END
-    FROM result JOIN held ON held.id = result.id
-    WHERE deliveries.id = result.id
-    RETURNING deliveries.id
+        next_attempt = CASE WHEN held.status = 'pending'
+            THEN now() + held.pause * interval '1 ms' ELSE deliveries.next_attempt END,
+        wake_at = now() + held.pause * interval '1 ms',
+        finished = CASE WHEN held.status = 'pending' THEN NULL ELSE now() END
+    FROM held
+    WHERE deliveries.id = held.id AND deliveries.id = ANY($1)
 ), followed AS (
-    UPDATE webhooks SET status = result.status
-    FROM result JOIN written ON written.id = result.id
-    WHERE webhooks.id = result.webhook_id AND webhooks.status <> result.status
+    UPDATE webhooks SET status = held.status FROM held
+    WHERE webhooks.id = held.webhook_id AND webhooks.id = ANY($3) AND webhooks.status <> held.status
 ), recorded AS (
     INSERT INTO delivery_attempts
         (delivery_id, number, at, duration_ms, status_code, error, response)
-    SELECT result.id,
-        1 + coalesce((SELECT max(number) FROM delivery_attempts AS earlier
-                      WHERE earlier.delivery_id = result.id), 0),
-        result.at, result.duration_ms, result.status_code, result.error, result.response
-    FROM result JOIN written ON written.id = result.id
+    SELECT id,
+        1 + coalesce((SELECT max(number) FROM delivery_attempts WHERE delivery_id = held.id), 0),
+        at, duration_ms, status_code, error, response
+    FROM held
 )
-SELECT result.id AS delivery_id, written.id IS NOT NULL AS written,
-    deliveries.id IS NOT NULL AS ours
-FROM result
-LEFT JOIN written ON written.id = result.id
-LEFT JOIN deliveries ON deliveries.id = result.id AND deliveries.lease = result.lease
-    AND deliveries.status = 'pending'";
+SELECT result.id AS delivery_id, held.id IS NOT NULL AS written,
+    EXISTS (SELECT FROM deliveries WHERE deliveries.id = result.id
+        AND deliveries.lease = result.lease AND finished IS NULL) AS ours
+FROM result LEFT JOIN held ON held.id = result.id";
 
 /// Results turned into columns.
 #[derive(Default)]
@@ -319,9 +322,9 @@ pub(super) fn sweep(
     quiet: Duration,
 ) -> QueryResult<Vec<Message>> {
     let due: Vec<Due> = sql_query(
-        "UPDATE deliveries SET wake_at = now() + $2 * interval '1 ms' WHERE id IN (
+        "UPDATE deliveries SET wake_at = now() + $2 * interval '1 ms' WHERE id = ANY(ARRAY(
             SELECT id FROM deliveries WHERE status = 'pending' AND NOT parked AND wake_at <= now()
-            ORDER BY wake_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED)
+            ORDER BY wake_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED))
         RETURNING id, request_id, traceparent",
     )
     .bind::<BigInt, _>(limit)
@@ -371,9 +374,9 @@ pub(super) fn purge(
     limit: i64,
 ) -> QueryResult<usize> {
     sql_query(
-        "DELETE FROM deliveries WHERE id IN (
+        "DELETE FROM deliveries WHERE id = ANY(ARRAY(
             SELECT id FROM deliveries WHERE finished < now() - $1 * interval '1 ms'
-            ORDER BY finished LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            ORDER BY finished LIMIT $2 FOR UPDATE SKIP LOCKED))",
     )
     .bind::<BigInt, _>(milliseconds(retention))
     .bind::<BigInt, _>(limit)

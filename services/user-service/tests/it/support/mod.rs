@@ -10,14 +10,14 @@ use testkit::{Http, Reply, TestBroker, TestDatabase, ed25519_pem};
 use user_service::{MIGRATIONS, UserServiceSettings, run};
 
 /// The administrator that every service of these tests starts with.
-pub const ADMIN: &str = "admin@example.com";
+pub(crate) const ADMIN: &str = "admin@example.com";
 /// Everybody's password, unless a test says otherwise.
-pub const PASSWORD: &str = "correct horse";
+pub(crate) const PASSWORD: &str = "correct horse";
 
 /// A running user service.
-pub struct TestApp {
-    pub http: Http,
-    pub database: TestDatabase,
+pub(crate) struct TestApp {
+    pub(crate) http: Http,
+    pub(crate) database: TestDatabase,
     broker: TestBroker,
     key: String,
     running: Running,
@@ -25,43 +25,43 @@ pub struct TestApp {
 
 /// Somebody who has signed in.
 #[derive(Debug, Clone)]
-pub struct Person {
-    pub id: String,
-    pub email: String,
-    pub token: String,
+pub(crate) struct Person {
+    pub(crate) id: String,
+    pub(crate) email: String,
+    pub(crate) token: String,
 }
 
 impl TestApp {
     /// A service with the defaults (but for bcrypt's cost, which is low).
-    pub async fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         Self::start_with(&[]).await
     }
 
     /// A service with settings of the test's own.
-    pub async fn start_with(settings: &[(&str, &str)]) -> Self {
-        let (database, broker) = (TestDatabase::users(MIGRATIONS), TestBroker::new());
-        Self::start_on(database, broker, ed25519_pem().expose(), settings).await
+    pub(crate) async fn start_with(settings: &[(&str, &str)]) -> Self {
+        Self::start_on(TestDatabase::users(MIGRATIONS), TestBroker::new(), settings).await
     }
 
-    async fn start_on(
+    /// A service on a database that the test has prepared.
+    pub(crate) async fn start_on(
         database: TestDatabase,
         broker: TestBroker,
-        key: &str,
         settings: &[(&str, &str)],
     ) -> Self {
-        let running = run(settings_of(&database, &broker, key, settings)).await;
+        let key = ed25519_pem().expose().to_owned();
+        let running = run(settings_of(&database, &broker, &key, settings)).await;
         let running = running.unwrap();
         Self {
             http: Http::to(running.address.unwrap()),
             database,
             broker,
-            key: key.to_owned(),
+            key,
             running,
         }
     }
 
     /// A second replica on the same database. It ends with the first one.
-    pub async fn replica(&self, settings: &[(&str, &str)]) -> Http {
+    pub(crate) async fn replica(&self, settings: &[(&str, &str)]) -> Http {
         let settings = settings_of(&self.database, &self.broker, &self.key, settings);
         let running = run(settings).await.unwrap();
         let (first, second) = (self.running.shutdown(), running.clone());
@@ -72,30 +72,35 @@ impl TestApp {
         Http::to(running.address.unwrap())
     }
 
+    /// The key that signs tokens, PEM.
+    pub(crate) fn key(&self) -> &str {
+        &self.key
+    }
+
     /// The superuser's connection.
-    pub fn admin_connection(&self) -> PgConnection {
+    pub(crate) fn admin_connection(&self) -> PgConnection {
         self.database.admin()
     }
 
     /// A new user.
-    pub async fn sign_up(&self, email: &str) -> Person {
+    pub(crate) async fn sign_up(&self, email: &str) -> Person {
         let body = json!({"email": email, "password": PASSWORD});
         let reply = self.http.post("/user").json(&body).send().await.expect(200);
         Person::of(&reply)
     }
 
-    pub async fn sign_in(&self, username: &str, password: &str) -> Reply {
+    pub(crate) async fn sign_in(&self, username: &str, password: &str) -> Reply {
         let body = json!({"username": username, "password": password});
         self.http.post("/user/auth").json(&body).send().await
     }
 
     /// The administrator.
-    pub async fn admin(&self) -> Person {
+    pub(crate) async fn admin(&self) -> Person {
         Person::of(&self.sign_in(ADMIN, PASSWORD).await.expect(200))
     }
 
     /// A new user with the scope `admin`.
-    pub async fn make_admin(&self, email: &str) -> Person {
+    pub(crate) async fn make_admin(&self, email: &str) -> Person {
         let person = self.sign_up(email).await;
         let admin = self.admin().await;
         let scope = json!({"scope": ["user", "admin"]});
@@ -103,26 +108,26 @@ impl TestApp {
         Person::of(&self.sign_in(email, PASSWORD).await.expect(200))
     }
 
-    pub async fn update(&self, admin: &Person, id: &str, change: &Value) -> Reply {
+    pub(crate) async fn update(&self, admin: &Person, id: &str, change: &Value) -> Reply {
         let request = self.http.put(&format!("/users/{id}"));
         request.bearer(&admin.token).json(change).send().await
     }
 
-    pub async fn get(&self, person: &Person, path: &str) -> Reply {
+    pub(crate) async fn get(&self, person: &Person, path: &str) -> Reply {
         self.http.get(path).bearer(&person.token).send().await
     }
 
-    pub async fn post(&self, person: &Person, path: &str, body: &Value) -> Reply {
+    pub(crate) async fn post(&self, person: &Person, path: &str, body: &Value) -> Reply {
         let request = self.http.post(path).bearer(&person.token);
         request.json(body).send().await
     }
 
-    pub async fn delete(&self, person: &Person, path: &str) -> Reply {
+    pub(crate) async fn delete(&self, person: &Person, path: &str) -> Reply {
         self.http.delete(path).bearer(&person.token).send().await
     }
 
     /// Asserts whether a person's token counts.
-    pub async fn assert_token(&self, person: &Person, counts: bool) {
+    pub(crate) async fn assert_token(&self, person: &Person, counts: bool) {
         let reply = self.get(person, "/user").await;
         if counts {
             let _ = reply.expect(200);
@@ -134,7 +139,7 @@ impl TestApp {
 
 impl Person {
     /// Who signed in or up by an answer.
-    pub fn of(reply: &Reply) -> Self {
+    pub(crate) fn of(reply: &Reply) -> Self {
         let text = |value: &Value| value.as_str().unwrap().to_owned();
         Self {
             id: text(&reply.json["user"]["id"]),

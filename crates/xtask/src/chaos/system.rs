@@ -1,0 +1,291 @@
+//! The system under test: processes of its own, on servers of its own, connected through links that can
+//! be cut.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use anyhow::Context;
+use local_stack::{
+    Durability, Options, Parts, Servers, bootstrap,
+    packages::{self, Need},
+    ports,
+    process::{Identity, wait_until},
+};
+use nix::sys::signal::Signal;
+
+use crate::{
+    chaos::{door::locked, link::Link, settings},
+    http,
+    interrupt::Interrupt,
+    launch::{self, say},
+    plan::{Backing, Plan, Planned, Replicas},
+    secrets::Secrets,
+    workspace::Workspace,
+};
+
+const DATABASE: &str = "countersign";
+const READY_LIMIT: Duration = Duration::from_secs(90);
+/// A little more than the processes' own grace.
+const STOP_LIMIT: Duration = Duration::from_secs(28);
+
+/// What goes through links: the program, its variable, and who is at the other end.
+const LINKED: [(&str, &str, &str); 7] = [
+    (
+        "gateway",
+        "PEOPLE_TASK_SERVICE_URL",
+        "people-task-service",
+    ),
+    ("gateway", "USER_SERVICE_URL", "user-service"),
+    ("people-task-service", "AMQP_URL", "RabbitMQ"),
+    ("people-task-service", "DATABASE_URL", "Postgres"),
+    ("people-task-service", "USER_SERVICE_URL", "user-service"),
+    ("webhook-worker", "AMQP_URL", "RabbitMQ"),
+    ("webhook-worker", "DATABASE_URL", "Postgres"),
+];
+
+/// Everything that runs.
+pub(crate) struct System {
+    workspace: Workspace,
+    programs: BTreeMap<String, PathBuf>,
+    pub(crate) servers: Servers,
+    pub(crate) processes: Vec<Process>,
+    pub(crate) links: Vec<Link>,
+    pub(crate) gateways: Vec<String>,
+    ended_by_themselves: AtomicUsize,
+}
+
+/// One process, whichever incarnation of it runs.
+pub(crate) struct Process {
+    pub(crate) planned: Planned,
+    state: Mutex<State>,
+}
+
+struct State {
+    identity: Identity,
+    /// Whether it is meant to run; one that ended by itself is started again.
+    wanted: bool,
+}
+
+impl System {
+    /// Starts everything and waits until it is ready. What was started is not ended when this fails.
+    pub(crate) fn start(
+        workspace: &Workspace,
+        release: bool,
+        replicas: &Replicas,
+        duration: Duration,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Self> {
+        let needs = [
+            Need::ClientLibrary,
+            Need::Postgres,
+            Need::RabbitMq,
+            Need::Psql,
+        ];
+        packages::ensure(&needs, &say)?;
+        let programs = kept(workspace, launch::build(workspace, release)?)?;
+        interrupt.check()?;
+        let secrets = Secrets::prepare(workspace)?;
+        let (servers, backing) = back(workspace)?;
+        interrupt.check()?;
+        let [gateway_port] = ports::free()?;
+        let mut plan = Plan::new(workspace, replicas, gateway_port, &secrets, &backing)?;
+        for process in &mut plan.processes {
+            settings::set(process, duration);
+        }
+        let links = link(&mut plan.processes)?;
+        launch::prepare_logs(workspace, &plan, false)?;
+        let running = launch::start_processes(workspace, &plan, &programs, interrupt)?;
+        let gateways = plan.processes.iter();
+        let gateways = gateways.filter(|process| process.program == "gateway");
+        Ok(Self {
+            gateways: gateways.filter_map(|one| one.url.clone()).collect(),
+            workspace: workspace.clone(),
+            programs,
+            servers,
+            processes: running.into_iter().map(Process::new).collect(),
+            links,
+            ended_by_themselves: AtomicUsize::new(0),
+        })
+    }
+
+    /// Kills a process; it stays away until [`Self::bring_up`].
+    pub(crate) fn take_down(&self, process: &Process) -> anyhow::Result<()> {
+        let mut state = locked(&process.state);
+        state.wanted = false;
+        Ok(state.identity.kill()?)
+    }
+
+    /// Asks a process to stop, and kills it when it takes too long; says whether it stopped in time.
+    pub(crate) fn ask_to_stop(&self, process: &Process) -> anyhow::Result<bool> {
+        let mut state = locked(&process.state);
+        state.wanted = false;
+        state.identity.signal(Signal::SIGTERM);
+        let in_time = state.identity.wait(STOP_LIMIT);
+        state.identity.kill()?;
+        Ok(in_time)
+    }
+
+    /// Starts a process again, without waiting for it to be ready.
+    pub(crate) fn bring_up(&self, process: &Process) -> anyhow::Result<()> {
+        let mut state = locked(&process.state);
+        state.identity = launch::spawn(&self.workspace, &process.planned, &self.programs)?;
+        state.wanted = true;
+        Ok(())
+    }
+
+    /// Starts what ended without having been asked to, as a container's restart policy would.
+    pub(crate) fn revive(&self) -> anyhow::Result<()> {
+        for process in &self.processes {
+            let mut state = locked(&process.state);
+            if state.wanted && !state.identity.is_alive() {
+                say(&format!(
+                    "{} ended by itself; it is started again",
+                    process.planned.name
+                ));
+                self.ended_by_themselves.fetch_add(1, Ordering::Relaxed);
+                state.identity = launch::spawn(&self.workspace, &process.planned, &self.programs)?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn ended_by_themselves(&self) -> usize {
+        self.ended_by_themselves.load(Ordering::Relaxed)
+    }
+
+    /// Waits until servers and processes are ready.
+    pub(crate) fn wait_well(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
+        self.servers.postgres.wait_ready()?;
+        self.servers.rabbitmq.wait_ready()?;
+        let agent = http::agent(Duration::from_secs(3));
+        for process in &self.processes {
+            let name = &process.planned.name;
+            let ready = wait_until(READY_LIMIT, || {
+                if let Err(interrupted) = interrupt.check() {
+                    return Some(Err(interrupted));
+                }
+                http::is_ready(&agent, &process.planned.metrics).then_some(Ok(()))
+            });
+            ready.with_context(|| {
+                let said = http::readiness(&agent, &process.planned.metrics);
+                format!("{name} does not become ready again and says {said}")
+            })??;
+        }
+        Ok(())
+    }
+}
+
+impl Process {
+    fn new((planned, identity): (Planned, Identity)) -> Self {
+        let state = State {
+            identity,
+            wanted: true,
+        };
+        Self {
+            planned,
+            state: Mutex::new(state),
+        }
+    }
+
+    pub(crate) fn signal(&self, which: Signal) {
+        locked(&self.state).identity.signal(which);
+    }
+}
+
+/// Keeps the programs as they are now: a build while this runs changes them.
+fn kept(
+    workspace: &Workspace,
+    programs: BTreeMap<String, PathBuf>,
+) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    let folder = workspace.local().join("bin");
+    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    let keep = |(name, built): (String, PathBuf)| {
+        let kept = folder.join(&name);
+        if fs::hard_link(&built, &kept).is_err() {
+            fs::copy(&built, &kept).with_context(|| format!("copying {}", built.display()))?;
+        }
+        Ok((name, kept))
+    };
+    programs.into_iter().map(keep).collect()
+}
+
+/// Starts the servers and prepares the database.
+fn back(workspace: &Workspace) -> anyhow::Result<(Servers, Backing)> {
+    say("starting Postgres and RabbitMQ");
+    let options = Options {
+        folder: workspace.servers(),
+        durability: Durability::Discardable,
+        parts: Parts::Both,
+    };
+    let servers = Servers::start(&options, &say)?;
+    let description = servers.description();
+    let admin_url = description.postgres.admin_url_of(DATABASE)?;
+    let databases = bootstrap::run(&admin_url, &description.postgres.passwords)
+        .context("preparing the database")?;
+    let backing = Backing {
+        databases,
+        amqp: description.rabbitmq.amqp_url,
+    };
+    Ok((servers, backing))
+}
+
+/// Puts a link into each connection of [`LINKED`].
+fn link(processes: &mut [Planned]) -> anyhow::Result<Vec<Link>> {
+    let mut links = Vec::new();
+    for process in processes {
+        for (program, variable, other) in LINKED {
+            if process.program != program {
+                continue;
+            }
+            let url = process.variables.get(variable);
+            let target = url
+                .and_then(|url| port_of(url))
+                .with_context(|| format!("{} has no usable {variable}", process.name))?;
+            let [entrance] = ports::free()?;
+            links.push(Link::open(
+                format!("{} → {other}", process.name),
+                entrance,
+                target,
+            )?);
+            let owner = (variable == "DATABASE_URL").then_some("DATABASE_OWNER_URL");
+            for name in [Some(variable), owner].into_iter().flatten() {
+                if let Some(url) = process.variables.get_mut(name) {
+                    *url = url.replace(&format!(":{target}"), &format!(":{entrance}"));
+                }
+            }
+        }
+    }
+    Ok(links)
+}
+
+/// The port of a url of this machine.
+fn port_of(url: &str) -> Option<u16> {
+    let (_, after) = url.split_once("127.0.0.1:")?;
+    let end = after.find(|character: char| !character.is_ascii_digit());
+    after.get(..end.unwrap_or(after.len()))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_port_is_found_in_every_kind_of_url() {
+        for url in [
+            "http://127.0.0.1:8081",
+            "amqp://countersign:12ab@127.0.0.1:8081/%2f",
+            "postgres://role:12ab@127.0.0.1:8081/countersign",
+        ] {
+            assert_eq!(port_of(url), Some(8081), "{url}");
+        }
+        assert_eq!(port_of("http://example.com"), None);
+    }
+}

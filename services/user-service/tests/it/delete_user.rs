@@ -1,0 +1,244 @@
+//! `DELETE /users/:userId`, its delete status, cancelling, `GET /users/deletions`.
+
+use diesel::RunQueryDsl as _;
+use diesel::sql_types::Text;
+use futures_util::future::join_all;
+use serde_json::{Value, json};
+
+use crate::support::{PASSWORD, Person, TestApp};
+
+const ENGINE: [(&str, &str); 1] = [("FLOW_ENGINE_URL", "http://127.0.0.1:9")];
+
+async fn start(app: &TestApp, admin: &Person, id: &str) -> String {
+    let reply = app.delete(admin, &format!("/users/{id}")).await.expect(200);
+    assert_eq!(reply.fields(), ["ticket"]);
+    let ticket = reply.text_of("ticket");
+    assert_eq!(ticket.len(), 64);
+    let location = status_path(id, &ticket);
+    assert_eq!(reply.header("location"), Some(location.as_str()));
+    ticket
+}
+
+fn status_path(id: &str, ticket: &str) -> String {
+    format!("/users/{id}/delete-status/{ticket}")
+}
+
+#[derive(diesel::QueryableByName)]
+struct Name {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+#[tokio::test]
+async fn it_deactivates_at_once_and_hands_out_a_ticket() {
+    let app = TestApp::start_with(&ENGINE).await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let ticket = start(&app, &admin, &ada.id).await;
+    app.assert_token(&ada, false).await;
+    app.sign_in("ada@example.com", PASSWORD)
+        .await
+        .expect_problem(403, "account-inactive");
+    let reply = app
+        .get(&admin, &status_path(&ada.id, &ticket))
+        .await
+        .expect(200);
+    let expected = json!({"status": "in-progress", "stepsDone": 0, "stepsTotal": 8});
+    assert_eq!(reply.json, expected);
+    let steps: Vec<Name> =
+        diesel::sql_query("SELECT name FROM users.deletion_steps ORDER BY position")
+            .load(&mut app.admin_connection())
+            .unwrap();
+    let steps: Vec<_> = steps.iter().map(|step| step.name.as_str()).collect();
+    let expected = [
+        "stop-flows",
+        "delete-flows",
+        "delete-logs",
+        "delete-accounts",
+        "delete-tokens",
+        "delete-people-tasks",
+        "delete-sign-in-data",
+        "delete-user",
+    ];
+    assert_eq!(steps, expected);
+}
+
+#[tokio::test]
+async fn without_an_engine_there_are_fewer_steps() {
+    let app = TestApp::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let ticket = start(&app, &admin, &ada.id).await;
+    let reply = app
+        .get(&admin, &status_path(&ada.id, &ticket))
+        .await
+        .expect(200);
+    assert_eq!(reply.json["stepsTotal"], 3);
+}
+
+#[tokio::test]
+async fn asking_again_answers_with_the_same_ticket_until_it_ends() {
+    let app = TestApp::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let first = start(&app, &admin, &ada.id).await;
+    assert_eq!(start(&app, &admin, &ada.id).await, first);
+    let path = format!("/users/{}", ada.id);
+    let again = join_all((0..8).map(|_| app.delete(&admin, &path))).await;
+    assert!(again.iter().all(|reply| reply.text_of("ticket") == first));
+    let _ = app
+        .delete(&admin, &status_path(&ada.id, &first))
+        .await
+        .expect(200);
+    assert_ne!(start(&app, &admin, &ada.id).await, first);
+}
+
+#[tokio::test]
+async fn cancelling_ends_it_once_and_the_account_stays_inactive() {
+    let app = TestApp::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let ticket = start(&app, &admin, &ada.id).await;
+    let path = status_path(&ada.id, &ticket);
+    let expected = json!({"status": "cancelled", "stepsDone": 0, "stepsTotal": 3});
+    let reply = app.delete(&admin, &path).await.expect(200);
+    assert_eq!(reply.json, expected);
+    assert_eq!(app.get(&admin, &path).await.expect(200).json, expected);
+    app.delete(&admin, &path)
+        .await
+        .expect_problem(409, "deletion-ended");
+    app.sign_in("ada@example.com", PASSWORD)
+        .await
+        .expect_problem(403, "account-inactive");
+    let _ = app
+        .update(&admin, &ada.id, &json!({"isActive": true}))
+        .await
+        .expect(200);
+    let _ = app.sign_in("ada@example.com", PASSWORD).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_ticket_belongs_to_its_user() {
+    let app = TestApp::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let ticket = start(&app, &admin, &ada.id).await;
+    for path in [
+        status_path(&admin.id, &ticket),
+        status_path(&ada.id, &"0".repeat(64)),
+        status_path(&ada.id, "%00"),
+        status_path("nobody", &ticket),
+    ] {
+        app.get(&admin, &path)
+            .await
+            .expect_problem(404, "not-found");
+        app.delete(&admin, &path)
+            .await
+            .expect_problem(404, "not-found");
+    }
+}
+
+#[tokio::test]
+async fn a_failure_is_shown_and_the_ticket_outlives_the_user() {
+    let app = TestApp::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let ticket = start(&app, &admin, &ada.id).await;
+    let path = status_path(&ada.id, &ticket);
+    let sql = |text: &str| {
+        diesel::sql_query(text)
+            .execute(&mut app.admin_connection())
+            .unwrap();
+    };
+    sql(
+        "UPDATE users.deletions SET status = 'failed', finished = now(), steps_done = 1, failure = '{\"code\": \"step-failed\"}'",
+    );
+    let expected = json!({
+        "status": "failed", "stepsDone": 1, "stepsTotal": 3, "failure": {"code": "step-failed"},
+    });
+    assert_eq!(app.get(&admin, &path).await.expect(200).json, expected);
+    sql("DELETE FROM users.users WHERE username_key = 'ada@example.com'");
+    let _ = app.get(&admin, &path).await.expect(200);
+    app.delete(&admin, &format!("/users/{}", ada.id))
+        .await
+        .expect_problem(404, "not-found");
+}
+
+#[tokio::test]
+async fn unknown_users_and_the_last_administrator_cannot_be_deleted() {
+    let app = TestApp::start().await;
+    let admin = app.admin().await;
+    for id in ["nobody", "000000000000000000000000"] {
+        app.delete(&admin, &format!("/users/{id}"))
+            .await
+            .expect_problem(404, "not-found");
+    }
+    let path = format!("/users/{}", admin.id);
+    app.delete(&admin, &path)
+        .await
+        .expect_problem(409, "last-admin");
+    app.assert_token(&admin, true).await;
+    let other = app.make_admin("other@example.com").await;
+    let _ = app.delete(&admin, &path).await.expect(200);
+    app.delete(&other, &format!("/users/{}", other.id))
+        .await
+        .expect_problem(409, "last-admin");
+}
+
+#[tokio::test]
+async fn administrators_who_are_deleted_at_once_leave_one() {
+    let app = TestApp::start().await;
+    let mut admins = vec![app.admin().await];
+    for number in 0..3 {
+        admins.push(app.make_admin(&format!("admin{number}@example.com")).await);
+    }
+    // Each deletes the next one.
+    let victims = admins.iter().cycle().skip(1);
+    let paths: Vec<_> = victims
+        .map(|victim| format!("/users/{}", victim.id))
+        .take(admins.len())
+        .collect();
+    let deletions = admins
+        .iter()
+        .zip(&paths)
+        .map(|(person, path)| app.delete(person, path));
+    let replies = join_all(deletions).await;
+    assert!(
+        replies
+            .iter()
+            .all(|reply| [200, 401, 409].contains(&reply.status)),
+        "{replies:?}"
+    );
+    assert!(replies.iter().filter(|reply| reply.status == 200).count() < admins.len());
+}
+
+#[tokio::test]
+async fn the_list_of_deletions_is_newest_first_and_paged() {
+    let app = TestApp::start().await;
+    let admin = app.admin().await;
+    let mut expected = Vec::new();
+    for number in 0..3 {
+        let person = app.sign_up(&format!("user{number}@example.com")).await;
+        let ticket = start(&app, &admin, &person.id).await;
+        expected.insert(0, (ticket, person.id));
+    }
+    let reply = app
+        .get(&admin, "/users/deletions?limit=2")
+        .await
+        .expect(200);
+    assert_eq!(
+        reply.header("link"),
+        Some("</users/deletions?limit=2&offset=2>; rel=\"next\"")
+    );
+    let mut rows: Vec<Value> = reply.json.as_array().unwrap().clone();
+    let reply = app
+        .get(&admin, "/users/deletions?limit=2&offset=2")
+        .await
+        .expect(200);
+    assert_eq!(reply.header("link"), None);
+    rows.extend(reply.json.as_array().unwrap().clone());
+    assert_eq!(rows.len(), 3);
+    for (row, (ticket, id)) in rows.iter().zip(expected) {
+        let expected = json!({
+            "ticket": ticket, "userId": id, "status": "in-progress", "stepsDone": 0,
+            "stepsTotal": 3, "created": row["created"], "finished": null,
+        });
+        assert_eq!(*row, expected);
+    }
+    let reply = app.get(&admin, "/users/deletions?limit=0").await;
+    reply.expect_problem(400, "validation-failed");
+}

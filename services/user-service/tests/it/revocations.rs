@@ -1,0 +1,175 @@
+//! `GET /internal/revocations`, and what it means for other replicas.
+
+use diesel::Connection as _;
+use diesel::RunQueryDsl as _;
+use diesel::connection::SimpleConnection as _;
+use serde_json::{Value, json};
+use testkit::{Http, eventually};
+
+use crate::support::{Person, TestApp};
+
+async fn feed(app: &TestApp, cursor: Option<i64>) -> Value {
+    let path = match cursor {
+        Some(cursor) => format!("/internal/revocations?cursor={cursor}"),
+        None => "/internal/revocations".to_owned(),
+    };
+    app.http.get(&path).send().await.expect(200).json
+}
+
+fn cursor(feed: &Value) -> i64 {
+    feed["cursor"].as_i64().unwrap()
+}
+
+fn epoch_of(feed: &Value, person: &Person) -> Option<i64> {
+    let epochs = feed["epochs"].as_array().unwrap();
+    let found = epochs.iter().find(|entry| entry[0] == person.id.as_str());
+    found.map(|entry| entry[1].as_i64().unwrap())
+}
+
+#[tokio::test]
+async fn it_names_who_was_raised_since_the_cursor() {
+    let app = TestApp::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let before = feed(&app, None).await;
+    assert_eq!(epoch_of(&before, &ada), None);
+    let _ = app
+        .update(&admin, &ada.id, &json!({"isActive": false}))
+        .await
+        .expect(200);
+    let after = feed(&app, Some(cursor(&before))).await;
+    assert_eq!(epoch_of(&after, &ada), Some(1));
+    let later = feed(&app, Some(cursor(&after))).await;
+    assert_eq!(epoch_of(&later, &ada), None);
+    assert_eq!(
+        epoch_of(&feed(&app, None).await, &ada),
+        Some(1),
+        "a complete reading has it"
+    );
+    let reply = app.http.get("/internal/revocations?cursor=x").send().await;
+    reply.expect_problem(400, "validation-failed");
+}
+
+#[tokio::test]
+async fn a_slow_commit_is_not_skipped() {
+    let app = TestApp::start().await;
+    let (admin, ada, bob) = (
+        app.admin().await,
+        app.sign_up("ada@example.com").await,
+        app.sign_up("bob@example.com").await,
+    );
+    let start = cursor(&feed(&app, None).await);
+    let mut slow = app.admin_connection();
+    slow.batch_execute("BEGIN").unwrap();
+    diesel::sql_query(
+        "UPDATE users.users SET epoch = epoch + 1 WHERE username_key = 'ada@example.com'",
+    )
+    .execute(&mut slow)
+    .unwrap();
+    // A later transaction commits first, and a poll sees it.
+    let _ = app
+        .update(&admin, &bob.id, &json!({"isActive": false}))
+        .await
+        .expect(200);
+    let seen = feed(&app, Some(start)).await;
+    assert_eq!(
+        (epoch_of(&seen, &bob), epoch_of(&seen, &ada)),
+        (Some(1), None)
+    );
+    slow.batch_execute("COMMIT").unwrap();
+    let next = feed(&app, Some(cursor(&seen))).await;
+    assert_eq!(epoch_of(&next, &ada), Some(1));
+}
+
+#[tokio::test]
+async fn whoever_was_revoked_too_long_ago_for_any_token_is_left_out() {
+    let app = TestApp::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let _ = app
+        .update(&admin, &ada.id, &json!({"isActive": false}))
+        .await
+        .expect(200);
+    let mut connection = app.admin_connection();
+    connection
+        .transaction::<_, diesel::result::Error, _>(|connection| {
+            diesel::sql_query(
+                "UPDATE users.users SET epoch_raised = now() - interval '24 hours 2 minutes'",
+            )
+            .execute(connection)
+        })
+        .unwrap();
+    assert_eq!(epoch_of(&feed(&app, None).await, &ada), None);
+}
+
+async fn refused(replica: &Http, person: &Person) -> Option<()> {
+    let reply = replica.get("/user").bearer(&person.token).send().await;
+    (reply.status == 401).then(|| reply.expect_problem(401, "token-revoked"))
+}
+
+#[tokio::test]
+async fn another_replica_refuses_revoked_tokens_within_a_second() {
+    let app = TestApp::start().await;
+    let replica = app.replica(&[]).await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let _ = replica
+        .get("/user")
+        .bearer(&ada.token)
+        .send()
+        .await
+        .expect(200);
+    let _ = app
+        .update(&admin, &ada.id, &json!({"scope": ["user", "x"]}))
+        .await
+        .expect(200);
+    let revoked = std::time::Instant::now();
+    eventually("the replica to learn of it", async || {
+        refused(&replica, &ada).await
+    })
+    .await;
+    assert!(
+        revoked.elapsed().as_millis() < 1500,
+        "{:?}",
+        revoked.elapsed()
+    );
+    // One that starts afterwards knows from the start on.
+    let late = app.replica(&[]).await;
+    assert!(refused(&late, &ada).await.is_some());
+}
+
+#[tokio::test]
+async fn the_token_of_a_user_who_is_gone_is_refused() {
+    let app = TestApp::start().await;
+    let ada = app.sign_up("ada@example.com").await;
+    diesel::sql_query("DELETE FROM users.users WHERE username_key = 'ada@example.com'")
+        .execute(&mut app.admin_connection())
+        .unwrap();
+    app.assert_token(&ada, false).await;
+    let body = json!({"oldPassword": "correct horse", "newPassword": "battery staple"});
+    let reply = app.post(&ada, "/user/change-password", &body).await;
+    reply.expect_problem(401, "token-revoked");
+}
+
+#[tokio::test]
+async fn tokens_of_the_previous_key_still_count() {
+    let app = TestApp::start().await;
+    let ada = app.sign_up("ada@example.com").await;
+    let new = testkit::ed25519_pem();
+    let old = app.key().to_owned();
+    let rotated = app
+        .replica(&[
+            ("TOKEN_SIGNING_KEY", new.expose()),
+            ("TOKEN_PREVIOUS_KEY", &old),
+        ])
+        .await;
+    let _ = rotated
+        .get("/user")
+        .bearer(&ada.token)
+        .send()
+        .await
+        .expect(200);
+    let keys = rotated
+        .get("/.well-known/jwks.json")
+        .send()
+        .await
+        .expect(200);
+    assert_eq!(keys.json["keys"].as_array().unwrap().len(), 2);
+}
