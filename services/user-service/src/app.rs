@@ -59,59 +59,75 @@ impl Service {
 /// # Errors
 /// Settings that contradict each other, a database that stays away, or a port that is taken.
 pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
-    if settings.passwords.cost < CHEAP_COST {
-        let cost = settings.passwords.cost;
+    warn_of_cheap_hashes(settings.passwords.cost);
+    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
+    let (address, http) = (settings.listen_address, settings.http);
+    let mut running = Running::new();
+    let service = Service::start(settings, &running).await?;
+    running.health = health(&service);
+    let (listener, address) = process::bind(address)?;
+    running.address = Some(address);
+    let verifier = Data::from(Arc::clone(&service.verifier));
+    let (service, health) = (Data::new(service), Data::new(running.health.clone()));
+    process::serve(&running, listener, http, move || {
+        app(service.clone(), verifier.clone(), health.clone())
+    })?;
+    Ok(running)
+}
+
+fn warn_of_cheap_hashes(cost: u32) {
+    if cost < CHEAP_COST {
         tracing::warn!(
             cost,
             "BCRYPT_COST is below 10: passwords can be guessed from a stolen database"
         );
     }
-    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
-    let database = Database::connect(&settings.database);
-    let hasher = Hasher::start(settings.passwords.cost)?;
-    let rules = PasswordRules {
-        min_length: settings.passwords.min_length,
-    };
-    if let Some(wanted) = settings.first_admin {
-        accounts::make_first_admin(&database, &hasher, rules, &settings.sign_up, wanted).await?;
-    }
-    let signer = signer(&settings.tokens)?;
-    let verifier = Verifier::new(&settings.tokens.issuer, &settings.tokens.audience);
-    verifier.set_keys(signer.published());
-    let verifier = Arc::new(verifier);
-    let lifetime = settings.tokens.lifetime;
-    let poller = Poller::start(database.clone(), Arc::clone(&verifier), lifetime).await?;
+}
 
-    let mut running = Running::new();
-    running.spawn(poller.run(running.shutdown()));
-    let publisher = |queue| {
-        let (publisher, task) = Publisher::new(settings.broker.clone(), queue, running.shutdown());
-        running.spawn(task);
-        publisher
-    };
-    let service = Service {
-        hasher,
-        rules,
-        signer,
-        token_lifetime: lifetime,
-        sign_up: settings.sign_up,
-        sign_in_failure_status: StatusCode::from_u16(settings.sign_in_failure_status)?,
-        channels: settings.channels,
-        has_engine: settings.flow_engine.is_some(),
-        deletions: publisher(Queue::USER_DELETIONS),
-        notifications: publisher(Queue::USER_NOTIFICATIONS),
-        verifier: Arc::clone(&verifier),
-        database,
-    };
-    running.health = health(&service);
-    let (listener, address) = process::bind(settings.listen_address)?;
-    running.address = Some(address);
-    let (service, verifier) = (Data::new(service), Data::from(verifier));
-    let health = Data::new(running.health.clone());
-    process::serve(&running, listener, settings.http, move || {
-        app(service.clone(), verifier.clone(), health.clone())
-    })?;
-    Ok(running)
+impl Service {
+    /// Makes what the handlers share, and starts the tasks that it needs.
+    async fn start(settings: UserServiceSettings, running: &Running) -> anyhow::Result<Self> {
+        let database = Database::connect(&settings.database);
+        let hasher = Hasher::start(settings.passwords.cost)?;
+        let rules = PasswordRules {
+            min_length: settings.passwords.min_length,
+        };
+        if let Some(wanted) = settings.first_admin {
+            accounts::make_first_admin(&database, &hasher, rules, &settings.sign_up, wanted)
+                .await?;
+        }
+        let signer = signer(&settings.tokens)?;
+        let verifier = verifier(&settings.tokens, &signer);
+        let lifetime = settings.tokens.lifetime;
+        let poller = Poller::start(database.clone(), Arc::clone(&verifier), lifetime).await?;
+        running.spawn(poller.run(running.shutdown()));
+        let publisher = |queue| {
+            let broker = settings.broker.clone();
+            let (publisher, task) = Publisher::new(broker, queue, running.shutdown());
+            running.spawn(task);
+            publisher
+        };
+        Ok(Self {
+            deletions: publisher(Queue::USER_DELETIONS),
+            notifications: publisher(Queue::USER_NOTIFICATIONS),
+            database,
+            hasher,
+            rules,
+            signer,
+            verifier,
+            token_lifetime: lifetime,
+            sign_up: settings.sign_up,
+            sign_in_failure_status: StatusCode::from_u16(settings.sign_in_failure_status)?,
+            channels: settings.channels,
+            has_engine: settings.flow_engine.is_some(),
+        })
+    }
+}
+
+fn verifier(settings: &TokenSettings, signer: &Signer) -> Arc<Verifier> {
+    let verifier = Verifier::new(&settings.issuer, &settings.audience);
+    verifier.set_keys(signer.published());
+    Arc::new(verifier)
 }
 
 fn signer(settings: &TokenSettings) -> anyhow::Result<Signer> {

@@ -1,6 +1,8 @@
 //! The whole system, as its users meet it.
 
 #[cfg(test)]
+mod browser;
+#[cfg(test)]
 mod deletion;
 #[cfg(test)]
 mod documents;

@@ -138,11 +138,16 @@ impl World {
     /// Creates a task.
     pub(crate) async fn create_task(&self, token: &str, requester: &str, approver: &str) -> Task {
         let body = json!({"title": "A title", "requester": requester, "approver": approver});
+        self.create_task_of(token, &body).await
+    }
+
+    /// Creates a task with these fields.
+    pub(crate) async fn create_task_of(&self, token: &str, body: &Value) -> Task {
         let created = self
             .http
             .post("/people-task/tasks")
             .bearer(token)
-            .json(&body)
+            .json(body)
             .send()
             .await
             .expect(200);

@@ -2,7 +2,7 @@
 //! refuse or to hang.
 
 use std::{
-    io::{self, BufRead, BufReader, Read, Write},
+    io::{self, BufRead, BufReader, Write},
     net::TcpStream,
     sync::Arc,
     thread,
@@ -184,7 +184,7 @@ fn read_request(input: &mut impl BufRead) -> io::Result<Option<Request>> {
     if input.read_line(&mut line)? == 0 {
         return Ok(None);
     }
-    let key = key_of(&line).to_owned();
+    let key = key_of(line.split(' ').nth(1).unwrap_or_default()).to_owned();
     let (mut length, mut webhook_id) = (0, String::new());
     loop {
         let mut line = String::new();
@@ -209,10 +209,9 @@ fn read_request(input: &mut impl BufRead) -> io::Result<Option<Request>> {
     }))
 }
 
-/// The last segment of the path in a request line.
-fn key_of(line: &str) -> &str {
-    let target = line.split(' ').nth(1).unwrap_or_default();
-    let path = target.split('?').next().unwrap_or_default();
+/// The last segment of a url's path.
+pub(crate) fn key_of(url: &str) -> &str {
+    let path = url.split('?').next().unwrap_or_default();
     path.rsplit('/').next().unwrap_or_default()
 }
 

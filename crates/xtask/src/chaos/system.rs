@@ -38,11 +38,7 @@ const STOP_LIMIT: Duration = Duration::from_secs(28);
 
 /// What goes through links: the program, its variable, and who is at the other end.
 const LINKED: [(&str, &str, &str); 7] = [
-    (
-        "gateway",
-        "PEOPLE_TASK_SERVICE_URL",
-        "people-task-service",
-    ),
+    ("gateway", "PEOPLE_TASK_SERVICE_URL", "people-task-service"),
     ("gateway", "USER_SERVICE_URL", "user-service"),
     ("people-task-service", "AMQP_URL", "RabbitMQ"),
     ("people-task-service", "DATABASE_URL", "Postgres"),
@@ -65,6 +61,8 @@ pub(crate) struct System {
 /// One process, whichever incarnation of it runs.
 pub(crate) struct Process {
     pub(crate) planned: Planned,
+    /// Held by the fault that happens to it: a process that takes long to stop may meet the next one.
+    pub(crate) turn: Mutex<()>,
     state: Mutex<State>,
 }
 
@@ -124,13 +122,22 @@ impl System {
     }
 
     /// Asks a process to stop, and kills it when it takes too long; says whether it stopped in time.
-    pub(crate) fn ask_to_stop(&self, process: &Process) -> anyhow::Result<bool> {
-        let mut state = locked(&process.state);
-        state.wanted = false;
-        state.identity.signal(Signal::SIGTERM);
-        let in_time = state.identity.wait(STOP_LIMIT);
-        state.identity.kill()?;
-        Ok(in_time)
+    pub(crate) fn ask_to_stop(
+        &self,
+        process: &Process,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<bool> {
+        let identity = {
+            let mut state = locked(&process.state);
+            state.wanted = false;
+            state.identity
+        };
+        identity.signal(Signal::SIGTERM);
+        let end = wait_until(STOP_LIMIT, || {
+            (interrupt.came() || !identity.is_alive()).then_some(())
+        });
+        identity.kill()?;
+        Ok(end.is_some())
     }
 
     /// Starts a process again, without waiting for it to be ready.
@@ -191,12 +198,20 @@ impl Process {
         };
         Self {
             planned,
+            turn: Mutex::default(),
             state: Mutex::new(state),
         }
     }
 
     pub(crate) fn signal(&self, which: Signal) {
         locked(&self.state).identity.signal(which);
+    }
+
+    /// Kills it without waiting for its end; it stays away like one that was taken down.
+    pub(crate) fn kill_now(&self) {
+        let mut state = locked(&self.state);
+        state.wanted = false;
+        state.identity.signal(Signal::SIGKILL);
     }
 }
 

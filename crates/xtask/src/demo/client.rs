@@ -198,10 +198,7 @@ impl Client {
     }
 
     /// Makes a call once: status, pause that was asked for, body.
-    pub(crate) fn once(
-        &self,
-        call: &Call<'_>,
-    ) -> Result<(u16, Option<u64>, Value), ureq::Error> {
+    pub(crate) fn once(&self, call: &Call<'_>) -> Result<(u16, Option<u64>, Value), ureq::Error> {
         let mut request = Request::builder()
             .method(call.method)
             .uri(format!("{}{}", self.base, call.path));

@@ -2,13 +2,10 @@
 
 use std::time::Duration;
 
-use messaging::{BrokerSettings, Message, Publisher, Queue};
 use serde_json::json;
-use telemetry::RequestContext;
 use testkit::eventually;
-use tokio_util::sync::CancellationToken;
 
-use crate::webhook_worker_stage::{GRACE, Reaction, Receiver, Stage};
+use crate::webhook_worker_stage::{GRACE, Reaction, Receiver, Stage, wake_up};
 
 #[tokio::test]
 async fn a_decision_arrives_with_the_task_and_the_documented_headers() {
@@ -94,23 +91,12 @@ async fn messages_that_come_again_send_nothing_again() {
     let (stage, receiver) = (Stage::new(), Receiver::start(slow));
     let ids = stage.decide(&[receiver.url("/")]);
     let workers = [stage.worker(&[]).await, stage.worker(&[]).await];
-    let broker = BrokerSettings {
-        url: stage.broker.url(),
-    };
-    let shutdown = CancellationToken::new();
-    let (publisher, publishing) =
-        Publisher::new(broker, Queue::WEBHOOK_DELIVERIES, shutdown.clone());
-    tokio::spawn(publishing);
-    eventually("the publisher", async || {
-        publisher.is_connected().then_some(())
-    })
-    .await;
+    let publisher = stage.publisher().await;
     for _ in 0..20 {
-        let message = || Message::new(&ids[0], RequestContext::fresh());
-        publisher.send((0..5).map(|_| message()));
+        publisher.send((0..5).map(|_| wake_up(&ids[0])));
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
-    publisher.send([Message::new("nonsense", RequestContext::fresh())]);
+    publisher.send([wake_up("nonsense")]);
     stage.reaches(&ids[0], "sent").await;
     eventually("the queue to be empty", async || {
         (publisher.depth() == 0).then_some(())
@@ -118,7 +104,6 @@ async fn messages_that_come_again_send_nothing_again() {
     .await;
     assert_eq!(receiver.calls().len(), 1);
     assert_eq!(stage.attempts(&ids[0]).len(), 1);
-    shutdown.cancel();
     for worker in workers {
         assert!(worker.stop(GRACE).await);
     }

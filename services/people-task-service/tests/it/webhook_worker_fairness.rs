@@ -3,9 +3,10 @@
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
+use messaging::Publisher;
 use testkit::eventually;
 
-use crate::webhook_worker_stage::{GRACE, Reaction, Receiver, Stage};
+use crate::webhook_worker_stage::{GRACE, Reaction, Receiver, Stage, wake_up};
 
 /// Urls of receivers that take connections and never answer.
 fn silent(receivers: usize, deliveries: usize) -> (Vec<TcpListener>, Vec<String>) {
@@ -21,9 +22,10 @@ fn silent(receivers: usize, deliveries: usize) -> (Vec<TcpListener>, Vec<String>
 }
 
 /// How long a delivery takes from its row to its receiver.
-async fn time_to_deliver(stage: &Stage, receiver: &Receiver) -> Duration {
+async fn time_to_deliver(stage: &Stage, publisher: &Publisher, receiver: &Receiver) -> Duration {
     let (started, before) = (Instant::now(), receiver.calls().len());
-    stage.decide(&[receiver.url("/")]);
+    let ids = stage.decide(&[receiver.url("/")]);
+    publisher.send([wake_up(&ids[0])]);
     receiver.receives(before + 1).await;
     started.elapsed()
 }
@@ -32,12 +34,14 @@ async fn time_to_deliver(stage: &Stage, receiver: &Receiver) -> Duration {
 async fn ten_thousand_deliveries_for_a_dead_host_do_not_delay_a_healthy_one() {
     let (stage, healthy) = (Stage::new(), Receiver::start(|_| Reaction::status(200)));
     let (_listeners, urls) = silent(1, 10_000);
-    stage.decide(&urls);
+    let publisher = stage.publisher().await;
+    let ids = stage.decide(&urls);
+    publisher.send(ids.iter().map(|id| wake_up(id)));
     let worker = stage.worker(&[]).await;
     // Sweeps and messages of the dead host's deliveries are under way, and later they are parked.
     stage.reach(16, "lease_until > now()").await;
     for _ in 0..5 {
-        let time = time_to_deliver(&stage, &healthy).await;
+        let time = time_to_deliver(&stage, &publisher, &healthy).await;
         assert!(time < Duration::from_secs(1), "{time:?}");
     }
     eventually(
@@ -45,7 +49,7 @@ async fn ten_thousand_deliveries_for_a_dead_host_do_not_delay_a_healthy_one() {
         async || (stage.count("parked") > 9_000).then_some(()),
     )
     .await;
-    let time = time_to_deliver(&stage, &healthy).await;
+    let time = time_to_deliver(&stage, &publisher, &healthy).await;
     assert!(time < Duration::from_secs(1), "{time:?}");
     assert_eq!(stage.count("lease_until > now()"), 16);
     assert!(worker.stop(GRACE).await);
@@ -55,13 +59,14 @@ async fn ten_thousand_deliveries_for_a_dead_host_do_not_delay_a_healthy_one() {
 async fn many_dead_hosts_together_do_not_delay_a_healthy_one() {
     let (stage, healthy) = (Stage::new(), Receiver::start(|_| Reaction::status(200)));
     let (_listeners, urls) = silent(100, 30);
+    let publisher = stage.publisher().await;
     stage.decide(&urls);
     let _worker = stage.worker(&[]).await;
     eventually("the dead hosts to take what they get", async || {
         (stage.count("lease_until > now()") >= 768).then_some(())
     })
     .await;
-    let time = time_to_deliver(&stage, &healthy).await;
+    let time = time_to_deliver(&stage, &publisher, &healthy).await;
     assert!(time < Duration::from_secs(1), "{time:?}");
 }
 
@@ -123,15 +128,6 @@ async fn throughput() {
             format_args!("{hosts} hosts: {rate:.0} deliveries a second ({time:?} after a start of {first:?})\n"),
         )
         .unwrap();
-        DEBUG(&stage);
         assert!(worker.stop(GRACE).await);
     }
-}
-#[allow(non_snake_case)]
-fn DEBUG(stage: &Stage) {
-    use diesel::RunQueryDsl as _;
-    #[derive(diesel::QueryableByName, Debug)]
-    struct A { #[diesel(sql_type = diesel::sql_types::Text)] t: String }
-    let a: Vec<A> = diesel::sql_query("select avg(duration_ms)::text || ' ' || max(duration_ms) || ' ' || min(duration_ms) || ' ' || percentile_cont(0.5) within group (order by duration_ms) as t from delivery_attempts").load(&mut stage.connection()).unwrap();
-    eprintln!("{a:?}");
 }

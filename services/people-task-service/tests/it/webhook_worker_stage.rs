@@ -11,10 +11,13 @@ use actix_web::web::{Bytes, Data};
 use actix_web::{App, HttpRequest, HttpResponse};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query};
+use messaging::{BrokerSettings, Message, Publisher, Queue};
 use people_task_service::{MIGRATIONS, WebhookWorkerSettings, run_webhook_worker};
 use process::{HttpServerSettings, Running};
 use settings::{Reader, Settings as _};
+use telemetry::RequestContext;
 use testkit::{TestBroker, TestDatabase, ed25519_pem, eventually};
+use tokio_util::sync::CancellationToken;
 use values::Secret;
 
 pub(crate) const GRACE: Duration = Duration::from_secs(20);
@@ -24,6 +27,11 @@ pub(crate) struct Stage {
     pub(crate) database: TestDatabase,
     pub(crate) broker: TestBroker,
     pub(crate) key: Secret,
+}
+
+/// A message that says that a delivery is due.
+pub(crate) fn wake_up(delivery: &str) -> Message {
+    Message::new(delivery, RequestContext::fresh())
 }
 
 /// A delivery with its webhook, as the database has them.
@@ -146,6 +154,21 @@ impl Stage {
             .load(&mut self.connection())
             .unwrap();
         rows.into_iter().map(|row| row.id).collect()
+    }
+
+    /// What the service does right after the commit that decided: tells the queue.
+    pub(crate) async fn publisher(&self) -> Publisher {
+        let settings = BrokerSettings {
+            url: self.broker.url(),
+        };
+        let queue = Queue::WEBHOOK_DELIVERIES;
+        let (publisher, publishing) = Publisher::new(settings, queue, CancellationToken::new());
+        tokio::spawn(publishing);
+        eventually("the publisher to be connected", async || {
+            publisher.is_connected().then_some(())
+        })
+        .await;
+        publisher
     }
 
     pub(crate) fn row(&self, id: &str) -> Row {

@@ -129,8 +129,8 @@ mod tests {
 
     use super::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
 
-    fn code<T: FieldValue>(value: Value) -> Option<&'static str> {
-        T::from_json(&value).err().map(|invalid| invalid.code)
+    fn code<T: FieldValue>(value: &Value) -> Option<&'static str> {
+        T::from_json(value).err().map(|invalid| invalid.code)
     }
 
     #[test]
@@ -138,11 +138,11 @@ mod tests {
         let scopes = Scopes::from_json(&json!(["user", "admin", "user"])).unwrap();
         assert_eq!(scopes.0, ["user", "admin"]);
         for wrong in ["", "a b", "a\"b", "ä", &"x".repeat(65)] {
-            assert_eq!(code::<Scopes>(json!([wrong])), Some("invalid-scope"));
+            assert_eq!(code::<Scopes>(&json!([wrong])), Some("invalid-scope"));
         }
         let many: Vec<_> = (0..51).map(|n| n.to_string()).collect();
-        assert_eq!(code::<Scopes>(json!(many)), Some("too-many"));
-        assert_eq!(code::<Scopes>(json!("admin")), Some("invalid-type"));
+        assert_eq!(code::<Scopes>(&json!(many)), Some("too-many"));
+        assert_eq!(code::<Scopes>(&json!("admin")), Some("invalid-type"));
     }
 
     #[test]
@@ -151,34 +151,34 @@ mod tests {
             assert_eq!(Vendor::from_json(&right).unwrap().0, right);
         }
         for wrong in [json!(1), json!([1]), json!({}), json!([["acme"]])] {
-            assert_eq!(code::<Vendor>(wrong), Some("invalid-type"));
+            assert_eq!(code::<Vendor>(&wrong), Some("invalid-type"));
         }
-        assert_eq!(code::<Vendor>(json!("")), Some("too-short"));
+        assert_eq!(code::<Vendor>(&json!("")), Some("too-short"));
     }
 
     #[test]
     fn metadata_is_a_small_object_without_nul() {
-        assert_eq!(code::<Metadata>(json!({"a": {"b": [1, "c"]}})), None);
-        assert_eq!(code::<Metadata>(json!([])), Some("invalid-type"));
+        assert_eq!(code::<Metadata>(&json!({"a": {"b": [1, "c"]}})), None);
+        assert_eq!(code::<Metadata>(&json!([])), Some("invalid-type"));
         assert_eq!(
-            code::<Metadata>(json!({"a": ["\0"]})),
+            code::<Metadata>(&json!({"a": ["\0"]})),
             Some("nul-character")
         );
-        assert_eq!(code::<Metadata>(json!({"\0": 1})), Some("nul-character"));
+        assert_eq!(code::<Metadata>(&json!({"\0": 1})), Some("nul-character"));
         let fits = json!({"a": "x".repeat(4096 - 8)});
-        assert_eq!(code::<Metadata>(fits), None);
+        assert_eq!(code::<Metadata>(&fits), None);
         let long = json!({"a": "x".repeat(4096 - 7)});
-        assert_eq!(code::<Metadata>(long), Some("too-long"));
+        assert_eq!(code::<Metadata>(&long), Some("too-long"));
     }
 
     #[test]
     fn names_have_bounds() {
-        assert_eq!(code::<Plan>(json!("")), Some("too-short"));
-        assert_eq!(code::<Plan>(json!("x".repeat(201))), Some("too-long"));
+        assert_eq!(code::<Plan>(&json!("")), Some("too-short"));
+        assert_eq!(code::<Plan>(&json!("x".repeat(201))), Some("too-long"));
         assert_eq!(
-            code::<ComponentTypes>(json!(["a", 1])),
+            code::<ComponentTypes>(&json!(["a", 1])),
             Some("invalid-type")
         );
-        assert_eq!(code::<ComponentTypes>(json!([""])), Some("too-short"));
+        assert_eq!(code::<ComponentTypes>(&json!([""])), Some("too-short"));
     }
 }

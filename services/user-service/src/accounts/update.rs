@@ -166,60 +166,40 @@ mod tests {
         assert_eq!(change.email.unwrap().as_str(), "Ada@example.com");
     }
 
+    fn changes(update: UserUpdate) -> UserChange {
+        let change = UserChange::of(&ada(), update, None);
+        assert!(!change.is_empty());
+        change
+    }
+
     #[test]
     fn what_a_token_says_or_rests_on_revokes_it() {
-        let updates = [
-            (
-                UserUpdate {
-                    email: Some(address("b@example.com")),
-                    ..UserUpdate::default()
-                },
-                true,
-            ),
-            (
-                UserUpdate {
-                    username: Some(address("b@example.com")),
-                    ..UserUpdate::default()
-                },
-                true,
-            ),
-            (
-                UserUpdate {
-                    scope: scopes(&["user"]),
-                    ..UserUpdate::default()
-                },
-                true,
-            ),
-            (
-                UserUpdate {
-                    is_active: Some(false),
-                    ..UserUpdate::default()
-                },
-                true,
-            ),
-            (
-                UserUpdate {
-                    plan: Some(Plan("gold".to_owned())),
-                    ..UserUpdate::default()
-                },
-                false,
-            ),
-            (
-                UserUpdate {
-                    vendor: Some(None),
-                    ..UserUpdate::default()
-                },
-                false,
-            ),
-        ];
-        for (update, revokes) in updates {
-            let change = UserChange::of(&ada(), update, None);
-            assert!(!change.is_empty());
-            assert_eq!(change.revokes_tokens, revokes, "{change:?}");
-        }
-        let hash = Some("hash".to_owned());
-        let change = UserChange::of(&ada(), UserUpdate::default(), hash);
+        let with = UserUpdate::default;
+        let (email, username) = (
+            Some(address("b@example.com")),
+            Some(address("b@example.com")),
+        );
+        assert!(changes(UserUpdate { email, ..with() }).revokes_tokens);
+        assert!(changes(UserUpdate { username, ..with() }).revokes_tokens);
+        let (scope, is_active) = (scopes(&["user"]), Some(false));
+        assert!(changes(UserUpdate { scope, ..with() }).revokes_tokens);
+        assert!(
+            changes(UserUpdate {
+                is_active,
+                ..with()
+            })
+            .revokes_tokens
+        );
+        let change = UserChange::of(&ada(), with(), Some("hash".to_owned()));
         assert!(change.revokes_tokens && change.revokes_codes);
+    }
+
+    #[test]
+    fn what_no_token_says_revokes_nothing() {
+        let with = UserUpdate::default;
+        let (plan, vendor) = (Some(Plan("gold".to_owned())), Some(None));
+        assert!(!changes(UserUpdate { plan, ..with() }).revokes_tokens);
+        assert!(!changes(UserUpdate { vendor, ..with() }).revokes_tokens);
     }
 
     #[test]

@@ -66,13 +66,12 @@ async fn another_worker_goes_on_when_one_is_killed_in_the_middle_of_a_step() {
     .await;
     let ada = stage.user(EMAIL);
     let job = stage.delete(ada);
-    let mut killed = stage.process(&[("DELETE_LEASE", "1s")]);
+    let killed = stage.process(&[("DELETE_LEASE", "1s")]);
     eventually("the step in flight", || async {
         stage.is_claimed(job).then_some(())
     })
     .await;
-    killed.kill().unwrap();
-    killed.wait().unwrap();
+    drop(killed);
     assert_eq!(stage.job(job).steps_done, 0);
 
     let no_delay = ControlChange {
@@ -109,10 +108,9 @@ async fn a_worker_killed_at_any_moment_loses_nothing() {
             started.elapsed() < Duration::from_secs(120),
             "killed {kills} times"
         );
-        let mut worker = stage.process(&[("DELETE_LEASE", "1s")]);
+        let worker = stage.process(&[("DELETE_LEASE", "1s")]);
         tokio::time::sleep(Duration::from_millis(rand::random_range(100..900))).await;
-        worker.kill().unwrap();
-        worker.wait().unwrap();
+        drop(worker);
         kills += 1;
         for (job, before) in jobs.iter().zip(&mut done) {
             let now = stage.job(*job).steps_done;

@@ -101,13 +101,13 @@ impl Stage {
     }
 
     /// Starts the worker's real process, which can be killed.
-    pub(crate) fn process(&self, changes: &[(&str, &str)]) -> Child {
-        Command::new(env!("CARGO_BIN_EXE_deletion-worker"))
+    pub(crate) fn process(&self, changes: &[(&str, &str)]) -> WorkerProcess {
+        let child = Command::new(env!("CARGO_BIN_EXE_deletion-worker"))
             .env_clear()
             .envs(self.environment(changes))
             .stdout(Stdio::null())
-            .spawn()
-            .unwrap()
+            .spawn();
+        WorkerProcess(child.unwrap())
     }
 
     /// A user with codes, a message, and failed sign-ins.
@@ -210,6 +210,16 @@ impl Stage {
                 (step.to_owned(), status.unwrap())
             })
             .collect()
+    }
+}
+
+/// A worker of its own process; dropping it is `kill -9`.
+pub(crate) struct WorkerProcess(Child);
+
+impl Drop for WorkerProcess {
+    fn drop(&mut self) {
+        self.0.kill().unwrap();
+        self.0.wait().unwrap();
     }
 }
 

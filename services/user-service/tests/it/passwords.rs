@@ -153,57 +153,69 @@ fn shape(value: &Value) -> Value {
     }
 }
 
+/// The entry of the document for a message that is stored.
+fn entry(row: &Queued, email: &str, created: &str) -> Value {
+    let moment = chrono::DateTime::parse_from_rfc3339(created).unwrap();
+    let content = json!({"email": email, "created": created});
+    let properties = json!({
+        "correlationId": row.request_id, "gridInstanceId": null,
+        "contentType": "application/json", "contentEncoding": "utf8",
+        "sender": {
+            "componentId": "forgot-password", "type": "countersign.user.ForgotPassword",
+            "outputPort": "out",
+        },
+        "destination": {"componentId": row.channel, "inputPort": "in"},
+        "correlationInPort": null, "componentHeaders": {}, "flowId": "forgot-password",
+        "messageId": row.id, "flowRunId": moment.timestamp_millis(),
+    });
+    json!({
+        "messageId": row.id, "flowId": "forgot-password", "componentId": row.channel,
+        "created": created, "err": "{}",
+        "messages": {"in": [{
+            "properties": properties, "content": content, "originalContent": content,
+            "scope": {"forgot-password": {"out": content}},
+        }]},
+    })
+}
+
+const ALL_CHANNELS: [(&str, &str); 4] = [
+    ("FORGOT_PASSWORD_LOG", "true"),
+    ("WEBHOOK_USER_FORGOT_PASSWORD", "http://127.0.0.1:9/hook"),
+    ("SMTP_URL", "smtp://127.0.0.1:9"),
+    ("MAIL_FROM", "no-reply@example.com"),
+];
+
 #[tokio::test]
 async fn each_channel_has_an_entry_and_a_message() {
-    let app = TestApp::start_with(&[
-        ("FORGOT_PASSWORD_LOG", "true"),
-        ("WEBHOOK_USER_FORGOT_PASSWORD", "http://127.0.0.1:9/hook"),
-        ("SMTP_URL", "smtp://127.0.0.1:9"),
-        ("MAIL_FROM", "no-reply@example.com"),
-    ])
-    .await;
+    let app = TestApp::start_with(&ALL_CHANNELS).await;
     let ada = app.sign_up("ada@example.com").await;
     let reply = forgot(&app, "ADA@example.com").await.expect(200);
     let entries = reply.json.as_array().unwrap();
-    let channels: Vec<_> = entries
-        .iter()
-        .map(|entry| entry["componentId"].as_str().unwrap())
-        .collect();
+    let channel = |entry: &Value| entry["componentId"].as_str().unwrap().to_owned();
+    let channels: Vec<_> = entries.iter().map(channel).collect();
     assert_eq!(channels, ["webhook", "mail", "log"]);
     let queued = queued(&app);
     assert_eq!(queued.len(), 3);
-    for entry in entries {
+    for found in entries {
         let row = queued
             .iter()
-            .find(|row| entry["messageId"] == row.id.as_str())
-            .unwrap();
-        assert_eq!(entry["componentId"], row.channel.as_str());
+            .find(|row| found["messageId"] == row.id.as_str());
+        let (row, created) = (row.unwrap(), found["created"].as_str().unwrap());
+        assert_eq!(*found, entry(row, "ADA@example.com", created));
         assert_eq!(row.user_id.as_deref(), Some(ada.id.as_str()));
         assert_eq!(Some(row.request_id.as_str()), reply.header("x-request-id"));
-        let content = json!({"email": "ADA@example.com", "created": entry["created"]});
-        let created = entry["created"].as_str().unwrap();
-        let created = chrono::DateTime::parse_from_rfc3339(created).unwrap();
-        let expected = json!({
-            "messageId": row.id, "flowId": "forgot-password", "componentId": row.channel,
-            "created": entry["created"], "err": "{}",
-            "messages": {"in": [{
-                "properties": {
-                    "correlationId": row.request_id, "gridInstanceId": null,
-                    "contentType": "application/json", "contentEncoding": "utf8",
-                    "sender": {"componentId": "forgot-password", "type": "countersign.user.ForgotPassword", "outputPort": "out"},
-                    "destination": {"componentId": row.channel, "inputPort": "in"},
-                    "correlationInPort": null, "componentHeaders": {}, "flowId": "forgot-password",
-                    "messageId": row.id, "flowRunId": created.timestamp_millis(),
-                },
-                "content": content, "originalContent": content,
-                "scope": {"forgot-password": {"out": content}},
-            }]},
-        });
-        assert_eq!(*entry, expected);
     }
+}
+
+#[tokio::test]
+async fn an_unknown_address_has_the_same_answer_and_messages_that_nobody_gets() {
+    let app = TestApp::start_with(&ALL_CHANNELS).await;
+    let _ = app.sign_up("ada@example.com").await;
+    let known = forgot(&app, "ada@example.com").await.expect(200);
     let unknown = forgot(&app, "nobody@example.com").await.expect(200);
-    assert_eq!(shape(&unknown.json), shape(&reply.json));
-    let rows = self::queued(&app);
+    assert_eq!(shape(&unknown.json), shape(&known.json));
+    let rows = queued(&app);
+    assert_eq!(rows.len(), 6);
     assert_eq!(rows.iter().filter(|row| row.user_id.is_none()).count(), 3);
 }
 

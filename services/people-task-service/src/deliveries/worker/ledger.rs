@@ -13,7 +13,8 @@ use values::DeliveryId;
 
 use crate::deliveries::worker::attempt::{Finished, Held, Sending};
 use crate::deliveries::worker::report;
-use crate::deliveries::worker::store::{self, Claim, Claimed, Written};
+use crate::deliveries::worker::results::{self, Written};
+use crate::deliveries::worker::store::{self, Claim, Claimed};
 
 /// Wake-ups, and results, that one turn takes at the most.
 const BATCH: usize = 512;
@@ -197,9 +198,7 @@ impl Ledger {
         let turn = self
             .database
             .transaction(move |connection| transact(connection, &shared, claim, look_after));
-        let (nr, ni) = (results.len(), self.wake_ups.len());
         let turn = turn.await;
-        if let Ok(t) = &turn { eprintln!("TURN results {nr} ids {ni} claimed {} in {:?} flight {}", t.claimed.len(), now.elapsed(), self.attempts.len()); }
         let results = Arc::into_inner(results).unwrap_or_default();
         match turn {
             Ok(turn) => {
@@ -271,7 +270,7 @@ impl Ledger {
 
 fn transact(
     connection: &mut PgConnection,
-    results: &[Finished],
+    finished: &[Finished],
     mut claim: Claim,
     look_after: Option<String>,
 ) -> Result<Turn, database::Error> {
@@ -280,11 +279,9 @@ fn transact(
         claimed: Vec::new(),
         looked_at: None,
     };
-    let t0 = Instant::now();
-    if !results.is_empty() {
-        turn.written = store::write(connection, results)?;
+    if !finished.is_empty() {
+        turn.written = results::write(connection, finished)?;
     }
-    let t1 = t0.elapsed();
     if let Some(after) = look_after {
         let origins = store::parked_origins(connection, &after, PARKED_ORIGINS)?;
         claim.origins.extend(origins.iter().cloned());
@@ -298,9 +295,7 @@ fn transact(
         } else {
             PARKED_AFTER
         };
-        let t2 = t0.elapsed();
         store::park(connection, &claim.ids, overdue)?;
-        eprintln!("  write {t1:?} claim {t2:?} park {:?}", t0.elapsed());
     }
     Ok(turn)
 }

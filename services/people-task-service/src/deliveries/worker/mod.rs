@@ -1,11 +1,11 @@
 //! The webhook-worker: sends decisions to webhooks, at least once, never twice at the same time, and
 //! never to one receiver at another's expense.
 //!
-//! - [`ledger`] claims deliveries and writes results; it is the only writer here.
-//! - [`attempt`] is one request; [`schedule`] says what follows from it.
-//! - The relay and the queue only say that something is due. What is claimed goes by origin: a wake-up
-//!   of one delivery lets its origin's oldest ones be claimed, as many as the origin has room for, and
-//!   a request that ends lets the next one be claimed. So a million deliveries that wait for a dead host
+//! - [`ledger`] claims deliveries and writes results; [`attempt`] is one request; [`schedule`] says what
+//!   follows from it; [`sweep`] finds what nobody speaks of.
+//! - The queue only says that something is due. What is claimed goes by origin: a wake-up of one
+//!   delivery lets its origin's oldest ones be claimed, as many as the origin has room for, and a
+//!   request that ends lets the next one be claimed. So a million deliveries that wait for a dead host
 //!   are rows in an index and nothing else.
 //!
 //! Invariants: a row is leased for longer than an attempt takes; an attempt is begun only while its
@@ -16,37 +16,34 @@
 mod attempt;
 mod ledger;
 mod report;
+mod results;
 mod retention;
 mod schedule;
 mod store;
+mod sweep;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use database::Database;
-use futures_util::future::join_all;
-use messaging::{Consumption, Disposition, Message, Publisher, Queue, RelaySettings};
+use messaging::{BrokerSettings, Consumption, Disposition, Message, Publisher, Queue};
 use outbound::{GuardedClient, Limits};
 use process::Running;
 use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::CancellationToken;
 use values::{DeliveryId, FromText as _};
+use web::Health;
 
 use self::attempt::Sending;
 use self::ledger::{Bounds, Ledger, WakeUp};
 use self::schedule::RetrySchedule;
+use self::sweep::Sweeper;
 use crate::WebhookWorkerSettings;
 use crate::webhooks::signing::WebhookSigner;
 
+const QUEUE: Queue = Queue::WEBHOOK_DELIVERIES;
 /// Wake-ups that wait to be looked at; the broker keeps the rest.
 const PREFETCH: u16 = 512;
-const RELAY: RelaySettings = RelaySettings {
-    pause: Duration::from_millis(300),
-    batch: 500,
-};
-/// A delivery whose message was sent is not swept again before this.
-const QUIET: Duration = Duration::from_secs(10);
 /// What reading the beginning of an answer may add to an attempt.
 const READING: Duration = Duration::from_secs(1);
 
@@ -55,53 +52,59 @@ const READING: Duration = Duration::from_secs(1);
 /// # Errors
 /// The database cannot be migrated, a key cannot be read, or TLS cannot be set up.
 pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
-    let sending = sending(&settings)?;
+    let (sending, bounds) = (sending(&settings)?, bounds(&settings));
     database::migrate(&settings.database, crate::SCHEMA, crate::MIGRATIONS).await?;
     let database = Database::connect(&settings.database);
     let mut running = Running::new();
     let shutdown = running.shutdown();
     let (wake_ups, incoming) = mpsc::channel(PREFETCH.into());
 
-    let bounds = bounds(&settings);
     let ledger = Ledger::new(database.clone(), sending, bounds, incoming);
     running.spawn(ledger.run(shutdown.clone()));
+    running.spawn(report::watch_backlog(database.clone(), shutdown.clone()));
+    let retention = settings.retention;
+    running.spawn(retention::run(database.clone(), retention, shutdown));
+    running.health = listen(&running, settings.broker, &database, bounds, wake_ups);
+    Ok(running)
+}
 
-    let queue = Queue::WEBHOOK_DELIVERIES;
-    let (publisher, publishing) = Publisher::new(settings.broker.clone(), queue, shutdown.clone());
+/// Starts what tells the ledger that deliveries are due, and returns what must work.
+fn listen(
+    running: &Running,
+    broker: BrokerSettings,
+    database: &Database,
+    bounds: Bounds,
+    wake_ups: mpsc::Sender<WakeUp>,
+) -> Health {
+    let shutdown = running.shutdown();
+    let (publisher, publishing) = Publisher::new(broker.clone(), QUEUE, shutdown.clone());
     running.spawn(publishing);
-    let consumption = Consumption::new(settings.broker.clone(), queue, PREFETCH);
+    let consumption = Consumption::new(broker, QUEUE, PREFETCH);
     let connected = consumption.connected.clone();
     let consumer = wake_ups.clone();
-    running.spawn(messaging::consume(
-        consumption,
-        shutdown.clone(),
-        move |message| look_at(consumer.clone(), message),
-    ));
-    running.spawn(sweep(publisher.clone(), database.clone(), shutdown.clone()));
-    running.spawn(go_without_broker(
-        publisher.clone(),
-        database.clone(),
-        wake_ups,
-        shutdown.clone(),
-    ));
-    running.spawn(report::watch_backlog(database.clone(), shutdown.clone()));
-    running.spawn(retention::run(
-        database.clone(),
-        settings.retention,
-        shutdown,
-    ));
+    let consuming = messaging::consume(consumption, shutdown.clone(), move |message| {
+        look_at(consumer.clone(), message)
+    });
+    running.spawn(consuming);
+    let sweeper = Sweeper {
+        database: database.clone(),
+        per_origin: bounds.per_origin,
+    };
+    running.spawn(sweeper.clone().relay(publisher.clone(), shutdown.clone()));
+    running.spawn(sweeper.go_without_broker(publisher.clone(), wake_ups, shutdown));
 
-    running.health = running
-        .health
-        .requires("database", move || {
-            let database = database.clone();
-            async move { database.is_usable().await }
-        })
-        .requires("queue", move || {
-            let connected = connected.load(Ordering::Acquire) && publisher.is_connected();
-            async move { connected }
-        });
-    Ok(running)
+    let database = database.clone();
+    let usable = move || {
+        let database = database.clone();
+        async move { database.is_usable().await }
+    };
+    let queue = move || {
+        let connected = connected.load(Ordering::Acquire) && publisher.is_connected();
+        async move { connected }
+    };
+    Health::default()
+        .requires("database", usable)
+        .requires("queue", queue)
 }
 
 fn sending(settings: &WebhookWorkerSettings) -> anyhow::Result<Sending> {
@@ -141,39 +144,4 @@ async fn look_at(wake_ups: mpsc::Sender<WakeUp>, message: Message) -> Dispositio
     }
     // The ledger drops what it does not come to any more.
     answered.await.unwrap_or(Disposition::Again)
-}
-
-async fn sweep(publisher: Publisher, database: Database, shutdown: CancellationToken) {
-    messaging::relay(publisher, RELAY, shutdown, |limit| due(&database, limit)).await;
-}
-
-async fn due(database: &Database, limit: i64) -> Result<Vec<Message>, database::Error> {
-    let sweep = move |connection: &mut _| Ok(store::sweep(connection, limit, QUIET)?);
-    database.run(sweep).await
-}
-
-/// While the broker is away, hands what is due to the ledger directly: the broker makes deliveries
-/// prompt, but none depends on it.
-async fn go_without_broker(
-    publisher: Publisher,
-    database: Database,
-    wake_ups: mpsc::Sender<WakeUp>,
-    shutdown: CancellationToken,
-) {
-    while !shutdown.is_cancelled() {
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_secs(1)) => {}
-            () = shutdown.cancelled() => return,
-        }
-        if publisher.is_connected() {
-            continue;
-        }
-        let messages = due(&database, RELAY.batch).await.unwrap_or_default();
-        join_all(
-            messages
-                .into_iter()
-                .map(|message| look_at(wake_ups.clone(), message)),
-        )
-        .await;
-    }
 }

@@ -14,9 +14,6 @@ use messaging::Message;
 use telemetry::RequestContext;
 use values::{DeliveryId, WebhookId};
 
-use crate::deliveries::worker::attempt::Finished;
-use crate::deliveries::worker::schedule::Verdict;
-use crate::status::DeliveryStatus;
 use crate::tasks::Task;
 
 /// Claims are made one after the other, over all workers, so that they count each other's.
@@ -192,118 +189,6 @@ pub(super) fn parked_origins(
     Ok(origins.into_iter().map(|row| row.origin).collect())
 }
 
-/// What became of a result that was to be written.
-#[derive(Debug, QueryableByName)]
-pub(super) struct Written {
-    #[diesel(sql_type = Binary)]
-    pub(super) delivery_id: DeliveryId,
-    /// It is written.
-    #[diesel(sql_type = Bool)]
-    pub(super) written: bool,
-    /// The delivery still waits for it. When it is not written either, somebody held the row locked.
-    #[diesel(sql_type = Bool)]
-    pub(super) ours: bool,
-}
-
-/// Writes results: the deliveries, their webhooks, the attempts. A result whose lease was lost, or whose
-/// delivery is gone, changes nothing. Rows that somebody else holds locked are left for later, so this
-/// neither waits for the deletion of a task nor gets into a deadlock with it.
-pub(super) fn write(
-    connection: &mut PgConnection,
-    results: &[Finished],
-) -> QueryResult<Vec<Written>> {
-    let column = Columns::of(results);
-    sql_query(WRITE)
-        .bind::<Array<Binary>, _>(column.ids)
-        .bind::<Array<BigInt>, _>(column.leases)
-        .bind::<Array<Binary>, _>(column.webhooks)
-        .bind::<Array<Text>, _>(column.statuses)
-        .bind::<Array<BigInt>, _>(column.pauses)
-        .bind::<Array<Timestamptz>, _>(column.ats)
-        .bind::<Array<Integer>, _>(column.durations)
-        .bind::<Array<Nullable<Integer>>, _>(column.codes)
-        .bind::<Array<Nullable<Text>>, _>(column.errors)
-        .bind::<Array<Nullable<Text>>, _>(column.responses)
-        .load(connection)
-}
-
-const WRITE: &str = "
-WITH result AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS result (
-        id, lease, webhook_id, status, pause, at, duration_ms, status_code, error, response)
-), webhook AS (
-    SELECT id FROM webhooks WHERE id = ANY($3) FOR NO KEY UPDATE SKIP LOCKED
-), free AS (
-    SELECT id, webhook_id, lease FROM deliveries WHERE id = ANY($1) AND finished IS NULL
-    FOR NO KEY UPDATE SKIP LOCKED
-), held AS (
-    SELECT result.* FROM result JOIN free USING (id, lease)
-    WHERE free.webhook_id IN (SELECT id FROM webhook)
-), written AS (
-    UPDATE deliveries SET status = held.status, attempts = deliveries.attempts + 1,
-        lease_until = NULL,
-        next_attempt = CASE WHEN held.status = 'pending'
-            THEN now() + held.pause * interval '1 ms' ELSE deliveries.next_attempt END,
-        wake_at = now() + held.pause * interval '1 ms',
-        finished = CASE WHEN held.status = 'pending' THEN NULL ELSE now() END
-    FROM held
-    WHERE deliveries.id = held.id AND deliveries.id = ANY($1)
-), followed AS (
-    UPDATE webhooks SET status = held.status FROM held
-    WHERE webhooks.id = held.webhook_id AND webhooks.id = ANY($3) AND webhooks.status <> held.status
-), recorded AS (
-    INSERT INTO delivery_attempts
-        (delivery_id, number, at, duration_ms, status_code, error, response)
-    SELECT id,
-        1 + coalesce((SELECT max(number) FROM delivery_attempts WHERE delivery_id = held.id), 0),
-        at, duration_ms, status_code, error, response
-    FROM held
-)
-SELECT result.id AS delivery_id, held.id IS NOT NULL AS written,
-    EXISTS (SELECT FROM deliveries WHERE deliveries.id = result.id
-        AND deliveries.lease = result.lease AND finished IS NULL) AS ours
-FROM result LEFT JOIN held ON held.id = result.id";
-
-/// Results turned into columns.
-#[derive(Default)]
-struct Columns<'a> {
-    ids: Vec<DeliveryId>,
-    leases: Vec<i64>,
-    webhooks: Vec<WebhookId>,
-    statuses: Vec<&'static str>,
-    pauses: Vec<i64>,
-    ats: Vec<DateTime<Utc>>,
-    durations: Vec<i32>,
-    codes: Vec<Option<i32>>,
-    errors: Vec<Option<&'a str>>,
-    responses: Vec<Option<&'a str>>,
-}
-
-impl<'a> Columns<'a> {
-    fn of(results: &'a [Finished]) -> Self {
-        let mut columns = Self::default();
-        for result in results {
-            let (status, pause) = match result.verdict {
-                Verdict::Sent => (DeliveryStatus::Sent, Duration::ZERO),
-                Verdict::Fail => (DeliveryStatus::Fail, Duration::ZERO),
-                Verdict::Retry(pause) => (DeliveryStatus::Pending, pause),
-            };
-            columns.ids.push(result.held.delivery);
-            columns.leases.push(result.held.lease);
-            columns.webhooks.push(result.held.webhook);
-            columns.statuses.push(status.as_str());
-            columns.pauses.push(milliseconds(pause));
-            columns.ats.push(result.at);
-            let duration = i32::try_from(result.duration.as_millis());
-            columns.durations.push(duration.unwrap_or(i32::MAX));
-            columns.codes.push(result.status_code.map(i32::from));
-            columns.errors.push(result.error.as_deref());
-            columns.responses.push(result.response.as_deref());
-        }
-        columns
-    }
-}
-
 #[derive(QueryableByName)]
 struct Due {
     #[diesel(sql_type = Binary)]
@@ -312,30 +197,58 @@ struct Due {
     request_id: String,
     #[diesel(sql_type = Text)]
     traceparent: String,
+    #[diesel(sql_type = Bool)]
+    parked: bool,
 }
 
-/// Takes deliveries that are due and that no message may be under way for, and leaves them alone
-/// for `quiet` after that.
+/// What a sweep found.
+#[derive(Debug)]
+pub(super) struct Swept {
+    /// How many deliveries.
+    pub(super) found: usize,
+    /// Those whose origin has room.
+    pub(super) messages: Vec<Message>,
+}
+
+/// Takes deliveries that are due and that no message may be under way for. Those whose origin has all
+/// the requests that it may have are parked; the others are left alone for `quiet` after this.
 pub(super) fn sweep(
     connection: &mut PgConnection,
     limit: i64,
     quiet: Duration,
-) -> QueryResult<Vec<Message>> {
-    let due: Vec<Due> = sql_query(
-        "UPDATE deliveries SET wake_at = now() + $2 * interval '1 ms' WHERE id = ANY(ARRAY(
-            SELECT id FROM deliveries WHERE status = 'pending' AND NOT parked AND wake_at <= now()
-            ORDER BY wake_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED))
-        RETURNING id, request_id, traceparent",
-    )
-    .bind::<BigInt, _>(limit)
-    .bind::<BigInt, _>(milliseconds(quiet))
-    .load(connection)?;
-    let messages = due.into_iter().map(|row| {
+    per_origin: u32,
+) -> QueryResult<Swept> {
+    let due: Vec<Due> = sql_query(SWEEP)
+        .bind::<BigInt, _>(limit)
+        .bind::<BigInt, _>(milliseconds(quiet))
+        .bind::<BigInt, _>(i64::from(per_origin))
+        .load(connection)?;
+    let found = due.len();
+    let with_room = due.into_iter().filter(|row| !row.parked);
+    let messages = with_room.map(|row| {
         let context = RequestContext::continued(Some(&row.request_id), Some(&row.traceparent));
         Message::new(row.id, context)
     });
-    Ok(messages.collect())
+    Ok(Swept {
+        found,
+        messages: messages.collect(),
+    })
 }
+
+const SWEEP: &str = "
+WITH due AS (
+    SELECT id, origin FROM deliveries WHERE status = 'pending' AND NOT parked AND wake_at <= now()
+    ORDER BY wake_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
+), full_origins AS (
+    SELECT origin FROM (SELECT DISTINCT origin FROM due) AS origins
+    WHERE $3 <= (SELECT count(*) FROM deliveries AS leased
+        WHERE leased.origin = origins.origin AND leased.status = 'pending'
+            AND leased.lease_until > now())
+)
+UPDATE deliveries SET wake_at = now() + $2 * interval '1 ms',
+    parked = origin = ANY(ARRAY(SELECT origin FROM full_origins))
+WHERE id = ANY(ARRAY(SELECT id FROM due))
+RETURNING id, request_id, traceparent, parked";
 
 /// How much there is to do.
 #[derive(Debug, Clone, Copy, QueryableByName)]
@@ -383,7 +296,7 @@ pub(super) fn purge(
     .execute(connection)
 }
 
-fn milliseconds(duration: Duration) -> i64 {
+pub(super) fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }
 

@@ -1,0 +1,285 @@
+//! The pages, as people meet them on a phone.
+
+mod phone;
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use testkit::eventually;
+
+use crate::world::{Task, World};
+use phone::Phone;
+
+const REQUESTER: &str = "requester@example.com";
+const APPROVER: &str = "approver@example.com";
+
+/// The link that an approver gets.
+fn link(world: &World, task: &Task) -> String {
+    let (
+        base,
+        Task {
+            id,
+            approver_secret,
+        },
+    ) = (world.http.base(), task);
+    format!("{base}/tasks#id={id}&secret={approver_secret}")
+}
+
+async fn task_with(world: &World, token: &str, title: &str, description: &str) -> Task {
+    world
+        .create_task_of(
+            token,
+            &json!({
+                "title": title, "description": description,
+                "requester": REQUESTER, "approver": APPROVER,
+            }),
+        )
+        .await
+}
+
+async fn status(world: &World, token: &str, task: &Task) -> Value {
+    let path = format!("/people-task/tasks/{}", task.id);
+    let reply = world.http.get(&path).bearer(token).send().await;
+    reply.expect(200).json["status"].clone()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approver_approves_by_one_click() {
+    let world = World::start().await;
+    let token = world.sign_up(REQUESTER).await;
+    let task = task_with(&world, &token, "Buy a chair", "The old one squeaks.").await;
+    world.register_webhook(&token, &task.id, "one-click").await;
+
+    let phone = Phone::new().await;
+    phone.open(&link(&world, &task)).await;
+    phone.sees("Buy a chair").await;
+    phone.sees("The old one squeaks.").await;
+    phone.sees(REQUESTER).await;
+    let address = phone.address().await;
+    assert!(!address.contains(&task.approver_secret), "{address}");
+    phone.reload().await;
+    phone.click("Approve").await;
+    phone.sees("“Buy a chair” is approved.").await;
+    assert_eq!(
+        phone.count("button:enabled").await,
+        phone.count("#session button").await
+    );
+
+    assert_eq!(status(&world, &token, &task).await, "approved");
+    let call = world.received_webhook("one-click").await;
+    assert_eq!(call["body"]["id"], task.id.as_str());
+    assert_eq!(call["body"]["status"], "approved");
+    phone.put_away().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn opening_the_link_decides_nothing() {
+    let world = World::start().await;
+    let token = world.sign_up(REQUESTER).await;
+    let task = task_with(&world, &token, "Buy a chair", "").await;
+    // A scanner of mail fetches the address; one that goes further opens it in a browser.
+    let in_query = format!("/tasks?id={}&secret={}", task.id, task.approver_secret);
+    let _ = world.http.get(&in_query).send().await.expect(200);
+    let phone = Phone::new().await;
+    for url in [
+        link(&world, &task),
+        format!("{}{in_query}", world.http.base()),
+    ] {
+        phone.open(&url).await;
+        phone.sees("Approve").await;
+        let address = phone.address().await;
+        assert!(!address.contains(&task.approver_secret), "{address}");
+    }
+    assert_eq!(status(&world, &token, &task).await, "pending");
+    phone.put_away().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_clicks_too_late_is_told_so() {
+    let world = World::start().await;
+    let token = world.sign_up(REQUESTER).await;
+    let task = task_with(&world, &token, "Buy a chair", "").await;
+    let (first, second) = tokio::join!(Phone::new(), Phone::new());
+    for phone in [&first, &second] {
+        phone.open(&link(&world, &task)).await;
+        phone.sees("Buy a chair").await;
+    }
+    first.click("Reject").await;
+    first.sees("“Buy a chair” is rejected.").await;
+    second.click("Approve").await;
+    second.sees("Too late: it was rejected already.").await;
+    eventually("the page to show the task as it is", || async {
+        (second.count(".status.rejected").await == 1).then_some(())
+    })
+    .await;
+    assert_eq!(second.count("article button").await, 0);
+    assert_eq!(status(&world, &token, &task).await, "rejected");
+    first.put_away().await;
+    second.put_away().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_forgotten_password_is_replaced_on_the_page_of_the_link() {
+    let world = World::start().await;
+    world.sign_up("ada@example.com").await;
+    let _ = world
+        .http
+        .post("/user/forgot-password")
+        .json(&json!({"email": "ada@example.com"}))
+        .send()
+        .await
+        .expect(200);
+    let message = world
+        .received_one("kind=forgot-password&email=ada@example.com")
+        .await;
+    let link = message["body"]["link"].as_str().unwrap();
+    let link = link.replace("http://localhost:8080", world.http.base());
+    let code = message["body"]["code"].as_str().unwrap();
+
+    let phone = Phone::new().await;
+    phone.open(&link).await;
+    phone.sees("Choose a new password").await;
+    assert!(!phone.address().await.contains(code));
+    set_password(&phone, "new password", "new pasword").await;
+    phone.sees("The two passwords differ.").await;
+    set_password(&phone, "1234", "1234").await;
+    phone.sees("at least 5 characters").await;
+    set_password(&phone, "new password", "new password").await;
+    phone.sees("Your new password is set.").await;
+    let _ = world
+        .sign_in("ada@example.com", "new password")
+        .await
+        .expect(200);
+
+    phone.open(&link).await;
+    set_password(&phone, "another one", "another one").await;
+    phone.sees("This code is unknown, used or too old.").await;
+    let _ = world
+        .sign_in("ada@example.com", "new password")
+        .await
+        .expect(200);
+    phone.put_away().await;
+    world.stop().await;
+}
+
+async fn set_password(phone: &Phone, password: &str, repeated: &str) {
+    phone.fill("New password", password).await;
+    phone.fill("The same again", repeated).await;
+    phone.click("Set the password").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_dashboard_shows_what_waits_and_decides_it() {
+    let world = World::start().await;
+    let token = world.sign_up(REQUESTER).await;
+    world.sign_up(APPROVER).await;
+    let chair = task_with(&world, &token, "Buy a chair", "").await;
+    let table = task_with(&world, &token, "Buy a table", "").await;
+
+    let phone = Phone::new().await;
+    phone.open(&format!("{}/tasks", world.http.base())).await;
+    sign_in(&phone, "a wrong one").await;
+    phone.sees("do not belong together").await;
+    sign_in(&phone, World::PASSWORD).await;
+    phone.sees("Buy a chair").await;
+    phone.sees("Buy a table").await;
+    assert!(!phone.text().await.contains("do not belong together"));
+    phone.click_on_card("Buy a table", "Approve").await;
+    phone.sees("“Buy a table” is approved.").await;
+    assert_eq!(status(&world, &token, &table).await, "approved");
+    assert_eq!(status(&world, &token, &chair).await, "pending");
+
+    phone.click("Look again").await;
+    eventually("only the other task to wait", || async {
+        let text = phone.text().await;
+        (text.contains("Buy a chair") && !text.contains("Buy a table")).then_some(())
+    })
+    .await;
+    phone.click("Sign out").await;
+    phone.sees("Sign in to see your tasks").await;
+    assert!(!phone.text().await.contains("Buy a chair"));
+    phone.put_away().await;
+    world.stop().await;
+}
+
+async fn sign_in(phone: &Phone, password: &str) {
+    phone.fill("E-mail address", APPROVER).await;
+    phone.fill("Password", password).await;
+    phone.click("Sign in").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_text_is_shown_as_text() {
+    let image = "<img src=x onerror=\"document.title='run'\">";
+    let script = "<script>document.title='run'</script>";
+    let world = World::start().await;
+    let token = world.sign_up(REQUESTER).await;
+    world.sign_up(APPROVER).await;
+    let task = task_with(&world, &token, image, script).await;
+
+    let phone = Phone::new().await;
+    phone.open(&link(&world, &task)).await;
+    phone.sees(image).await;
+    phone.sees(script).await;
+    phone.click("Approve").await;
+    phone.sees(&format!("“{image}” is approved.")).await;
+    assert_eq!(phone.count("main img, main script").await, 0);
+    assert_eq!(phone.run("return document.title").await, "Your tasks");
+    assert_eq!(phone.complaints().await, Vec::<String>::new());
+
+    // Were markup to get into the page after all, the policy would keep it from running.
+    let insert = format!(
+        "document.querySelector('main').innerHTML = {}",
+        json!(image)
+    );
+    phone.run(&insert).await;
+    let complaint = eventually("the policy to refuse it", || async {
+        phone.complaints().await.into_iter().next()
+    })
+    .await;
+    assert!(complaint.contains("Content Security Policy"), "{complaint}");
+    assert_eq!(phone.run("return document.title").await, "Your tasks");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_documentation_shows_every_operation() {
+    let world = World::start().await;
+    let document = world.http.get("/openapi.json").send().await.expect(200);
+    let paths = document.json["paths"].as_object().unwrap().iter();
+    let documented: BTreeSet<String> = paths
+        .flat_map(|(path, item)| {
+            let methods = item.as_object().unwrap().keys();
+            methods.map(move |method| format!("{} {path}", method.to_uppercase()))
+        })
+        .collect();
+
+    let phone = Phone::new().await;
+    phone.open(&format!("{}/docs", world.http.base())).await;
+    phone.sees("openapi.json").await;
+    let shown = phone
+        .run(
+            "return [...document.querySelectorAll('.operation > summary')].map((summary) => \
+             `${summary.querySelector('.verb').innerText} ${summary.querySelector('.path').innerText}`)",
+        )
+        .await;
+    let shown = shown.as_array().unwrap().iter();
+    let shown: BTreeSet<String> = shown.map(|one| one.as_str().unwrap().to_owned()).collect();
+    assert_eq!(shown, documented);
+
+    phone
+        .run("for (const one of document.querySelectorAll('.operation')) one.open = true")
+        .await;
+    eventually("every operation to show an answer", || async {
+        let opened = phone.count(".operation:has(.answer):has(pre)").await;
+        (opened == documented.len() as u64).then_some(())
+    })
+    .await;
+    let wide = "return document.documentElement.scrollWidth > innerWidth";
+    assert_eq!(phone.run(wide).await, false, "the page is too wide");
+    phone.put_away().await;
+    world.stop().await;
+}

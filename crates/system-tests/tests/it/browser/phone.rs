@@ -1,0 +1,226 @@
+//! A real Chromium of the size of a phone, driven as a person would: by labels, names of buttons, visible text.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+
+use local_stack::packages::on_path;
+use local_stack::process::Identity;
+use serde_json::{Value, json};
+use testkit::{Http, eventually};
+
+const ADVICE: &str = "this test needs a browser: apt-get install chromium chromium-driver";
+const READY: &str = "started successfully on port ";
+/// What an element is called in the answers of the WebDriver protocol.
+const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
+const FLAGS: [&str; 9] = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-breakpad",
+];
+
+/// A browser with a profile of its own, which ends with it.
+pub(crate) struct Phone {
+    driver: Child,
+    webdriver: Http,
+    session: String,
+    // Last, so that the folder goes after the browser that writes into it.
+    profile: tempfile::TempDir,
+}
+
+impl Phone {
+    /// Starts a browser.
+    pub(crate) async fn new() -> Self {
+        let profile = tempfile::tempdir().unwrap();
+        let program = on_path("chromedriver").expect(ADVICE);
+        let mut driver = Command::new(program)
+            .arg("--port=0")
+            // Whatever it keeps elsewhere than in its profile goes with the profile, too.
+            .env("HOME", profile.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let port = port_of(&mut driver);
+        let mut phone = Self {
+            driver,
+            webdriver: Http::to(([127, 0, 0, 1], port).into()),
+            session: String::new(),
+            profile: profile,
+        };
+        let capabilities = phone.capabilities();
+        let reply = phone.webdriver.post("/session").json(&capabilities);
+        let value = value_of(&reply.send().await.expect(200).json);
+        phone.session = value["sessionId"].as_str().unwrap().to_owned();
+        phone
+    }
+
+    /// Chromium makes no window narrower than 500 pixels, so the size is that of an emulated screen.
+    fn capabilities(&self) -> Value {
+        let folder = self.profile.path().join("profile");
+        let mut arguments = FLAGS.map(str::to_owned).to_vec();
+        arguments.push(format!("--user-data-dir={}", folder.display()));
+        let screen = json!({"width": 390, "height": 844, "pixelRatio": 2.0, "touch": true});
+        json!({"capabilities": {"alwaysMatch": {
+            "goog:chromeOptions": {"args": arguments, "mobileEmulation": {"deviceMetrics": screen}},
+            "goog:loggingPrefs": {"browser": "ALL"},
+        }}})
+    }
+
+    /// Opens an address and waits until it is loaded.
+    pub(crate) async fn open(&self, url: &str) {
+        self.command("url", &json!({"url": url})).await;
+    }
+
+    /// Loads the page again.
+    pub(crate) async fn reload(&self) {
+        self.command("refresh", &json!({})).await;
+    }
+
+    /// What stands in the address bar.
+    pub(crate) async fn address(&self) -> String {
+        let value = self.run("return location.href").await;
+        value.as_str().unwrap().to_owned()
+    }
+
+    /// Waits until the page shows this text.
+    pub(crate) async fn sees(&self, text: &str) {
+        eventually(&format!("the page to show “{text}”"), || async {
+            self.text().await.contains(text).then_some(())
+        })
+        .await;
+    }
+
+    /// The text that the page shows.
+    pub(crate) async fn text(&self) -> String {
+        let value = self.run("return document.body.innerText").await;
+        value.as_str().unwrap().to_owned()
+    }
+
+    /// How many elements there are.
+    pub(crate) async fn count(&self, css: &str) -> u64 {
+        let script = format!("return document.querySelectorAll({}).length", json!(css));
+        self.run(&script).await.as_u64().unwrap()
+    }
+
+    /// Clicks on the button with this name.
+    pub(crate) async fn click(&self, name: &str) {
+        self.click_at(&format!("//button[normalize-space()={}]", quoted(name)))
+            .await;
+    }
+
+    /// Clicks on a button on the card with this title.
+    pub(crate) async fn click_on_card(&self, title: &str, name: &str) {
+        let (title, name) = (quoted(title), quoted(name));
+        let card = format!("//article[.//*[self::h1 or self::h2][normalize-space()={title}]]");
+        self.click_at(&format!("{card}//button[normalize-space()={name}]"))
+            .await;
+    }
+
+    async fn click_at(&self, xpath: &str) {
+        let button = self.visible(xpath).await;
+        self.command(&format!("element/{button}/click"), &json!({}))
+            .await;
+    }
+
+    /// Replaces what stands in the field with this label.
+    pub(crate) async fn fill(&self, label: &str, text: &str) {
+        let label = quoted(label);
+        let field = self
+            .visible(&format!(
+                "//input[@id=//label[normalize-space()={label}]/@for]"
+            ))
+            .await;
+        self.command(&format!("element/{field}/clear"), &json!({}))
+            .await;
+        self.command(&format!("element/{field}/value"), &json!({"text": text}))
+            .await;
+    }
+
+    /// Runs a script in the page: what it returns.
+    pub(crate) async fn run(&self, script: &str) -> Value {
+        self.command("execute/sync", &json!({"script": script, "args": []}))
+            .await
+    }
+
+    /// What the console says since the last look: errors of scripts, refusals of the page's policy.
+    pub(crate) async fn complaints(&self) -> Vec<String> {
+        let entries = self.command("se/log", &json!({"type": "browser"})).await;
+        let entries = entries.as_array().unwrap().iter();
+        entries
+            // Chromium also reports answers such as 409 there, which are the API's way to say no.
+            .filter(|entry| entry["source"] != "network")
+            .map(|entry| entry["message"].to_string())
+            .collect()
+    }
+
+    /// Puts the phone away; fails when its console has something to complain about.
+    pub(crate) async fn put_away(self) {
+        assert_eq!(self.complaints().await, Vec::<String>::new());
+    }
+
+    /// Waits until there is such an element and it is shown.
+    async fn visible(&self, xpath: &str) -> String {
+        eventually(&format!("the page to show {xpath}"), || async {
+            let wanted = json!({"using": "xpath", "value": xpath});
+            let found = self.command("elements", &wanted).await;
+            let element = found[0][ELEMENT].as_str()?.to_owned();
+            let script = "return arguments[0].checkVisibility()";
+            let arguments = json!({"script": script, "args": [found[0]]});
+            let shown = self.command("execute/sync", &arguments).await;
+            (shown == true).then_some(element)
+        })
+        .await
+    }
+
+    async fn command(&self, path: &str, body: &Value) -> Value {
+        let path = format!("/session/{}/{path}", self.session);
+        let reply = self.webdriver.post(&path).json(body).send().await;
+        value_of(&reply.expect(200).json)
+    }
+}
+
+impl Drop for Phone {
+    fn drop(&mut self) {
+        // A browser that is told to end leaves no process behind; the driver would, if it were killed alone.
+        let session = format!("{}/session/{}", self.webdriver.base(), self.session);
+        let _ = ureq::delete(session).call();
+        let identity = i32::try_from(self.driver.id()).ok().and_then(Identity::of);
+        if let Some(identity) = identity {
+            let _ = identity.kill();
+        }
+        let _ = self.driver.wait();
+    }
+}
+
+/// The port that the driver chose. Its output is read to its end, so that it never waits for a reader.
+fn port_of(driver: &mut Child) -> u16 {
+    let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
+    let port = lines
+        .by_ref()
+        .map_while(Result::ok)
+        .find_map(|line| {
+            let (_, port) = line.split_once(READY)?;
+            port.trim_end_matches('.').parse().ok()
+        })
+        .expect("chromedriver must say its port");
+    thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
+    port
+}
+
+fn value_of(answer: &Value) -> Value {
+    answer["value"].clone()
+}
+
+/// A text in XPath, which knows no escapes.
+fn quoted(text: &str) -> String {
+    let quote = if text.contains('"') { '\'' } else { '"' };
+    format!("{quote}{text}{quote}")
+}

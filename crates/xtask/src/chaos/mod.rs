@@ -1,0 +1,295 @@
+//! `cargo xtask chaos`: decisions are made on the real processes while these are killed, frozen, cut off
+//! and left without their servers; in the end every decision that was answered with 200 has arrived.
+//!
+//! What holds: everything random comes from a seed that is printed first; callers retry nothing; nothing
+//! of the run stays behind, even when it is killed.
+//!
+//! Deliberately absent: looking into the database. What counts is what callers are told, what receivers
+//! get, and what the public API says at the end.
+
+mod dice;
+mod door;
+mod fate;
+mod faults;
+pub(crate) mod guard;
+mod journal;
+mod link;
+mod load;
+mod receiver;
+mod schedule;
+mod settings;
+mod system;
+mod table;
+mod verdict;
+
+use std::{
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context, ensure};
+use clap::Args;
+use local_stack::{ports, random};
+
+use crate::{
+    chaos::{
+        faults::Faults,
+        guard::{Guard, Keep},
+        journal::Journal,
+        load::{Load, Pace, Person},
+        receiver::{MANNERS, Receiver},
+        system::System,
+        table::Report,
+        verdict::Times,
+    },
+    interrupt::Interrupt,
+    launch::say,
+    paint,
+    plan::parse_replicas,
+    workspace::Workspace,
+};
+
+const SUPERVISION: Duration = Duration::from_millis(250);
+/// Deliveries of decisions made this long before the first fault are not disturbed by it.
+const UNDISTURBED: Duration = Duration::from_secs(1);
+
+/// How hard and how long.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Repeats the faults and choices of an earlier run. Without it a new one is drawn and printed.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// How long there are load and faults, as in `90s` or `5m`. Healing comes on top.
+    #[arg(long, default_value = "2m", value_parser = parse_duration)]
+    duration: Duration,
+    /// Tasks a second.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rate: u32,
+    /// Run a process several times, as in `--replicas webhook-worker=3`. Can be repeated.
+    #[arg(long, value_name = "PROCESS=N", value_parser = parse_replicas)]
+    replicas: Vec<(String, usize)>,
+    /// Build and run with optimisation.
+    #[arg(long)]
+    release: bool,
+}
+
+fn parse_duration(text: &str) -> anyhow::Result<Duration> {
+    let (number, unit) = match (text.strip_suffix('s'), text.strip_suffix('m')) {
+        (Some(number), _) => (number, 1),
+        (_, Some(number)) => (number, 60),
+        _ => anyhow::bail!("it is not of the form 90s or 5m"),
+    };
+    let number: u64 = number
+        .parse()
+        .with_context(|| format!("{number} is not a number"))?;
+    let seconds = number.saturating_mul(unit);
+    ensure!(
+        (15..=24 * 3600).contains(&seconds),
+        "it is not between 15s and a day"
+    );
+    Ok(Duration::from_secs(seconds))
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let base = Workspace::find()?;
+    let seed = match arguments.seed {
+        Some(seed) => seed,
+        // Short enough to be typed again.
+        None => u64::from(u32::from_be_bytes(random::bytes()?)),
+    };
+    announce(arguments, seed);
+    let interrupt = Interrupt::watch()?;
+    let _alone = base.lock("chaos")?;
+    let workspace = guard::workspace_of(&base);
+    guard::clean_up(&workspace, Keep::Nothing)?;
+    let guard = Guard::start(&base)?;
+    let outcome = perform(&workspace, arguments, seed, &interrupt);
+    let holds = outcome.as_ref().is_ok_and(Report::holds);
+    say("stopping everything");
+    let keep = if holds || interrupt.came() {
+        Keep::Nothing
+    } else {
+        Keep::Everything
+    };
+    guard::clean_up(&workspace, keep)?;
+    drop(guard);
+    if keep == Keep::Everything {
+        let local = workspace.local();
+        say(&format!(
+            "the logs are in {0}/log, those of the servers in {0}/servers",
+            local.display()
+        ));
+    }
+    outcome?.print();
+    if holds {
+        outln!("\nchaos: ok");
+        return Ok(ExitCode::SUCCESS);
+    }
+    outln!("\n{}", paint::red("chaos: failed"));
+    announce(arguments, seed);
+    Ok(ExitCode::FAILURE)
+}
+
+fn announce(arguments: &Arguments, seed: u64) {
+    let Arguments { duration, rate, .. } = arguments;
+    let mut command = format!(
+        "cargo xtask chaos --seed {seed} --duration {}s --rate {rate}",
+        duration.as_secs()
+    );
+    for (name, count) in &arguments.replicas {
+        command.push_str(&format!(" --replicas {name}={count}"));
+    }
+    if arguments.release {
+        command.push_str(" --release");
+    }
+    say(&format!("seed {seed}; the same again: {command}"));
+}
+
+/// The whole run. Whatever it starts is left to be cleaned up.
+fn perform(
+    workspace: &Workspace,
+    arguments: &Arguments,
+    seed: u64,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Report> {
+    let journal = Arc::new(Journal::default());
+    let receivers = open_receivers(seed, &journal)?;
+    let replicas = arguments.replicas.iter().cloned().collect();
+    let (release, duration) = (arguments.release, arguments.duration);
+    let system = System::start(workspace, release, &replicas, duration, interrupt)?;
+    say(&settings::description(duration));
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let supervision = scope.spawn(|| supervise(&system, &over, interrupt));
+        let stage = Stage {
+            arguments,
+            seed,
+            system: &system,
+            receivers: &receivers,
+            journal: &journal,
+            interrupt,
+        };
+        let report = stage.play();
+        over.store(true, Ordering::Relaxed);
+        let supervised = supervision.join();
+        supervised.unwrap_or_else(|_| Err(anyhow::anyhow!("the supervision panicked")))?;
+        report
+    })
+}
+
+fn open_receivers(seed: u64, journal: &Arc<Journal>) -> anyhow::Result<Vec<Receiver>> {
+    let free = ports::several(MANNERS.len())?;
+    let places = free.into_iter().zip(MANNERS).enumerate();
+    places
+        .map(|(place, (port, manner))| Receiver::open(place + 1, manner, port, seed, journal))
+        .collect()
+}
+
+fn supervise(system: &System, over: &AtomicBool, interrupt: &Interrupt) -> anyhow::Result<()> {
+    while !over.load(Ordering::Relaxed) && !interrupt.came() {
+        system.revive()?;
+        thread::sleep(SUPERVISION);
+    }
+    Ok(())
+}
+
+/// A run on a system that is ready.
+struct Stage<'run> {
+    arguments: &'run Arguments,
+    seed: u64,
+    system: &'run System,
+    receivers: &'run [Receiver],
+    journal: &'run Journal,
+    interrupt: &'run Interrupt,
+}
+
+impl Stage<'_> {
+    fn play(&self) -> anyhow::Result<Report> {
+        let gateway = self
+            .system
+            .gateways
+            .first()
+            .context("there is no gateway")?;
+        let creator = Person::sign_up(gateway, "creator")?;
+        let approver = Person::sign_up(gateway, "approver")?;
+        let begin = Instant::now();
+        let faults = Faults::new(self.system, self.receivers, self.interrupt, begin);
+        let healed = self.load_and_faults(&faults, [creator.clone(), approver])?;
+        say("all faults are over; waiting for what is still to be delivered");
+        self.system.wait_well(self.interrupt)?;
+        let tasks = self.journal.all_tasks();
+        let inquiry = fate::Inquiry {
+            gateway,
+            asker: &creator,
+            journal: self.journal,
+            interrupt: self.interrupt,
+        };
+        let end = healed + settings::HEALING + settings::LONGEST_PAUSE;
+        let fates = inquiry.wait_settled(&tasks, end)?;
+        let times = Times {
+            calm_until: begin + schedule::CALM - UNDISTURBED,
+            healed,
+        };
+        let arrivals = self.journal.all_arrivals();
+        Ok(Report {
+            verdict: verdict::judge(&tasks, &fates, &arrivals, times),
+            faults: faults.done(),
+            slow_stops: faults.slow_stops(),
+            ended_by_themselves: self.system.ended_by_themselves(),
+            tasks: tasks.len(),
+            uncreated: self.journal.all_uncreated(),
+        })
+    }
+
+    /// Answers when the last fault was over.
+    fn load_and_faults(&self, faults: &Faults<'_>, people: [Person; 2]) -> anyhow::Result<Instant> {
+        let duration = self.arguments.duration;
+        let pace = Pace {
+            seed: self.seed,
+            rate: self.arguments.rate,
+            end: faults.begin + duration,
+        };
+        let load = Load::new(
+            &pace,
+            &self.system.gateways,
+            people,
+            self.receivers,
+            self.journal,
+            self.interrupt,
+        );
+        let parts = faults::parts(self.system, self.receivers);
+        let drawn = schedule::draw(self.seed, duration, &parts);
+        say(&format!(
+            "{} tasks a second and {} faults for {} s",
+            pace.rate,
+            drawn.len(),
+            duration.as_secs()
+        ));
+        thread::scope(|scope| {
+            for _ in 0..load::CALLERS {
+                scope.spawn(|| load.call_on());
+            }
+            faults.happen(&drawn)?;
+            Ok(Instant::now())
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read() {
+        assert_eq!(parse_duration("90s").unwrap(), Duration::from_secs(90));
+        assert_eq!(parse_duration("5m").unwrap(), Duration::from_secs(300));
+        for wrong in ["5", "xs", "1s", "100000m", ""] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}
