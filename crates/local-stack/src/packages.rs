@@ -1,4 +1,4 @@
-//! The programs of Postgres and RabbitMQ: where Debian keeps them, and how to get them.
+//! The programs of Postgres and RabbitMQ: where Debian keeps them, and how to get what is missing.
 
 use std::{
     fs,
@@ -19,6 +19,10 @@ pub enum Need {
     ClientLibrary,
     /// Postgres' command line client.
     Psql,
+    /// The browser in which the pages are tested.
+    Chromium,
+    /// What tests control the browser with.
+    ChromeDriver,
 }
 
 impl Need {
@@ -28,6 +32,8 @@ impl Need {
             Self::RabbitMq => "rabbitmq-server",
             Self::ClientLibrary => "libpq-dev",
             Self::Psql => "postgresql-client",
+            Self::Chromium => "chromium",
+            Self::ChromeDriver => "chromium-driver",
         }
     }
 
@@ -39,6 +45,10 @@ impl Need {
             Self::RabbitMq => rabbitmq_server().is_ok() && on_path("epmd").is_some(),
             Self::ClientLibrary => client_library_is_here(),
             Self::Psql => psql().is_ok(),
+            Self::Chromium => ["chromium", "chromium-browser", "google-chrome"]
+                .into_iter()
+                .any(|name| on_path(name).is_some()),
+            Self::ChromeDriver => on_path("chromedriver").is_some(),
         }
     }
 }

@@ -14,6 +14,8 @@ pub struct Message {
     pub id: String,
     /// The request that caused the row.
     pub context: RequestContext,
+    /// Whether somebody got it before and did not settle it: whoever that was has probably died.
+    pub redelivered: bool,
 }
 
 impl Message {
@@ -27,6 +29,7 @@ impl Message {
         Self {
             id: id.to_string(),
             context,
+            redelivered: false,
         }
     }
 
@@ -54,6 +57,10 @@ impl Message {
             header(REQUEST_ID).as_deref(),
             header(TRACEPARENT).as_deref(),
         );
-        Some(Self { id, context })
+        Some(Self {
+            id,
+            context,
+            redelivered: delivery.redelivered,
+        })
     }
 }

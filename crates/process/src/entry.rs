@@ -8,6 +8,7 @@ use actix_web::web::{Data, get};
 use actix_web::{App, HttpResponse};
 use anyhow::Context as _;
 use metrics_exporter_prometheus::PrometheusHandle;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use settings::{Reader, Settings};
 use telemetry::LogSettings;
 use tokio::signal::unix::{SignalKind, signal};
@@ -78,6 +79,7 @@ where
     let process = ProcessSettings::read(&mut reader)?;
     let settings = S::read(&mut reader)?;
     telemetry::init(name, &process.log)?;
+    raise_file_limit();
     // The TLS library wants its cryptography chosen once; a second choice would be the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let metrics = telemetry::metrics_recorder();
@@ -106,6 +108,19 @@ where
         tracing::info!("stopped");
         Ok(())
     })
+}
+
+/// Takes as many open files as the system grants, within reason: each connection is one, and the usual
+/// default of 1,024 is less than a busy process needs.
+fn raise_file_limit() {
+    const ENOUGH: u64 = 65_536;
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let wanted = hard.min(ENOUGH);
+        // Without it the process works until it has that many connections.
+        if soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).is_err() {
+            tracing::warn!(soft, hard, "the limit of open files cannot be raised");
+        }
+    }
 }
 
 fn serve_internal(

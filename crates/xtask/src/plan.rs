@@ -180,6 +180,10 @@ impl Plan {
                 ),
                 ("USER_SERVICE_URL", users.to_owned()),
                 (
+                    "PEOPLE_TASKS_DASHBOARD_URL",
+                    format!("{}/tasks", self.gateway),
+                ),
+                (
                     "WEBHOOK_SIGNING_KEY_FILE",
                     secrets.webhook_signing_key.display().to_string(),
                 ),
@@ -219,6 +223,8 @@ impl Plan {
                 format!("{demo_engine}/forgot-password"),
             ),
             ("FORGOT_PASSWORD_LOG", "true".to_owned()),
+            // Everybody here has the same client address.
+            ("FORGOT_PASSWORD_PER_CLIENT", "0".to_owned()),
             (
                 "VERIFY_EMAIL_URL",
                 format!("{gateway}/verify-email?code={{{{code}}}}"),

@@ -49,6 +49,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Need::Postgres,
         Need::RabbitMq,
         Need::Psql,
+        Need::Chromium,
+        Need::ChromeDriver,
     ];
     packages::ensure(&needs, &say)?;
     let mut command = runner(&workspace, arguments)?;

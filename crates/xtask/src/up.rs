@@ -145,6 +145,7 @@ fn print_summary(stack: &Stack) {
     let line = |name: &str, value: &str| outln!("  {name:14} {}", paint::cyan(value));
     outln!("\n{}", paint::green("Countersign is up"));
     line("gateway", gateway);
+    line("dashboard", &format!("{gateway}/tasks"));
     line("documentation", &format!("{gateway}/docs"));
     line("demo engine", &format!("{demo_engine}/received"));
     line("administrator", &admin.username);

@@ -49,12 +49,14 @@ pub(crate) static PAGES: &[Page] = &[
     page("/docs", include_bytes!("docs.html")),
     page("/reset-password", include_bytes!("reset-password.html")),
     page("/tasks", include_bytes!("tasks.html")),
+    page("/verify-email", include_bytes!("verify-email.html")),
     asset("/assets/style.css", STYLE, include_bytes!("style.css")),
     asset("/assets/docs.js", SCRIPT, include_bytes!("docs.js")),
     asset("/assets/schema.js", SCRIPT, include_bytes!("schema.js")),
     asset("/assets/page.js", SCRIPT, include_bytes!("page.js")),
     asset("/assets/reset-password.js", SCRIPT, include_bytes!("reset-password.js")),
     asset("/assets/tasks.js", SCRIPT, include_bytes!("tasks.js")),
+    asset("/assets/verify-email.js", SCRIPT, include_bytes!("verify-email.js")),
     asset("/assets/icon.svg", "image/svg+xml", include_bytes!("icon.svg")),
 ];
 

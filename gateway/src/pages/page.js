@@ -20,6 +20,7 @@ export function say(text, kind = "") {
   state.textContent = text;
   state.className = `notice ${kind}`;
   state.hidden = text === "";
+  if (kind === "bad") state.scrollIntoView({ block: "nearest" });
 }
 
 /** Calls the API. Throws an Error whose message is meant for people and which carries the problem's fields. */
@@ -42,6 +43,30 @@ export async function call(method, path, { token, secret, body } = {}) {
   const reasons = (answer.errors ?? []).map((error) => error.message);
   const text = reasons.length > 0 ? reasons.join(" ") : answer.detail ?? `The server answered ${response.status}.`;
   throw Object.assign(new Error(text), { status: response.status, code: answer.code, problem: answer });
+}
+
+/** What the address gives under a name, in its fragment or in its query. */
+export function given(name) {
+  const [fragment, query] = [location.hash.slice(1), location.search].map((part) => new URLSearchParams(part));
+  return fragment.get(name) ?? query.get(name);
+}
+
+/** Loads the page anew for another link that is opened in its tab: a new fragment alone loads nothing. */
+export function followLinks() {
+  addEventListener("hashchange", () => location.reload());
+}
+
+/** The field for a code, filled with the link's and then hidden. */
+export function codeFromLink() {
+  const field = $("code");
+  if (given("code")) {
+    field.value = given("code");
+    $("code-field").hidden = true;
+    // The code shall not stay in the history or in a screenshot of the address bar.
+    history.replaceState(null, "", location.pathname);
+  }
+  followLinks();
+  return field;
 }
 
 /** Runs `work` while the buttons of `form` are off, so that nothing is sent twice. */

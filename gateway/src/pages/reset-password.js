@@ -1,14 +1,6 @@
-import { $, busy, call, say } from "/assets/page.js";
+import { $, busy, call, codeFromLink, say } from "/assets/page.js";
 
-const code = $("code");
-const given = new URLSearchParams(location.search).get("code")
-  ?? new URLSearchParams(location.hash.slice(1)).get("code");
-if (given) {
-  code.value = given;
-  $("code-field").hidden = true;
-  // The code shall not stay in the history or in a screenshot of the address bar.
-  history.replaceState(null, "", location.pathname);
-}
+const code = codeFromLink();
 
 $("form").addEventListener("submit", (event) => {
   event.preventDefault();

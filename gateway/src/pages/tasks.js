@@ -1,9 +1,6 @@
-import { $, busy, call, element, say } from "/assets/page.js";
+import { $, busy, call, element, followLinks, given, say } from "/assets/page.js";
 
 const KEY = "countersign-token";
-const query = new URLSearchParams(location.search);
-const fragment = new URLSearchParams(location.hash.slice(1));
-const given = (name) => fragment.get(name) ?? query.get(name);
 const link = { id: given("id"), secret: given("secret") };
 const kept = `countersign-secret-${link.id}`;
 if (link.secret) {
@@ -13,15 +10,16 @@ if (link.secret) {
 } else if (link.id) {
   link.secret = sessionStorage.getItem(kept);
 }
+followLinks();
 
 const access = () => (link.secret ? { secret: link.secret } : { token: sessionStorage.getItem(KEY) });
 const path = (id) => `/people-task/tasks/${encodeURIComponent(id)}`;
 
-/** A task with its buttons; a decision is only ever made by a click. */
-function card(task, decides) {
+/** A task with its buttons; a decision is only ever made by a click. `heading` is `h1`, or `h2` in a list. */
+function card(task, decides, heading) {
   const fact = (name, value) => (value ? [element("dt", {}, name), element("dd", {}, value)] : []);
   const shown = element("article", { class: "card" },
-    element("h1", {}, task.title),
+    element(heading, {}, task.title),
     task.description ? element("p", { class: "description" }, task.description) : null,
     element("dl", { class: "facts" },
       fact("Asked by", task.requester), fact("Approver", task.approver),
@@ -29,18 +27,18 @@ function card(task, decides) {
       element("dt", {}, "Status"), element("dd", { class: `status ${task.status}` }, task.status)));
   if (task.status === "pending" && decides) {
     const button = (name, verb, kind) => element("button",
-      { type: "button", class: kind, onclick: () => decide(shown, task, verb) }, name);
+      { type: "button", class: kind, onclick: () => decide(shown, task, verb, heading) }, name);
     shown.append(element("div", { class: "actions" },
       button("Approve", "approve", ""), button("Reject", "reject", "reject")));
   }
   return shown;
 }
 
-function decide(shown, task, verb) {
+function decide(shown, task, verb, heading) {
   busy(shown, async () => {
     try {
       const decided = await call("PUT", `${path(task.id)}/${verb}`, access());
-      shown.replaceWith(card(decided, false));
+      shown.replaceWith(card(decided, false, heading));
       say(`“${decided.title}” is ${decided.status}.`, "good");
     } catch (error) {
       say(error.code === "task-already-resolved"
@@ -59,12 +57,13 @@ async function show() {
   try {
     if (link.id) {
       const task = await call("GET", `${path(link.id)}?include=isApprover`, access());
-      $("tasks").replaceChildren(card(task, task.isApprover !== false));
+      $("tasks").replaceChildren(card(task, task.isApprover !== false, "h1"));
       return;
     }
     const tasks = await call("GET", "/people-task/tasks?role=approver&filter=status:pending&limit=100", access());
-    $("tasks").replaceChildren(...tasks.map((task) => card(task, true)));
-    if (tasks.length === 0) say("Nothing waits for your decision.");
+    $("tasks").replaceChildren(element("h1", {}, "Your tasks"),
+      tasks.length === 0 ? element("p", {}, "Nothing waits for your decision.") : "",
+      ...tasks.map((task) => card(task, true, "h2")));
   } catch (error) {
     failed(error);
   }

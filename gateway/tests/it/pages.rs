@@ -3,7 +3,13 @@ use crate::world::World;
 #[tokio::test]
 async fn pages_are_served_under_a_strict_policy() {
     let world = World::start().await;
-    for path in ["/", "/docs", "/reset-password?code=c0de", "/tasks?id=1"] {
+    for path in [
+        "/",
+        "/docs",
+        "/reset-password?code=c0de",
+        "/tasks?id=1",
+        "/verify-email?code=c0de",
+    ] {
         let reply = world.http.get(path).send().await.expect(200);
         assert_eq!(
             reply.header("content-type"),
@@ -28,7 +34,7 @@ async fn pages_are_served_under_a_strict_policy() {
 #[tokio::test]
 async fn what_pages_load_is_there() {
     let world = World::start().await;
-    for page in ["/", "/docs", "/reset-password", "/tasks"] {
+    for page in ["/", "/docs", "/reset-password", "/tasks", "/verify-email"] {
         let text = world.http.get(page).send().await.text;
         for asset in text.split('"').filter(|part| part.starts_with("/assets/")) {
             let reply = world.http.get(asset).send().await.expect(200);

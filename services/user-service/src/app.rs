@@ -10,20 +10,25 @@ use actix_web::middleware::from_fn;
 use actix_web::web::{Data, PathConfig, get};
 use actix_web::{App, Error, HttpRequest, HttpResponse};
 use anyhow::Context as _;
-use auth::{Signer, SigningKey, Verifier};
+use auth::{SignError, Signer, SigningKey, Subject, Verifier};
 use database::Database;
 use messaging::{Publisher, Queue};
 use process::Running;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::{AppExt as _, UtoipaApp};
+use values::Secret;
 use web::{Health, Problem, Routes};
 
-use crate::accounts::{self, User};
+use crate::accounts::{self, Confirmation, User};
 use crate::documentation::Base;
+use crate::notifications::Channel;
 use crate::passwords::{Hasher, PasswordRules};
 use crate::revocations::{self, Poller};
-use crate::settings::{ChannelSettings, SignUpSettings, TokenSettings, UserServiceSettings};
+use crate::settings::{
+    ChannelSettings, CodeRequestSettings, EmailVerification, SignUpSettings, TokenSettings,
+    UserServiceSettings,
+};
 use crate::{MIGRATIONS, SCHEMA, deletions, passwords, sign_in};
 
 /// bcrypt below this cost is for tests.
@@ -40,14 +45,34 @@ pub(crate) struct Service {
     pub(crate) sign_up: SignUpSettings,
     pub(crate) sign_in_failure_status: StatusCode,
     pub(crate) channels: ChannelSettings,
+    pub(crate) code_requests: CodeRequestSettings,
     /// Whether a deletion has steps at a flow engine.
     pub(crate) has_engine: bool,
     pub(crate) deletions: Publisher,
     pub(crate) notifications: Publisher,
+    email_verification: EmailVerification,
     verifier: Arc<Verifier>,
 }
 
 impl Service {
+    /// An access token for a user.
+    pub(crate) fn sign(&self, user: &User) -> Result<Secret, SignError> {
+        self.signer.sign(Subject {
+            id: user.id,
+            email: user.email.clone(),
+            username: user.username.clone(),
+            scope: user.scope.clone(),
+            epoch: user.epoch,
+            email_verified: user.email_verified || self.confirmation().is_none(),
+        })
+    }
+
+    /// How an e-mail address is confirmed; `None` when every address counts at once.
+    pub(crate) fn confirmation(&self) -> Option<Confirmation> {
+        let required = self.email_verification == EmailVerification::Required;
+        required.then(|| Confirmation::by(Channel::configured(&self.channels)))
+    }
+
     /// Makes this process refuse earlier tokens of a user at once. Others learn of it from the feed.
     pub(crate) fn revoke(&self, user: &User) {
         self.verifier.revoked().raise([(user.id, user.epoch)]);
@@ -60,6 +85,7 @@ impl Service {
 /// Settings that contradict each other, a database that stays away, or a port that is taken.
 pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     warn_of_cheap_hashes(settings.passwords.cost);
+    check_verification(&settings)?;
     database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
@@ -81,6 +107,23 @@ fn warn_of_cheap_hashes(cost: u32) {
             cost,
             "BCRYPT_COST is below 10: passwords can be guessed from a stolen database"
         );
+    }
+}
+
+fn check_verification(settings: &UserServiceSettings) -> anyhow::Result<()> {
+    match settings.email_verification {
+        EmailVerification::Required if Channel::configured(&settings.channels).is_empty() => {
+            anyhow::bail!(
+                "EMAIL_VERIFICATION is `required`, and nothing could carry a code: set SMTP_URL and MAIL_FROM, or WEBHOOK_USER_FORGOT_PASSWORD"
+            )
+        }
+        EmailVerification::Off if settings.sign_up.scopes.is_none() => {
+            tracing::warn!(
+                "EMAIL_VERIFICATION is off and sign-up is open: anybody can sign up with the e-mail address of an approver who has no account yet"
+            );
+            Ok(())
+        }
+        _ => Ok(()),
     }
 }
 
@@ -119,6 +162,8 @@ impl Service {
             sign_up: settings.sign_up,
             sign_in_failure_status: StatusCode::from_u16(settings.sign_in_failure_status)?,
             channels: settings.channels,
+            code_requests: settings.code_requests,
+            email_verification: settings.email_verification,
             has_engine: settings.flow_engine.is_some(),
         })
     }
@@ -180,6 +225,7 @@ where
         .service(sign_in::routes::sign_in)
         .service(accounts::routes::create_user)
         .service(accounts::routes::current_user)
+        .service(accounts::routes::verify_email)
         .service(passwords::routes::change_password)
         .service(passwords::routes::reset_password)
         .service(passwords::routes::forgot_password)

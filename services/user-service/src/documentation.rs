@@ -157,6 +157,7 @@ problems! {
     }
     /// Of the request for a code.
     ForgotPasswordProblems {
+        "429" "rate-limited" "Too many codes for this e-mail address or from this client; try again after `Retry-After`."
         "503" "forgot-password-not-configured" "No channel is configured that could carry a code."
     }
     /// Of setting a password by a code.

@@ -48,6 +48,18 @@ impl Rule {
         }
     }
 
+    /// Requests for codes that no longer count.
+    pub(crate) fn code_requests() -> Self {
+        Self {
+            table: "code_requests",
+            statement: "DELETE FROM code_requests WHERE (counted, subject) IN (\
+                SELECT counted, subject FROM code_requests \
+                WHERE forgotten_at < now() - $1 * interval '1 millisecond' \
+                ORDER BY forgotten_at LIMIT $2 FOR UPDATE SKIP LOCKED)",
+            keep: Duration::ZERO,
+        }
+    }
+
     /// Messages that were sent or given up.
     pub(crate) fn notifications(keep: Duration) -> Self {
         Self {

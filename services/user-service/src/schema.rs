@@ -106,10 +106,19 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    code_requests (counted, subject) {
+        counted -> Text,
+        subject -> Binary,
+        forgotten_at -> Timestamptz,
+    }
+}
+
 diesel::joinable!(codes -> users (user_id));
 diesel::joinable!(deletion_steps -> deletions (deletion_id));
 diesel::joinable!(sign_in_names -> users (user_id));
 diesel::allow_tables_to_appear_in_same_query!(
+    code_requests,
     codes,
     deletion_steps,
     deletions,

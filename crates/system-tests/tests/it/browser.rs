@@ -60,10 +60,7 @@ async fn an_approver_approves_by_one_click() {
     phone.reload().await;
     phone.click("Approve").await;
     phone.sees("“Buy a chair” is approved.").await;
-    assert_eq!(
-        phone.count("button:enabled").await,
-        phone.count("#session button").await
-    );
+    assert_eq!(phone.count("article button").await, 0);
 
     assert_eq!(status(&world, &token, &task).await, "approved");
     let call = world.received_webhook("one-click").await;
@@ -92,6 +89,25 @@ async fn opening_the_link_decides_nothing() {
         assert!(!address.contains(&task.approver_secret), "{address}");
     }
     assert_eq!(status(&world, &token, &task).await, "pending");
+    phone.put_away().await;
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_link_is_followed_in_the_tab_of_another_task() {
+    let world = World::start().await;
+    let token = world.sign_up(REQUESTER).await;
+    let chair = task_with(&world, &token, "Buy a chair", "").await;
+    let table = task_with(&world, &token, "Buy a table", "").await;
+    let phone = Phone::new().await;
+    // Only the fragments differ, so the browser by itself loads nothing.
+    phone.open(&format!("{}/tasks", world.http.base())).await;
+    for (task, title) in [(&chair, "Buy a chair"), (&table, "Buy a table")] {
+        phone.open(&link(&world, task)).await;
+        phone.sees(title).await;
+        let address = phone.address().await;
+        assert!(!address.contains(&task.approver_secret), "{address}");
+    }
     phone.put_away().await;
     world.stop().await;
 }
@@ -169,6 +185,27 @@ async fn set_password(phone: &Phone, password: &str, repeated: &str) {
     phone.fill("New password", password).await;
     phone.fill("The same again", repeated).await;
     phone.click("Set the password").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_e_mail_address_is_confirmed_on_the_page_of_the_link() {
+    let world = World::start_with(&[("EMAIL_VERIFICATION", "required")]).await;
+    world.sign_up("ada@example.com").await;
+    let message = world
+        .received_one("kind=forgot-password&email=ada@example.com")
+        .await;
+    let link = message["body"]["link"].as_str().unwrap();
+    let link = link.replace("http://localhost:8080", world.http.base());
+
+    let phone = Phone::new().await;
+    phone.open(&link).await;
+    phone.click("Confirm").await;
+    phone.sees("Your e-mail address is confirmed.").await;
+    phone.open(&link).await;
+    phone.click("Confirm").await;
+    phone.sees("This code is unknown, used or too old.").await;
+    phone.put_away().await;
+    world.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,7 @@
 //! The whole system, as its users meet it.
 
+#![expect(clippy::too_many_lines, reason = "a test tells its story in one go")]
+
 #[cfg(test)]
 mod browser;
 #[cfg(test)]

@@ -2,28 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use testkit::Http;
 
 use crate::world::World;
 
-/// The last moment at which a gateway accepted the token, asking every 20 ms until it refuses.
+/// The last moment at which a gateway accepted the token, asking every 20 ms until it refuses it. It accepts it
+/// once at least.
 async fn last_acceptance(gateway: Http, token: String) -> Instant {
-    let mut last = Instant::now();
+    let mut last = None;
     loop {
         let asked = Instant::now();
-        if gateway
-            .get("/people-task/tasks-count")
-            .bearer(&token)
-            .send()
-            .await
-            .status
-            != 200
-        {
-            return last;
+        let request = gateway.get("/people-task/tasks-count").bearer(&token);
+        let reply = request.send().await;
+        if reply.status != 200 {
+            reply.expect_problem(401, "token-revoked");
+            return last.unwrap();
         }
-        last = asked;
-        assert!(last.elapsed() < Duration::from_secs(30));
+        assert!(last.is_none_or(|last: Instant| asked - last < Duration::from_secs(30)));
+        last = Some(asked);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
@@ -63,6 +60,54 @@ async fn a_password_change_ends_tokens_at_every_gateway_within_a_second() {
     for gateway in [&world.http, &second] {
         let _ = gateway.get("/user").bearer(&fresh).send().await.expect(200);
     }
+    world.stop().await;
+}
+
+/// A call that ends somebody's tokens: method, path, body, and whether the administrator makes it.
+type Cause = (&'static str, String, Value, bool);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn whatever_ends_tokens_ends_them_everywhere_within_a_second_without_a_broker() {
+    let world = World::start().await;
+    let second = world.another_gateway().await;
+    world.set_broker_reachable(false);
+    let causes: [(&str, fn(&str) -> Cause); 4] = [
+        ("change", |_| {
+            let body = json!({"oldPassword": World::PASSWORD, "newPassword": "another password"});
+            ("POST", "/user/change-password".to_owned(), body, false)
+        }),
+        ("reset", |_| {
+            let body = json!({"email": "reset@example.com", "password": "another password"});
+            ("POST", "/user/reset-password".to_owned(), body, true)
+        }),
+        ("update", |id| {
+            let body = json!({"isActive": false});
+            ("PUT", format!("/users/{id}"), body, true)
+        }),
+        ("delete", |id| {
+            ("DELETE", format!("/users/{id}"), Value::Null, true)
+        }),
+    ];
+    for (name, cause) in causes {
+        let email = format!("{name}@example.com");
+        let token = world.sign_up(&email).await;
+        let (method, path, body, by_admin) = cause(&world.user_id(&email).await);
+        let watching = [world.http.clone(), second.clone()]
+            .map(|gateway| tokio::spawn(last_acceptance(gateway, token.clone())));
+        // Both gateways know the token well before it ends.
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let caller = if by_admin { &world.admin } else { &token };
+        let request = world.http.request(method.parse().unwrap(), &path);
+        let _ = request.bearer(caller).json(&body).send().await.expect(200);
+        let committed = Instant::now();
+        for watch in watching {
+            let last = watch.await.unwrap();
+            let late = last.saturating_duration_since(committed);
+            println!("{name}: last accepted {late:?} after the answer");
+            assert!(late < Duration::from_secs(1), "{name}: {late:?}");
+        }
+    }
+    world.set_broker_reachable(true);
     world.stop().await;
 }
 

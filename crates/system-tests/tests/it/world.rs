@@ -22,7 +22,7 @@ pub(crate) struct World {
     engine: demo_engine::Server,
     environment: Vec<(String, String)>,
     running: Vec<Running>,
-    _broker: TestBroker,
+    broker: TestBroker,
 }
 
 /// A task, as its creator got it.
@@ -39,12 +39,19 @@ impl World {
 
     /// Starts everything and signs the administrator in.
     pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts everything with some settings of one's own.
+    pub(crate) async fn start_with(settings: &[(&str, &str)]) -> Self {
         let (database, broker) = (TestDatabase::empty(), TestBroker::new());
         let engine = demo_engine::run(demo_engine::Settings::default())
             .await
             .unwrap();
         let mut environment = environment(&broker, &engine.url());
-        let mut running = Vec::new();
+        for (name, value) in settings {
+            set(&mut environment, name, value);
+        }
 
         let users = user_service::run(read_for(&environment, "users", &database))
             .await
@@ -54,15 +61,7 @@ impl World {
             .await
             .unwrap();
         set(&mut environment, "PEOPLE_TASK_SERVICE_URL", &url_of(&tasks));
-        let deleting =
-            user_service::run_deletion_worker(read_for(&environment, "users", &database));
-        running.push(deleting.await.unwrap());
-        let notifying =
-            user_service::run_notification_worker(read_for(&environment, "users", &database));
-        running.push(notifying.await.unwrap());
-        let delivering =
-            people_task_service::run_webhook_worker(read_for(&environment, "tasks", &database));
-        running.push(delivering.await.unwrap());
+        let mut running = workers(&environment, &database).await;
         running.extend([tasks, users]);
 
         let gateway = gateway::run(read(&environment)).await.unwrap();
@@ -75,7 +74,7 @@ impl World {
             engine,
             environment,
             running,
-            _broker: broker,
+            broker,
         };
         world.admin = world
             .sign_in(ADMIN, Self::PASSWORD)
@@ -89,6 +88,11 @@ impl World {
     pub(crate) async fn another_gateway(&self) -> Http {
         let gateway = gateway::run(read(&self.environment)).await.unwrap();
         ready(&gateway).await
+    }
+
+    /// Takes the broker away from every process, or gives it back.
+    pub(crate) fn set_broker_reachable(&self, reachable: bool) {
+        self.broker.set_reachable(reachable);
     }
 
     /// Stops everything; fails when something does not end.
@@ -195,6 +199,15 @@ impl World {
         self.received_one(&format!("kind=webhook&correlationId={correlation}"))
             .await
     }
+}
+
+async fn workers(environment: &[(String, String)], database: &TestDatabase) -> Vec<Running> {
+    let deleting = user_service::run_deletion_worker(read_for(environment, "users", database));
+    let notifying = user_service::run_notification_worker(read_for(environment, "users", database));
+    let delivering =
+        people_task_service::run_webhook_worker(read_for(environment, "tasks", database));
+    let (deleting, notifying, delivering) = (deleting.await, notifying.await, delivering.await);
+    vec![deleting.unwrap(), notifying.unwrap(), delivering.unwrap()]
 }
 
 async fn ready(gateway: &Running) -> Http {

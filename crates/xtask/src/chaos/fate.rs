@@ -80,7 +80,12 @@ impl Fate {
         }
         let hooks = || self.hooks.iter();
         let known = |key: &str| hooks().any(|(known, _)| known == key);
-        hooks().all(|(key, status)| status == "sent" && journal.is_delivered(key))
+        // What was given up does not arrive any more.
+        let ended = |key: &str, status: &str| match status {
+            "sent" => journal.is_delivered(key),
+            other => other == "fail",
+        };
+        hooks().all(|(key, status)| ended(key, status))
             && task
                 .hooks
                 .iter()

@@ -17,6 +17,7 @@ use nix::sys::signal::Signal;
 use crate::{
     chaos::{
         door::locked,
+        link::Link,
         receiver::Receiver,
         schedule::{Fault, Kind, Parts},
         system::{Process, System},
@@ -135,28 +136,36 @@ impl<'run> Faults<'run> {
             Kind::CutLink | Kind::StallLink => {
                 let link = self.system.links.get(place).with_context(failed)?;
                 self.tell(fault, &link.name);
-                if kind == Kind::CutLink {
-                    link.cut();
-                } else {
-                    link.stall();
-                }
-                self.sleep(lasts);
-                link.heal();
+                self.hit_link(kind, link, lasts);
                 Ok(())
             }
             Kind::RefuseAtReceiver | Kind::HangReceiver => {
                 let receiver = self.receivers.get(place).with_context(failed)?;
                 self.tell(fault, &receiver.name);
-                if kind == Kind::HangReceiver {
-                    receiver.hang();
-                } else {
-                    receiver.refuse();
-                }
-                self.sleep(lasts);
-                receiver.heal();
+                self.hit_receiver(kind, receiver, lasts);
                 Ok(())
             }
         }
+    }
+
+    fn hit_link(&self, kind: Kind, link: &Link, lasts: Duration) {
+        if kind == Kind::CutLink {
+            link.cut();
+        } else {
+            link.stall();
+        }
+        self.sleep(lasts);
+        link.heal();
+    }
+
+    fn hit_receiver(&self, kind: Kind, receiver: &Receiver, lasts: Duration) {
+        if kind == Kind::HangReceiver {
+            receiver.hang();
+        } else {
+            receiver.refuse();
+        }
+        self.sleep(lasts);
+        receiver.heal();
     }
 
     fn kill_all(&self, lasts: Duration) -> anyhow::Result<()> {

@@ -1,4 +1,6 @@
 //! A connection between two parts of the system that can be cut and held up: a proxy for TCP.
+//!
+//! A cut first holds back the answers for a moment: what was asked in it is done, and nobody hears of it.
 
 use std::{
     collections::HashMap,
@@ -8,9 +10,30 @@ use std::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
+    time::Duration,
 };
 
 use crate::chaos::door::{Door, Watched, locked, spawn};
+
+const ANSWERS_LOST: Duration = Duration::from_millis(300);
+
+/// What passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Traffic {
+    Free,
+    /// Requests pass, answers wait.
+    OneWay,
+    /// Everything waits, and nobody is told.
+    Stalled,
+}
+
+/// Which way a thread copies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    There,
+    Back,
+}
 
 /// The way from one part to another.
 pub(crate) struct Link {
@@ -22,8 +45,7 @@ pub(crate) struct Link {
 /// What all connections of a link share.
 struct Path {
     target: u16,
-    /// While it is set, nothing passes, and nobody is told.
-    stalled: Watched<bool>,
+    traffic: Watched<Traffic>,
     open: Mutex<HashMap<u64, [TcpStream; 2]>>,
     next: AtomicU64,
 }
@@ -33,7 +55,7 @@ impl Link {
     pub(crate) fn open(name: String, entrance: u16, target: u16) -> anyhow::Result<Self> {
         let path = Arc::new(Path {
             target,
-            stalled: Watched::new(false),
+            traffic: Watched::new(Traffic::Free),
             open: Mutex::default(),
             next: AtomicU64::new(0),
         });
@@ -42,29 +64,43 @@ impl Link {
         Ok(Self { name, door, path })
     }
 
-    /// Ends every connection and refuses new ones.
+    /// Ends every connection, with the answers of the last moment, and refuses new ones.
     pub(crate) fn cut(&self) {
+        self.path.traffic.set(Traffic::OneWay);
+        thread::sleep(ANSWERS_LOST);
         self.door.shut();
         for stream in locked(&self.path.open).values().flatten() {
             // One that has ended by itself needs no shutdown.
             let _ = stream.shutdown(Shutdown::Both);
         }
+        self.path.traffic.set(Traffic::Free);
     }
 
     /// Lets nothing pass any more, while every connection seems to stand.
     pub(crate) fn stall(&self) {
-        self.path.stalled.set(true);
+        self.path.traffic.set(Traffic::Stalled);
     }
 
     /// All is well again; what was held up arrives.
     pub(crate) fn heal(&self) {
-        self.path.stalled.set(false);
+        self.path.traffic.set(Traffic::Free);
         self.door.reopen();
     }
 }
 
+impl Path {
+    /// Waits as long as nothing passes this way.
+    fn let_pass(&self, direction: Direction) {
+        self.traffic.wait_while(|traffic| match traffic {
+            Traffic::Free => false,
+            Traffic::OneWay => direction == Direction::Back,
+            Traffic::Stalled => true,
+        });
+    }
+}
+
 fn connect(path: &Arc<Path>, near: TcpStream) {
-    path.stalled.wait_while(|stalled| *stalled);
+    path.let_pass(Direction::There);
     let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, path.target)) else {
         return;
     };
@@ -76,8 +112,8 @@ fn connect(path: &Arc<Path>, near: TcpStream) {
     let number = path.next.fetch_add(1, Ordering::Relaxed);
     locked(&path.open).insert(number, kept);
     let back = Arc::clone(path);
-    let returning = spawn(move || pump(&back, far_end, near_end));
-    pump(path, near, far);
+    let returning = spawn(move || pump(&back, Direction::Back, far_end, near_end));
+    pump(path, Direction::There, near, far);
     if let Some(returning) = returning {
         // It only copies; there is nothing to do about it if it failed.
         let _ = returning.join();
@@ -86,11 +122,11 @@ fn connect(path: &Arc<Path>, near: TcpStream) {
 }
 
 /// Copies until one side ends.
-fn pump(path: &Path, mut from: TcpStream, mut to: TcpStream) {
+fn pump(path: &Path, direction: Direction, mut from: TcpStream, mut to: TcpStream) {
     let mut buffer = [0; 16 * 1024];
     loop {
         let count = from.read(&mut buffer);
-        path.stalled.wait_while(|stalled| *stalled);
+        path.let_pass(direction);
         let passed = match count {
             Ok(0) => {
                 let _ = to.shutdown(Shutdown::Write);

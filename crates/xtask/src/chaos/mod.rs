@@ -111,28 +111,38 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let outcome = perform(&workspace, arguments, seed, &interrupt);
     let holds = outcome.as_ref().is_ok_and(Report::holds);
     say("stopping everything");
-    let keep = if holds || interrupt.came() {
+    let started = workspace.local().join("log").is_dir();
+    let keep = if holds || interrupt.came() || !started {
         Keep::Nothing
     } else {
         Keep::Everything
     };
     guard::clean_up(&workspace, keep)?;
     drop(guard);
-    if keep == Keep::Everything {
-        let local = workspace.local();
-        say(&format!(
-            "the logs are in {0}/log, those of the servers in {0}/servers",
-            local.display()
-        ));
+    if let Ok(report) = &outcome {
+        report.print();
     }
-    outcome?.print();
     if holds {
         outln!("\nchaos: ok");
         return Ok(ExitCode::SUCCESS);
     }
-    outln!("\n{}", paint::red("chaos: failed"));
+    if keep == Keep::Everything {
+        tell_where_to_look(&workspace);
+    }
     announce(arguments, seed);
-    Ok(ExitCode::FAILURE)
+    outcome.map(|_| {
+        outln!("\n{}", paint::red("chaos: failed"));
+        ExitCode::FAILURE
+    })
+}
+
+fn tell_where_to_look(workspace: &Workspace) {
+    let local = workspace.local();
+    let local = local.strip_prefix(workspace.root()).unwrap_or(&local);
+    say(&format!(
+        "what the processes logged is in {0}/log, what the servers did and hold in {0}/servers",
+        local.display()
+    ));
 }
 
 fn announce(arguments: &Arguments, seed: u64) {

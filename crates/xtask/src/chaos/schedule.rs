@@ -139,19 +139,8 @@ pub(crate) fn draw(seed: u64, duration: Duration, parts: &Parts) -> Vec<Fault> {
     let mut round: Vec<Kind> = Vec::new();
     let mut now = CALM;
     while now + SHORTEST_GAP < duration {
-        if round.is_empty() {
-            round.extend(KINDS);
-            drawing.dice.shuffle(&mut round);
-        }
-        let found = (0..round.len()).find_map(|place| {
-            let fault = drawing.fault(*round.get(place)?, now, parts)?;
-            Some((place, fault))
-        });
-        if let Some((place, fault)) = found {
-            round.remove(place);
+        if let Some(fault) = drawing.next_of(&mut round, now, parts) {
             faults.push(fault);
-        } else {
-            round.clear();
         }
         now += drawing.dice.between(SHORTEST_GAP, LONGEST_GAP);
     }
@@ -166,6 +155,29 @@ struct Drawing {
 }
 
 impl Drawing {
+    /// The first of the round that is possible now. When none is, the next round begins early, and what
+    /// is left of this one keeps its turn.
+    fn next_of(&mut self, round: &mut Vec<Kind>, now: Duration, parts: &Parts) -> Option<Fault> {
+        for _ in 0..2 {
+            for place in 0..round.len() {
+                let fault = self.fault(*round.get(place)?, now, parts);
+                if fault.is_some() {
+                    round.remove(place);
+                    return fault;
+                }
+            }
+            let first = now == CALM;
+            let mut next = KINDS;
+            self.dice.shuffle(&mut next);
+            if first {
+                // The longest one first, or a short run has no room for it.
+                next.sort_by_key(|kind| *kind != Kind::StopBroker);
+            }
+            round.extend(next);
+        }
+        None
+    }
+
     /// `None` when what would be hit is not to be hit now.
     fn fault(&mut self, kind: Kind, now: Duration, parts: &Parts) -> Option<Fault> {
         let place = match kind {

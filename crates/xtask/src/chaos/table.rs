@@ -1,6 +1,6 @@
 //! What a person reads at the end of a run.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
 use crate::{
     chaos::{
@@ -31,67 +31,52 @@ impl Report {
     }
 
     pub(crate) fn print(&self) {
-        let Verdict {
-            answered,
-            unknown,
-            unknown_decided,
-            expected,
-            delivered,
-            duplicates,
-            ..
-        } = self.verdict;
         outln!(
             "\n{}",
             paint::bold("what callers were told and what receivers got")
         );
-        let uncreated = self.uncreated.len();
-        row(
-            "tasks created",
-            &format!("{} ({uncreated} not)", self.tasks),
-        );
-        row("decisions answered 200", &answered.to_string());
-        row(
-            "decisions unknown",
-            &format!("{unknown} (of these decided: {unknown_decided})"),
-        );
-        row("webhooks expected", &expected.to_string());
-        row("delivered at least once", &delivered.to_string());
+        self.print_comparison();
+        self.print_faults();
+        self.explain();
+    }
+
+    fn print_comparison(&self) {
+        let verdict = &self.verdict;
+        let created = format!("{} (not: {})", self.tasks, self.uncreated.len());
+        row("tasks created", created);
+        row("decisions answered 200", verdict.answered);
+        let decided = verdict.unknown_decided;
+        let unknown = format!("{} (of these decided: {decided})", verdict.unknown);
+        row("decisions unknown", unknown);
+        row("webhooks expected", verdict.expected);
+        row("delivered at least once", verdict.delivered);
         self.must_be_zero("lost", Fault::Lost);
         self.must_be_zero("phantom", Fault::Phantom);
         self.must_be_zero("under different webhook-ids", Fault::OtherId);
         self.must_be_zero("delivered, not marked sent", Fault::Unsettled);
-        row("duplicates (same webhook-id)", &duplicates.to_string());
-        row(
-            "latest delivery after healing",
-            &seconds(self.verdict.latest),
-        );
-        let [half, most] = [50, 99].map(|percent| milliseconds(self.verdict.latency(percent)));
-        row(
-            "in calm: decision to delivery",
-            &format!("p50 {half}, p99 {most}"),
-        );
-        let count: usize = self.faults.values().sum();
-        row("faults", &count.to_string());
+        row("duplicates (same webhook-id)", verdict.duplicates);
+        row("latest delivery after healing", seconds(verdict.latest));
+        let [half, most] = [50, 99].map(|percent| milliseconds(verdict.latency(percent)));
+        let count = verdict.latencies.len();
+        let calm = format!("p50 {half}, p99 {most} (of {count})");
+        row("in calm: decision to delivery", calm);
+        row("told 409, nobody else deciding", verdict.conflicts);
+        row("other refusals", self.refusals().len());
+    }
+
+    fn print_faults(&self) {
+        row("faults", self.faults.values().sum::<usize>());
         for (kind, count) in &self.faults {
-            row(&format!("  {}", kind.name()), &count.to_string());
+            row(&format!("  {}", kind.name()), count);
         }
-        row(
-            "processes that ended by themselves",
-            &self.ended_by_themselves.to_string(),
-        );
-        row("SIGTERM not obeyed in time", &self.slow_stops.to_string());
-        row(
-            "told 409 with nobody else deciding",
-            &self.verdict.conflicts.to_string(),
-        );
-        row("other refusals", &self.refusals().len().to_string());
-        self.explain();
+        row("processes that ended unasked", self.ended_by_themselves);
+        row("SIGTERM not obeyed in time", self.slow_stops);
     }
 
     fn must_be_zero(&self, name: &str, fault: Fault) {
         let count = self.verdict.count(fault);
         let text = format!("{count} (must be 0)");
-        row(name, &if count == 0 { text } else { paint::red(&text) });
+        row(name, if count == 0 { text } else { paint::red(&text) });
     }
 
     fn refusals(&self) -> Vec<String> {
@@ -128,8 +113,8 @@ impl Report {
     }
 }
 
-fn row(name: &str, value: &str) {
-    outln!("  {name:36} {value}");
+fn row(name: &str, value: impl Display) {
+    outln!("  {name:32} {value}");
 }
 
 fn seconds(duration: Option<Duration>) -> String {

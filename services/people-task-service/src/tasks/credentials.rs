@@ -40,7 +40,7 @@ fn secrets(request: &HttpRequest) -> Vec<Fingerprint> {
     let query = Query::parse(request.query_string());
     let in_query = query.first(SECRET).map(str::to_owned);
     let in_header = request.headers().get(SECRET_HEADER);
-    let in_header = in_header.and_then(|value| value.to_str().ok().map(str::to_owned));
+    let in_header = in_header.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned());
     let given = in_query.into_iter().chain(in_header);
     given
         .filter(|text| !text.is_empty())

@@ -128,3 +128,47 @@ fn push(signatures: &mut String, version: &str, signature: &[u8]) {
     // Writing to a text cannot fail.
     let _ = write!(signatures, "{version},{}", STANDARD.encode(signature));
 }
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use proptest::prelude::*;
+    use values::FromText as _;
+
+    use super::WebhookSecret;
+
+    fn parses(text: &str) -> bool {
+        WebhookSecret::from_text(text).is_ok()
+    }
+
+    #[test]
+    fn a_secret_has_24_to_64_bytes() {
+        for (length, accepted) in [(0, false), (23, false), (24, true), (64, true), (65, false)] {
+            let text = format!("whsec_{}", STANDARD.encode(vec![7; length]));
+            assert_eq!(parses(&text), accepted, "{length}");
+        }
+    }
+
+    #[test]
+    fn other_forms_are_refused() {
+        for text in [
+            "",
+            "whsec_",
+            "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "WHSEC_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa!!",
+            " whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "whpk_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        ] {
+            assert!(!parses(text), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in any::<String>()) {
+            let _ = parses(&text);
+        }
+    }
+}

@@ -116,7 +116,8 @@ async fn a_delivery_that_is_started_again_is_sent_again() {
     let _worker = stage.worker(&[]).await;
     stage.reaches(&ids[0], "sent").await;
     stage.execute(
-        "UPDATE deliveries SET status = 'pending', finished = NULL, next_attempt = now(), wake_at = now()",
+        "UPDATE deliveries SET status = 'pending', finished = NULL, attempts = 0,
+            next_attempt = now(), wake_at = now()",
     );
     let calls = receiver.receives(2).await;
     stage.reaches(&ids[0], "sent").await;

@@ -35,10 +35,8 @@ async fn ten_thousand_deliveries_for_a_dead_host_do_not_delay_a_healthy_one() {
     let (stage, healthy) = (Stage::new(), Receiver::start(|_| Reaction::status(200)));
     let (_listeners, urls) = silent(1, 10_000);
     let publisher = stage.publisher().await;
-    let ids = stage.decide(&urls);
-    publisher.send(ids.iter().map(|id| wake_up(id)));
+    stage.decide(&urls);
     let worker = stage.worker(&[]).await;
-    // Sweeps and messages of the dead host's deliveries are under way, and later they are parked.
     stage.reach(16, "lease_until > now()").await;
     for _ in 0..5 {
         let time = time_to_deliver(&stage, &publisher, &healthy).await;

@@ -95,6 +95,8 @@ async fn a_broker_that_is_away_delays_deliveries_but_stops_none() {
     .await;
     stage.broker.set_reachable(false);
     eventually("the loss to be noticed", async || {
+        // The broker lists a young connection only after a while.
+        stage.broker.cut_connections();
         (!is_ready(&worker).await).then_some(())
     })
     .await;

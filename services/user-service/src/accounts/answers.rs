@@ -142,3 +142,7 @@ pub(crate) struct Count {
     #[schema(example = 42)]
     pub(crate) count: i64,
 }
+
+/// An empty object.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Empty {}

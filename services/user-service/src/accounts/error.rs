@@ -22,6 +22,9 @@ pub(crate) enum AccountError {
     /// Nobody could administer the system any more.
     #[error("it is the last active administrator")]
     LastAdmin,
+    /// The code is unknown, used or expired, or was sent to another address.
+    #[error("the code is not valid")]
+    InvalidCode,
     /// The password was not hashed.
     #[error(transparent)]
     Hash(#[from] HashError),
@@ -60,6 +63,11 @@ impl From<AccountError> for Problem {
             AccountError::LastAdmin => conflict(
                 "last-admin",
                 "This is the last active administrator. Make another one first.",
+            ),
+            AccountError::InvalidCode => Self::new(
+                StatusCode::BAD_REQUEST,
+                "invalid-code",
+                "The code is unknown, was used, or has expired.",
             ),
             AccountError::Hash(error) => error.into(),
             AccountError::Sign(_) => Self::internal(&error),

@@ -38,6 +38,7 @@ pub(crate) async fn make_first_admin(
         scope: admin_scopes(),
         vendor: sign_up.vendor.clone(),
         metadata: serde_json::Map::new(),
+        email_verified: true,
     };
     match database
         .transaction(move |connection| insert(connection, &new))

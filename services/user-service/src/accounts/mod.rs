@@ -4,6 +4,7 @@
 //! translates. Whatever makes earlier tokens wrong raises the epoch in the same transaction.
 
 mod answers;
+mod confirmation;
 mod creator;
 mod error;
 mod fields;
@@ -17,9 +18,11 @@ mod user;
 use auth::ADMIN_SCOPE;
 use diesel::PgConnection;
 use listing::{Conditions, ListQuery, Page};
+use messaging::Message;
 use values::{EmailAddress, Secret, UserId};
 
-pub(crate) use answers::SignedIn;
+pub(crate) use answers::{Empty, SignedIn};
+pub(crate) use confirmation::Confirmation;
 pub(crate) use error::AccountError;
 pub(crate) use first_admin::make_first_admin;
 pub(crate) use user::User;
@@ -49,6 +52,7 @@ struct SignUp {
 #[tracing::instrument(skip_all)]
 async fn sign_up(service: &Service, wanted: SignUp) -> Result<(User, Secret), AccountError> {
     let password_hash = service.hasher.hash(wanted.password).await?;
+    let confirmation = service.confirmation();
     let new = NewUser {
         id: UserId::generate(),
         username: wanted.username,
@@ -58,12 +62,18 @@ async fn sign_up(service: &Service, wanted: SignUp) -> Result<(User, Secret), Ac
         scope: vec![USER_SCOPE.to_owned()],
         vendor: service.sign_up.vendor.clone(),
         metadata: wanted.metadata.0,
+        email_verified: confirmation.is_none(),
     };
-    let user = in_transaction(service, move |connection| {
-        Ok(store::insert(connection, &new)?)
+    let (user, messages) = in_transaction(service, move |connection| {
+        let user = store::insert(connection, &new)?;
+        let asked = confirmation
+            .as_ref()
+            .map(|how| how.ask(connection, user.id));
+        Ok((user, asked.transpose()?.unwrap_or_default()))
     })
     .await?;
-    let token = service.signer.sign(user.subject())?;
+    service.notifications.send(messages);
+    let token = service.sign(&user)?;
     metrics::counter!("sign_ups_total").increment(1);
     Ok((user, token))
 }
@@ -111,10 +121,13 @@ async fn update(
         Some(password) => hash_if_new(service, id, password).await?,
         None => None,
     };
-    let user = in_transaction(service, move |connection| {
-        change(connection, id, wanted.clone(), password_hash.clone())
+    let confirmation = service.confirmation();
+    let (user, messages) = in_transaction(service, move |connection| {
+        let (wanted, hash) = (wanted.clone(), password_hash.clone());
+        change(connection, id, wanted, hash, confirmation.as_ref())
     })
     .await?;
+    service.notifications.send(messages);
     service.revoke(&user);
     Ok(user)
 }
@@ -142,7 +155,8 @@ fn change(
     id: UserId,
     wanted: UserUpdate,
     password_hash: Option<String>,
-) -> Result<User, AccountError> {
+    confirmation: Option<&Confirmation>,
+) -> Result<(User, Vec<Message>), AccountError> {
     let admins = if wanted.may_demote() {
         store::lock_active_admins(connection)?
     } else {
@@ -152,11 +166,15 @@ fn change(
     if wanted.may_demote() {
         check_not_last_admin(&user, &admins)?;
     }
-    let change = UserChange::of(&user, wanted, password_hash);
+    let mut change = UserChange::of(&user, wanted, password_hash);
     if change.is_empty() {
-        return Ok(user);
+        return Ok((user, Vec::new()));
     }
-    Ok(store::update(connection, id, &change)?)
+    let confirmation = confirmation.filter(|_| change.moves_email(&user));
+    change.email_verified = confirmation.map(|_| false);
+    let user = store::update(connection, id, &change)?;
+    let asked = confirmation.map(|how| how.ask(connection, id));
+    Ok((user, asked.transpose()?.unwrap_or_default()))
 }
 
 /// Refuses what would leave nobody to administer the system. `admins` are those that

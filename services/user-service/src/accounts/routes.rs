@@ -5,18 +5,19 @@ use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use auth::{AdminCaller, Caller};
 use listing::{ConditionParameters, Conditions, ListParameters, ListQuery, Sort};
 use utoipa::ToSchema;
-use values::{EmailAddress, Invalid, UserId};
+use values::{EmailAddress, Invalid, Secret, UserId};
 use web::{Fields, JsonBody, Problem, Query, path_id};
 
-use super::answers::{Count, CurrentUser, FullUser, SignedIn};
+use super::answers::{Count, CurrentUser, Empty, FullUser, SignedIn};
+use super::confirmation::verify_email as verify_email_by;
 use super::creator::Creator;
 use super::list::UserSort;
 use super::update::UserUpdate;
 use super::{SignUp, count, current, get, list, sign_up, update};
 use crate::app::Service;
 use crate::documentation::{
-    AdminProblems, BodyProblems, HashProblems, QueryProblems, SignUpProblems, TokenProblems,
-    UpdateProblems, UserProblems,
+    AdminProblems, BodyProblems, CodeProblems, HashProblems, QueryProblems, SignUpProblems,
+    TokenProblems, UpdateProblems, UserProblems,
 };
 use crate::passwords::NewPassword;
 
@@ -244,4 +245,37 @@ pub(crate) async fn update_user(
     let wanted = UserUpdate::read(body.0, &service)?;
     let user = update(&service, path_id::<UserId>(&id, "user")?, wanted).await?;
     Ok(Json(user.into()))
+}
+
+/// The body of a confirmation.
+#[derive(ToSchema)]
+#[expect(
+    dead_code,
+    reason = "it describes the body, which is read field by field"
+)]
+struct VerifyEmailBody {
+    /// The code that was sent.
+    code: String,
+}
+
+/// Confirm an e-mail address
+///
+/// By the code that was sent to it after sign-up or after a change of the address, where
+/// `EMAIL_VERIFICATION` is `required`. The next token says that the address is confirmed.
+#[utoipa::path(
+    tag = "users",
+    request_body = VerifyEmailBody,
+    responses((status = 200, description = "The address is confirmed.", body = Empty), CodeProblems),
+    security(())
+)]
+#[post("/user/verify-email")]
+pub(crate) async fn verify_email(
+    service: Data<Service>,
+    body: JsonBody,
+) -> Result<Json<Empty>, Problem> {
+    let mut fields = body.0;
+    let code = fields.required::<Secret>("code");
+    let code = fields.finish_with(code)?;
+    verify_email_by(&service, &code).await?;
+    Ok(Json(Empty {}))
 }

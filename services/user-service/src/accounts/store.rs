@@ -7,11 +7,13 @@ pub(super) use list::{count, list};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
-use values::UserId;
+use values::{Fingerprint, UserId};
 
 use super::update::UserChange;
 use super::user::{NewUser, User};
-use crate::schema::users;
+use crate::schema::{codes, users};
+
+const VERIFY_EMAIL: &str = "verify-email";
 
 /// Makes an account; a taken name violates a named constraint.
 pub(super) fn insert(connection: &mut PgConnection, new: &NewUser) -> Result<User, DieselError> {
@@ -29,7 +31,7 @@ pub(super) fn insert(connection: &mut PgConnection, new: &NewUser) -> Result<Use
             users::scope.eq(&new.scope),
             users::vendor.eq(vendor),
             users::metadata.eq(metadata),
-            users::email_verified.eq(true),
+            users::email_verified.eq(new.email_verified),
         ))
         .returning(User::as_returning())
         .get_result(connection)
@@ -121,6 +123,7 @@ pub(super) fn update(
             .metadata
             .as_ref()
             .map(|v| users::metadata.eq(serde_json::Value::Object(v.0.clone()))),
+        change.email_verified.map(|v| users::email_verified.eq(v)),
         users::epoch.eq(users::epoch + i64::from(change.revokes_tokens)),
         users::code_generation.eq(users::code_generation + i64::from(change.revokes_codes)),
         users::mtime.eq(now),
@@ -141,4 +144,39 @@ pub(crate) fn deactivate(connection: &mut PgConnection, id: UserId) -> Result<Us
         ))
         .returning(User::as_returning())
         .get_result(connection)
+}
+
+/// Notes that the mailbox answered by a code that was sent to the address that the user has now.
+/// `None` for a code that is unknown, used, expired, or of another address.
+pub(super) fn verify_email(
+    connection: &mut PgConnection,
+    code: Fingerprint,
+) -> Result<Option<UserId>, DieselError> {
+    let owner = codes::table
+        .inner_join(users::table)
+        .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
+        .filter(codes::purpose.eq(VERIFY_EMAIL))
+        .filter(codes::email_key.eq(users::email_key.nullable()))
+        .filter(codes::expires.gt(now))
+        .select(users::id)
+        .first::<UserId>(connection)
+        .optional()?;
+    let Some(id) = owner else { return Ok(None) };
+    let current = users::table.find(id).filter(
+        users::email_key.nullable().eq_any(
+            codes::table
+                .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
+                .select(codes::email_key),
+        ),
+    );
+    let verified = diesel::update(current)
+        .set(users::email_verified.eq(true))
+        .returning(users::id)
+        .get_result::<UserId>(connection)
+        .optional()?;
+    diesel::delete(codes::table)
+        .filter(codes::user_id.eq(id))
+        .filter(codes::purpose.eq(VERIFY_EMAIL))
+        .execute(connection)?;
+    Ok(verified)
 }

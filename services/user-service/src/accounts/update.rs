@@ -42,6 +42,8 @@ pub(super) struct UserChange {
     pub(super) vendor: Option<Option<Vendor>>,
     pub(super) allowed_private_components: Option<ComponentTypes>,
     pub(super) metadata: Option<Metadata>,
+    /// `Some(false)` when a new address awaits its confirmation.
+    pub(super) email_verified: Option<bool>,
     /// Whether tokens that were signed before say something that is no longer so.
     pub(super) revokes_tokens: bool,
     /// Whether codes that were sent before went to a mailbox, or replace a password, of the past.
@@ -70,6 +72,7 @@ impl UserChange {
                 || is_active.is_some()
                 || password_hash.is_some(),
             revokes_codes: email_moves || password_hash.is_some(),
+            email_verified: None,
             username: update.username.filter(|new| as_given(new, &user.username)),
             email: update.email.filter(|new| as_given(new, &user.email)),
             password_hash,
@@ -86,6 +89,11 @@ impl UserChange {
                 .metadata
                 .filter(|new| Value::Object(new.0.clone()) != user.metadata),
         }
+    }
+
+    /// Whether the user's mail goes to another mailbox by it.
+    pub(super) fn moves_email(&self, user: &User) -> bool {
+        self.email.as_ref().is_some_and(|new| *new != user.email)
     }
 
     /// Whether there is nothing to write.

@@ -1,4 +1,4 @@
-use auth::{ADMIN_SCOPE, Subject};
+use auth::ADMIN_SCOPE;
 use chrono::{DateTime, Utc};
 use diesel::{Queryable, Selectable};
 use serde_json::{Map, Value};
@@ -31,18 +31,6 @@ impl User {
     pub(crate) fn is_active_admin(&self) -> bool {
         self.is_active && self.scope.iter().any(|scope| scope == ADMIN_SCOPE)
     }
-
-    /// Whom a token of this user speaks for.
-    pub(crate) fn subject(&self) -> Subject {
-        Subject {
-            id: self.id,
-            email: self.email.clone(),
-            username: self.username.clone(),
-            scope: self.scope.clone(),
-            epoch: self.epoch,
-            email_verified: self.email_verified,
-        }
-    }
 }
 
 /// An account that is about to be.
@@ -56,4 +44,5 @@ pub(crate) struct NewUser {
     pub(crate) scope: Vec<String>,
     pub(crate) vendor: Option<String>,
     pub(crate) metadata: Map<String, Value>,
+    pub(crate) email_verified: bool,
 }

@@ -14,7 +14,22 @@ use crate::sql::interval;
 
 /// A new row is published right after its commit; a sweep leaves it alone for so long.
 const FIRST_WAKE: Duration = Duration::from_secs(5);
-const FORGOT_PASSWORD: &str = "forgot-password";
+
+/// What a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    ForgotPassword,
+    VerifyEmail,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::ForgotPassword => "forgot-password",
+            Self::VerifyEmail => "verify-email",
+        }
+    }
+}
 
 /// A message that is stored for one channel.
 #[derive(Debug, Clone)]
@@ -25,8 +40,9 @@ pub(crate) struct Queued {
 }
 
 /// Stores one message for each channel. Without a user the rows are the same and nothing is sent.
-pub(crate) fn insert_forgot_password(
+pub(crate) fn insert(
     connection: &mut PgConnection,
+    kind: Kind,
     user: Option<UserId>,
     channels: &[Channel],
     context: &RequestContext,
@@ -39,7 +55,7 @@ pub(crate) fn insert_forgot_password(
                 .values((
                     notifications::id.eq(id),
                     notifications::user_id.eq(user),
-                    notifications::kind.eq(FORGOT_PASSWORD),
+                    notifications::kind.eq(kind.name()),
                     notifications::channel.eq(channel.name()),
                     notifications::request_id.eq(&context.request_id),
                     notifications::traceparent.eq(context.trace.to_string()),
@@ -63,7 +79,7 @@ pub(crate) fn drop_pending_forgot_password(
 ) -> Result<(), DieselError> {
     diesel::delete(notifications::table)
         .filter(notifications::user_id.eq(user))
-        .filter(notifications::kind.eq(FORGOT_PASSWORD))
+        .filter(notifications::kind.eq(Kind::ForgotPassword.name()))
         .filter(notifications::status.eq("pending"))
         .execute(connection)?;
     Ok(())

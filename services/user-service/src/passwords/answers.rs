@@ -28,10 +28,6 @@ impl NewToken {
     }
 }
 
-/// An empty object.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Empty {}
-
 /// What was handed to one channel.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -38,7 +38,7 @@ pub(super) async fn change(
         })
         .await?;
     service.revoke(&user);
-    Ok(service.signer.sign(user.subject())?)
+    Ok(service.sign(&user)?)
 }
 
 /// Sets the password of the user with an e-mail address.

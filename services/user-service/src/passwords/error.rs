@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use actix_web::http::StatusCode;
 use diesel::result::Error as DieselError;
 use web::Problem;
@@ -19,6 +21,9 @@ pub(super) enum PasswordError {
     /// The code is unknown, used or expired: which of them, nobody learns.
     #[error("the code is not valid")]
     InvalidCode,
+    /// Too many codes were asked for; one more may be after this time.
+    #[error("too many codes were asked for")]
+    TooManyRequests(Duration),
     /// There is no channel for codes.
     #[error("no channel for codes is configured")]
     NotConfigured,
@@ -53,6 +58,17 @@ impl From<PasswordError> for Problem {
                 "invalid-code",
                 "The code is unknown, was used, or has expired. Ask for a new one.",
             ),
+            PasswordError::TooManyRequests(wait) => {
+                // Rounded up: whoever waits so long is not refused again.
+                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
+                Self::new(
+                    StatusCode::TOO_MANY_REQUESTS,
+                    "rate-limited",
+                    "Too many codes were asked for. The newest one that arrived still works; for \
+                     another one wait as long as `Retry-After` says.",
+                )
+                .retry_after(seconds)
+            }
             PasswordError::NotConfigured => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "forgot-password-not-configured",

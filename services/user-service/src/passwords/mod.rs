@@ -7,6 +7,7 @@ mod answers;
 mod change;
 mod error;
 mod hasher;
+mod limits;
 mod password;
 mod recovery;
 pub(crate) mod routes;

@@ -10,27 +10,44 @@ use values::{EmailAddress, Secret};
 
 use super::change::end_back_off;
 use super::error::PasswordError;
+use super::limits::count_request;
 use super::{NewPassword, store};
 use crate::accounts;
 use crate::app::Service;
-use crate::notifications::Channel;
-use crate::notifications::store::{Queued, drop_pending_forgot_password, insert_forgot_password};
+use crate::notifications::store::{Kind, Queued, drop_pending_forgot_password};
+use crate::notifications::{self, Channel};
 
 /// Has a code sent to the user with an e-mail address, by every channel.
+///
+/// # Errors
+/// No channel, too many requests for this address or from this client, or no database.
 #[tracing::instrument(skip_all)]
 pub(super) async fn forgot(
     service: &Service,
     email: EmailAddress,
+    client_address: String,
 ) -> Result<Vec<Queued>, PasswordError> {
     let channels = Channel::configured(&service.channels);
     if channels.is_empty() {
         return Err(PasswordError::NotConfigured);
     }
+    let (limits, wanted) = (service.code_requests, email.clone());
+    let count = move |connection: &mut PgConnection| {
+        count_request(connection, limits, &wanted, &client_address)
+    };
+    // Counted apart from the rest: a deletion takes the user's row first and the counts after it.
+    service.database.transaction(count).await?;
     let context = RequestContext::current_or_fresh();
     let row_context = context.clone();
     let store = move |connection: &mut PgConnection| {
         let user = store::begin_recovery(connection, &email)?;
-        let queued = insert_forgot_password(connection, user, &channels, &row_context)?;
+        let queued = notifications::store::insert(
+            connection,
+            Kind::ForgotPassword,
+            user,
+            &channels,
+            &row_context,
+        )?;
         Ok::<_, PasswordError>(queued)
     };
     let queued = service.database.transaction(store).await?;

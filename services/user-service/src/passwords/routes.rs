@@ -1,7 +1,7 @@
 //! The HTTP side of passwords.
 
-use actix_web::post;
 use actix_web::web::{Data, Json};
+use actix_web::{HttpRequest, post};
 use auth::{AdminCaller, Caller};
 use telemetry::RequestContext;
 use utoipa::ToSchema;
@@ -9,14 +9,16 @@ use values::{EmailAddress, Secret};
 use web::{JsonBody, Problem};
 
 use super::NewPassword;
-use super::answers::{Empty, Entry, NewToken};
+use super::answers::{Entry, NewToken};
 use super::change::{change, reset};
 use super::recovery::{forgot, reset_forgotten};
+use crate::accounts::Empty;
 use crate::app::Service;
 use crate::documentation::{
     AdminProblems, BodyProblems, ChangePasswordProblems, CodeProblems, ForgotPasswordProblems,
     HashProblems, TokenProblems, UserProblems,
 };
+use crate::sign_in::client_address;
 
 #[derive(ToSchema)]
 #[schema(rename_all = "camelCase")]
@@ -112,7 +114,8 @@ struct ForgotPasswordBody {
 /// Forgot the password
 ///
 /// Has a code sent by every channel that is configured. The answer is the same for an address that nobody
-/// has, and then nothing is sent. A new request makes older codes invalid.
+/// has, and then nothing is sent. A new request makes older codes invalid. Requests are counted by e-mail
+/// address and by client address (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`).
 #[utoipa::path(
     tag = "users",
     request_body = ForgotPasswordBody,
@@ -125,12 +128,13 @@ struct ForgotPasswordBody {
 #[post("/user/forgot-password")]
 pub(crate) async fn forgot_password(
     service: Data<Service>,
+    request: HttpRequest,
     body: JsonBody,
 ) -> Result<Json<Vec<Entry>>, Problem> {
     let mut fields = body.0;
     let email = fields.required::<EmailAddress>("email");
     let email = fields.finish_with(email)?;
-    let queued = forgot(&service, email.clone()).await?;
+    let queued = forgot(&service, email.clone(), client_address(&request)).await?;
     let context = RequestContext::current_or_fresh();
     let entries = queued
         .iter()

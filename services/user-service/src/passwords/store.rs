@@ -1,10 +1,14 @@
 //! Passwords and codes in the database.
 
+use std::time::Duration;
+
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
+use diesel::sql_types::{BigInt, Binary, Double, Text};
 use values::{EmailAddress, Fingerprint, UserId};
 
+use super::limits::Counted;
 use crate::accounts::User;
 use crate::schema::{codes, users};
 
@@ -93,4 +97,35 @@ pub(super) fn delete_codes(connection: &mut PgConnection, id: UserId) -> Result<
         .filter(codes::purpose.eq(FORGOT_PASSWORD))
         .execute(connection)?;
     Ok(())
+}
+
+#[derive(QueryableByName)]
+struct Excess {
+    #[diesel(sql_type = Double)]
+    seconds: f64,
+}
+
+/// Counts a request for a code, of which there may be `an_hour` at once and then one more as often as
+/// that makes; how long to wait when it was one too many.
+pub(super) fn count_code_request(
+    connection: &mut PgConnection,
+    counted: Counted,
+    subject: [u8; 32],
+    an_hour: u32,
+) -> Result<Option<Duration>, DieselError> {
+    // The DSL knows neither `greatest` nor `extract`. The clock is read after a wait for the row.
+    let excess: Excess = diesel::sql_query(
+        "INSERT INTO code_requests AS r (counted, subject, forgotten_at)
+        VALUES ($1, $2, clock_timestamp() + interval '1 hour' / $3)
+        ON CONFLICT (counted, subject) DO UPDATE
+        SET forgotten_at = greatest(r.forgotten_at, clock_timestamp()) + interval '1 hour' / $3
+        RETURNING extract(epoch FROM
+            forgotten_at - clock_timestamp() - interval '1 hour')::double precision AS seconds",
+    )
+    .bind::<Text, _>(counted.name())
+    .bind::<Binary, _>(subject.as_slice())
+    .bind::<BigInt, _>(i64::from(an_hour))
+    .get_result(connection)?;
+    let wait = Duration::try_from_secs_f64(excess.seconds).ok();
+    Ok(wait.filter(|wait| !wait.is_zero()))
 }

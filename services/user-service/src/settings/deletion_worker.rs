@@ -25,6 +25,8 @@ pub struct DeletionWorkerSettings {
     pub max_attempts: u32,
     /// The pause after a step's first failed attempt; it doubles with every further one, up to 5 minutes.
     pub retry_pause: Duration,
+    /// How old a deletion must be before people tasks are erased.
+    pub settle_time: Duration,
     /// How long a worker owns a job without a sign of life.
     pub lease: Duration,
     /// How long a ticket is answered after its job has ended.
@@ -69,13 +71,8 @@ impl Settings for DeletionWorkerSettings {
                 "The pause after a step's first failed attempt; it doubles with every further one, up to 5 minutes.",
                 |pause| (Duration::from_millis(1)..=Duration::from_secs(300)).contains(pause),
             )?,
-            lease: reader.within(
-                "DELETE_LEASE",
-                "15s",
-                "a duration from 1s to 1h; below 15s two workers may do the same step at once",
-                "How long a worker owns a deletion without a sign of life, before another one goes on.",
-                |lease| (Duration::from_secs(1)..=Duration::from_secs(3_600)).contains(lease),
-            )?,
+            settle_time: read_settle_time(reader)?,
+            lease: read_lease(reader)?,
             ticket_retention: reader.or(
                 "DELETE_TICKET_RETENTION",
                 "30d",
@@ -83,6 +80,24 @@ impl Settings for DeletionWorkerSettings {
             )?,
         })
     }
+}
+
+fn read_settle_time(reader: &mut Reader) -> Result<Duration, settings::Error> {
+    reader.or(
+        "DELETE_SETTLE_TIME",
+        "2s",
+        "How old a deletion must be before people tasks are erased: the revoked token of the user may still create some for a second.",
+    )
+}
+
+fn read_lease(reader: &mut Reader) -> Result<Duration, settings::Error> {
+    reader.within(
+        "DELETE_LEASE",
+        "15s",
+        "a duration from 1s to 1h; below 15s two workers may do the same step at once",
+        "How long a worker owns a deletion without a sign of life, before another one goes on.",
+        |lease| (Duration::from_secs(1)..=Duration::from_secs(3_600)).contains(lease),
+    )
 }
 
 fn read_engine(reader: &mut Reader) -> Result<Option<EngineSettings>, settings::Error> {

@@ -11,5 +11,6 @@ pub use deletion_worker::{DeletionWorkerSettings, EngineSettings};
 pub use notification_worker::NotificationWorkerSettings;
 pub use sender::Sender;
 pub use user_service::{
-    FirstAdmin, PasswordSettings, SignUpSettings, TokenSettings, UserServiceSettings,
+    CodeRequestSettings, EmailVerification, FirstAdmin, PasswordSettings, SignUpSettings,
+    TokenSettings, UserServiceSettings,
 };

@@ -4,7 +4,7 @@ use std::time::Duration;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use process::HttpServerSettings;
-use settings::{Csv, Reader, SettingValue as _, Settings};
+use settings::{Csv, Reader, SettingValue, Settings};
 use url::Url;
 use values::{EmailAddress, Secret};
 
@@ -35,6 +35,41 @@ pub struct UserServiceSettings {
     pub flow_engine: Option<Url>,
     /// The ways by which codes reach users.
     pub channels: ChannelSettings,
+    /// How many codes for forgotten passwords may be asked for.
+    pub code_requests: CodeRequestSettings,
+    /// Whether e-mail addresses must be confirmed.
+    pub email_verification: EmailVerification,
+}
+
+/// Whether relations by e-mail address wait until the address is confirmed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EmailVerification {
+    /// Every address counts at once.
+    Off,
+    /// An address counts after a code that was sent to it has come back.
+    Required,
+}
+
+impl SettingValue for EmailVerification {
+    const ALLOWED: &'static str = "`off` or `required`";
+    const EXAMPLE: &'static str = "off";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "off" => Ok(Self::Off),
+            "required" => Ok(Self::Required),
+            _ => Err("it is neither".to_owned()),
+        }
+    }
+}
+
+/// How many codes for forgotten passwords may be asked for within an hour; 0 for as many as one likes.
+#[derive(Debug, Clone, Copy)]
+pub struct CodeRequestSettings {
+    /// For one e-mail address.
+    pub per_account: u32,
+    /// From one client address.
+    pub per_client: u32,
 }
 
 /// How tokens are signed.
@@ -108,6 +143,35 @@ impl Settings for UserServiceSettings {
                 "The flow engine; without it a deletion has no steps there.",
             )?,
             channels: ChannelSettings::read(reader)?,
+            code_requests: CodeRequestSettings::read(reader)?,
+            email_verification: reader.or(
+                "EMAIL_VERIFICATION",
+                "off",
+                "Whether relations to tasks by e-mail address wait until the address is confirmed by a code.",
+            )?,
+        })
+    }
+}
+
+impl Settings for CodeRequestSettings {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        let allowed = "a whole number from 0 to 1000000";
+        let accepts = |number: &u32| *number <= 1_000_000;
+        Ok(Self {
+            per_account: reader.within(
+                "FORGOT_PASSWORD_PER_ACCOUNT",
+                "10",
+                allowed,
+                "Codes that may be asked for within an hour for one e-mail address; 0 for no limit.",
+                accepts,
+            )?,
+            per_client: reader.within(
+                "FORGOT_PASSWORD_PER_CLIENT",
+                "100",
+                allowed,
+                "Codes that may be asked for within an hour from one client address; 0 for no limit.",
+                accepts,
+            )?,
         })
     }
 }

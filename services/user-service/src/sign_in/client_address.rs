@@ -2,9 +2,9 @@ use actix_web::HttpRequest;
 
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address that failures are counted by. The gateway appends the caller's address as the last
+/// The address that failures and requests for codes are counted by. The gateway appends the caller's address as the last
 /// entry; what stands before it is the caller's own claim. Without a gateway it is the peer's address.
-pub(super) fn client_address(request: &HttpRequest) -> String {
+pub(crate) fn client_address(request: &HttpRequest) -> String {
     let forwarded = request.headers().get_all(FORWARDED_FOR).last();
     let last = forwarded
         .and_then(|value| value.to_str().ok())

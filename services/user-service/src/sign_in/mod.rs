@@ -10,10 +10,11 @@ mod error;
 pub(crate) mod routes;
 pub(crate) mod store;
 
-use diesel::PgConnection;
+use diesel::{PgConnection, Queryable};
 use values::{Secret, UserId};
 
 pub(crate) use account::SignInName;
+pub(crate) use client_address::client_address;
 use error::SignInError;
 
 use crate::accounts::User;
@@ -30,8 +31,15 @@ struct Attempt {
     client_address: String,
 }
 
-/// The user whose name was given, before the password is checked.
+/// The rows in which an attempt counts.
 #[derive(Debug, Clone)]
+struct Tally {
+    account: [u8; 32],
+    client_address: String,
+}
+
+/// The user whose name was given, before the password is checked.
+#[derive(Debug, Clone, Queryable)]
 struct Candidate {
     id: UserId,
     password_hash: String,
@@ -47,73 +55,78 @@ async fn sign_in(
     password: Secret,
 ) -> Result<(User, Secret), SignInError> {
     for _ in 0..LOOKS {
-        let candidate = look(service, attempt.clone()).await?;
+        let (candidate, tally) = begin(service, attempt.clone()).await?;
         let hash = candidate.as_ref().map(|found| found.password_hash.clone());
-        let claimed = Password::from(password.clone());
-        let right = service.hasher.verify(claimed, hash).await?;
+        let right = judge(service, &tally, &password, hash).await?;
         let Some(candidate) = candidate.filter(|_| right) else {
-            return Err(fail(service, attempt).await?);
+            count("failed");
+            return Err(SignInError::InvalidCredentials);
         };
         tracing::Span::current().record("user.id", candidate.id.to_string());
-        if !candidate.is_active {
+        let renewed = renewed_hash(service, &candidate, &password).await;
+        let is_active = candidate.is_active;
+        if let Some(user) = succeed(service, tally, candidate, renewed).await? {
+            count("signed-in");
+            let token = service.sign(&user)?;
+            return Ok((user, token));
+        }
+        if !is_active {
             count("inactive");
             return Err(SignInError::Inactive);
-        }
-        let renewed = renewed_hash(service, &candidate, &password).await;
-        if let Some(user) = succeed(service, attempt.clone(), candidate, renewed).await? {
-            count("signed-in");
-            let token = service.signer.sign(user.subject())?;
-            return Ok((user, token));
         }
     }
     Err(SignInError::InvalidCredentials)
 }
 
-/// Finds the candidate, unless the account must wait.
-async fn look(service: &Service, attempt: Attempt) -> Result<Option<Candidate>, SignInError> {
-    let look = move |connection: &mut PgConnection| {
-        check_wait(connection, &attempt)?;
-        Ok(store::candidate(connection, &attempt)?)
-    };
-    service.database.run(look).await
-}
-
-fn check_wait(connection: &mut PgConnection, attempt: &Attempt) -> Result<(), SignInError> {
-    match store::wait(connection, attempt)? {
-        Some(wait) => {
-            count("waiting");
-            Err(SignInError::TooManyAttempts(wait))
-        }
-        None => Ok(()),
-    }
-}
-
-async fn fail(service: &Service, attempt: Attempt) -> Result<SignInError, SignInError> {
-    count("failed");
-    let note = move |connection: &mut PgConnection| {
-        Ok::<_, SignInError>(store::count_failure(connection, &attempt)?)
-    };
-    service.database.transaction(note).await?;
-    Ok(SignInError::InvalidCredentials)
-}
-
-/// `None` when the account was changed meanwhile.
-async fn succeed(
+/// Finds the candidate and counts the attempt, unless the account must wait.
+async fn begin(
     service: &Service,
     attempt: Attempt,
+) -> Result<(Option<Candidate>, Tally), SignInError> {
+    let begin = move |connection: &mut PgConnection| {
+        let (candidate, tally) = store::candidate(connection, &attempt)?;
+        match store::count_attempt(connection, &tally)? {
+            Some(wait) => {
+                count("waiting");
+                Err(SignInError::TooManyAttempts(wait))
+            }
+            None => Ok((candidate, tally)),
+        }
+    };
+    service.database.transaction(begin).await
+}
+
+/// Whether the password is right. An attempt that could not be judged does not count.
+async fn judge(
+    service: &Service,
+    tally: &Tally,
+    password: &Secret,
+    hash: Option<String>,
+) -> Result<bool, SignInError> {
+    let claimed = Password::from(password.clone());
+    let judged = service.hasher.verify(claimed, hash).await;
+    if judged.is_err() {
+        let tally = tally.clone();
+        let uncount = move |connection: &mut PgConnection| {
+            Ok::<_, SignInError>(store::uncount_attempt(connection, &tally)?)
+        };
+        service.database.transaction(uncount).await?;
+    }
+    Ok(judged?)
+}
+
+/// Takes the failures back that a right password ends, and notes the sign-in. `None` when the account
+/// is inactive, or was changed meanwhile.
+async fn succeed(
+    service: &Service,
+    tally: Tally,
     candidate: Candidate,
     renewed_hash: Option<String>,
 ) -> Result<Option<User>, SignInError> {
     let note = move |connection: &mut PgConnection| {
-        // Guesses that ran side by side with this one may have failed since it began. Without this
-        // look, sending them all at once would be the way around the waiting.
-        check_wait(connection, &attempt)?;
-        store::forget_failures(connection, &attempt)?;
-        Ok(store::note_sign_in(
-            connection,
-            &candidate,
-            renewed_hash.as_deref(),
-        )?)
+        store::forget_failures(connection, &tally)?;
+        let renewed_hash = renewed_hash.as_deref();
+        Ok(store::note_sign_in(connection, &candidate, renewed_hash)?)
     };
     service.database.transaction(note).await
 }

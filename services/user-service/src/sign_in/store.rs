@@ -8,10 +8,9 @@ use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::Timestamptz;
 use diesel::upsert::excluded;
-use values::UserId;
 
 use super::back_off::Counted;
-use super::{Attempt, Candidate};
+use super::{Attempt, Candidate, SignInName, Tally};
 use crate::accounts::User;
 use crate::schema::{sign_in_failures, sign_in_names, users};
 use crate::sql::interval;
@@ -19,76 +18,61 @@ use crate::sql::interval;
 /// The client address of the row that counts failures from anywhere.
 const ANYWHERE: &str = "";
 
-/// The user who signs in by a name.
+/// The user who signs in by a name, and the rows in which this attempt counts.
+///
+/// Both names of an account count together: its rows go by the username. A name that nobody has has
+/// rows of its own, so that it looks like any other.
 pub(super) fn candidate(
     connection: &mut PgConnection,
     attempt: &Attempt,
-) -> Result<Option<Candidate>, DieselError> {
-    sign_in_names::table
+) -> Result<(Option<Candidate>, Tally), DieselError> {
+    let found = sign_in_names::table
         .inner_join(users::table)
         .filter(sign_in_names::name.eq(attempt.name.key()))
         .select((
-            users::id,
-            users::password_hash,
-            users::is_active,
-            users::epoch,
+            users::username_key,
+            (
+                users::id,
+                users::password_hash,
+                users::is_active,
+                users::epoch,
+            ),
         ))
-        .first::<(UserId, String, bool, i64)>(connection)
-        .optional()
-        .map(|found| {
-            found.map(|(id, password_hash, is_active, epoch)| Candidate {
-                id,
-                password_hash,
-                is_active,
-                epoch,
-            })
-        })
+        .first::<(String, Candidate)>(connection)
+        .optional()?;
+    let (username, candidate) = found.unzip();
+    let counted_by = username.map_or_else(|| attempt.name.clone(), |name| SignInName::new(&name));
+    let tally = Tally {
+        account: counted_by.account(),
+        client_address: attempt.client_address.clone(),
+    };
+    Ok((candidate, tally))
 }
 
-/// How long this attempt must wait, by the database's clock.
-pub(super) fn wait(
+/// Counts an attempt as a failure before it is judged, so that guesses that come side by side find each
+/// other; a right password takes it back. Returns how long the attempt must wait instead, by the
+/// database's clock; then the transaction must be rolled back.
+pub(super) fn count_attempt(
     connection: &mut PgConnection,
-    attempt: &Attempt,
+    tally: &Tally,
 ) -> Result<Option<Duration>, DieselError> {
-    let account = attempt.name.account();
-    let rows = sign_in_failures::table
-        .filter(sign_in_failures::account.eq(account.as_slice()))
-        .filter(
-            sign_in_failures::client_address.eq_any([attempt.client_address.as_str(), ANYWHERE]),
-        )
-        .filter(sign_in_failures::blocked_until.gt(now))
-        .select((
-            sign_in_failures::blocked_until.assume_not_null(),
-            now.into_sql::<Timestamptz>(),
-        ))
-        .load::<(DateTime<Utc>, DateTime<Utc>)>(connection)?;
-    let waits = rows
-        .into_iter()
-        .map(|(until, clock)| (until - clock).to_std());
-    Ok(waits.filter_map(Result::ok).max())
-}
-
-/// Counts a failure, for a known and an unknown name alike.
-pub(super) fn count_failure(
-    connection: &mut PgConnection,
-    attempt: &Attempt,
-) -> Result<(), DieselError> {
     // Always in this order, so that two transactions do not wait for each other.
-    count(connection, attempt, ANYWHERE, Counted::FromAnywhere)?;
-    let address = attempt.client_address.as_str();
-    count(connection, attempt, address, Counted::FromOneAddress)
+    let anywhere = count(connection, tally, ANYWHERE, Counted::FromAnywhere)?;
+    let address = tally.client_address.as_str();
+    let here = count(connection, tally, address, Counted::FromOneAddress)?;
+    Ok(anywhere.max(here))
 }
 
 fn count(
     connection: &mut PgConnection,
-    attempt: &Attempt,
+    tally: &Tally,
     client_address: &str,
     counted: Counted,
-) -> Result<(), DieselError> {
-    let account = attempt.name.account();
-    let failures: i32 = diesel::insert_into(sign_in_failures::table)
+) -> Result<Option<Duration>, DieselError> {
+    // What is returned was read under the row's lock, so no other attempt is missed.
+    let (failures, blocked_until, clock) = diesel::insert_into(sign_in_failures::table)
         .values((
-            sign_in_failures::account.eq(account.as_slice()),
+            sign_in_failures::account.eq(tally.account.as_slice()),
             sign_in_failures::client_address.eq(client_address),
             sign_in_failures::failures.eq(1),
         ))
@@ -99,16 +83,39 @@ fn count(
                 .eq(sign_in_failures::failures + excluded(sign_in_failures::failures)),
             sign_in_failures::last_failure.eq(now),
         ))
-        .returning(sign_in_failures::failures)
-        .get_result(connection)?;
-    let Some(pause) = counted.pause_after(failures) else {
-        return Ok(());
-    };
-    let row = sign_in_failures::table.find((account.as_slice(), client_address));
-    let until = now.into_sql::<Timestamptz>() + interval(pause);
-    diesel::update(row)
-        .set(sign_in_failures::blocked_until.eq(until.nullable()))
-        .execute(connection)?;
+        .returning((
+            sign_in_failures::failures,
+            sign_in_failures::blocked_until,
+            now.into_sql::<Timestamptz>(),
+        ))
+        .get_result::<(i32, Option<DateTime<Utc>>, DateTime<Utc>)>(connection)?;
+    if let Some(wait) = blocked_until.and_then(|until| (until - clock).to_std().ok()) {
+        return Ok(Some(wait));
+    }
+    if let Some(pause) = counted.pause_after(failures) {
+        let row = sign_in_failures::table.find((tally.account.as_slice(), client_address));
+        let until = now.into_sql::<Timestamptz>() + interval(pause);
+        diesel::update(row)
+            .set(sign_in_failures::blocked_until.eq(until.nullable()))
+            .execute(connection)?;
+    }
+    Ok(None)
+}
+
+/// Takes an attempt back that could not be judged.
+pub(super) fn uncount_attempt(
+    connection: &mut PgConnection,
+    tally: &Tally,
+) -> Result<(), DieselError> {
+    for client_address in [ANYWHERE, tally.client_address.as_str()] {
+        let row = sign_in_failures::table.find((tally.account.as_slice(), client_address));
+        diesel::update(row)
+            .set((
+                sign_in_failures::failures.eq(sign_in_failures::failures - 1),
+                sign_in_failures::blocked_until.eq(None::<DateTime<Utc>>),
+            ))
+            .execute(connection)?;
+    }
     Ok(())
 }
 
@@ -116,14 +123,12 @@ fn count(
 /// anywhere. Failures from other addresses stay, for they may be somebody else's.
 pub(super) fn forget_failures(
     connection: &mut PgConnection,
-    attempt: &Attempt,
+    tally: &Tally,
 ) -> Result<(), DieselError> {
-    let account = attempt.name.account();
+    let addresses = [tally.client_address.as_str(), ANYWHERE];
     diesel::delete(sign_in_failures::table)
-        .filter(sign_in_failures::account.eq(account.as_slice()))
-        .filter(
-            sign_in_failures::client_address.eq_any([attempt.client_address.as_str(), ANYWHERE]),
-        )
+        .filter(sign_in_failures::account.eq(tally.account.as_slice()))
+        .filter(sign_in_failures::client_address.eq_any(addresses))
         .execute(connection)?;
     Ok(())
 }

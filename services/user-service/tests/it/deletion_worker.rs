@@ -53,7 +53,7 @@ async fn every_step_is_done_in_order_and_counted_and_nothing_of_the_user_stays()
             .database
             .rows_that_hold("users", &SigningAccount::of("bob@example.com").0)
             .len(),
-        3
+        4
     );
     assert!(
         !stage

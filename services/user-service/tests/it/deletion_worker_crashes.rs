@@ -86,6 +86,31 @@ async fn another_worker_goes_on_when_one_is_killed_in_the_middle_of_a_step() {
 }
 
 #[actix_web::test]
+async fn the_job_of_a_killed_worker_does_not_wait_for_its_lease() {
+    let stage = Stage::with_engine(Control {
+        delay: Duration::from_secs(3),
+        ..Control::default()
+    })
+    .await;
+    let job = stage.delete(stage.user(EMAIL));
+    let killed = stage.process(&[("DELETE_LEASE", "1h")]);
+    eventually("the step in flight", || async {
+        stage.is_claimed(job).then_some(())
+    })
+    .await;
+    let worker = stage.worker(&[("DELETE_LEASE", "1h")]).await;
+    let no_delay = ControlChange {
+        delay: Some(Duration::ZERO),
+        ..ControlChange::default()
+    };
+    stage.engine.change_control(&no_delay);
+    drop(killed);
+    let ended = stage.ended(job).await;
+    assert_eq!((ended.status.as_str(), ended.steps_done), ("completed", 8));
+    worker.stop(GRACE).await;
+}
+
+#[actix_web::test]
 async fn a_worker_killed_at_any_moment_loses_nothing() {
     let stage = Stage::with_engine(Control {
         delay: Duration::from_millis(40),

@@ -87,6 +87,7 @@ impl Stage {
             ("PEOPLE_TASK_SERVICE_URL", people_tasks),
             ("TOKEN_SIGNING_KEY", secret(&self.key)),
             ("DELETE_RETRY_PAUSE", "20ms".to_owned()),
+            ("DELETE_SETTLE_TIME", "0s".to_owned()),
         ];
         let changes = changes.iter().map(|(n, v)| (*n, (*v).to_owned()));
         let all = pairs.into_iter().chain(changes);
@@ -110,7 +111,7 @@ impl Stage {
         WorkerProcess(child.unwrap())
     }
 
-    /// A user with codes, a message, and failed sign-ins.
+    /// A user with codes, a message, failed sign-ins, and codes that were asked for.
     pub(crate) fn user(&self, email: &str) -> UserId {
         let (id, key) = (UserId::generate(), email.to_lowercase());
         let bytes = format!("decode('{id}', 'hex')");
@@ -125,7 +126,9 @@ impl Stage {
              INSERT INTO users.notifications (id, user_id, kind, channel, request_id, traceparent, wake_at)
              VALUES ({bytes}, {bytes}, 'forgot-password', 'log', 'r', 't', now() + interval '1 hour');
              INSERT INTO users.sign_in_failures (account, client_address, failures)
-             SELECT decode('{account}', 'hex'), '10.0.0.' || n, 7 FROM generate_series(1, 3) AS n;"
+             SELECT decode('{account}', 'hex'), '10.0.0.' || n, 7 FROM generate_series(1, 3) AS n;
+             INSERT INTO users.code_requests (counted, subject, forgotten_at)
+             VALUES ('account', decode('{account}', 'hex'), now() + interval '1 hour');"
         ));
         id
     }

@@ -17,14 +17,14 @@ const PASSWORD: &str = "correct horse";
 const GRACE: Duration = Duration::from_secs(20);
 
 /// The processes around a stage.
-struct House {
-    stage: Stage,
-    http: Http,
+pub(crate) struct House {
+    pub(crate) stage: Stage,
+    pub(crate) http: Http,
     running: Vec<Running>,
 }
 
 impl House {
-    async fn start(control: Control) -> Self {
+    pub(crate) async fn start(control: Control) -> Self {
         let stage = Stage::with_engine(control).await;
         let webhook = format!("{}/forgot-password", stage.engine.url());
         let environment = stage.environment(&[
@@ -58,7 +58,7 @@ impl House {
     }
 
     /// The administrator's token.
-    async fn admin(&self) -> String {
+    pub(crate) async fn admin(&self) -> String {
         text(
             &self.sign_in(ADMIN, PASSWORD).await.expect(200).json,
             "/token",
@@ -94,7 +94,7 @@ impl House {
         request.json(&body).send().await
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         for running in self.running {
             assert!(running.stop(GRACE).await);
         }

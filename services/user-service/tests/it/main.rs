@@ -5,8 +5,10 @@
     reason = "what is shared by tests may panic like the tests themselves"
 )]
 
+mod code_limits;
 mod delete_user;
 mod deletion_worker;
+mod deletion_worker_cancel;
 mod deletion_worker_crashes;
 mod deletion_worker_stage;
 mod deletion_worker_together;
@@ -14,6 +16,7 @@ mod list_users;
 mod notification_worker;
 mod notification_worker_channels;
 mod notification_worker_mail;
+mod notification_worker_smtp;
 mod notification_worker_stage;
 mod passwords;
 mod revocations;
@@ -22,3 +25,4 @@ mod sign_up;
 mod support;
 mod update_user;
 mod users;
+mod verify_email;

@@ -163,6 +163,8 @@ async fn what_is_old_goes() {
         "INSERT INTO users.codes (fingerprint, user_id, purpose, generation, expires)
          SELECT sha256(n::text::bytea), decode('{ada}', 'hex'), 'forgot-password', 0,
             now() + n * interval '1 hour' FROM unnest(ARRAY[-1, 1]) AS n;
+         INSERT INTO users.code_requests (counted, subject, forgotten_at)
+         SELECT 'account', sha256(n::text::bytea), now() + n * interval '1 hour' FROM unnest(ARRAY[-1, 1]) AS n;
          INSERT INTO users.sign_in_failures (account, client_address, failures, last_failure)
          SELECT sha256('x'), n::text, 1, now() - n * interval '1 hour' FROM generate_series(1, 2500) AS n;
          INSERT INTO users.notifications (id, kind, channel, status, request_id, traceparent, wake_at, finished)
@@ -181,10 +183,11 @@ async fn what_is_old_goes() {
     eventually("the end of what is old", || async {
         let left = (
             count("codes:"),
+            count("code_requests:"),
             count("sign_in_failures:"),
             count("notifications:"),
         );
-        (left == (1, 23, 1)).then_some(())
+        (left == (1, 1, 23, 1)).then_some(())
     })
     .await;
     worker.stop(GRACE).await;

@@ -119,9 +119,10 @@ const GUARDED: [(&str, &str, bool); 13] = [
 ];
 
 /// Method and path of what needs no token.
-const OPEN: [(&str, &str); 5] = [
+const OPEN: [(&str, &str); 6] = [
     ("POST", "/user"),
     ("POST", "/user/auth"),
+    ("POST", "/user/verify-email"),
     ("POST", "/user/forgot-password"),
     ("POST", "/user/forgot-password/reset"),
     ("GET", "/.well-known/jwks.json"),

@@ -53,7 +53,7 @@ impl Phone {
             driver,
             webdriver: Http::to(([127, 0, 0, 1], port).into()),
             session: String::new(),
-            profile: profile,
+            profile,
         };
         let capabilities = phone.capabilities();
         let reply = phone.webdriver.post("/session").json(&capabilities);

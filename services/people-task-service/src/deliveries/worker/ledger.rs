@@ -14,14 +14,15 @@ use values::DeliveryId;
 use crate::deliveries::worker::attempt::{Finished, Held, Sending};
 use crate::deliveries::worker::report;
 use crate::deliveries::worker::results::{self, Written};
-use crate::deliveries::worker::store::{self, Claim, Claimed};
+use crate::deliveries::worker::store::{self, Claim, Claimed, Cursors};
 
 /// Wake-ups, and results, that one turn takes at the most.
 const BATCH: usize = 512;
-/// How often parked deliveries are looked at, for origins that nobody sends to just now.
+/// How often origins are looked at that no wake-up and no result speaks of: their deliveries were parked,
+/// or wait behind a million others in the sweeps.
 const TICK: Duration = Duration::from_millis(250);
 /// Origins that one tick looks at; the next one goes on behind them.
-const PARKED_ORIGINS: i64 = 256;
+const LOOKED_AT: i64 = 256;
 /// A delivery that is due for so long although its origin was looked at is parked. A fast receiver works
 /// off a burst in less, and each parking is a write.
 const PARKED_AFTER: Duration = Duration::from_secs(3);
@@ -64,9 +65,9 @@ pub(super) struct Ledger {
     wake_ups: Vec<WakeUp>,
     results: Vec<Finished>,
     origins: HashSet<String>,
-    /// Where the next look at parked origins begins; `None` until it is time for it.
-    look_after: Option<String>,
-    looked_until: String,
+    /// It is time to look around for origins.
+    looks_around: bool,
+    cursors: Cursors,
     /// Nothing is claimed any more.
     stopping: bool,
 }
@@ -75,8 +76,8 @@ pub(super) struct Ledger {
 struct Turn {
     written: Vec<Written>,
     claimed: Vec<Claimed>,
-    /// Parked origins that were looked at, if it was time for it.
-    looked_at: Option<Vec<String>>,
+    /// Where the next look around begins, if this was one.
+    cursors: Option<Cursors>,
 }
 
 impl Ledger {
@@ -95,8 +96,8 @@ impl Ledger {
             wake_ups: Vec::new(),
             results: Vec::new(),
             origins: HashSet::new(),
-            look_after: None,
-            looked_until: String::new(),
+            looks_around: false,
+            cursors: Cursors::default(),
             stopping: false,
         }
     }
@@ -115,7 +116,7 @@ impl Ledger {
                         break;
                     }
                 }
-                _ = tick.tick() => self.look_after = Some(std::mem::take(&mut self.looked_until)),
+                _ = tick.tick() => self.looks_around = true,
                 () = shutdown.cancelled() => break,
             }
             if self.turn().await {
@@ -132,7 +133,7 @@ impl Ledger {
     async fn finish(mut self) {
         self.stopping = true;
         self.origins.clear();
-        self.look_after = None;
+        self.looks_around = false;
         self.incoming.close();
         // Whoever waits for an answer learns that there will be none.
         self.wake_ups.clear();
@@ -188,16 +189,17 @@ impl Ledger {
         let now = Instant::now();
         self.results.retain(|result| result.held.until > now);
         let claim = self.claim();
-        let idle = self.results.is_empty() && self.look_after.is_none() && claim.is_empty();
+        let idle = self.results.is_empty() && !self.looks_around && claim.is_empty();
         if idle {
             return true;
         }
         let room = claim.room;
         let results = Arc::new(std::mem::take(&mut self.results));
-        let (shared, look_after) = (Arc::clone(&results), self.look_after.clone());
+        let shared = Arc::clone(&results);
+        let cursors = self.looks_around.then(|| self.cursors.clone());
         let turn = self
             .database
-            .transaction(move |connection| transact(connection, &shared, claim, look_after));
+            .transaction(move |connection| transact(connection, &shared, claim, cursors));
         let turn = turn.await;
         let results = Arc::into_inner(results).unwrap_or_default();
         match turn {
@@ -236,9 +238,9 @@ impl Ledger {
         if !limited || self.origins.len() > MAX_ORIGINS {
             self.origins.clear();
         }
-        self.look_after = None;
-        if let Some(origins) = turn.looked_at.filter(|o| count(o) >= PARKED_ORIGINS) {
-            self.looked_until = origins.last().cloned().unwrap_or_default();
+        self.looks_around = false;
+        if let Some(cursors) = turn.cursors {
+            self.cursors = cursors;
         }
         let states: HashMap<_, _> = turn.written.iter().map(|w| (w.delivery_id, w)).collect();
         for result in results {
@@ -272,21 +274,21 @@ fn transact(
     connection: &mut PgConnection,
     finished: &[Finished],
     mut claim: Claim,
-    look_after: Option<String>,
+    mut cursors: Option<Cursors>,
 ) -> Result<Turn, database::Error> {
     let mut turn = Turn {
         written: Vec::new(),
         claimed: Vec::new(),
-        looked_at: None,
+        cursors: None,
     };
     if !finished.is_empty() {
         turn.written = results::write(connection, finished)?;
     }
-    if let Some(after) = look_after {
-        let origins = store::parked_origins(connection, &after, PARKED_ORIGINS)?;
-        claim.origins.extend(origins.iter().cloned());
-        turn.looked_at = Some(origins);
+    if let Some(cursors) = &mut cursors {
+        let origins = store::look_around(connection, cursors, LOOKED_AT)?;
+        claim.origins.extend(origins);
     }
+    turn.cursors = cursors;
     if !claim.is_empty() {
         turn.claimed = store::claim(connection, &claim)?;
         let limited = turn.claimed.len() >= claim.room;
@@ -298,8 +300,4 @@ fn transact(
         store::park(connection, &claim.ids, overdue)?;
     }
     Ok(turn)
-}
-
-fn count<T>(list: &[T]) -> i64 {
-    i64::try_from(list.len()).unwrap_or(i64::MAX)
 }

@@ -11,7 +11,8 @@
 //! Invariants: a row is leased for longer than an attempt takes; an attempt is begun only while its
 //! lease is young; a result counts only while the lease is still the same; an origin never has more
 //! leases than its limit, over all workers; of a delivery that waits, either a sweep will come by
-//! (`wake_at`) or it is parked, and parked ones are looked at by origin four times a second.
+//! (`wake_at`) or it is parked, and the origins of both are looked at in turn, hundreds of them four times
+//! a second, whether any message arrives or not.
 
 mod attempt;
 mod ledger;

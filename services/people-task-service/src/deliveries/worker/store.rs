@@ -161,33 +161,76 @@ pub(super) fn park(
 struct Origin {
     #[diesel(sql_type = Text)]
     origin: String,
+    #[diesel(sql_type = Bool)]
+    due: bool,
 }
 
-/// The next origins, in alphabetical order, that have parked deliveries. Each is found by one step in an
-/// index, however many deliveries it has.
-pub(super) fn parked_origins(
+/// Where the next look at origins begins, in alphabetical order.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Cursors {
+    parked: String,
+    pending: String,
+}
+
+/// Looks for origins that have deliveries to be claimed, `limit` of those that have parked ones and
+/// `limit` of all, and moves the cursors. Each origin is found by one step in an index, however many
+/// deliveries it has.
+pub(super) fn look_around(
     connection: &mut PgConnection,
-    after: &str,
+    cursors: &mut Cursors,
     limit: i64,
 ) -> QueryResult<Vec<String>> {
-    let origins: Vec<Origin> = sql_query(
-        "WITH RECURSIVE parked AS (
-            (SELECT origin FROM deliveries WHERE status = 'pending' AND parked AND origin > $1
-             ORDER BY origin LIMIT 1)
-            UNION ALL
-            SELECT (SELECT following.origin FROM deliveries AS following
-                    WHERE following.status = 'pending' AND following.parked
-                        AND following.origin > parked.origin
-                    ORDER BY following.origin LIMIT 1)
-            FROM parked WHERE parked.origin IS NOT NULL
-        )
-        SELECT origin FROM parked WHERE origin IS NOT NULL LIMIT $2",
-    )
-    .bind::<Text, _>(after)
-    .bind::<BigInt, _>(limit)
-    .load(connection)?;
-    Ok(origins.into_iter().map(|row| row.origin).collect())
+    let mut found = next_origins(connection, PARKED_ORIGINS, &mut cursors.parked, limit)?;
+    found.extend(next_origins(
+        connection,
+        PENDING_ORIGINS,
+        &mut cursors.pending,
+        limit,
+    )?);
+    Ok(found)
 }
+
+fn next_origins(
+    connection: &mut PgConnection,
+    statement: &str,
+    cursor: &mut String,
+    limit: i64,
+) -> QueryResult<Vec<String>> {
+    let origins: Vec<Origin> = sql_query(statement)
+        .bind::<Text, _>(&*cursor)
+        .bind::<BigInt, _>(limit)
+        .load(connection)?;
+    let last = origins.last().filter(|_| count(origins.len()) >= limit);
+    *cursor = last.map(|row| row.origin.clone()).unwrap_or_default();
+    let due = origins.into_iter().filter(|row| row.due);
+    Ok(due.map(|row| row.origin).collect())
+}
+
+const PARKED_ORIGINS: &str = "
+WITH RECURSIVE step AS (
+    (SELECT origin FROM deliveries WHERE status = 'pending' AND parked AND origin > $1
+     ORDER BY origin LIMIT 1)
+    UNION ALL
+    SELECT following.origin FROM step CROSS JOIN LATERAL (
+        SELECT origin FROM deliveries
+        WHERE status = 'pending' AND parked AND deliveries.origin > step.origin
+        ORDER BY origin LIMIT 1
+    ) AS following
+)
+SELECT origin, true AS due FROM step LIMIT $2";
+
+const PENDING_ORIGINS: &str = "
+WITH RECURSIVE step AS (
+    (SELECT origin, next_attempt FROM deliveries WHERE status = 'pending' AND origin > $1
+     ORDER BY origin, next_attempt, id LIMIT 1)
+    UNION ALL
+    SELECT following.origin, following.next_attempt FROM step CROSS JOIN LATERAL (
+        SELECT origin, next_attempt FROM deliveries
+        WHERE status = 'pending' AND deliveries.origin > step.origin
+        ORDER BY origin, next_attempt, id LIMIT 1
+    ) AS following
+)
+SELECT origin, next_attempt <= now() AS due FROM step LIMIT $2";
 
 #[derive(QueryableByName)]
 struct Due {

@@ -3,8 +3,9 @@
 //! - The job's row is the truth; a message only says that there is something to do. Whoever holds the
 //!   job's lease does its first unfinished step and writes the result together with the progress, in
 //!   one transaction that fails when the lease has passed on or the job was cancelled.
-//! - So a worker that is killed at any instruction loses nothing: its lease runs out, the sweep
-//!   publishes the job again, and another worker repeats at most the step that was not written down.
+//! - So a worker that is killed at any instruction loses nothing: the broker delivers its message again
+//!   (or its lease runs out and the sweep publishes the job), and another worker repeats at most the
+//!   step that was not written down.
 //! - While the flow engine works by itself, the job rests in the database: no message, connection or
 //!   thread waits for it.
 
@@ -91,5 +92,6 @@ fn hands(settings: &DeletionWorkerSettings, database: &Database) -> anyhow::Resu
         database: database.clone(),
         engine: engine.map(|engine| Engine::new(client.clone(), engine)),
         people_tasks: PeopleTasks::new(client, service, Arc::new(signer)),
+        settle_time: settings.settle_time,
     })
 }

@@ -54,6 +54,7 @@ pub(super) struct Hands {
     pub(super) database: Database,
     pub(super) engine: Option<Engine>,
     pub(super) people_tasks: PeopleTasks,
+    pub(super) settle_time: Duration,
 }
 
 impl Hands {
@@ -86,6 +87,13 @@ impl Hands {
     }
 
     async fn people_tasks(&self, job: Job) -> Result<Progress, StepError> {
+        let settle_time = self.settle_time;
+        let unsettled = self
+            .database
+            .run(move |connection| store::time_until_age(connection, job, settle_time));
+        if let Some(wait) = unsettled.await? {
+            return Ok(Progress::Working(wait));
+        }
         let names = self.names(job).await?;
         let erased = self.people_tasks.erase(job.user, &names).await?;
         tracing::debug!(tasks = erased.deleted, "people tasks erased");

@@ -1,15 +1,18 @@
 use std::time::Duration;
 
+use chrono::{DateTime, Utc};
 use database::Error;
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Nullable, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Timestamptz};
 use messaging::Message;
 use serde_json::Value;
 use telemetry::RequestContext;
 use values::{DeletionId, UserId};
 
-use crate::schema::{codes, deletion_steps, deletions, notifications, sign_in_failures, users};
+use crate::schema::{
+    code_requests, codes, deletion_steps, deletions, notifications, sign_in_failures, users,
+};
 use crate::sql::interval;
 
 const IN_PROGRESS: &str = "in-progress";
@@ -44,15 +47,20 @@ pub(super) enum Next {
 }
 
 /// Takes a job that is due and that nobody owns. `None` when there is nothing to take.
+///
+/// An `orphaned` job's owner has probably died, so its lease counts no more. Should the owner be alive,
+/// it writes nothing from here on, and at most one step, which does no harm, is done twice.
 pub(super) fn claim(
     connection: &mut PgConnection,
     id: DeletionId,
     lease: Duration,
+    orphaned: bool,
 ) -> Result<Option<Job>, Error> {
     let until = now.into_sql::<Timestamptz>() + interval(lease);
     let free = deletions::lease_until
         .is_null()
-        .or(deletions::lease_until.le(now.into_sql::<Timestamptz>().nullable()));
+        .or(deletions::lease_until.le(now.into_sql::<Timestamptz>().nullable()))
+        .or(orphaned.into_sql::<Bool>().nullable());
     let due = deletions::table
         .find(id)
         .filter(deletions::status.eq(IN_PROGRESS))
@@ -125,7 +133,7 @@ pub(super) fn release(
     let due = now.into_sql::<Timestamptz>() + interval(pause);
     diesel::update(owned!(job))
         .set((
-            deletions::lease_until.eq(None::<chrono::DateTime<chrono::Utc>>),
+            deletions::lease_until.eq(None::<DateTime<Utc>>),
             deletions::next_attempt.eq(due),
             deletions::wake_at.eq(due),
         ))
@@ -171,7 +179,7 @@ pub(super) fn retry_step(
     let due = now.into_sql::<Timestamptz>() + interval(pause);
     let released = diesel::update(owned!(job))
         .set((
-            deletions::lease_until.eq(None::<chrono::DateTime<chrono::Utc>>),
+            deletions::lease_until.eq(None::<DateTime<Utc>>),
             deletions::next_attempt.eq(due),
             deletions::wake_at.eq(due),
         ))
@@ -194,7 +202,7 @@ pub(super) fn fail(
             deletions::status.eq("failed"),
             deletions::failure.eq(Some(failure)),
             deletions::finished.eq(now.into_sql::<Timestamptz>().nullable()),
-            deletions::lease_until.eq(None::<chrono::DateTime<chrono::Utc>>),
+            deletions::lease_until.eq(None::<DateTime<Utc>>),
         ))
         .execute(connection)?;
     note_failure(connection, job, step, error, ended)
@@ -231,6 +239,23 @@ pub(super) fn names_of(connection: &mut PgConnection, user: UserId) -> Result<Ve
     Ok(names)
 }
 
+/// How long until a job has this age; `None` when it has it already.
+pub(super) fn time_until_age(
+    connection: &mut PgConnection,
+    job: Job,
+    age: Duration,
+) -> Result<Option<Duration>, Error> {
+    let reached = deletions::created + interval(age);
+    let (reached, clock) = deletions::table
+        .find(job.id)
+        .select((reached, now.into_sql::<Timestamptz>()))
+        .first::<(DateTime<Utc>, DateTime<Utc>)>(connection)?;
+    Ok((reached - clock)
+        .to_std()
+        .ok()
+        .filter(|wait| !wait.is_zero()))
+}
+
 /// Deletes at most `batch` of the user's codes, messages and failed sign-ins, each; `true` when there
 /// may be more. `accounts` are the fingerprints of the user's names.
 pub(super) fn delete_sign_in_data(
@@ -255,6 +280,7 @@ pub(super) fn delete_sign_in_data(
         diesel::delete(notifications::table.filter(notifications::id.eq_any(wanted)))
             .execute(connection)?,
     );
+    delete_code_requests(connection, accounts)?;
     for account in accounts {
         // The DSL has neither LIMIT for DELETE nor an IN of two columns.
         let deleted = diesel::sql_query(
@@ -267,6 +293,16 @@ pub(super) fn delete_sign_in_data(
         most = most.max(deleted);
     }
     Ok(i64::try_from(most).is_ok_and(|most| most >= batch))
+}
+
+/// Deletes the counts of codes that were asked for: a row for each of the user's names.
+fn delete_code_requests(connection: &mut PgConnection, accounts: &[[u8; 32]]) -> Result<(), Error> {
+    let accounts = accounts.iter().map(<[u8; 32]>::as_slice);
+    let counted = code_requests::table
+        .filter(code_requests::counted.eq("account"))
+        .filter(code_requests::subject.eq_any(accounts));
+    diesel::delete(counted).execute(connection)?;
+    Ok(())
 }
 
 /// Deletes the user and completes the job: from here on the feed of revocations says that all the
@@ -294,6 +330,7 @@ pub(super) fn delete_user(
     let tried = accounts.iter().map(<[u8; 32]>::as_slice);
     diesel::delete(sign_in_failures::table.filter(sign_in_failures::account.eq_any(tried)))
         .execute(connection)?;
+    delete_code_requests(connection, accounts)?;
     diesel::delete(users::table.find(job.user)).execute(connection)?;
     Ok(true)
 }
@@ -306,7 +343,7 @@ fn complete(connection: &mut PgConnection, job: Job) -> Result<bool, Error> {
             deletions::status.eq("completed"),
             deletions::steps_done.eq(deletions::steps_done + 1),
             deletions::finished.eq(now.into_sql::<Timestamptz>().nullable()),
-            deletions::lease_until.eq(None::<chrono::DateTime<chrono::Utc>>),
+            deletions::lease_until.eq(None::<DateTime<Utc>>),
             deletions::epoch_transaction.eq(transaction),
         ))
         .execute(connection)?;

@@ -45,10 +45,10 @@ impl Worker {
         let Ok(id) = DeletionId::from_text(&message.id) else {
             return Disposition::Reject;
         };
-        let lease = self.lease;
+        let (lease, orphaned) = (self.lease, message.redelivered);
         let database = &self.hands.database;
         let claimed = database
-            .run(move |connection| store::claim(connection, id, lease))
+            .run(move |connection| store::claim(connection, id, lease, orphaned))
             .await;
         match claimed {
             Ok(None) => Disposition::Done,

@@ -64,6 +64,7 @@ pub async fn run_notification_worker(
 
     let rules = vec![
         Rule::codes(),
+        Rule::code_requests(),
         Rule::notifications(KEEP_CLOSED),
         Rule::sign_in_failures(KEEP_FAILURES),
     ];

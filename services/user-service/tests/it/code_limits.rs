@@ -1,0 +1,146 @@
+//! How many codes may be asked for: `FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`.
+
+use diesel::QueryableByName;
+use diesel::RunQueryDsl as _;
+use diesel::sql_types::BigInt;
+use futures_util::future::join_all;
+use serde_json::json;
+use testkit::{Http, Reply};
+
+use crate::support::TestApp;
+
+const ADA: &str = "Ada@example.com";
+const NOBODY: &str = "nobody@example.com";
+
+async fn forgot(http: &Http, client: &str, email: &str) -> Reply {
+    let request = http.post("/user/forgot-password");
+    let request = request.header("X-Forwarded-For", client);
+    request.json(&json!({"email": email})).send().await
+}
+
+/// The seconds that a refused request is told to wait.
+fn refused(reply: &Reply) -> u64 {
+    reply.expect_problem(429, "rate-limited");
+    reply.header("retry-after").unwrap().parse().unwrap()
+}
+
+async fn with_limits(account: &str, client: &str) -> TestApp {
+    TestApp::start_with(&[
+        ("FORGOT_PASSWORD_LOG", "true"),
+        ("FORGOT_PASSWORD_PER_ACCOUNT", account),
+        ("FORGOT_PASSWORD_PER_CLIENT", client),
+    ])
+    .await
+}
+
+fn count(app: &TestApp, query: &str) -> i64 {
+    #[derive(QueryableByName)]
+    struct Count {
+        #[diesel(sql_type = BigInt)]
+        count: i64,
+    }
+    let count: Count = diesel::sql_query(format!("SELECT count(*) AS count FROM {query}"))
+        .get_result(&mut app.admin_connection())
+        .unwrap();
+    count.count
+}
+
+fn an_earlier_request_by(app: &TestApp, minutes: u32) {
+    diesel::sql_query(format!(
+        "UPDATE users.code_requests SET forgotten_at = forgotten_at - interval '{minutes} minutes'"
+    ))
+    .execute(&mut app.admin_connection())
+    .unwrap();
+}
+
+#[tokio::test]
+async fn an_address_has_so_many_codes_an_hour_whether_or_not_it_is_known() {
+    let app = with_limits("3", "0").await;
+    let other = app
+        .replica(&[
+            ("FORGOT_PASSWORD_LOG", "true"),
+            ("FORGOT_PASSWORD_PER_ACCOUNT", "3"),
+        ])
+        .await;
+    let _ = app.sign_up(ADA).await;
+    let mut refusals = Vec::new();
+    for email in [ADA, NOBODY] {
+        for (number, http) in [&app.http, &other, &app.http].into_iter().enumerate() {
+            let client = format!("198.51.100.{number}");
+            let _ = forgot(http, &client, email).await.expect(200);
+        }
+        let reply = forgot(&other, "198.51.100.9", &email.to_uppercase()).await;
+        assert!((1_190..=1_200).contains(&refused(&reply)), "{reply:?}");
+        refusals.push(reply);
+    }
+    let shape = |reply: &Reply| {
+        let mut problem = reply.json.clone();
+        problem["requestId"].take();
+        (problem, reply.headers.len())
+    };
+    assert_eq!(shape(&refusals[0]), shape(&refusals[1]));
+    let _ = forgot(&app.http, "198.51.100.9", "bob@example.com")
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn a_refused_request_leaves_the_codes_alone_and_is_not_counted() {
+    let app = with_limits("2", "0").await;
+    let _ = app.sign_up(ADA).await;
+    for _ in 0..2 {
+        let _ = forgot(&app.http, "198.51.100.1", ADA).await.expect(200);
+    }
+    for _ in 0..5 {
+        refused(&forgot(&app.http, "198.51.100.1", ADA).await);
+    }
+    assert_eq!(count(&app, "users.notifications"), 2);
+    assert_eq!(count(&app, "users.users WHERE code_generation = 2"), 1);
+    an_earlier_request_by(&app, 30);
+    let _ = forgot(&app.http, "198.51.100.1", ADA).await.expect(200);
+    refused(&forgot(&app.http, "198.51.100.1", ADA).await);
+}
+
+#[tokio::test]
+async fn a_client_asks_for_so_many_codes_an_hour() {
+    let app = with_limits("0", "3").await;
+    let email = |number: u32| format!("user{number}@example.com");
+    for client in ["198.51.100.1", "2001:db8:1:2::1"] {
+        for number in 0..3 {
+            let _ = forgot(&app.http, client, &email(number)).await.expect(200);
+        }
+        refused(&forgot(&app.http, client, &email(4)).await);
+    }
+    // The other addresses of an IPv6 network are the same client's.
+    refused(&forgot(&app.http, "2001:db8:1:2:ffff::7", ADA).await);
+    for client in ["198.51.100.2", "2001:db8:1:3::1"] {
+        let _ = forgot(&app.http, client, ADA).await.expect(200);
+    }
+    assert_eq!(
+        count(&app, "users.code_requests WHERE counted = 'account'"),
+        0
+    );
+}
+
+#[tokio::test]
+async fn asking_side_by_side_is_no_way_around_the_limit() {
+    let app = with_limits("5", "0").await;
+    let _ = app.sign_up(ADA).await;
+    let requests = (0..20).map(|_| forgot(&app.http, "198.51.100.1", ADA));
+    let replies = join_all(requests).await;
+    let given = replies.iter().filter(|reply| reply.status == 200).count();
+    assert_eq!(given, 5);
+    for reply in replies.iter().filter(|reply| reply.status != 200) {
+        refused(reply);
+    }
+}
+
+#[tokio::test]
+async fn a_request_in_a_wrong_form_is_not_counted() {
+    let app = with_limits("1", "1").await;
+    for _ in 0..3 {
+        let reply = forgot(&app.http, "198.51.100.1", "ada").await;
+        reply.expect_problem(400, "validation-failed");
+    }
+    let _ = forgot(&app.http, "198.51.100.1", ADA).await.expect(200);
+}
