@@ -142,8 +142,6 @@ pub(crate) fn restart(connection: &mut PgConnection, id: DeliveryId) -> Result<b
         .set((
             deliveries::status.eq(DeliveryStatus::Pending),
             deliveries::finished.eq(None::<DateTime<Utc>>),
-            // The schedule begins anew.
-            deliveries::attempts.eq(0),
             deliveries::next_attempt.eq(now),
             deliveries::wake_at.eq(wake_at),
             deliveries::lease_until.eq(None::<DateTime<Utc>>),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::eventually;
 use values::{FromText as _, UserId};
 
-use crate::deletion_worker_together::House;
+use crate::deletion_worker_together::{House, text};
 
 /// Somebody who is being deleted: id, path of the user, path of the ticket.
 struct Leaver {
@@ -22,7 +22,7 @@ impl House {
         let body =
             json!({"email": format!("leaver{number}@example.com"), "password": "correct horse"});
         let reply = self.http.post("/user").json(&body).send().await.expect(200);
-        let id = reply.json["user"]["id"].as_str().unwrap().to_owned();
+        let id = text(&reply.json, "/user/id");
         let user = format!("/users/{id}");
         let reply = self.http.delete(&user).bearer(admin).send().await;
         let ticket = reply.expect(200).text_of("ticket");

@@ -101,7 +101,7 @@ impl House {
     }
 }
 
-fn text(json: &Value, pointer: &str) -> String {
+pub(crate) fn text(json: &Value, pointer: &str) -> String {
     json.pointer(pointer)
         .and_then(Value::as_str)
         .unwrap()
