@@ -85,8 +85,7 @@ impl FromRequest for MaybeCaller {
             let Some(token) = bearer_token(&request)? else {
                 return Ok(Self(None));
             };
-            let caller = verify(&request, &token).await.map_err(unauthenticated)?;
-            Ok(Self(Some(caller)))
+            Ok(Self(Some(verify(&request, &token).await?)))
         })
     }
 }
@@ -155,13 +154,22 @@ fn bearer_token(request: &HttpRequest) -> Result<Option<String>, Problem> {
     }
 }
 
+/// The verifier, once it knows the keys and every revocation. Before that nothing can be said about a
+/// token, and its owner must not throw it away.
 fn verifier(request: &HttpRequest) -> Result<&Data<Verifier>, Problem> {
-    let missing = || Problem::unavailable("not-ready", "This process cannot check tokens yet.");
-    request.app_data::<Data<Verifier>>().ok_or_else(missing)
+    let authority = request.app_data::<Data<RemoteAuthority>>();
+    let ready = authority.is_none_or(|authority| authority.is_ready());
+    let verifier = request.app_data::<Data<Verifier>>().filter(|_| ready);
+    verifier.ok_or_else(|| {
+        Problem::unavailable(
+            "not-ready",
+            "Tokens cannot be checked yet. Try again shortly.",
+        )
+    })
 }
 
-async fn verify(request: &HttpRequest, token: &str) -> Result<Caller, Rejection> {
-    let verifier = verifier(request).map_err(|_| Rejection::Invalid)?;
+async fn verify(request: &HttpRequest, token: &str) -> Result<Caller, Problem> {
+    let verifier = verifier(request)?;
     let mut verified = verifier.verify(token);
     if verified.as_ref().err() == Some(&Rejection::UnknownKey)
         && let Some(authority) = request.app_data::<Data<RemoteAuthority>>()
@@ -169,7 +177,7 @@ async fn verify(request: &HttpRequest, token: &str) -> Result<Caller, Rejection>
     {
         verified = verifier.verify(token);
     }
-    verified.map(Caller)
+    verified.map(Caller).map_err(unauthenticated)
 }
 
 fn unauthenticated(rejection: Rejection) -> Problem {

@@ -1,7 +1,5 @@
-use actix_web::http::header::AUTHORIZATION;
-use actix_web::web::Data;
 use actix_web::{FromRequest as _, HttpRequest};
-use auth::{Caller, MaybeCaller, RemoteAuthority};
+use auth::{Caller, MaybeCaller};
 use web::Problem;
 
 use crate::table::Access;
@@ -13,25 +11,7 @@ use crate::table::Access;
 pub(super) async fn check(access: Access, request: &HttpRequest) -> Result<(), Problem> {
     match access {
         Access::Public => Ok(()),
-        Access::Token => {
-            check_readiness(request)?;
-            Caller::extract(request).await.map(drop)
-        }
-        Access::TokenOrSecret => {
-            check_readiness(request)?;
-            MaybeCaller::extract(request).await.map(drop)
-        }
+        Access::Token => Caller::extract(request).await.map(drop),
+        Access::TokenOrSecret => MaybeCaller::extract(request).await.map(drop),
     }
-}
-
-/// Without keys every token would look like a bad one, and its owner would sign in again for nothing.
-fn check_readiness(request: &HttpRequest) -> Result<(), Problem> {
-    let ready = request
-        .app_data::<Data<RemoteAuthority>>()
-        .is_some_and(|authority| authority.is_ready());
-    if ready || !request.headers().contains_key(AUTHORIZATION) {
-        return Ok(());
-    }
-    let detail = "Tokens cannot be checked yet. Try again soon.";
-    Err(Problem::unavailable("not-ready", detail))
 }

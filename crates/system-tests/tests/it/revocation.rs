@@ -66,13 +66,15 @@ async fn a_password_change_ends_tokens_at_every_gateway_within_a_second() {
 
 /// A call that ends somebody's tokens: method, path, body, and whether the administrator makes it.
 type Cause = (&'static str, String, Value, bool);
+/// Makes the call for a user's identifier.
+type CauseOf = fn(&str) -> Cause;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_ends_tokens_ends_them_everywhere_within_a_second_without_a_broker() {
     let world = World::start().await;
     let second = world.another_gateway().await;
     world.set_broker_reachable(false);
-    let causes: [(&str, fn(&str) -> Cause); 4] = [
+    let causes: [(&str, CauseOf); 4] = [
         ("change", |_| {
             let body = json!({"oldPassword": World::PASSWORD, "newPassword": "another password"});
             ("POST", "/user/change-password".to_owned(), body, false)
@@ -105,7 +107,6 @@ async fn whatever_ends_tokens_ends_them_everywhere_within_a_second_without_a_bro
         for watch in watching {
             let last = watch.await.unwrap();
             let late = last.saturating_duration_since(committed);
-            println!("{name}: last accepted {late:?} after the answer");
             assert!(late < Duration::from_secs(1), "{name}: {late:?}");
         }
     }

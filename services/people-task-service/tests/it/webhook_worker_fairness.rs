@@ -103,29 +103,3 @@ async fn more_hosts_than_attempts_at_once_are_all_served() {
             .all(|receiver| receiver.calls().len() == 50)
     );
 }
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "it measures; run it alone"]
-async fn throughput() {
-    for (hosts, each) in [(1, 5_000), (50, 100)] {
-        let stage = Stage::new();
-        let receivers: Vec<_> = (0..hosts)
-            .map(|_| Receiver::start(|_| Reaction::status(200)))
-            .collect();
-        let urls = (0..hosts * each).map(|n: usize| receivers[n % hosts].url("/"));
-        stage.decide(&urls.collect::<Vec<_>>());
-        let started = Instant::now();
-        let worker = stage.worker(&[]).await;
-        receivers[0].receives(1).await;
-        let first = started.elapsed();
-        stage.reach(5_000, "status = 'sent'").await;
-        let time = started.elapsed() - first;
-        let rate = 5_000.0 / time.as_secs_f64();
-        std::io::Write::write_fmt(
-            &mut std::io::stderr(),
-            format_args!("{hosts} hosts: {rate:.0} deliveries a second ({time:?} after a start of {first:?})\n"),
-        )
-        .unwrap();
-        assert!(worker.stop(GRACE).await);
-    }
-}
