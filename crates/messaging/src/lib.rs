@@ -5,7 +5,7 @@
 //!
 //! - [`Publisher`] sends right after a commit and never makes its caller wait. What it cannot send is
 //!   dropped and counted, because
-//! - [`relay`] sweeps the database for rows that are due and publishes them (again).
+//! - [`relay()`] sweeps the database for rows that are due and publishes them (again).
 //! - [`consume`] hands messages to a handler, with a bounded number in flight, and acknowledges after
 //!   the handler is done.
 //!

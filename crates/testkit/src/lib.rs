@@ -5,7 +5,7 @@
 //! - [`TokenAuthority`]: stands in for the user service where only its keys and its revocation feed are
 //!   needed, and signs any token that a test wants.
 //! - [`Http`]: requests against a running service; [`Reply`] has the status, the headers and the JSON.
-//! - [`eventually`]: waits for a condition, never for a time.
+//! - [`eventually()`]: waits for a condition, never for a time.
 //!
 //! The servers are started once by `cargo xtask test`, which names them in `COUNTERSIGN_TEST_SERVERS`.
 //! A test without them fails with that advice: no test is skipped in silence.

@@ -6,7 +6,7 @@
 //! - Each attempt makes a code of its own, because nobody can tell whether the attempt before arrived.
 //! - A message for nobody (a request for an unknown address) is closed without being sent.
 //!
-//! A new reason to send something is a [`notice::Kind`], with its words in [`texts`].
+//! A new reason to send something is a `notice::Kind`, with its words in `texts`.
 
 mod channels;
 mod notice;
