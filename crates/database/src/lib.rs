@@ -9,6 +9,7 @@
 //!
 //! Invariant: nothing slow (a hash, a call to elsewhere) happens inside such a closure.
 
+mod connector;
 mod error;
 mod migrations;
 mod pool;

@@ -3,13 +3,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use diesel::connection::Connection as _;
-use diesel::r2d2::{ConnectionManager, Pool};
+use diesel::r2d2::Pool;
 use diesel::{PgConnection, RunQueryDsl as _};
 use settings::{Reader, Settings};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use values::Secret;
 
 use crate::Error;
+use crate::connector::{Connector, Door};
 
 /// Work that may wait for each connection before more is refused.
 const WAITING_PER_CONNECTION: usize = 64;
@@ -54,10 +55,22 @@ impl Settings for DatabaseSettings {
     }
 }
 
+/// The pool; when its last user has gone, no connection is being opened any more.
+struct Sessions {
+    pool: Pool<Connector>,
+    door: Door,
+}
+
+impl Drop for Sessions {
+    fn drop(&mut self) {
+        self.door.shut();
+    }
+}
+
 /// A pool of connections and the threads that may use them.
 #[derive(Clone)]
 pub struct Database {
-    pool: Pool<ConnectionManager<PgConnection>>,
+    sessions: Arc<Sessions>,
     permits: Arc<Semaphore>,
     waiting: Arc<AtomicUsize>,
     max_waiting: usize,
@@ -68,15 +81,16 @@ impl Database {
     /// A pool that connects in the background: a database that is away does not stop the start.
     #[must_use]
     pub fn connect(settings: &DatabaseSettings) -> Self {
-        let manager = ConnectionManager::new(settings.url.expose());
+        let door = Door::default();
+        let connector = Connector::new(&settings.url, settings.timeout, door.clone());
         let size = settings.pool_size as usize;
         let pool = Pool::builder()
             .max_size(settings.pool_size)
             .min_idle(Some(1))
             .connection_timeout(settings.timeout)
-            .build_unchecked(manager);
+            .build_unchecked(connector);
         Self {
-            pool,
+            sessions: Arc::new(Sessions { pool, door }),
             permits: Arc::new(Semaphore::new(size)),
             waiting: Arc::default(),
             max_waiting: size * WAITING_PER_CONNECTION,
@@ -97,13 +111,15 @@ impl Database {
         let waited = Instant::now();
         let permit = self.permit().await?;
         metrics::histogram!("database_wait_seconds").record(waited.elapsed().as_secs_f64());
-        let pool = self.pool.clone();
+        let sessions = Arc::clone(&self.sessions);
         let span = tracing::Span::current();
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             span.in_scope(|| {
-                let mut connection = pool.get().map_err(Error::from)?;
-                work(&mut connection)
+                let mut session = sessions.pool.get().map_err(Error::from)?;
+                let done = work(&mut session.connection);
+                session.used(done.is_ok());
+                done
             })
         });
         done.await.unwrap_or_else(|_| Err(Error::Panicked.into()))

@@ -1,0 +1,188 @@
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use diesel::PgConnection;
+use diesel::r2d2::{ConnectionManager, Error, ManageConnection};
+use values::Secret;
+
+/// A connection that worked this short a time ago is used without asking whether it still works, unless
+/// another one was found broken since.
+const TRUSTED: Duration = Duration::from_secs(1);
+
+/// What the pool holds: a connection and when it last worked, if it did at its last use.
+pub(crate) struct Session {
+    pub(crate) connection: PgConnection,
+    worked: Option<Instant>,
+}
+
+impl Session {
+    fn new(connection: PgConnection) -> Self {
+        Self {
+            connection,
+            worked: Some(Instant::now()),
+        }
+    }
+
+    /// Notes whether the server did just now what it was asked to.
+    pub(crate) fn used(&mut self, well: bool) {
+        self.worked = well.then(Instant::now);
+    }
+}
+
+/// Opens and checks the pool's connections.
+pub(crate) struct Connector {
+    manager: ConnectionManager<PgConnection>,
+    found_broken: Mutex<Option<Instant>>,
+    door: Door,
+}
+
+impl Connector {
+    pub(crate) fn new(url: &Secret, timeout: Duration, door: Door) -> Self {
+        Self {
+            manager: ConnectionManager::new(with_time_limits(url.expose(), timeout)),
+            found_broken: Mutex::default(),
+            door,
+        }
+    }
+
+    fn is_trusted(&self, session: &Session) -> bool {
+        let broken = *self.broken();
+        session
+            .worked
+            .is_some_and(|at| at.elapsed() < TRUSTED && broken < Some(at))
+    }
+
+    fn note_broken(&self) {
+        *self.broken() = Some(Instant::now());
+    }
+
+    fn broken(&self) -> MutexGuard<'_, Option<Instant>> {
+        let broken = self.found_broken.lock();
+        broken.unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ManageConnection for Connector {
+    type Connection = Session;
+    type Error = Error;
+
+    fn connect(&self) -> Result<Session, Error> {
+        self.door
+            .pass(|| self.manager.connect().map(Session::new))
+            .unwrap_or_else(|| Err(closing()))
+    }
+
+    fn is_valid(&self, session: &mut Session) -> Result<(), Error> {
+        if self.is_trusted(session) {
+            return Ok(());
+        }
+        let valid = self.manager.is_valid(&mut session.connection);
+        if valid.is_err() {
+            self.note_broken();
+        }
+        valid
+    }
+
+    fn has_broken(&self, session: &mut Session) -> bool {
+        let broken = self.manager.has_broken(&mut session.connection);
+        if broken {
+            self.note_broken();
+        }
+        broken
+    }
+}
+
+/// The way to new connections, open until it is shut.
+///
+/// libpq uses OpenSSL while it connects, also without TLS, and OpenSSL clears itself away when the
+/// process exits: a connection that one of the pool's threads opens at that moment crashes the process.
+#[derive(Clone, Default)]
+pub(crate) struct Door(Arc<RwLock<Shut>>);
+
+#[derive(Default)]
+struct Shut(bool);
+
+impl Door {
+    /// Runs `connect` unless the door is shut.
+    fn pass<T>(&self, connect: impl FnOnce() -> T) -> Option<T> {
+        let shut = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        (!shut.0).then(connect)
+    }
+
+    /// Waits for those who are passing, at most as long as one connection may take to open, and lets
+    /// nobody pass any more.
+    pub(crate) fn shut(&self) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).0 = true;
+    }
+}
+
+fn closing() -> Error {
+    Error::ConnectionError(diesel::ConnectionError::BadConnection(
+        "the pool is closing".to_owned(),
+    ))
+}
+
+/// Limits for opening a connection and for data that nobody acknowledges, unless the url has its own:
+/// `connect_timeout` in seconds, two at the least (libpq), and `tcp_user_timeout` in milliseconds.
+fn with_time_limits(url: &str, timeout: Duration) -> String {
+    const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
+    let connect = timeout.as_secs().max(2);
+    let mut url = url.to_owned();
+    for (name, value) in [
+        ("connect_timeout", u128::from(connect)),
+        ("tcp_user_timeout", UNACKNOWLEDGED.as_millis()),
+    ] {
+        if !url.contains(&format!("{name}=")) {
+            let separator = if url.contains('?') { '&' } else { '?' };
+            url = format!("{url}{separator}{name}={value}");
+        }
+    }
+    url
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_gets_the_time_limits_that_it_does_not_have() {
+        let limited = |url| with_time_limits(url, Duration::from_secs(3));
+        assert_eq!(
+            limited("postgres://a:b@h:1/d"),
+            "postgres://a:b@h:1/d?connect_timeout=3&tcp_user_timeout=10000"
+        );
+        assert_eq!(
+            limited("postgres://h/d?connect_timeout=9"),
+            "postgres://h/d?connect_timeout=9&tcp_user_timeout=10000"
+        );
+    }
+
+    #[test]
+    fn nobody_passes_a_shut_door_and_shutting_waits_for_those_who_pass() {
+        let door = Door::default();
+        let (entered, is_inside) = std::sync::mpsc::channel();
+        let (leave, may_leave) = std::sync::mpsc::channel::<()>();
+        let passing = {
+            let door = door.clone();
+            std::thread::spawn(move || {
+                door.pass(|| {
+                    entered.send(()).unwrap();
+                    may_leave.recv().unwrap();
+                    Instant::now()
+                })
+            })
+        };
+        is_inside.recv().unwrap();
+        let shutting = {
+            let door = door.clone();
+            std::thread::spawn(move || {
+                door.shut();
+                Instant::now()
+            })
+        };
+        leave.send(()).unwrap();
+        let left = passing.join().unwrap().unwrap();
+        assert!(left <= shutting.join().unwrap());
+        assert_eq!(door.pass(|| ()), None);
+    }
+}
