@@ -40,6 +40,9 @@ pub enum Error {
     /// The broker did not answer in time.
     #[error("the broker did not answer within {} s", ANSWER_TIMEOUT.as_secs())]
     Timeout,
+    /// A message found no place in its queue.
+    #[error("the broker did not take a message: is its queue full?")]
+    Refused,
 }
 
 /// Waits for an answer of the broker, but not for ever.
@@ -62,10 +65,10 @@ impl Link {
     pub(crate) async fn open(settings: &BrokerSettings, queues: &[Queue]) -> Result<Self, Error> {
         let properties = ConnectionProperties::default();
         let connection = within(Connection::connect(settings.url.expose(), properties)).await?;
-        let channel = within(connection.create_channel()).await?;
         for queue in queues {
-            queue.declare(&channel).await?;
+            queue.declare(&connection).await?;
         }
+        let channel = within(connection.create_channel()).await?;
         Ok(Self {
             channel,
             connection,

@@ -118,7 +118,10 @@ async fn session(
                     unconfirmed.push(within(publish(link, queue, &message).await?));
                 }
             }
-            _ = depth.tick() => state.depth.store(queue.depth(channel).await?, Ordering::Release),
+            _ = depth.tick() => {
+                state.depth.store(queue.depth(channel).await?, Ordering::Release);
+                queue.dead_letter_depth(channel).await?;
+            }
             () = shutdown.cancelled() => break,
         }
     }

@@ -2,6 +2,10 @@
 
 use std::process::ExitCode;
 
+use messaging::{Queue, dead_letters_command};
+
 fn main() -> ExitCode {
-    process::main("notification-worker", user_service::run_notification_worker)
+    dead_letters_command(Queue::USER_NOTIFICATIONS).unwrap_or_else(|| {
+        process::main("notification-worker", user_service::run_notification_worker)
+    })
 }

@@ -1,0 +1,125 @@
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use settings::{Reader, Settings as _};
+
+use crate::{BrokerSettings, DeadLetters, Queue};
+
+const USAGE: &str = "usage: dead-letters list | replay | discard [LIMIT]";
+/// Dead letters that one call takes when it does not say how many.
+const USUAL_LIMIT: usize = 100;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Action {
+    List,
+    Replay,
+    Discard,
+}
+
+/// The command `dead-letters` of a worker: `list`, `replay` or `discard`, and how many at the most (100
+/// when not said). It reads the same settings as the worker, so that it is run where the worker is.
+///
+/// `None` when the process was called without it.
+pub fn dead_letters_command(queue: Queue) -> Option<ExitCode> {
+    let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let (command, arguments) = arguments.split_first()?;
+    if command != "dead-letters" {
+        return None;
+    }
+    let done = parse(arguments).and_then(|(action, limit)| run(queue, action, limit));
+    Some(match done {
+        Ok(text) => {
+            // Nobody may read any more, as in a pipe to `head`.
+            let _ = std::io::stdout().write_all(text.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(reason) => {
+            let _ = writeln!(std::io::stderr(), "{reason}");
+            ExitCode::FAILURE
+        }
+    })
+}
+
+fn parse(arguments: &[OsString]) -> Result<(Action, usize), String> {
+    let mut arguments = arguments.iter().map(|argument| argument.to_str());
+    let action = match arguments.next().flatten() {
+        Some("list") => Action::List,
+        Some("replay") => Action::Replay,
+        Some("discard") => Action::Discard,
+        _ => return Err(USAGE.to_owned()),
+    };
+    let limit = match (arguments.next(), arguments.next()) {
+        (None, _) => Some(USUAL_LIMIT),
+        (Some(limit), None) => limit.and_then(|text| text.parse().ok()),
+        _ => None,
+    };
+    let limit = limit.ok_or_else(|| format!("{USAGE}; LIMIT is a whole number"))?;
+    Ok((action, limit))
+}
+
+fn run(queue: Queue, action: Action, limit: usize) -> Result<String, String> {
+    let settings = Reader::from_process().and_then(|mut reader| BrokerSettings::read(&mut reader));
+    let settings = settings.map_err(|error| error.to_string())?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| error.to_string())?;
+    let done = runtime.block_on(async {
+        let letters = DeadLetters::open(&settings, queue).await?;
+        let done = act(&letters, action, limit).await;
+        letters.close().await;
+        done
+    });
+    done.map_err(|error: crate::Error| chain(&error))
+}
+
+async fn act(letters: &DeadLetters, action: Action, limit: usize) -> Result<String, crate::Error> {
+    let name = letters.name();
+    Ok(match action {
+        Action::Replay => format!("{} sent again from {name}\n", letters.replay(limit).await?),
+        Action::Discard => format!("{} discarded from {name}\n", letters.discard(limit).await?),
+        Action::List => {
+            let depth = letters.depth().await?;
+            let mut text = format!("{depth} in {name}\n");
+            for letter in letters.list(limit).await? {
+                let died = letter
+                    .died
+                    .map_or_else(String::new, |at| format!(" at {at}"));
+                let request = letter.request_id.unwrap_or_default();
+                // Writing to a string does not fail.
+                let _ = writeln!(
+                    text,
+                    "{}  {}{died}  request {request}",
+                    letter.id, letter.reason
+                );
+            }
+            text
+        }
+    })
+}
+
+fn chain(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(arguments: &[&str]) -> Result<(Action, usize), String> {
+        parse(&arguments.iter().map(OsString::from).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn an_action_and_perhaps_a_limit_are_taken_and_nothing_else() {
+        assert_eq!(parsed(&["list"]), Ok((Action::List, 100)));
+        assert_eq!(parsed(&["replay", "7"]), Ok((Action::Replay, 7)));
+        assert_eq!(parsed(&["discard", "1"]), Ok((Action::Discard, 1)));
+        for wrong in [&[][..], &["purge"], &["list", "x"], &["list", "1", "2"]] {
+            assert!(parsed(wrong).is_err_and(|text| text.starts_with("usage")));
+        }
+    }
+}
