@@ -2,8 +2,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use diesel::PgConnection;
+use diesel::connection::SimpleConnection as _;
 use diesel::r2d2::{ConnectionManager, Error, ManageConnection};
-use values::Secret;
+
+use crate::DatabaseSettings;
 
 /// A connection that worked this short a time ago is used without asking whether it still works, unless
 /// another one was found broken since.
@@ -32,17 +34,28 @@ impl Session {
 /// Opens and checks the pool's connections.
 pub(crate) struct Connector {
     manager: ConnectionManager<PgConnection>,
+    at_start: &'static str,
     found_broken: Mutex<Option<Instant>>,
     door: Door,
 }
 
 impl Connector {
-    pub(crate) fn new(url: &Secret, timeout: Duration, door: Door) -> Self {
+    pub(crate) fn new(settings: &DatabaseSettings, at_start: &'static str, door: Door) -> Self {
+        let url = with_time_limits(settings.url.expose(), settings.timeout);
         Self {
-            manager: ConnectionManager::new(with_time_limits(url.expose(), timeout)),
+            manager: ConnectionManager::new(url),
+            at_start,
             found_broken: Mutex::default(),
             door,
         }
+    }
+
+    fn open(&self) -> Result<Session, Error> {
+        let mut connection = self.manager.connect()?;
+        if !self.at_start.is_empty() {
+            connection.batch_execute(self.at_start)?;
+        }
+        Ok(Session::new(connection))
     }
 
     fn is_trusted(&self, session: &Session) -> bool {
@@ -68,7 +81,7 @@ impl ManageConnection for Connector {
 
     fn connect(&self) -> Result<Session, Error> {
         self.door
-            .pass(|| self.manager.connect().map(Session::new))
+            .pass(|| self.open())
             .unwrap_or_else(|| Err(closing()))
     }
 

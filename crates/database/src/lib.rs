@@ -13,7 +13,9 @@ mod connector;
 mod error;
 mod migrations;
 mod pool;
+mod prepared;
 
 pub use error::{Error, is_deadlock, violated_constraint};
 pub use migrations::{MigrationError, migrate};
 pub use pool::{Database, DatabaseSettings};
+pub use prepared::{And, Prepared, prepared};

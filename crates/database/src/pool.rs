@@ -81,8 +81,14 @@ impl Database {
     /// A pool that connects in the background: a database that is away does not stop the start.
     #[must_use]
     pub fn connect(settings: &DatabaseSettings) -> Self {
+        Self::connect_with(settings, "")
+    }
+
+    /// Like [`Database::connect`]; each connection runs `at_start` first, `SET` statements for example.
+    #[must_use]
+    pub fn connect_with(settings: &DatabaseSettings, at_start: &'static str) -> Self {
         let door = Door::default();
-        let connector = Connector::new(&settings.url, settings.timeout, door.clone());
+        let connector = Connector::new(settings, at_start, door.clone());
         let size = settings.pool_size as usize;
         let pool = Pool::builder()
             .max_size(settings.pool_size)

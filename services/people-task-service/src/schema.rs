@@ -50,6 +50,7 @@ diesel::table! {
         wake_at -> Timestamptz,
         lease_until -> Nullable<Timestamptz>,
         lease -> BigInt,
+        unanswered -> Integer,
         finished -> Nullable<Timestamptz>,
     }
 }

@@ -5,14 +5,17 @@ pub(crate) mod routes;
 pub(crate) mod store;
 pub(crate) mod worker;
 
+use audit_log::Origin;
 use database::Database;
 use diesel::PgConnection;
 use listing::{Page, Paging};
 use messaging::{Message, Publisher};
+use serde_json::json;
 use telemetry::RequestContext;
 use url::Url;
 use values::{DeliveryId, TaskId};
 
+use crate::audit;
 use crate::tasks;
 use crate::tasks::access::{Action, Actor, Denied};
 
@@ -60,9 +63,10 @@ pub(crate) async fn redeliver(
     publisher: &Publisher,
     actor: Actor,
     id: DeliveryId,
+    origin: Origin,
 ) -> Result<Tried, Error> {
     let (tried, restarted) = database
-        .transaction(move |connection| restart(connection, &actor, id))
+        .transaction(move |connection| restart(connection, &actor, id, origin))
         .await?;
     if restarted {
         tracing::info!("a delivery was started again");
@@ -75,6 +79,7 @@ fn restart(
     connection: &mut PgConnection,
     actor: &Actor,
     id: DeliveryId,
+    origin: Origin,
 ) -> Result<(Tried, bool), Error> {
     let task = store::lock(connection, id)?.ok_or(Error::NotFound)?;
     let task = tasks::store::find(connection, task)?.ok_or(Error::NotFound)?;
@@ -84,6 +89,12 @@ fn restart(
         Denied::Forbidden => tasks::Error::Forbidden.into(),
     })?;
     let restarted = store::restart(connection, id)?;
+    if restarted {
+        let redelivered = audit::Action::DeliveryRedelivered;
+        let entry = redelivered.entry(actor, &task, Action::SeeDeliveries, origin);
+        let entry = entry.detail(json!({ "deliveryId": id }));
+        entry.record(connection)?;
+    }
     let delivery = store::find(connection, id)?.ok_or(Error::NotFound)?;
     let tried = store::with_attempts(connection, vec![delivery])?;
     let tried = tried.into_iter().next().ok_or(Error::NotFound)?;

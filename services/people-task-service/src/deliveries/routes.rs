@@ -1,5 +1,6 @@
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post};
+use audit_log::Origin;
 use database::Database;
 use listing::{PageParameters, Paging};
 use messaging::Publisher;
@@ -132,11 +133,12 @@ pub(crate) async fn list_task_deliveries(
 #[post("/people-task/deliveries/{id}/redeliver")]
 pub(crate) async fn redeliver(
     who: SignedIn,
+    origin: Origin,
     id: Path<String>,
     database: Data<Database>,
     publisher: Data<Publisher>,
 ) -> Result<Json<DeliveryAnswer>, Problem> {
     let id = path_id(&id, "delivery")?;
-    let tried = super::redeliver(&database, &publisher, who.actor, id).await?;
+    let tried = super::redeliver(&database, &publisher, who.actor, id, origin).await?;
     Ok(Json(tried.into()))
 }

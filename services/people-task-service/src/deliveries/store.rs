@@ -145,6 +145,9 @@ pub(crate) fn restart(connection: &mut PgConnection, id: DeliveryId) -> Result<b
             deliveries::next_attempt.eq(now),
             deliveries::wake_at.eq(wake_at),
             deliveries::lease_until.eq(None::<DateTime<Utc>>),
+            // A whole new schedule.
+            deliveries::attempts.eq(0),
+            deliveries::unanswered.eq(0),
         ))
         .returning(deliveries::webhook_id)
         .get_result(connection)

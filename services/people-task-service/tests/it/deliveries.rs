@@ -124,7 +124,7 @@ async fn redeliver_makes_a_finished_delivery_due_again() {
         let due = format!(
             "deliveries WHERE encode(id, 'hex') = '{id}' AND status = 'pending'
              AND next_attempt <= now() AND finished IS NULL AND lease_until IS NULL
-             AND wake_at < now() + interval '10 seconds' AND attempts = 9"
+             AND wake_at < now() + interval '10 seconds' AND attempts = 0"
         );
         assert_eq!(app.count(&due), 1, "{status}");
         let webhooks = app.get(&ada, &format!("{}/webhooks", task.path)).await;

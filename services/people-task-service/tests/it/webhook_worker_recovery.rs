@@ -1,8 +1,10 @@
 //! Crashes, stops and outages lose nothing and send nothing twice at once.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::web::Data;
+use outbound::{Resolve, Resolved};
 use people_task_service::run_webhook_worker;
 use process::Running;
 use testkit::eventually;
@@ -131,5 +133,55 @@ async fn a_database_that_was_away_loses_nothing() {
     // commit nobody heard of.
     let calls = receiver.calls().len();
     assert!((200..=216).contains(&calls), "{calls}");
+    assert!(worker.stop(GRACE).await);
+}
+
+/// A resolver that stands for any fault of ours on the way to a receiver.
+struct Panics;
+
+#[expect(clippy::panic, reason = "it is what the test is about")]
+impl Resolve for Panics {
+    fn resolve(&self, host: &str) -> Resolved {
+        panic!("{host} is poison")
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_whose_attempts_panic_ends_in_fail_with_a_reason() {
+    let (stage, receiver) = (Stage::new(), Receiver::start(|_| Reaction::status(200)));
+    let poison = stage.decide(&["http://poison.example.com/"]);
+    let healthy = stage.decide(&[receiver.url("/")]);
+    let mut settings = stage.settings(&[]);
+    settings.resolver = Arc::new(Panics);
+    let worker = run_webhook_worker(settings).await.unwrap();
+    let row = stage.reaches(&poison[0], "fail").await;
+    assert_eq!((row.attempts, row.webhook_status.as_str()), (3, "fail"));
+    for attempt in stage.attempts(&poison[0]) {
+        let error = attempt.error.unwrap();
+        assert!(error.contains("a fault of ours"), "{error}");
+    }
+    stage.reaches(&healthy[0], "sent").await;
+    assert!(worker.stop(GRACE).await);
+}
+
+#[tokio::test]
+async fn a_delivery_that_takes_every_worker_down_is_given_up_with_a_reason() {
+    let (stage, receiver) = (Stage::new(), Receiver::start(|_| Reaction::status(200)));
+    let ids = stage.decide(&[receiver.url("/"), receiver.url("/")]);
+    // Twenty workers have claimed it, and none was heard of again.
+    stage.execute(&format!(
+        "UPDATE deliveries SET unanswered = 20, lease = 20, lease_until = now() - interval '1 s'
+         WHERE encode(id, 'hex') = '{}'",
+        ids[0]
+    ));
+    let worker = stage.worker(&[]).await;
+    let row = stage.reaches(&ids[0], "fail").await;
+    assert_eq!((row.attempts, row.webhook_status.as_str()), (0, "fail"));
+    let attempts = stage.attempts(&ids[0]);
+    assert_eq!(attempts.len(), 1);
+    let error = attempts[0].error.as_deref().unwrap();
+    assert!(error.contains("given up"), "{error}");
+    stage.reaches(&ids[1], "sent").await;
+    assert_eq!(receiver.calls().len(), 1);
     assert!(worker.stop(GRACE).await);
 }

@@ -307,6 +307,7 @@ impl Receiver {
             workers: 1,
             max_connections: 10_000,
             grace: Duration::from_secs(1),
+            ..HttpServerSettings::default()
         };
         let data = Data::from(Arc::clone(&state));
         process::serve(&running, listener, settings, move || {

@@ -1,6 +1,8 @@
+use std::panic::AssertUnwindSafe;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
+use futures_util::FutureExt as _;
 use outbound::{Answer, GuardedClient, SendError};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::RequestContext;
@@ -50,30 +52,44 @@ pub(super) struct HeldFor {
     pub(super) until: Instant,
 }
 
-impl Sending {
-    /// Sends a delivery once.
-    pub(super) async fn attempt(&self, held: Held) -> Finished {
-        let Held { claimed, until } = held;
-        let context =
-            RequestContext::continued(Some(&claimed.request_id), Some(&claimed.traceparent));
-        let held = HeldFor {
+impl Held {
+    fn key(&self) -> HeldFor {
+        let claimed = &self.claimed;
+        HeldFor {
             delivery: claimed.delivery_id,
             webhook: claimed.webhook_id,
             lease: claimed.lease,
             origin: claimed.origin.clone(),
             decided: claimed.decided,
-            context: context.clone(),
-            until,
-        };
-        let earlier = usize::try_from(claimed.attempts).unwrap_or_default();
+            context: RequestContext::continued(
+                Some(&claimed.request_id),
+                Some(&claimed.traceparent),
+            ),
+            until: self.until,
+        }
+    }
+}
+
+impl Sending {
+    /// Sends a delivery once. A panic on the way counts as a failed attempt, so that a delivery that cannot
+    /// be handled ends as others do.
+    pub(super) async fn attempt(&self, held: Held) -> Finished {
+        let key = held.key();
+        let context = key.context.clone();
+        let earlier = usize::try_from(held.claimed.attempts).unwrap_or_default();
         let (at, started) = (Utc::now(), Instant::now());
-        let sending = Box::pin(self.send(claimed, &context));
+        let sending = Box::pin(self.send(held.claimed, &context));
+        let sending = AssertUnwindSafe(sending).catch_unwind();
         let answer = context.clone().scope("webhook.attempt", sending).await;
+        let answer = answer.unwrap_or_else(|_| {
+            tracing::error!(delivery.id = %key.delivery, "an attempt panicked");
+            Err(SendError::Broken("a fault of ours".to_owned()))
+        });
         let duration = started.elapsed();
         let verdict = self.schedule.judge(earlier, &answer, jitter());
         let (status_code, error, response) = describe(answer);
         Finished {
-            held,
+            held: key,
             at,
             duration,
             verdict,

@@ -78,6 +78,8 @@ struct Turn {
     claimed: Vec<Claimed>,
     /// Where the next look around begins, if this was one.
     cursors: Option<Cursors>,
+    /// Deliveries whose attempts never end.
+    given_up: usize,
 }
 
 impl Ledger {
@@ -178,7 +180,7 @@ impl Ledger {
                 self.results.push(finished);
             }
             // Its lease runs out, and it comes again.
-            Err(error) => tracing::error!(%error, "an attempt panicked"),
+            Err(error) => tracing::error!(%error, "an attempt was lost"),
         }
     }
 
@@ -239,6 +241,7 @@ impl Ledger {
             self.origins.clear();
         }
         self.looks_around = false;
+        report::given_up(turn.given_up);
         if let Some(cursors) = turn.cursors {
             self.cursors = cursors;
         }
@@ -280,11 +283,13 @@ fn transact(
         written: Vec::new(),
         claimed: Vec::new(),
         cursors: None,
+        given_up: 0,
     };
     if !finished.is_empty() {
         turn.written = results::write(connection, finished)?;
     }
     if let Some(cursors) = &mut cursors {
+        turn.given_up = store::give_up(connection, LOOKED_AT)?;
         let origins = store::look_around(connection, cursors, LOOKED_AT)?;
         claim.origins.extend(origins);
     }

@@ -55,7 +55,7 @@ const READING: Duration = Duration::from_secs(1);
 pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     let (sending, bounds) = (sending(&settings)?, bounds(&settings));
     database::migrate(&settings.database, crate::SCHEMA, crate::MIGRATIONS).await?;
-    let database = Database::connect(&settings.database);
+    let database = Database::connect_with(&settings.database, store::CONNECTION);
     let mut running = Running::new();
     let shutdown = running.shutdown();
     let (wake_ups, incoming) = mpsc::channel(PREFETCH.into());

@@ -59,6 +59,18 @@ pub(super) fn lost(result: &Finished) {
     );
 }
 
+/// Deliveries were given up because their attempts never end.
+pub(super) fn given_up(deliveries: usize) {
+    if deliveries > 0 {
+        let count = u64::try_from(deliveries).unwrap_or(u64::MAX);
+        metrics::counter!("webhook_deliveries_total", "outcome" => "fail").increment(count);
+        tracing::error!(
+            deliveries,
+            "deliveries were given up: no attempt of theirs ever ended"
+        );
+    }
+}
+
 /// How many attempts are under way.
 pub(super) fn in_flight(attempts: usize) {
     metrics::gauge!("webhook_attempts_in_flight").set(u32::try_from(attempts).unwrap_or(u32::MAX));

@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use database::prepared;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
-use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _, sql_query};
+use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
 use values::{DeliveryId, WebhookId};
 
 use crate::deliveries::worker::attempt::Finished;
@@ -33,7 +34,7 @@ pub(super) fn write(
     results: &[Finished],
 ) -> QueryResult<Vec<Written>> {
     let column = Columns::of(results);
-    sql_query(WRITE)
+    prepared(WRITE)
         .bind::<Array<Binary>, _>(column.ids)
         .bind::<Array<BigInt>, _>(column.leases)
         .bind::<Array<Binary>, _>(column.webhooks)
@@ -61,7 +62,7 @@ WITH result AS (
     WHERE free.webhook_id IN (SELECT id FROM webhook)
 ), written AS (
     UPDATE deliveries SET status = held.status, attempts = deliveries.attempts + 1,
-        lease_until = NULL,
+        lease_until = NULL, unanswered = 0,
         next_attempt = CASE WHEN held.status = 'pending'
             THEN now() + held.pause * interval '1 ms' ELSE deliveries.next_attempt END,
         wake_at = now() + held.pause * interval '1 ms',

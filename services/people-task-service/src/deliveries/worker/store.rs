@@ -1,20 +1,26 @@
 //! The worker's statements. They are raw SQL because each acts on many rows of several tables in one
 //! round trip (`unnest`, `LATERAL`, `SKIP LOCKED`, writing CTEs), which the DSL cannot say.
 //!
-//! They must keep their plans on a table that grew by a million rows since it was last analysed. So rows
-//! are named by `= ANY(array)` and not by a join, and `finished IS NULL`, which no index serves, stands for
-//! `status = 'pending'` wherever the rows are named already.
+//! Connections keep their plans, and [`CONNECTION`] settles what planning may choose from: a plan that was
+//! made while the table was empty must be right for a million rows. So rows are named by `= ANY(array)` and
+//! not by a join, `finished IS NULL`, which no index serves, stands for `status = 'pending'` wherever the rows
+//! are named already, and what shall be found by an index is asked for in its order.
 
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
+use database::prepared;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
-use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _, sql_query};
+use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
 use messaging::Message;
 use telemetry::RequestContext;
 use values::{DeliveryId, WebhookId};
 
 use crate::tasks::Task;
+
+/// What a connection is told at its start.
+pub(super) const CONNECTION: &str =
+    "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan";
 
 /// Claims are made one after the other, over all workers, so that they count each other's.
 const CLAIM_LOCK: i64 = 0x7765_6268_6f6f_6b73;
@@ -77,10 +83,10 @@ pub(super) struct Claimed {
 /// Only [`Claim::per_origin`] rows of an origin are ever leased, whoever leased them. Rows that somebody
 /// else holds locked are left alone.
 pub(super) fn claim(connection: &mut PgConnection, claim: &Claim) -> QueryResult<Vec<Claimed>> {
-    sql_query("SELECT pg_advisory_xact_lock($1)")
+    prepared("SELECT pg_advisory_xact_lock($1)")
         .bind::<BigInt, _>(CLAIM_LOCK)
         .execute(connection)?;
-    sql_query(CLAIM)
+    prepared(CLAIM)
         .bind::<Array<Binary>, _>(&claim.ids)
         .bind::<Array<Text>, _>(&claim.origins)
         .bind::<BigInt, _>(i64::from(claim.per_origin))
@@ -97,9 +103,12 @@ WITH wanted AS (
     SELECT unnest($2)
 ), origins AS MATERIALIZED (
     SELECT wanted.origin, (
-        SELECT count(*) FROM deliveries AS leased
-        WHERE leased.origin = wanted.origin AND leased.status = 'pending'
-            AND leased.lease_until > now()
+        SELECT count(*) FROM (
+            SELECT FROM deliveries AS leased
+            WHERE leased.origin = wanted.origin AND leased.status = 'pending'
+                AND leased.lease_until > now()
+            ORDER BY leased.lease_until LIMIT $3
+        ) AS leased
     ) AS taken
     FROM wanted
 ), due AS (
@@ -108,7 +117,7 @@ WITH wanted AS (
     FROM origins CROSS JOIN LATERAL (
         SELECT id, next_attempt FROM deliveries AS candidate
         WHERE candidate.origin = origins.origin AND candidate.status = 'pending'
-            AND candidate.next_attempt <= now()
+            AND candidate.next_attempt <= now() AND candidate.unanswered < 20
             AND (candidate.lease_until IS NULL OR candidate.lease_until <= now())
         ORDER BY candidate.next_attempt, candidate.id
         LIMIT $3
@@ -123,7 +132,7 @@ WITH wanted AS (
         AND (lease_until IS NULL OR lease_until <= now())
     FOR NO KEY UPDATE SKIP LOCKED
 ), claimed AS (
-    UPDATE deliveries SET lease = lease + 1, parked = false,
+    UPDATE deliveries SET lease = lease + 1, unanswered = unanswered + 1, parked = false,
         lease_until = now() + $6 * interval '1 ms', wake_at = now() + $6 * interval '1 ms'
     WHERE id = ANY(ARRAY(SELECT id FROM free))
     RETURNING *
@@ -144,7 +153,7 @@ pub(super) fn park(
     if ids.is_empty() {
         return Ok(0);
     }
-    sql_query(
+    prepared(
         "UPDATE deliveries SET parked = true WHERE id = ANY(ARRAY(
             SELECT id FROM deliveries
             WHERE id = ANY($1) AND finished IS NULL AND NOT parked
@@ -196,7 +205,7 @@ fn next_origins(
     cursor: &mut String,
     limit: i64,
 ) -> QueryResult<Vec<String>> {
-    let origins: Vec<Origin> = sql_query(statement)
+    let origins: Vec<Origin> = prepared(statement)
         .bind::<Text, _>(&*cursor)
         .bind::<BigInt, _>(limit)
         .load(connection)?;
@@ -261,7 +270,7 @@ pub(super) fn sweep(
     quiet: Duration,
     per_origin: u32,
 ) -> QueryResult<Swept> {
-    let due: Vec<Due> = sql_query(SWEEP)
+    let due: Vec<Due> = prepared(SWEEP)
         .bind::<BigInt, _>(limit)
         .bind::<BigInt, _>(milliseconds(quiet))
         .bind::<BigInt, _>(i64::from(per_origin))
@@ -284,9 +293,11 @@ WITH due AS (
     ORDER BY wake_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
 ), full_origins AS (
     SELECT origin FROM (SELECT DISTINCT origin FROM due) AS origins
-    WHERE $3 <= (SELECT count(*) FROM deliveries AS leased
+    WHERE $3 <= (SELECT count(*) FROM (
+        SELECT FROM deliveries AS leased
         WHERE leased.origin = origins.origin AND leased.status = 'pending'
-            AND leased.lease_until > now())
+            AND leased.lease_until > now()
+        ORDER BY leased.lease_until LIMIT $3) AS leased)
 )
 UPDATE deliveries SET wake_at = now() + $2 * interval '1 ms',
     parked = origin = ANY(ARRAY(SELECT origin FROM full_origins))
@@ -307,21 +318,63 @@ pub(super) struct Backlog {
     pub(super) oldest: i64,
 }
 
-/// Looks at the backlog in one index, and at no more than `limit` entries of it.
+/// Looks at the backlog, at no more than `limit` deliveries of it. The oldest is looked for among those of
+/// at most [`ORIGINS`] origins.
 pub(super) fn backlog(connection: &mut PgConnection, limit: i64) -> QueryResult<Backlog> {
-    sql_query(
-        "SELECT
-            (SELECT count(*) FROM (SELECT FROM deliveries WHERE status = 'pending' LIMIT $1) AS p)
-                AS pending,
-            (SELECT count(*) FROM (SELECT FROM deliveries
-                WHERE status = 'pending' AND next_attempt <= now() LIMIT $1) AS d) AS due,
-            coalesce(greatest(0, (extract(epoch FROM now() - (
-                SELECT min(next_attempt) FROM deliveries WHERE status = 'pending')) * 1000)), 0)::bigint
-                AS oldest",
-    )
-    .bind::<BigInt, _>(limit)
-    .get_result(connection)
+    prepared(BACKLOG)
+        .bind::<BigInt, _>(limit)
+        .bind::<BigInt, _>(ORIGINS)
+        .get_result(connection)
 }
+
+const ORIGINS: i64 = 10_000;
+
+const BACKLOG: &str = "
+WITH RECURSIVE step AS (
+    (SELECT origin, next_attempt FROM deliveries WHERE status = 'pending'
+     ORDER BY origin, next_attempt, id LIMIT 1)
+    UNION ALL
+    SELECT following.origin, following.next_attempt FROM step CROSS JOIN LATERAL (
+        SELECT origin, next_attempt FROM deliveries
+        WHERE status = 'pending' AND deliveries.origin > step.origin
+        ORDER BY origin, next_attempt, id LIMIT 1
+    ) AS following
+), origins AS (
+    SELECT next_attempt FROM step LIMIT $2
+), looked_at AS (
+    SELECT next_attempt FROM deliveries WHERE status = 'pending'
+    ORDER BY origin, next_attempt, id LIMIT $1
+)
+SELECT count(*) AS pending,
+    count(*) FILTER (WHERE next_attempt <= now()) AS due,
+    coalesce(greatest(0, extract(epoch FROM now() - (SELECT min(next_attempt) FROM origins)) * 1000), 0)::bigint
+        AS oldest
+FROM looked_at";
+
+/// Gives up deliveries that were claimed twenty times in a row without a result: whatever they do to a
+/// worker, they shall not do it for ever. Returns how many, at most `limit`.
+pub(super) fn give_up(connection: &mut PgConnection, limit: i64) -> QueryResult<usize> {
+    prepared(GIVE_UP)
+        .bind::<BigInt, _>(limit)
+        .execute(connection)
+}
+
+const GIVE_UP: &str = "
+WITH lost AS (
+    SELECT id, webhook_id FROM deliveries
+    WHERE status = 'pending' AND unanswered >= 20 AND lease_until <= now()
+    ORDER BY lease_until LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
+), told AS (
+    UPDATE webhooks SET status = 'fail' WHERE id = ANY(ARRAY(SELECT webhook_id FROM lost))
+), explained AS (
+    INSERT INTO delivery_attempts (delivery_id, number, at, duration_ms, error)
+    SELECT id,
+        1 + coalesce((SELECT max(number) FROM delivery_attempts WHERE delivery_id = lost.id), 0),
+        now(), 0, 'given up: 20 attempts in a row were begun and never ended'
+    FROM lost
+)
+UPDATE deliveries SET status = 'fail', finished = now(), lease_until = NULL, parked = false
+WHERE id = ANY(ARRAY(SELECT id FROM lost))";
 
 /// Deletes deliveries that finished longer ago than `retention`, at most `limit`, with their attempts.
 pub(super) fn purge(
@@ -329,7 +382,7 @@ pub(super) fn purge(
     retention: Duration,
     limit: i64,
 ) -> QueryResult<usize> {
-    sql_query(
+    prepared(
         "DELETE FROM deliveries WHERE id = ANY(ARRAY(
             SELECT id FROM deliveries WHERE finished < now() - $1 * interval '1 ms'
             ORDER BY finished LIMIT $2 FOR UPDATE SKIP LOCKED))",
