@@ -4,7 +4,7 @@ use actix_web::{App, HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
 use database::Database;
-use messaging::{Publisher, Queue};
+use messaging::{BrokerSettings, Publisher, Queue};
 use process::Running;
 use std::sync::Arc;
 use utoipa::openapi::OpenApi;
@@ -18,7 +18,7 @@ use crate::plugins::routes::Dashboard;
 use crate::settings::PeopleTaskServiceSettings;
 use crate::webhooks::AddressGuard;
 use crate::webhooks::signing::WebhookSigner;
-use crate::{MIGRATIONS, SCHEMA, deliveries, erasure, plugins, tasks, webhooks};
+use crate::{MIGRATIONS, SCHEMA, audit, deliveries, erasure, plugins, tasks, webhooks};
 
 /// What every handler can ask for.
 #[derive(Clone)]
@@ -52,13 +52,10 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let authority = Arc::new(RemoteAuthority::new(&settings.authority)?);
     let (shutdown, polling) = (running.shutdown(), Arc::clone(&authority));
     running.spawn(async move { polling.run(shutdown).await });
-    let (publisher, publishing) = Publisher::new(
-        settings.broker,
-        Queue::WEBHOOK_DELIVERIES,
-        running.shutdown(),
-    );
-    running.spawn(publishing);
+    let publisher = publisher(&running, settings.broker);
     let database = Database::connect(&settings.database);
+    let (keep, shutdown) = (settings.audit_retention, running.shutdown());
+    running.spawn(audit_log::retain(database.clone(), keep, shutdown));
     running.health = health(&database, &publisher, &authority);
     let shared = Shared {
         database: Data::new(database),
@@ -83,6 +80,13 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
             .wrap(from_fn(plugins::rewrite))
     })?;
     Ok(running)
+}
+
+fn publisher(running: &Running, broker: BrokerSettings) -> Publisher {
+    let queue = Queue::WEBHOOK_DELIVERIES;
+    let (publisher, publishing) = Publisher::new(broker, queue, running.shutdown());
+    running.spawn(publishing);
+    publisher
 }
 
 fn health(database: &Database, publisher: &Publisher, authority: &Arc<RemoteAuthority>) -> Health {
@@ -138,6 +142,7 @@ fn handlers(config: &mut DocumentedConfig<'_>) {
         .service(webhooks::routes::webhook_keys)
         .service(deliveries::routes::list_task_deliveries)
         .service(deliveries::routes::redeliver)
+        .service(audit::routes::list_audit)
         .service(plugins::routes::dashboard_url);
 }
 

@@ -12,6 +12,7 @@
 //! Deliberately absent: user accounts (relations go by the token's claims), and sending inside a request.
 
 mod app;
+mod audit;
 mod deliveries;
 mod erasure;
 mod plugins;

@@ -89,6 +89,10 @@ problem_responses! {
     NotAdmin = "403" "`role=any` is for administrators." [
         tasks::Error::NotAdmin.into(),
     ];
+    /// `403` for the audit log.
+    AdminsOnly = "403" "The token does not hold the scope `admin`." [
+        auth::insufficient_scope(auth::ADMIN_SCOPE),
+    ];
     /// `403` for a reader.
     Forbidden = "403" "The caller may read the task, but not do this." [
         tasks::Error::Forbidden.into(),

@@ -29,7 +29,7 @@ use crate::settings::{
     ChannelSettings, CodeRequestSettings, EmailVerification, SignUpSettings, TokenSettings,
     UserServiceSettings,
 };
-use crate::{MIGRATIONS, SCHEMA, deletions, passwords, sign_in};
+use crate::{MIGRATIONS, SCHEMA, audit, deletions, passwords, sign_in};
 
 /// bcrypt below this cost is for tests.
 const CHEAP_COST: u32 = 10;
@@ -144,6 +144,8 @@ impl Service {
         let lifetime = settings.tokens.lifetime;
         let poller = Poller::start(database.clone(), Arc::clone(&verifier), lifetime).await?;
         running.spawn(poller.run(running.shutdown()));
+        let (keep, shutdown) = (settings.audit_retention, running.shutdown());
+        running.spawn(audit_log::retain(database.clone(), keep, shutdown));
         let publisher = |queue| {
             let broker = settings.broker.clone();
             let (publisher, task) = Publisher::new(broker, queue, running.shutdown());
@@ -238,6 +240,7 @@ where
         .service(deletions::routes::delete_user)
         .service(deletions::routes::delete_status)
         .service(deletions::routes::cancel_deletion)
+        .service(audit::routes::list_audit)
         .service(revocations::routes::keys)
 }
 

@@ -14,6 +14,7 @@
 
 mod accounts;
 mod app;
+mod audit;
 pub mod deletions;
 mod documentation;
 mod jitter;

@@ -2,13 +2,19 @@
 //!
 //! What goes: the tasks that the user created or requested, with their webhooks, deliveries and attempts,
 //! and the webhooks that the user registered for tasks of others. Tasks of others that the user was to
-//! approve stay: they are the requester's data.
+//! approve stay: they are the requester's data. The audit log keeps the identifiers, without the client
+//! addresses.
 
 pub(crate) mod routes;
 mod store;
 
+use audit_log::Origin;
 use database::{Database, Error};
+use diesel::PgConnection;
+use serde_json::json;
 use values::{EmailAddress, UserId};
+
+use crate::audit::Action;
 
 /// Rows that one call deletes at the most, so that no transaction is long.
 const BATCH: usize = 2_000;
@@ -31,16 +37,10 @@ pub(crate) async fn erase(
     database: &Database,
     user: UserId,
     emails: Vec<EmailAddress>,
+    origin: Origin,
 ) -> Result<Erased, Error> {
     let erased = database
-        .transaction(move |connection| {
-            let tasks = store::delete_tasks(connection, user, &emails, BATCH)?;
-            let webhooks = store::delete_webhooks(connection, user, BATCH.saturating_sub(tasks))?;
-            Ok::<_, Error>(Erased {
-                deleted: tasks + webhooks,
-                more: store::is_anything_left(connection, user, &emails)?,
-            })
-        })
+        .transaction(move |connection| in_transaction(connection, user, &emails, origin))
         .await?;
     tracing::info!(
         deleted = erased.deleted,
@@ -48,4 +48,25 @@ pub(crate) async fn erase(
         "a deleted user's data was erased"
     );
     Ok(erased)
+}
+
+fn in_transaction(
+    connection: &mut PgConnection,
+    user: UserId,
+    emails: &[EmailAddress],
+    origin: Origin,
+) -> Result<Erased, Error> {
+    let tasks = store::delete_tasks(connection, user, emails, BATCH)?;
+    let webhooks = store::delete_webhooks(connection, user, BATCH.saturating_sub(tasks.len()))?;
+    let deleted = tasks.len() + webhooks;
+    let more_addresses = store::forget_addresses(connection, user, &tasks)?;
+    if deleted > 0 {
+        let entry = Action::UserErased.entry_of_service(user, origin);
+        let entry = entry.detail(json!({"tasks": tasks.len(), "webhooks": webhooks}));
+        entry.record(connection)?;
+    }
+    Ok(Erased {
+        deleted,
+        more: more_addresses || store::is_anything_left(connection, user, emails)?,
+    })
 }

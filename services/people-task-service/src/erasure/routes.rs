@@ -1,5 +1,6 @@
 use actix_web::post;
 use actix_web::web::{Data, Json, Path};
+use audit_log::Origin;
 use auth::ServiceCaller;
 use database::Database;
 use serde::Serialize;
@@ -21,11 +22,12 @@ pub(crate) async fn erase(
     _caller: ServiceCaller,
     JsonBody(fields): JsonBody,
     id: Path<String>,
+    origin: Origin,
     database: Data<Database>,
 ) -> Result<Json<ErasedAnswer>, Problem> {
     let emails = emails(fields)?;
     let user = path_id(&id, "user")?;
-    let erased = super::erase(&database, user, emails).await?;
+    let erased = super::erase(&database, user, emails, origin).await?;
     Ok(Json(ErasedAnswer {
         deleted: erased.deleted,
         more: erased.more,

@@ -56,13 +56,14 @@ fn webhooks_of(
     Ok(ids?)
 }
 
-/// Deletes at most so many tasks that the user created or requested, with all that hangs on them.
+/// Deletes at most so many tasks that the user created or requested, with all that hangs on them; which
+/// they were.
 pub(crate) fn delete_tasks(
     connection: &mut PgConnection,
     user: UserId,
     emails: &[EmailAddress],
     limit: usize,
-) -> Result<usize, Error> {
+) -> Result<Vec<TaskId>, Error> {
     let ids = tasks_of(connection, user, emails, limit)?;
     // The worker locks a delivery before its webhook; taking turns in the same order cannot end in a
     // deadlock.
@@ -72,8 +73,8 @@ pub(crate) fn delete_tasks(
         .for_update()
         .select(deliveries::attempts)
         .load(connection)?;
-    let deleted = diesel::delete(tasks::table.filter(tasks::id.eq_any(ids))).execute(connection)?;
-    Ok(deleted)
+    diesel::delete(tasks::table.filter(tasks::id.eq_any(&ids))).execute(connection)?;
+    Ok(ids)
 }
 
 /// Deletes at most so many webhooks that the user registered for tasks of others.
@@ -95,4 +96,20 @@ pub(crate) fn is_anything_left(
 ) -> Result<bool, Error> {
     let tasks = tasks_of(connection, user, emails, 1)?;
     Ok(!tasks.is_empty() || !webhooks_of(connection, user, 1)?.is_empty())
+}
+
+/// Takes the client addresses out of what the audit log says of the user and of these tasks; whether
+/// there may be more of the user's.
+pub(crate) fn forget_addresses(
+    connection: &mut PgConnection,
+    user: UserId,
+    tasks: &[TaskId],
+) -> Result<bool, Error> {
+    // Who had a task's secret may have been the user. The tasks' identifiers are known only now.
+    let tasks: Vec<&[u8]> = tasks
+        .iter()
+        .map(|task| task.as_bytes().as_slice())
+        .collect();
+    while !tasks.is_empty() && audit_log::forget_addresses(connection, &tasks)? {}
+    Ok(audit_log::forget_addresses(connection, &[user.as_bytes()])?)
 }

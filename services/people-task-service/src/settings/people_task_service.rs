@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use ::settings::{Error, Reader, Settings};
 use auth::RemoteSettings;
@@ -29,6 +30,8 @@ pub struct PeopleTaskServiceSettings {
     pub addresses: AddressPolicy,
     /// The page on which people see their tasks.
     pub dashboard_url: Url,
+    /// How long rows of the audit log are kept.
+    pub audit_retention: Duration,
 }
 
 impl Settings for PeopleTaskServiceSettings {
@@ -50,6 +53,7 @@ impl Settings for PeopleTaskServiceSettings {
                 "http://localhost:8080/tasks",
                 "The page on which people see their tasks.",
             )?,
+            audit_retention: audit_log::read_retention(reader)?,
         })
     }
 }

@@ -1,5 +1,6 @@
 //! Who may do what to a task: the one place for these rules.
 
+use audit_log::Proof;
 use auth::Caller;
 use values::{Fingerprint, UserId};
 
@@ -96,9 +97,40 @@ impl Actor {
 
     /// What this actor is to a task.
     pub(crate) fn relations_to(&self, task: &Task) -> Relations {
+        self.relations_by(&self.secrets, task)
+    }
+
+    /// Who this is and by what it may do something to a task, for the audit log: by the token, if that is
+    /// enough, else by a secret.
+    pub(crate) fn proof_for(&self, task: &Task, action: Action) -> (audit_log::Actor, Proof) {
+        let by_token = self.caller.is_some() && self.relations_by(&[], task).allow(action);
+        let by_secret = !by_token && self.relations_to(task).allow(action);
+        let proof = if by_secret {
+            Proof::TaskSecret
+        } else {
+            Proof::Token
+        };
+        let who = match &self.caller {
+            Some(caller) => caller.into(),
+            None if self.holds_approver_secret(task, action) => audit_log::Actor::ApproverSecret,
+            None => audit_log::Actor::RequesterSecret,
+        };
+        (who, proof)
+    }
+
+    fn holds_approver_secret(&self, task: &Task, action: Action) -> bool {
+        let approver = Relations {
+            approver: true,
+            ..Relations::default()
+        };
+        let mut secrets = self.secrets.iter();
+        secrets.any(|secret| secret.matches(&task.approver_secret)) && approver.allow(action)
+    }
+
+    fn relations_by(&self, secrets: &[Fingerprint], task: &Task) -> Relations {
         let email = self.email_key();
         let has_email = |key: &str| email.as_deref() == Some(key);
-        let holds = |stored: &[u8]| self.secrets.iter().any(|secret| secret.matches(stored));
+        let holds = |stored: &[u8]| secrets.iter().any(|secret| secret.matches(stored));
         Relations {
             creator: self.user() == Some(task.creator),
             approver: has_email(&task.approver_key) || holds(&task.approver_secret),

@@ -1,5 +1,8 @@
+use std::borrow::Cow;
+
 use serde::Serialize;
-use utoipa::ToSchema;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 use values::{Secret, TaskId, Timestamp};
 
 use crate::status::TaskStatus;
@@ -7,8 +10,8 @@ use crate::tasks::access::Relations;
 use crate::tasks::view::{Field, View};
 use crate::tasks::{DecisionBy, Task};
 
-/// A task. The seven fields of a task come always (but for those that a list's `projection` leaves
-/// out); the others when the operation adds them or `include` asks for them.
+/// A task. The seven fields of a task come always; the others when the operation adds them or `include`
+/// asks for them.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Task)]
@@ -73,6 +76,31 @@ pub(crate) struct TaskAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     is_approver: Option<bool>,
+}
+
+/// A task of a list, as the OpenAPI document describes it: `projection` may leave any field out.
+pub(crate) struct ListedTask;
+
+impl PartialSchema for ListedTask {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = TaskAnswer::schema();
+        if let RefOr::T(Schema::Object(task)) = &mut schema {
+            task.required.clear();
+            task.description =
+                Some("A task without the fields that `projection` left out.".to_owned());
+        }
+        schema
+    }
+}
+
+impl ToSchema for ListedTask {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("ListedTask")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        TaskAnswer::schemas(schemas);
+    }
 }
 
 impl TaskAnswer {

@@ -1,8 +1,10 @@
+use audit_log::Origin;
 use auth::Caller;
 use database::Database;
 use values::{EmailAddress, Secret};
 use web::{Fields, Problem};
 
+use crate::audit::Action;
 use crate::tasks::{DecisionBy, Description, Error, Task, TaskTitle, store};
 
 /// What a task is created from.
@@ -60,15 +62,18 @@ pub(crate) async fn create(
     database: &Database,
     caller: &Caller,
     task: NewTask,
+    origin: Origin,
 ) -> Result<Created, Error> {
     let creator = caller.id();
+    let entry = Action::TaskCreated.entry_of_creator(caller.into(), origin);
     let (approver_secret, requester_secret) = (Secret::random(), Secret::random());
     let (approver, requester) = (
         approver_secret.fingerprint(),
         requester_secret.fingerprint(),
     );
     let insert = move |connection: &mut _| {
-        store::insert(connection, creator, &task, &approver, &requester).map_err(Error::from)
+        store::insert(connection, creator, &task, [&approver, &requester], entry)
+            .map_err(Error::from)
     };
     let task = database.run(insert).await?;
     tracing::Span::current().record("task.id", tracing::field::display(task.id));

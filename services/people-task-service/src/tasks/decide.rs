@@ -1,9 +1,11 @@
+use audit_log::Origin;
 use database::Database;
 use diesel::PgConnection;
 use messaging::{Message, Publisher};
 use telemetry::RequestContext;
 use values::{DeliveryId, TaskId};
 
+use crate::audit;
 use crate::deliveries;
 use crate::status::TaskStatus;
 use crate::tasks::access::{Action, Actor, Relations};
@@ -41,11 +43,14 @@ pub(crate) async fn decide(
     actor: Actor,
     id: TaskId,
     decision: Decision,
+    origin: Origin,
 ) -> Result<(Task, Relations), Error> {
     let context = RequestContext::current_or_fresh();
     let cause = context.clone();
     let (task, relations, deliveries) = database
-        .transaction(move |connection| in_transaction(connection, &actor, id, decision, &cause))
+        .transaction(move |connection| {
+            in_transaction(connection, &actor, id, decision, &cause, origin)
+        })
         .await?;
     tracing::info!(deliveries = deliveries.len(), "a task was decided");
     metrics::counter!("task_decisions_total", "decision" => decision.status().as_str())
@@ -64,12 +69,16 @@ fn in_transaction(
     id: TaskId,
     decision: Decision,
     cause: &RequestContext,
+    origin: Origin,
 ) -> Result<(Task, Relations, Vec<DeliveryId>), Error> {
     // Under the lock, so that an approver who was replaced meanwhile cannot decide any more.
     let task = store::lock(connection, id)?.ok_or(Error::NotFound)?;
     let relations = actor.relations_to(&task);
     relations.check(Action::Decide)?;
-    let resolved = store::resolve(connection, id, decision.status())?
+    let status = decision.status();
+    let logged = audit::Action::of_decision(status);
+    let entry = logged.entry(actor, &task, Action::Decide, origin);
+    let resolved = store::resolve(connection, id, status, entry)?
         .ok_or(Error::AlreadyResolved(task.status))?;
     let deliveries = deliveries::store::insert_for_task(connection, id, cause)?;
     Ok((resolved, relations, deliveries))

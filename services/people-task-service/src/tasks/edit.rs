@@ -1,8 +1,10 @@
+use audit_log::{Entry, Origin};
 use database::Database;
 use diesel::PgConnection;
 use values::{EmailAddress, Secret, TaskId};
 use web::{Fields, Problem};
 
+use crate::audit;
 use crate::status::TaskStatus;
 use crate::tasks::access::{Action, Actor, Relations};
 use crate::tasks::store::{self, Changes};
@@ -72,6 +74,20 @@ impl Edit {
             && self.public.is_none()
     }
 
+    /// The names of the fields that are sent.
+    fn fields(&self) -> Vec<&'static str> {
+        let sent = [
+            ("title", self.title.is_some()),
+            ("description", self.description.is_some()),
+            ("decisionBy", self.decision_by.is_some()),
+            ("approver", self.approver.is_some()),
+            ("requester", self.requester.is_some()),
+            ("public", self.public.is_some()),
+        ];
+        let sent = sent.into_iter().filter(|(_, sent)| *sent);
+        sent.map(|(name, _)| name).collect()
+    }
+
     /// What somebody must be allowed to do for this edit.
     fn action(&self) -> Action {
         if self.hands_over_at_most() {
@@ -92,9 +108,10 @@ pub(crate) async fn edit(
     actor: Actor,
     id: TaskId,
     edit: Edit,
+    origin: Origin,
 ) -> Result<Edited, Error> {
     database
-        .transaction(move |connection| in_transaction(connection, &actor, id, edit))
+        .transaction(move |connection| in_transaction(connection, &actor, id, edit, origin))
         .await
 }
 
@@ -103,6 +120,7 @@ fn in_transaction(
     actor: &Actor,
     id: TaskId,
     edit: Edit,
+    origin: Origin,
 ) -> Result<Edited, Error> {
     let task = store::lock(connection, id)?.ok_or(Error::NotFound)?;
     let before = actor.relations_to(&task);
@@ -121,7 +139,9 @@ fn in_transaction(
     }
     let approver = edit.approver.as_ref().map(|to| (to, Secret::random()));
     let requester = edit.requester.as_ref().map(|to| (to, Secret::random()));
-    let task = apply(connection, id, &edit, approver.as_ref(), requester.as_ref())?;
+    let entry = audit::Action::TaskEdited.entry(actor, &task, edit.action(), origin);
+    let entry = entry.fields(&edit.fields());
+    let task = apply(connection, id, &edit, [&approver, &requester], entry)?;
     // Who hands a role over must not keep its power; whoever holds another right gets the secret.
     let keeps_requester = before.creator || before.admin || !before.requester;
     let keeps_approver = before.creator || before.admin || before.requester || !before.approver;
@@ -138,8 +158,8 @@ fn apply(
     connection: &mut PgConnection,
     id: TaskId,
     edit: &Edit,
-    approver: Option<&(&EmailAddress, Secret)>,
-    requester: Option<&(&EmailAddress, Secret)>,
+    [approver, requester]: [&Option<(&EmailAddress, Secret)>; 2],
+    entry: Entry,
 ) -> Result<Task, Error> {
     let mut changes = Changes {
         title: edit.title.as_ref().map(TaskTitle::as_str),
@@ -148,13 +168,14 @@ fn apply(
         public: edit.public,
         ..Changes::default()
     };
-    let approver = approver.map(|(to, secret)| (to, secret.fingerprint()));
+    let fingerprint = |(to, secret): &(_, Secret)| (*to, secret.fingerprint());
+    let approver = approver.as_ref().map(fingerprint);
     if let Some((to, fingerprint)) = &approver {
         changes.set_approver(to, fingerprint);
     }
-    let requester = requester.map(|(to, secret)| (to, secret.fingerprint()));
+    let requester = requester.as_ref().map(fingerprint);
     if let Some((to, fingerprint)) = &requester {
         changes.set_requester(to, fingerprint);
     }
-    Ok(store::update(connection, id, &changes)?)
+    Ok(store::update(connection, id, &changes, entry)?)
 }

@@ -10,6 +10,7 @@ mod error;
 mod fields;
 mod list;
 mod list_store;
+mod parameters;
 pub(crate) mod routes;
 pub(crate) mod store;
 mod task;

@@ -1,8 +1,8 @@
 use actix_web::http::header::LINK;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
+use audit_log::Origin;
 use database::Database;
-use listing::{ConditionParameters, ListParameters};
 use messaging::Publisher;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -13,10 +13,14 @@ use crate::problems::{
     AlreadyResolved, Forbidden, InvalidBody, InvalidQuery, NoTask, NotAdmin, NotJson, TooLarge,
     Unauthorized, Unavailable,
 };
+use crate::tasks::answer::ListedTask;
 use crate::tasks::credentials::{Credentials, PartialCredentials};
 use crate::tasks::decide::{Decision, decide};
 use crate::tasks::edit::Edit;
 use crate::tasks::list::{self, Selection, noted};
+use crate::tasks::parameters::{
+    ConditionParameters, IncludeParameter, ListParameters, ProjectionParameter, RoleParameter,
+};
 use crate::tasks::view::{Field, View};
 use crate::tasks::{NewTask, SignedIn, TaskAnswer};
 
@@ -29,19 +33,24 @@ use crate::tasks::{NewTask, SignedIn, TaskAnswer};
 #[schema(rename_all = "camelCase")]
 struct NewTaskBody {
     /// What is to be decided; blanks around it are dropped.
-    #[schema(min_length = 1, max_length = 500, example = "Buy a second printer")]
+    #[schema(
+        min_length = 1,
+        max_length = 500,
+        pattern = r"\S",
+        example = "Buy a second printer"
+    )]
     title: String,
     /// E-mail address of the person who asks for the decision.
-    #[schema(max_length = 254, example = "ada@example.com")]
+    #[schema(format = "email", max_length = 254, example = "ada@example.com")]
     requester: String,
     /// E-mail address of the person who decides.
-    #[schema(max_length = 254, example = "grace@example.com")]
+    #[schema(format = "email", max_length = 254, example = "grace@example.com")]
     approver: String,
     /// The details; empty when not given.
     #[schema(max_length = 20_000, example = "The first one jams.")]
     description: Option<String>,
     /// Until when a decision is wanted: `YYYY-MM-DD HH:MM:SS` (UTC) or RFC 3339. It blocks nothing.
-    #[schema(example = "2026-12-31 17:00:00")]
+    #[schema(format = "decision-by", example = "2026-12-31 17:00:00")]
     decision_by: Option<String>,
     /// Whether every signed-in user may read the task.
     #[schema(default = false)]
@@ -57,16 +66,19 @@ struct NewTaskBody {
 #[schema(rename_all = "camelCase")]
 struct EditBody {
     /// What is to be decided.
-    #[schema(min_length = 1, max_length = 500)]
+    #[schema(min_length = 1, max_length = 500, pattern = r"\S")]
     title: Option<String>,
     /// The details.
     #[schema(max_length = 20_000)]
     description: Option<String>,
     /// Until when a decision is wanted; null for no date.
+    #[schema(format = "decision-by", example = "2026-12-31 17:00:00")]
     decision_by: Option<String>,
     /// Who decides from now on. The old approver's secret stops working.
+    #[schema(format = "email", max_length = 254)]
     approver: Option<String>,
     /// Who asks from now on. The old requester's secret stops working.
+    #[schema(format = "email", max_length = 254)]
     requester: Option<String>,
     /// Whether every signed-in user may read the task.
     public: Option<bool>,
@@ -92,32 +104,6 @@ struct CountAnswer {
     count: i64,
 }
 
-#[derive(utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "it describes the parameters")]
-struct IncludeParameter {
-    /// Fields to add to the answer, separated by commas: `created`, `mtime`, `decisionMade`,
-    /// `isApprover`, `public`.
-    include: Option<String>,
-}
-
-#[derive(utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "it describes the parameters")]
-struct RoleParameter {
-    /// Only the user's tasks of one role: `creator`, `approver` or `requester`. `any`, for
-    /// administrators: all tasks.
-    role: Option<String>,
-}
-
-#[derive(utoipa::IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "it describes the parameters")]
-struct ProjectionParameter {
-    /// Fields to leave out: `-description,-title`.
-    projection: Option<String>,
-}
-
 /// The tasks of the user: those that the user created, requested or is to approve. With a task's secret,
 /// that task.
 ///
@@ -126,10 +112,10 @@ struct ProjectionParameter {
 #[utoipa::path(
     tag = "people-task",
     operation_id = "listTasks",
-    params(ListParameters, RoleParameter, ProjectionParameter, IncludeParameter),
+    params(ListParameters, ConditionParameters, RoleParameter, ProjectionParameter, IncludeParameter),
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
-        (status = 200, description = "One page of tasks. `Link` names the next one.", body = [TaskAnswer]),
+        (status = 200, description = "One page of tasks. `Link` names the next one.", body = [ListedTask]),
         InvalidQuery, Unauthorized, NotAdmin, Unavailable,
     ),
 )]
@@ -219,10 +205,11 @@ pub(crate) async fn create_task(
     who: SignedIn,
     JsonBody(fields): JsonBody,
     view: View,
+    origin: Origin,
     database: Data<Database>,
 ) -> Result<Json<TaskAnswer>, Problem> {
     let new = NewTask::read(fields)?;
-    let created = super::create::create(&database, &who.caller, new).await?;
+    let created = super::create::create(&database, &who.caller, new, origin).await?;
     let relations = who.actor.relations_to(&created.task);
     let answer = TaskAnswer::new(created.task, relations, &view.and(Field::Public));
     let secrets = (&created.approver_secret, &created.requester_secret);
@@ -248,12 +235,13 @@ pub(crate) async fn edit_task(
     credentials: Credentials,
     JsonBody(fields): JsonBody,
     view: View,
+    origin: Origin,
     id: Path<String>,
     database: Data<Database>,
 ) -> Result<Json<TaskAnswer>, Problem> {
     let edit = Edit::read(fields)?;
     let id = path_id(&id, "task")?;
-    let edited = super::edit::edit(&database, credentials.0, id, edit).await?;
+    let edited = super::edit::edit(&database, credentials.0, id, edit, origin).await?;
     let secrets = (edited.approver_secret, edited.requester_secret);
     let answer = TaskAnswer::new(edited.task, edited.relations, &view);
     Ok(Json(
@@ -300,17 +288,18 @@ type DecisionRequest = (
     PartialCredentials,
     Result<OptionalJsonBody, Problem>,
     View,
+    Origin,
     Path<String>,
     Data<Database>,
     Data<Publisher>,
 );
 
 async fn answer_decision(
-    (credentials, body, view, id, database, publisher): DecisionRequest,
+    (credentials, body, view, origin, id, database, publisher): DecisionRequest,
     decision: Decision,
 ) -> Result<Json<TaskAnswer>, Problem> {
     let Credentials(actor) = credentials.with_body(body)?;
     let id = path_id(&id, "task")?;
-    let (task, relations) = decide(&database, &publisher, actor, id, decision).await?;
+    let (task, relations) = decide(&database, &publisher, actor, id, decision, origin).await?;
     Ok(Json(TaskAnswer::new(task, relations, &view)))
 }

@@ -1,13 +1,18 @@
+use audit_log::{Entry, Subject};
 use chrono::{DateTime, Utc};
-use database::Error;
+use database::{Error, prepared};
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::sql_types::Timestamptz;
+use diesel::sql_types::{Binary, Text};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
 
 use crate::schema::tasks;
 use crate::status::TaskStatus;
 use crate::tasks::{DecisionBy, NewTask, Task};
+
+// The DSL's updates are planned at every call.
+const RESOLVE: &str = "UPDATE tasks SET status = $2, decision_made = now(), mtime = now() \
+                       WHERE id = $1 AND status = 'pending' RETURNING *";
 
 /// What an edit changes; `None` leaves a field alone.
 #[derive(Default, AsChangeset)]
@@ -41,16 +46,17 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Stores a new task.
+/// Stores a new task, and says so in the audit log. The secrets are the approver's and the requester's.
 pub(crate) fn insert(
     connection: &mut PgConnection,
     creator: UserId,
     task: &NewTask,
-    approver_secret: &Fingerprint,
-    requester_secret: &Fingerprint,
+    [approver_secret, requester_secret]: [&Fingerprint; 2],
+    entry: Entry,
 ) -> Result<Task, Error> {
+    let id = TaskId::generate();
     let row = (
-        tasks::id.eq(TaskId::generate()),
+        tasks::id.eq(id),
         tasks::creator.eq(creator),
         tasks::requester.eq(task.requester.as_str()),
         tasks::requester_key.eq(task.requester.key()),
@@ -63,11 +69,11 @@ pub(crate) fn insert(
         tasks::approver_secret.eq(approver_secret.as_bytes().as_slice()),
         tasks::requester_secret.eq(requester_secret.as_bytes().as_slice()),
     );
-    let inserted = diesel::insert_into(tasks::table)
+    let insert = diesel::insert_into(tasks::table)
         .values(row)
-        .returning(Task::as_returning())
-        .get_result(connection);
-    Ok(inserted?)
+        .returning(Task::as_returning());
+    let entry = entry.on(Subject::Task(id));
+    Ok(entry.with(insert).get_result(connection)?)
 }
 
 /// The task, if it exists.
@@ -92,36 +98,31 @@ pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<T
     Ok(found?)
 }
 
-/// Moves a pending task to the state that was decided; `None` when it is not pending any more.
+/// Moves a pending task to the state that was decided, and says so in the audit log; `None` when it is
+/// not pending any more.
+///
+/// Both are one statement, which each connection plans once: decisions are what the system is busy with.
 pub(crate) fn resolve(
     connection: &mut PgConnection,
     id: TaskId,
     status: TaskStatus,
+    entry: Entry,
 ) -> Result<Option<Task>, Error> {
-    let pending = tasks::table
-        .find(id)
-        .filter(tasks::status.eq(TaskStatus::Pending));
-    let resolved = diesel::update(pending)
-        .set((
-            tasks::status.eq(status),
-            tasks::decision_made.eq(now.into_sql::<Timestamptz>().nullable()),
-            tasks::mtime.eq(now),
-        ))
-        .returning(Task::as_returning())
-        .get_result(connection)
-        .optional();
-    Ok(resolved?)
+    let resolve = prepared(RESOLVE)
+        .bind::<Binary, _>(id)
+        .bind::<Text, _>(status);
+    Ok(entry.with(resolve).get_result(connection).optional()?)
 }
 
-/// Changes a task that the transaction has locked.
+/// Changes a task that the transaction has locked, and says so in the audit log.
 pub(crate) fn update(
     connection: &mut PgConnection,
     id: TaskId,
     changes: &Changes<'_>,
+    entry: Entry,
 ) -> Result<Task, Error> {
-    let updated = diesel::update(tasks::table.find(id))
+    let update = diesel::update(tasks::table.find(id))
         .set((changes, tasks::mtime.eq(now)))
-        .returning(Task::as_returning())
-        .get_result(connection);
-    Ok(updated?)
+        .returning(Task::as_returning());
+    Ok(entry.with(update).get_result(connection)?)
 }

@@ -125,5 +125,18 @@ mod tests {
         fn no_text_makes_the_parser_panic(text in any::<String>()) {
             let _ = WebhookUrl::from_text(&text);
         }
+
+        #[test]
+        fn a_url_that_is_taken_is_one_of_http_with_a_host(
+            text in "[hH][tT]{1,2}[pP][sS]?[:/]{1,3}[ -~é]{0,40}",
+        ) {
+            if let Ok(url) = WebhookUrl::from_text(&text) {
+                prop_assert_eq!(url.as_str(), text);
+                let parsed = url.parsed();
+                prop_assert!(matches!(parsed.scheme(), "http" | "https"));
+                prop_assert!(parsed.has_host());
+                prop_assert_eq!(&url::Url::parse(parsed.as_str()).unwrap(), parsed);
+            }
+        }
     }
 }

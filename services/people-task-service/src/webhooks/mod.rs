@@ -8,13 +8,16 @@ pub(crate) mod store;
 
 use std::time::Duration;
 
+use audit_log::Origin;
 use auth::Caller;
 use database::Database;
 use diesel::PgConnection;
 use outbound::{AddressPolicy, SystemResolver};
+use serde_json::json;
 use values::{TaskId, UserId, WebhookId};
 use web::{Fields, Problem};
 
+use crate::audit;
 use crate::status::TaskStatus;
 use crate::tasks::SignedIn;
 use crate::tasks::access::{Action, Actor, Denied};
@@ -102,6 +105,7 @@ pub(crate) async fn register(
     guard: &AddressGuard,
     who: SignedIn,
     new: NewWebhook,
+    origin: Origin,
 ) -> Result<Webhook, Error> {
     guard.check(&new.url).await?;
     let webhook = database
@@ -118,7 +122,10 @@ pub(crate) async fn register(
             if store::count(connection, task.id)? >= MAX_PER_TASK {
                 return Err(Error::TooMany);
             }
-            Ok::<_, Error>(store::insert(connection, Caller::id(caller), &new)?)
+            let registered = audit::Action::WebhookRegistered;
+            let entry = registered.entry(actor, &task, Action::RegisterWebhook, origin);
+            let caller = Caller::id(caller);
+            Ok::<_, Error>(store::insert(connection, caller, &new, entry)?)
         })
         .await?;
     tracing::info!(webhook.id = %webhook.id, "a webhook was registered");
@@ -148,10 +155,15 @@ pub(crate) async fn of_task(
 /// # Errors
 /// [`Error::NotFound`], [`Error::Forbidden`].
 #[tracing::instrument(skip_all, fields(webhook.id = %id))]
-pub(crate) async fn delete(database: &Database, who: SignedIn, id: WebhookId) -> Result<(), Error> {
+pub(crate) async fn delete(
+    database: &Database,
+    who: SignedIn,
+    id: WebhookId,
+    origin: Origin,
+) -> Result<(), Error> {
     let (user, actor) = (who.caller.id(), who.actor);
     database
-        .transaction(move |connection| delete_in_transaction(connection, user, &actor, id))
+        .transaction(move |connection| delete_in_transaction(connection, user, &actor, id, origin))
         .await?;
     tracing::info!("a webhook was deleted");
     Ok(())
@@ -162,6 +174,7 @@ fn delete_in_transaction(
     user: UserId,
     actor: &Actor,
     id: WebhookId,
+    origin: Origin,
 ) -> Result<(), Error> {
     let webhook = store::find(connection, id)?.ok_or(Error::NotFound)?;
     let task = tasks_store::find(connection, webhook.task_id)?.ok_or(Error::NotFound)?;
@@ -173,5 +186,12 @@ fn delete_in_transaction(
             Denied::Hidden => Error::NotFound,
             Denied::Forbidden => Error::Forbidden,
         })?;
-    Ok(store::delete(connection, &[id])?)
+    // Somebody else may have deleted it meanwhile.
+    if store::delete(connection, &[id])? > 0 {
+        let removed = audit::Action::WebhookRemoved;
+        let entry = removed.entry(actor, &task, Action::DeleteWebhook, origin);
+        let entry = entry.detail(json!({ "webhookId": id }));
+        entry.record(connection)?;
+    }
+    Ok(())
 }

@@ -1,6 +1,7 @@
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
+use audit_log::Origin;
 use auth::JwkSet;
 use database::Database;
 use serde::Serialize;
@@ -63,15 +64,19 @@ impl WebhookAnswer {
 struct NewWebhookBody {
     /// Where to send: http or https. It is kept as given, with its query.
     #[schema(
+        format = "uri",
         max_length = 2048,
         example = "https://engine.example.com/flows/1?correlationId=42"
     )]
     url: String,
     /// The task.
-    #[schema(example = "665f1c2ab3d4e5f60718293a")]
+    #[schema(pattern = "^[0-9a-f]{24}$", example = "665f1c2ab3d4e5f60718293a")]
     task_id: String,
     /// A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
     /// carry a `v1` signature. It is never returned.
+    #[schema(
+        pattern = "^whsec_([A-Za-z0-9+/]{4}){8,20}([A-Za-z0-9+/]{4}([A-Za-z0-9+/][AQgw]==)?|[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+    )]
     secret: Option<String>,
 }
 
@@ -91,13 +96,14 @@ struct NewWebhookBody {
 pub(crate) async fn register_webhook(
     who: SignedIn,
     JsonBody(fields): JsonBody,
+    origin: Origin,
     request: HttpRequest,
     guard: Data<AddressGuard>,
     database: Data<Database>,
 ) -> Result<Json<WebhookAnswer>, Problem> {
     let newer_path = plugins::is_plugins_request(&request);
     let new = NewWebhook::read(fields, newer_path)?;
-    let webhook = super::register(&database, &guard, who, new).await?;
+    let webhook = super::register(&database, &guard, who, new, origin).await?;
     Ok(Json(WebhookAnswer::new(webhook, newer_path)))
 }
 
@@ -138,10 +144,11 @@ pub(crate) async fn list_task_webhooks(
 #[get("/people-task/webhooks/{id}")]
 pub(crate) async fn delete_webhook_by_get(
     who: SignedIn,
+    origin: Origin,
     id: Path<String>,
     database: Data<Database>,
 ) -> Result<HttpResponse, Problem> {
-    delete_and_answer(who, &id, &database).await
+    delete_and_answer(who, origin, &id, &database).await
 }
 
 /// Deletes a webhook with its deliveries: for who registered it, the task's creator, and administrators.
@@ -158,18 +165,20 @@ pub(crate) async fn delete_webhook_by_get(
 #[delete("/people-task/webhooks/{id}")]
 pub(crate) async fn delete_webhook(
     who: SignedIn,
+    origin: Origin,
     id: Path<String>,
     database: Data<Database>,
 ) -> Result<HttpResponse, Problem> {
-    delete_and_answer(who, &id, &database).await
+    delete_and_answer(who, origin, &id, &database).await
 }
 
 async fn delete_and_answer(
     who: SignedIn,
+    origin: Origin,
     id: &str,
     database: &Database,
 ) -> Result<HttpResponse, Problem> {
-    super::delete(database, who, path_id(id, "webhook")?).await?;
+    super::delete(database, who, path_id(id, "webhook")?, origin).await?;
     // Nobody in between may answer a second one by what the first one got.
     let no_store = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(HttpResponse::Ok().insert_header(no_store).json(json!({})))

@@ -170,5 +170,11 @@ mod tests {
         fn no_text_makes_the_parser_panic(text in any::<String>()) {
             let _ = parses(&text);
         }
+
+        #[test]
+        fn a_secret_is_taken_by_its_length_alone(key in prop::collection::vec(any::<u8>(), 0..100)) {
+            let text = format!("whsec_{}", STANDARD.encode(&key));
+            prop_assert_eq!(parses(&text), (24..=64).contains(&key.len()));
+        }
     }
 }

@@ -1,5 +1,7 @@
+use audit_log::Entry;
 use database::Error;
 use diesel::prelude::*;
+use serde_json::json;
 use values::{TaskId, UserId, WebhookId};
 
 use crate::schema::{deliveries, webhooks};
@@ -18,25 +20,27 @@ pub(crate) struct Webhook {
     pub(crate) status: DeliveryStatus,
 }
 
-/// Stores a new webhook.
+/// Stores a new webhook, and says so in the audit log.
 pub(crate) fn insert(
     connection: &mut PgConnection,
     registered_by: UserId,
     webhook: &NewWebhook,
+    entry: Entry,
 ) -> Result<Webhook, Error> {
+    let id = WebhookId::generate();
     let row = (
-        webhooks::id.eq(WebhookId::generate()),
+        webhooks::id.eq(id),
         webhooks::task_id.eq(webhook.task),
         webhooks::registered_by.eq(registered_by),
         webhooks::url.eq(webhook.url.as_str()),
         webhooks::secret.eq(webhook.secret.as_ref().map(SigningSecret::expose)),
         webhooks::with_task_id.eq(webhook.with_task_id),
     );
-    let inserted = diesel::insert_into(webhooks::table)
+    let insert = diesel::insert_into(webhooks::table)
         .values(row)
-        .returning(Webhook::as_returning())
-        .get_result(connection);
-    Ok(inserted?)
+        .returning(Webhook::as_returning());
+    let entry = entry.detail(json!({ "webhookId": id }));
+    Ok(entry.with(insert).get_result(connection)?)
 }
 
 /// How many webhooks a task has.
@@ -65,8 +69,8 @@ pub(crate) fn find(connection: &mut PgConnection, id: WebhookId) -> Result<Optio
     Ok(found?)
 }
 
-/// Deletes webhooks with their deliveries, inside a transaction.
-pub(crate) fn delete(connection: &mut PgConnection, ids: &[WebhookId]) -> Result<(), Error> {
+/// Deletes webhooks with their deliveries, inside a transaction; how many there were.
+pub(crate) fn delete(connection: &mut PgConnection, ids: &[WebhookId]) -> Result<usize, Error> {
     // The worker locks a delivery before its webhook; taking turns in the same order cannot end in a
     // deadlock.
     let _locked: Vec<i32> = deliveries::table
@@ -75,6 +79,6 @@ pub(crate) fn delete(connection: &mut PgConnection, ids: &[WebhookId]) -> Result
         .for_update()
         .select(deliveries::attempts)
         .load(connection)?;
-    diesel::delete(webhooks::table.filter(webhooks::id.eq_any(ids))).execute(connection)?;
-    Ok(())
+    let webhooks = webhooks::table.filter(webhooks::id.eq_any(ids));
+    Ok(diesel::delete(webhooks).execute(connection)?)
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::app::App;
 
 /// Method and path of every public route.
-const ROUTES: [(&str, &str); 24] = [
+const ROUTES: [(&str, &str); 25] = [
     ("get", "/people-task/tasks"),
     ("post", "/people-task/tasks"),
     ("get", "/people-task/tasks-count"),
@@ -19,6 +19,7 @@ const ROUTES: [(&str, &str); 24] = [
     ("get", "/people-task/webhooks/{id}"),
     ("delete", "/people-task/webhooks/{id}"),
     ("post", "/people-task/deliveries/{id}/redeliver"),
+    ("get", "/people-task/audit"),
     ("get", "/.well-known/webhook-keys.json"),
     ("get", "/plugins/appmixer/utils/tasks/tasks"),
     ("post", "/plugins/appmixer/utils/tasks/tasks"),

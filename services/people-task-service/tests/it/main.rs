@@ -9,6 +9,8 @@
 
 mod access;
 mod app;
+mod audit;
+mod audit_list;
 mod create_task;
 mod decide;
 mod deliveries;

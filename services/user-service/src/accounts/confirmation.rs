@@ -1,3 +1,4 @@
+use audit_log::Origin;
 use diesel::PgConnection;
 use diesel::result::Error as DieselError;
 use messaging::Message;
@@ -44,10 +45,14 @@ impl Confirmation {
 
 /// Confirms an e-mail address by the code that was sent to it.
 #[tracing::instrument(skip_all)]
-pub(super) async fn verify_email(service: &Service, code: &Secret) -> Result<(), AccountError> {
+pub(super) async fn verify_email(
+    service: &Service,
+    code: &Secret,
+    origin: Origin,
+) -> Result<(), AccountError> {
     let code = code.fingerprint();
     let verify = move |connection: &mut PgConnection| {
-        store::verify_email(connection, code)?.ok_or(AccountError::InvalidCode)
+        store::verify_email(connection, code, origin)?.ok_or(AccountError::InvalidCode)
     };
     service.database.transaction(verify).await.map(drop)
 }

@@ -10,8 +10,9 @@ use web::Problem;
 use crate::app::Service;
 
 /// Somebody who may make an account: anybody, unless `API_USER_CREATE_SCOPE` names scopes; then only
-/// a caller whose token holds one of them. Open sign-up does not look at a token at all.
-pub(crate) struct Creator;
+/// a caller whose token holds one of them. Open sign-up does not look at a token at all: then it holds
+/// nobody.
+pub(crate) struct Creator(pub(crate) Option<Caller>);
 
 impl FromRequest for Creator {
     type Error = Problem;
@@ -25,11 +26,11 @@ impl FromRequest for Creator {
             .then(|| Caller::from_request(request, payload));
         Box::pin(async move {
             let (Some(scopes), Some(caller)) = (scopes, caller) else {
-                return Ok(Self);
+                return Ok(Self(None));
             };
             let caller = caller.await?;
             if scopes.iter().any(|scope| caller.has_scope(scope)) {
-                Ok(Self)
+                Ok(Self(Some(caller)))
             } else {
                 Err(auth::insufficient_scope(&scopes.join(" ")))
             }

@@ -1,4 +1,5 @@
 use anyhow::Context as _;
+use audit_log::{Actor, Entry, Origin};
 use database::Database;
 use diesel::sql_types::BigInt;
 use diesel::{PgConnection, RunQueryDsl as _};
@@ -6,6 +7,7 @@ use values::UserId;
 
 use super::user::NewUser;
 use super::{AccountError, admin_scopes, store};
+use crate::audit::Action;
 use crate::passwords::{Hasher, NewPassword, PasswordRules};
 use crate::settings::{FirstAdmin, SignUpSettings};
 
@@ -40,8 +42,9 @@ pub(crate) async fn make_first_admin(
         metadata: serde_json::Map::new(),
         email_verified: true,
     };
+    let entry = Action::FirstAdminMade.entry(Actor::Service, new.id, Origin::internal());
     match database
-        .transaction(move |connection| insert(connection, &new))
+        .transaction(move |connection| insert(connection, &new, entry))
         .await
     {
         Ok(true) => tracing::info!("made the first administrator"),
@@ -56,7 +59,11 @@ pub(crate) async fn make_first_admin(
     Ok(())
 }
 
-fn insert(connection: &mut PgConnection, new: &NewUser) -> Result<bool, AccountError> {
+fn insert(
+    connection: &mut PgConnection,
+    new: &NewUser,
+    entry: Entry,
+) -> Result<bool, AccountError> {
     // diesel has no advisory locks. This one ends with the transaction.
     diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
         .bind::<BigInt, _>(LOCK)
@@ -64,6 +71,6 @@ fn insert(connection: &mut PgConnection, new: &NewUser) -> Result<bool, AccountE
     if store::has_admin(connection)? {
         return Ok(false);
     }
-    store::insert(connection, new)?;
+    store::insert(connection, new, entry)?;
     Ok(true)
 }

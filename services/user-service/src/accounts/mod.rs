@@ -4,18 +4,21 @@
 //! translates. Whatever makes earlier tokens wrong raises the epoch in the same transaction.
 
 mod answers;
+mod bodies;
 mod confirmation;
 mod creator;
 mod error;
 mod fields;
 mod first_admin;
 mod list;
+mod parameters;
 pub(crate) mod routes;
 pub(crate) mod store;
 mod update;
 mod user;
 
-use auth::ADMIN_SCOPE;
+use audit_log::{Actor, Entry, Origin};
+use auth::{ADMIN_SCOPE, Caller};
 use diesel::PgConnection;
 use listing::{Conditions, ListQuery, Page};
 use messaging::Message;
@@ -28,6 +31,7 @@ pub(crate) use first_admin::make_first_admin;
 pub(crate) use user::User;
 
 use crate::app::Service;
+use crate::audit::{Action, Author};
 use crate::passwords::{NewPassword, Password};
 use fields::Metadata;
 use list::{UserFilter, UserSort};
@@ -48,9 +52,14 @@ struct SignUp {
     metadata: Metadata,
 }
 
-/// Makes an account and signs it in.
+/// Makes an account and signs it in. The creator is whoever had to show a token for it.
 #[tracing::instrument(skip_all)]
-async fn sign_up(service: &Service, wanted: SignUp) -> Result<(User, Secret), AccountError> {
+async fn sign_up(
+    service: &Service,
+    wanted: SignUp,
+    creator: Option<Caller>,
+    origin: Origin,
+) -> Result<(User, Secret), AccountError> {
     let password_hash = service.hasher.hash(wanted.password).await?;
     let confirmation = service.confirmation();
     let new = NewUser {
@@ -64,8 +73,12 @@ async fn sign_up(service: &Service, wanted: SignUp) -> Result<(User, Secret), Ac
         metadata: wanted.metadata.0,
         email_verified: confirmation.is_none(),
     };
+    let entry = match creator {
+        Some(caller) => Author::new(&caller, origin).entry(Action::UserCreated, new.id),
+        None => Action::UserCreated.entry(Actor::Anonymous, new.id, origin),
+    };
     let (user, messages) = in_transaction(service, move |connection| {
-        let user = store::insert(connection, &new)?;
+        let user = store::insert(connection, &new, entry.clone())?;
         let asked = confirmation
             .as_ref()
             .map(|how| how.ask(connection, user.id));
@@ -116,15 +129,18 @@ async fn update(
     service: &Service,
     id: UserId,
     mut wanted: UserUpdate,
+    author: Author,
 ) -> Result<User, AccountError> {
     let password_hash = match wanted.password.take() {
         Some(password) => hash_if_new(service, id, password).await?,
         None => None,
     };
     let confirmation = service.confirmation();
+    let entry = author.entry(Action::UserUpdated, id);
     let (user, messages) = in_transaction(service, move |connection| {
         let (wanted, hash) = (wanted.clone(), password_hash.clone());
-        change(connection, id, wanted, hash, confirmation.as_ref())
+        let entry = entry.clone();
+        change(connection, id, wanted, hash, confirmation.as_ref(), entry)
     })
     .await?;
     service.notifications.send(messages);
@@ -156,6 +172,7 @@ fn change(
     wanted: UserUpdate,
     password_hash: Option<String>,
     confirmation: Option<&Confirmation>,
+    entry: Entry,
 ) -> Result<(User, Vec<Message>), AccountError> {
     let admins = if wanted.may_demote() {
         store::lock_active_admins(connection)?
@@ -172,7 +189,8 @@ fn change(
     }
     let confirmation = confirmation.filter(|_| change.moves_email(&user));
     change.email_verified = confirmation.map(|_| false);
-    let user = store::update(connection, id, &change)?;
+    let entry = entry.fields(&change.fields());
+    let user = store::update(connection, id, &change, entry)?;
     let asked = confirmation.map(|how| how.ask(connection, id));
     Ok((user, asked.transpose()?.unwrap_or_default()))
 }

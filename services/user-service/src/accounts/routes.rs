@@ -2,44 +2,28 @@
 
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
+use audit_log::Origin;
 use auth::{AdminCaller, Caller};
-use listing::{ConditionParameters, Conditions, ListParameters, ListQuery, Sort};
+use listing::{Conditions, ListQuery, Sort};
 use utoipa::ToSchema;
 use values::{EmailAddress, Invalid, Secret, UserId};
 use web::{Fields, JsonBody, Problem, Query, path_id};
 
 use super::answers::{Count, CurrentUser, Empty, FullUser, SignedIn};
+use super::bodies::{SignUpBody, UserUpdateBody};
 use super::confirmation::verify_email as verify_email_by;
 use super::creator::Creator;
 use super::list::UserSort;
+use super::parameters::{ConditionParameters, ListParameters};
 use super::update::UserUpdate;
 use super::{SignUp, count, current, get, list, sign_up, update};
 use crate::app::Service;
+use crate::audit::Author;
 use crate::documentation::{
     AdminProblems, BodyProblems, CodeProblems, HashProblems, QueryProblems, SignUpProblems,
     TokenProblems, UpdateProblems, UserProblems,
 };
 use crate::passwords::NewPassword;
-
-/// The body of sign-up. At least one of `username` and `email` is needed; the one that is not given
-/// takes the other's value.
-#[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "it describes the body, which is read field by field"
-)]
-struct SignUpBody {
-    /// An e-mail address.
-    #[schema(example = "ada@example.com")]
-    username: Option<String>,
-    #[schema(example = "ada@example.com")]
-    email: Option<String>,
-    /// At least 5 characters (the operator may want more), at most 72 bytes.
-    #[schema(example = "correct horse", min_length = 5)]
-    password: String,
-    /// An object that is kept with the account; at most 4 KiB.
-    metadata: Option<serde_json::Map<String, serde_json::Value>>,
-}
 
 impl SignUp {
     fn read(mut fields: Fields, service: &Service) -> Result<Self, Problem> {
@@ -80,12 +64,13 @@ impl SignUp {
 )]
 #[post("/user")]
 pub(crate) async fn create_user(
-    _creator: Creator,
+    Creator(creator): Creator,
     service: Data<Service>,
+    origin: Origin,
     body: JsonBody,
 ) -> Result<Json<SignedIn>, Problem> {
     let wanted = SignUp::read(body.0, &service)?;
-    let (user, token) = sign_up(&service, wanted).await?;
+    let (user, token) = sign_up(&service, wanted, creator, origin).await?;
     Ok(Json(SignedIn::new(user, &token)))
 }
 
@@ -134,7 +119,7 @@ pub(crate) async fn get_user(
 /// `pattern` is searched for in the username.
 #[utoipa::path(
     tag = "users",
-    params(ListParameters),
+    params(ListParameters, ConditionParameters),
     responses(
         (status = 200, description = "The users of the page.", body = Vec<FullUser>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
@@ -174,35 +159,6 @@ pub(crate) async fn count_users(
     Ok(Json(Count { count }))
 }
 
-/// The body of an update. What is absent stays.
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(
-    dead_code,
-    reason = "it describes the body, which is read field by field"
-)]
-struct UserUpdateBody {
-    /// An e-mail address.
-    #[schema(example = "ada@example.com")]
-    username: Option<String>,
-    #[schema(example = "ada@example.com")]
-    email: Option<String>,
-    /// At least 5 characters (the operator may want more), at most 72 bytes.
-    #[schema(min_length = 5)]
-    password: Option<String>,
-    is_active: Option<bool>,
-    #[schema(example = "gold")]
-    plan: Option<String>,
-    #[schema(example = json!(["user", "admin"]))]
-    scope: Option<Vec<String>>,
-    /// Null, a string or an array of strings.
-    vendor: Option<serde_json::Value>,
-    /// Component types that the user may use.
-    allowed_private_components: Option<Vec<String>>,
-    /// Replaces the metadata; at most 4 KiB.
-    metadata: Option<serde_json::Map<String, serde_json::Value>>,
-}
-
 impl UserUpdate {
     fn read(mut fields: Fields, service: &Service) -> Result<Self, Problem> {
         let update = Self {
@@ -237,13 +193,15 @@ impl UserUpdate {
 )]
 #[put("/users/{userId}")]
 pub(crate) async fn update_user(
-    _admin: AdminCaller,
+    admin: AdminCaller,
     service: Data<Service>,
+    origin: Origin,
     id: Path<String>,
     body: JsonBody,
 ) -> Result<Json<FullUser>, Problem> {
+    let author = Author::new(&admin, origin);
     let wanted = UserUpdate::read(body.0, &service)?;
-    let user = update(&service, path_id::<UserId>(&id, "user")?, wanted).await?;
+    let user = update(&service, path_id::<UserId>(&id, "user")?, wanted, author).await?;
     Ok(Json(user.into()))
 }
 
@@ -271,11 +229,12 @@ struct VerifyEmailBody {
 #[post("/user/verify-email")]
 pub(crate) async fn verify_email(
     service: Data<Service>,
+    origin: Origin,
     body: JsonBody,
 ) -> Result<Json<Empty>, Problem> {
     let mut fields = body.0;
     let code = fields.required::<Secret>("code");
     let code = fields.finish_with(code)?;
-    verify_email_by(&service, &code).await?;
+    verify_email_by(&service, &code, origin).await?;
     Ok(Json(Empty {}))
 }

@@ -4,6 +4,7 @@ mod list;
 
 pub(super) use list::{count, list};
 
+use audit_log::{Actor, Entry, Origin, Proof};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
@@ -11,15 +12,20 @@ use values::{Fingerprint, UserId};
 
 use super::update::UserChange;
 use super::user::{NewUser, User};
+use crate::audit::Action;
 use crate::schema::{codes, users};
 
 const VERIFY_EMAIL: &str = "verify-email";
 
-/// Makes an account; a taken name violates a named constraint.
-pub(super) fn insert(connection: &mut PgConnection, new: &NewUser) -> Result<User, DieselError> {
+/// Makes an account, and says so in the audit log; a taken name violates a named constraint.
+pub(super) fn insert(
+    connection: &mut PgConnection,
+    new: &NewUser,
+    entry: Entry,
+) -> Result<User, DieselError> {
     let metadata = serde_json::Value::Object(new.metadata.clone());
     let vendor = new.vendor.clone().map(serde_json::Value::String);
-    diesel::insert_into(users::table)
+    let insert = diesel::insert_into(users::table)
         .values((
             users::id.eq(new.id),
             users::username.eq(new.username.as_str()),
@@ -33,8 +39,8 @@ pub(super) fn insert(connection: &mut PgConnection, new: &NewUser) -> Result<Use
             users::metadata.eq(metadata),
             users::email_verified.eq(new.email_verified),
         ))
-        .returning(User::as_returning())
-        .get_result(connection)
+        .returning(User::as_returning());
+    entry.with(insert).get_result(connection)
 }
 
 pub(crate) fn find(connection: &mut PgConnection, id: UserId) -> Result<Option<User>, DieselError> {
@@ -87,11 +93,12 @@ pub(super) fn has_admin(connection: &mut PgConnection) -> Result<bool, DieselErr
     diesel::select(diesel::dsl::exists(admins)).get_result(connection)
 }
 
-/// Writes what changes; the epoch and the codes' generation rise if the change says so.
+/// Writes what changes, and says so in the audit log; the epoch and the codes' generation rise if the change says so.
 pub(super) fn update(
     connection: &mut PgConnection,
     id: UserId,
     change: &UserChange,
+    entry: Entry,
 ) -> Result<User, DieselError> {
     let columns = (
         change
@@ -128,22 +135,26 @@ pub(super) fn update(
         users::code_generation.eq(users::code_generation + i64::from(change.revokes_codes)),
         users::mtime.eq(now),
     );
-    diesel::update(users::table.find(id))
+    let update = diesel::update(users::table.find(id))
         .set(columns)
-        .returning(User::as_returning())
-        .get_result(connection)
+        .returning(User::as_returning());
+    entry.with(update).get_result(connection)
 }
 
-/// Makes an account unusable and its tokens invalid.
-pub(crate) fn deactivate(connection: &mut PgConnection, id: UserId) -> Result<User, DieselError> {
-    diesel::update(users::table.find(id))
+/// Makes an account unusable and its tokens invalid; the entry says why.
+pub(crate) fn deactivate(
+    connection: &mut PgConnection,
+    id: UserId,
+    entry: Entry,
+) -> Result<User, DieselError> {
+    let update = diesel::update(users::table.find(id))
         .set((
             users::is_active.eq(false),
             users::epoch.eq(users::epoch + 1),
             users::mtime.eq(now),
         ))
-        .returning(User::as_returning())
-        .get_result(connection)
+        .returning(User::as_returning());
+    entry.with(update).get_result(connection)
 }
 
 /// Notes that the mailbox answered by a code that was sent to the address that the user has now.
@@ -151,6 +162,7 @@ pub(crate) fn deactivate(connection: &mut PgConnection, id: UserId) -> Result<Us
 pub(super) fn verify_email(
     connection: &mut PgConnection,
     code: Fingerprint,
+    origin: Origin,
 ) -> Result<Option<UserId>, DieselError> {
     let owner = codes::table
         .inner_join(users::table)
@@ -169,9 +181,13 @@ pub(super) fn verify_email(
                 .select(codes::email_key),
         ),
     );
-    let verified = diesel::update(current)
+    let verify = diesel::update(current)
         .set(users::email_verified.eq(true))
-        .returning(users::id)
+        .returning(users::id);
+    let entry = Action::EmailVerified.entry(Actor::User(id), id, origin);
+    let verified = entry
+        .proven_by(Proof::VerificationCode)
+        .with(verify)
         .get_result::<UserId>(connection)
         .optional()?;
     diesel::delete(codes::table)

@@ -91,6 +91,26 @@ impl UserChange {
         }
     }
 
+    /// The names of the fields that change, as the API has them.
+    pub(super) fn fields(&self) -> Vec<&'static str> {
+        let changes = [
+            ("username", self.username.is_some()),
+            ("email", self.email.is_some()),
+            ("password", self.password_hash.is_some()),
+            ("isActive", self.is_active.is_some()),
+            ("plan", self.plan.is_some()),
+            ("scope", self.scope.is_some()),
+            ("vendor", self.vendor.is_some()),
+            (
+                "allowedPrivateComponents",
+                self.allowed_private_components.is_some(),
+            ),
+            ("metadata", self.metadata.is_some()),
+        ];
+        let changed = changes.into_iter().filter(|(_, changes)| *changes);
+        changed.map(|(name, _)| name).collect()
+    }
+
     /// Whether the user's mail goes to another mailbox by it.
     pub(super) fn moves_email(&self, user: &User) -> bool {
         self.email.as_ref().is_some_and(|new| *new != user.email)

@@ -3,6 +3,7 @@
 use actix_web::http::header::LOCATION;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get};
+use audit_log::Origin;
 use auth::AdminCaller;
 use listing::{PageParameters, Paging};
 use serde::Serialize;
@@ -14,6 +15,7 @@ use web::{Problem, Query, path_id};
 use super::start::{cancel, list, start, status};
 use super::store::Deletion;
 use crate::app::Service;
+use crate::audit::Author;
 use crate::documentation::{
     AdminProblems, CancelProblems, DeleteProblems, QueryProblems, TicketProblems,
 };
@@ -101,12 +103,14 @@ impl From<Deletion> for ListedDeletion {
 )]
 #[delete("/users/{userId}")]
 pub(crate) async fn delete_user(
-    _admin: AdminCaller,
+    admin: AdminCaller,
     service: Data<Service>,
+    origin: Origin,
     id: Path<String>,
 ) -> Result<HttpResponse, Problem> {
     let id = path_id::<UserId>(&id, "user")?;
-    let ticket = start(&service, id).await?.expose().to_owned();
+    let author = Author::new(&admin, origin);
+    let ticket = start(&service, id, author).await?.expose().to_owned();
     let location = format!("/users/{id}/delete-status/{ticket}");
     Ok(HttpResponse::Ok()
         .insert_header((LOCATION, location))
@@ -165,12 +169,14 @@ pub(crate) async fn delete_status(
 )]
 #[delete("/users/{userId}/delete-status/{ticket}")]
 pub(crate) async fn cancel_deletion(
-    _admin: AdminCaller,
+    admin: AdminCaller,
     service: Data<Service>,
+    origin: Origin,
     path: Path<(String, String)>,
 ) -> Result<Json<DeletionStatus>, Problem> {
     let (user, ticket) = ticket_of(path)?;
-    Ok(Json(cancel(&service, user, ticket).await?.into()))
+    let author = Author::new(&admin, origin);
+    Ok(Json(cancel(&service, user, ticket, author).await?.into()))
 }
 
 /// Get all deletions

@@ -1,5 +1,6 @@
 //! Starting, watching and cancelling a deletion.
 
+use audit_log::Entry;
 use diesel::PgConnection;
 use listing::{Page, Paging};
 use messaging::Message;
@@ -11,6 +12,7 @@ use super::store::Deletion;
 use super::{Step, store};
 use crate::accounts::{self, AccountError, User, check_not_last_admin};
 use crate::app::Service;
+use crate::audit::{Action, Author};
 
 /// What a request for a deletion found or made.
 enum Started {
@@ -27,13 +29,18 @@ enum Started {
 /// Deactivates a user, revokes its tokens and stores the deletion. Asking again while it is in progress
 /// answers with the same ticket.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
-pub(super) async fn start(service: &Service, id: UserId) -> Result<Secret, DeletionError> {
+pub(super) async fn start(
+    service: &Service,
+    id: UserId,
+    author: Author,
+) -> Result<Secret, DeletionError> {
     let context = RequestContext::current_or_fresh();
     let steps = Step::of_new_deletion(service.has_engine);
     let row_context = context.clone();
+    let entry = author.entry(Action::DeletionRequested, id);
     let started = service
         .database
-        .transaction(move |connection| begin(connection, id, &steps, &row_context))
+        .transaction(move |connection| begin(connection, id, &steps, &row_context, entry))
         .await?;
     match started {
         Started::Before(ticket) => Ok(ticket),
@@ -51,6 +58,7 @@ fn begin(
     id: UserId,
     steps: &[Step],
     context: &RequestContext,
+    entry: Entry,
 ) -> Result<Started, DeletionError> {
     let admins = accounts::store::lock_active_admins(connection)?;
     let user = accounts::store::lock(connection, id)?;
@@ -59,7 +67,7 @@ fn begin(
     }
     let user = user.ok_or(AccountError::NotFound)?;
     check_not_last_admin(&user, &admins)?;
-    let user = Box::new(accounts::store::deactivate(connection, user.id)?);
+    let user = Box::new(accounts::store::deactivate(connection, user.id, entry)?);
     let ticket = Secret::random();
     let id = store::insert(connection, user.id, &ticket, steps, context)?;
     Ok(Started::Now { id, ticket, user })
@@ -83,9 +91,11 @@ pub(super) async fn cancel(
     service: &Service,
     user: UserId,
     ticket: Secret,
+    author: Author,
 ) -> Result<Deletion, DeletionError> {
+    let entry = author.entry(Action::DeletionCancelled, user);
     let cancel = move |connection: &mut PgConnection| {
-        if let Some(cancelled) = store::cancel(connection, user, &ticket)? {
+        if let Some(cancelled) = store::cancel(connection, user, &ticket, entry)? {
             return Ok(cancelled);
         }
         match store::find(connection, user, &ticket)? {

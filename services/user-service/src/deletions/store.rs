@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use diesel::dsl::now;
 use diesel::prelude::*;
@@ -104,20 +105,20 @@ pub(super) fn cancel(
     connection: &mut PgConnection,
     user: UserId,
     ticket: &Secret,
+    entry: Entry,
 ) -> Result<Option<Deletion>, DieselError> {
     let running = deletions::table
         .filter(deletions::ticket.eq(ticket.expose()))
         .filter(deletions::user_id.eq(user))
         .filter(deletions::status.eq(IN_PROGRESS));
-    diesel::update(running)
+    let cancel = diesel::update(running)
         .set((
             deletions::status.eq("cancelled"),
             deletions::finished.eq(now),
             deletions::lease_until.eq(None::<DateTime<Utc>>),
         ))
-        .returning(Deletion::as_returning())
-        .get_result(connection)
-        .optional()
+        .returning(Deletion::as_returning());
+    entry.with(cancel).get_result(connection).optional()
 }
 
 /// The rows of one page, newest first, and one more if there is another page.

@@ -1,5 +1,6 @@
 //! Changing a password by its owner, and setting it by an administrator.
 
+use audit_log::Proof;
 use diesel::PgConnection;
 use values::{EmailAddress, Secret, UserId};
 
@@ -7,6 +8,7 @@ use super::error::PasswordError;
 use super::{NewPassword, Password, store};
 use crate::accounts::User;
 use crate::app::Service;
+use crate::audit::{Action, Author};
 use crate::sign_in::{SignInName, store::forget_all_failures};
 
 /// Changes the password of somebody who knows the old one. All tokens are revoked; the new one that
@@ -14,6 +16,7 @@ use crate::sign_in::{SignInName, store::forget_all_failures};
 #[tracing::instrument(skip_all, fields(user.id = %id))]
 pub(super) async fn change(
     service: &Service,
+    author: Author,
     id: UserId,
     old: Secret,
     new: NewPassword,
@@ -30,10 +33,12 @@ pub(super) async fn change(
         return Err(PasswordError::WrongPassword);
     }
     let hash = service.hasher.hash(new).await?;
+    let entry = author.entry(Action::PasswordChanged, id);
+    let entry = entry.proven_by(Proof::Password);
     let user = service
         .database
         .run(move |connection| {
-            store::set_password(connection, id, Some(epoch), &hash)?
+            store::set_password(connection, id, Some(epoch), &hash, entry)?
                 .ok_or(PasswordError::CallerGone)
         })
         .await?;
@@ -45,6 +50,7 @@ pub(super) async fn change(
 #[tracing::instrument(skip_all, fields(user.id))]
 pub(super) async fn reset(
     service: &Service,
+    author: Author,
     email: EmailAddress,
     new: NewPassword,
 ) -> Result<(), PasswordError> {
@@ -56,9 +62,10 @@ pub(super) async fn reset(
         .await?;
     tracing::Span::current().record("user.id", id.to_string());
     let hash = service.hasher.hash(new).await?;
+    let entry = author.entry(Action::PasswordReset, id);
     let set = move |connection: &mut PgConnection| {
-        let user =
-            store::set_password(connection, id, None, &hash)?.ok_or(PasswordError::UnknownEmail)?;
+        let user = store::set_password(connection, id, None, &hash, entry)?
+            .ok_or(PasswordError::UnknownEmail)?;
         end_back_off(connection, &user)?;
         Ok::<_, PasswordError>(user)
     };

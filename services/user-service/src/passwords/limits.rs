@@ -4,8 +4,6 @@
 //! The counts live in the database, so they hold over all replicas. They go by what was asked for,
 //! whether or not somebody has the address, so they tell nothing.
 
-use std::net::{IpAddr, Ipv6Addr};
-
 use diesel::PgConnection;
 use sha2::{Digest as _, Sha256};
 use values::EmailAddress;
@@ -47,7 +45,7 @@ pub(super) fn count_request(
     client_address: &str,
 ) -> Result<(), PasswordError> {
     // Always in this order, so that two transactions do not wait for each other.
-    let client = Sha256::digest(network(client_address)).into();
+    let client = Sha256::digest(client_address).into();
     let account = SignInName::new(email.key()).account();
     for (counted, subject, an_hour) in [
         (Counted::Client, client, limits.per_client),
@@ -63,27 +61,4 @@ pub(super) fn count_request(
         }
     }
     Ok(())
-}
-
-/// Whoever has an IPv6 address has the other addresses of its /64 network, too.
-fn network(client_address: &str) -> String {
-    match client_address.parse() {
-        Ok(IpAddr::V6(address)) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).to_string()
-        }
-        _ => client_address.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::network;
-
-    #[test]
-    fn an_ipv6_network_counts_as_one_client() {
-        assert_eq!(network("2001:db8:1:2:3:4:5:6"), "2001:db8:1:2::");
-        assert_eq!(network("192.0.2.7"), "192.0.2.7");
-        assert_eq!(network("unknown"), "unknown");
-    }
 }

@@ -3,6 +3,7 @@
 //! A known and an unknown e-mail address have the same statements, the same messages and the same
 //! answer. The code is made by the worker that sends it; here is neither code nor waiting.
 
+use audit_log::{Actor, Origin, Proof};
 use diesel::PgConnection;
 use messaging::Message;
 use telemetry::RequestContext;
@@ -14,6 +15,7 @@ use super::limits::count_request;
 use super::{NewPassword, store};
 use crate::accounts;
 use crate::app::Service;
+use crate::audit::Action;
 use crate::notifications::store::{Kind, Queued, drop_pending_forgot_password};
 use crate::notifications::{self, Channel};
 
@@ -26,6 +28,7 @@ pub(super) async fn forgot(
     service: &Service,
     email: EmailAddress,
     client_address: String,
+    origin: Origin,
 ) -> Result<Vec<Queued>, PasswordError> {
     let channels = Channel::configured(&service.channels);
     if channels.is_empty() {
@@ -41,6 +44,9 @@ pub(super) async fn forgot(
     let row_context = context.clone();
     let store = move |connection: &mut PgConnection| {
         let user = store::begin_recovery(connection, &email)?;
+        let action = Action::PasswordResetRequested;
+        let entry = action.entry_about(Actor::Anonymous, user, origin);
+        entry.record(connection)?;
         let queued = notifications::store::insert(
             connection,
             Kind::ForgotPassword,
@@ -64,6 +70,7 @@ pub(super) async fn reset_forgotten(
     service: &Service,
     code: Secret,
     new: NewPassword,
+    origin: Origin,
 ) -> Result<(), PasswordError> {
     let code = code.fingerprint();
     // A cheap look first, so that junk does not cost a hash.
@@ -75,14 +82,16 @@ pub(super) async fn reset_forgotten(
         .await?;
     tracing::Span::current().record("user.id", id.to_string());
     let hash = service.hasher.hash(new).await?;
+    let entry = Action::PasswordReset.entry(Actor::User(id), id, origin);
+    let entry = entry.proven_by(Proof::ResetCode);
     let redeem = move |connection: &mut PgConnection| {
         // Of two who use the code at once, the second one finds it used.
         accounts::store::lock(connection, id)?.ok_or(PasswordError::InvalidCode)?;
         if store::user_of_code(connection, code)? != Some(id) {
             return Err(PasswordError::InvalidCode);
         }
-        let user =
-            store::set_password(connection, id, None, &hash)?.ok_or(PasswordError::InvalidCode)?;
+        let user = store::set_password(connection, id, None, &hash, entry)?
+            .ok_or(PasswordError::InvalidCode)?;
         store::delete_codes(connection, id)?;
         drop_pending_forgot_password(connection, id)?;
         end_back_off(connection, &user)?;

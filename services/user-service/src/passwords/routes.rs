@@ -2,6 +2,7 @@
 
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, post};
+use audit_log::Origin;
 use auth::{AdminCaller, Caller};
 use telemetry::RequestContext;
 use utoipa::ToSchema;
@@ -14,6 +15,7 @@ use super::change::{change, reset};
 use super::recovery::{forgot, reset_forgotten};
 use crate::accounts::Empty;
 use crate::app::Service;
+use crate::audit::Author;
 use crate::documentation::{
     AdminProblems, BodyProblems, ChangePasswordProblems, CodeProblems, ForgotPasswordProblems,
     HashProblems, TokenProblems, UserProblems,
@@ -30,7 +32,12 @@ struct ChangePasswordBody {
     #[schema(example = "correct horse")]
     old_password: String,
     /// At least 5 characters (the operator may want more), at most 72 bytes.
-    #[schema(example = "battery staple", min_length = 5)]
+    #[schema(
+        format = "password",
+        example = "battery staple",
+        min_length = 5,
+        max_length = 72
+    )]
     new_password: String,
 }
 
@@ -50,13 +57,15 @@ struct ChangePasswordBody {
 pub(crate) async fn change_password(
     caller: Caller,
     service: Data<Service>,
+    origin: Origin,
     body: JsonBody,
 ) -> Result<Json<NewToken>, Problem> {
     let mut fields = body.0;
     let old = fields.required::<Secret>("oldPassword");
     let new = NewPassword::read(&mut fields, "newPassword", service.rules);
     let (old, new) = fields.finish_with(old.zip(new))?;
-    let token = change(&service, caller.id(), old, new).await?;
+    let author = Author::new(&caller, origin);
+    let token = change(&service, author, caller.id(), old, new).await?;
     Ok(Json(NewToken::new(&token)))
 }
 
@@ -67,10 +76,15 @@ pub(crate) async fn change_password(
 )]
 struct ResetPasswordBody {
     /// The user's e-mail address.
-    #[schema(example = "ada@example.com")]
+    #[schema(format = "email", max_length = 254, example = "ada@example.com")]
     email: String,
     /// The new password: at least 5 characters (the operator may want more), at most 72 bytes.
-    #[schema(example = "battery staple", min_length = 5)]
+    #[schema(
+        format = "password",
+        example = "battery staple",
+        min_length = 5,
+        max_length = 72
+    )]
     password: String,
 }
 
@@ -88,15 +102,16 @@ struct ResetPasswordBody {
 )]
 #[post("/user/reset-password")]
 pub(crate) async fn reset_password(
-    _admin: AdminCaller,
+    admin: AdminCaller,
     service: Data<Service>,
+    origin: Origin,
     body: JsonBody,
 ) -> Result<Json<Empty>, Problem> {
     let mut fields = body.0;
     let email = fields.required::<EmailAddress>("email");
     let password = NewPassword::read(&mut fields, "password", service.rules);
     let (email, password) = fields.finish_with(email.zip(password))?;
-    reset(&service, email, password).await?;
+    reset(&service, Author::new(&admin, origin), email, password).await?;
     Ok(Json(Empty {}))
 }
 
@@ -107,7 +122,7 @@ pub(crate) async fn reset_password(
 )]
 struct ForgotPasswordBody {
     /// The user's e-mail address.
-    #[schema(example = "ada@example.com")]
+    #[schema(format = "email", max_length = 254, example = "ada@example.com")]
     email: String,
 }
 
@@ -128,13 +143,15 @@ struct ForgotPasswordBody {
 #[post("/user/forgot-password")]
 pub(crate) async fn forgot_password(
     service: Data<Service>,
+    origin: Origin,
     request: HttpRequest,
     body: JsonBody,
 ) -> Result<Json<Vec<Entry>>, Problem> {
     let mut fields = body.0;
     let email = fields.required::<EmailAddress>("email");
     let email = fields.finish_with(email)?;
-    let queued = forgot(&service, email.clone(), client_address(&request)).await?;
+    let counted_by = client_address(&request);
+    let queued = forgot(&service, email.clone(), counted_by, origin).await?;
     let context = RequestContext::current_or_fresh();
     let entries = queued
         .iter()
@@ -151,7 +168,12 @@ struct ResetForgottenPasswordBody {
     /// The code that was sent.
     code: String,
     /// The new password: at least 5 characters (the operator may want more), at most 72 bytes.
-    #[schema(example = "battery staple", min_length = 5)]
+    #[schema(
+        format = "password",
+        example = "battery staple",
+        min_length = 5,
+        max_length = 72
+    )]
     password: String,
 }
 
@@ -171,12 +193,13 @@ struct ResetForgottenPasswordBody {
 #[post("/user/forgot-password/reset")]
 pub(crate) async fn reset_forgotten_password(
     service: Data<Service>,
+    origin: Origin,
     body: JsonBody,
 ) -> Result<Json<Empty>, Problem> {
     let mut fields = body.0;
     let code = fields.required::<Secret>("code");
     let password = NewPassword::read(&mut fields, "password", service.rules);
     let (code, password) = fields.finish_with(code.zip(password))?;
-    reset_forgotten(&service, code, password).await?;
+    reset_forgotten(&service, code, password, origin).await?;
     Ok(Json(Empty {}))
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use audit_log::Entry;
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
@@ -38,28 +39,28 @@ pub(super) fn user_with_email(
         .optional()
 }
 
-/// Gives a user a new password, which ends all earlier tokens and codes. With `epoch`, only if nothing
+/// Gives a user a new password, which ends all earlier tokens and codes; the entry says how. With `epoch`, only if nothing
 /// has ended the tokens of that epoch meanwhile.
 pub(super) fn set_password(
     connection: &mut PgConnection,
     id: UserId,
     epoch: Option<i64>,
     hash: &str,
+    entry: Entry,
 ) -> Result<Option<User>, DieselError> {
     let mut update = diesel::update(users::table.find(id)).into_boxed();
     if let Some(epoch) = epoch {
         update = update.filter(users::epoch.eq(epoch));
     }
-    update
+    let update = update
         .set((
             users::password_hash.eq(hash),
             users::epoch.eq(users::epoch + 1),
             users::code_generation.eq(users::code_generation + 1),
             users::mtime.eq(now),
         ))
-        .returning(User::as_returning())
-        .get_result(connection)
-        .optional()
+        .returning(User::as_returning());
+    entry.with(update).get_result(connection).optional()
 }
 
 /// Makes all earlier codes of the user with this e-mail address invalid, if there is such a user.

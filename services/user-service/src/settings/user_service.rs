@@ -39,6 +39,8 @@ pub struct UserServiceSettings {
     pub code_requests: CodeRequestSettings,
     /// Whether e-mail addresses must be confirmed.
     pub email_verification: EmailVerification,
+    /// How long rows of the audit log are kept.
+    pub audit_retention: Duration,
 }
 
 /// Whether relations by e-mail address wait until the address is confirmed.
@@ -149,6 +151,7 @@ impl Settings for UserServiceSettings {
                 "off",
                 "Whether relations to tasks by e-mail address wait until the address is confirmed by a code.",
             )?,
+            audit_retention: audit_log::read_retention(reader)?,
         })
     }
 }

@@ -1,20 +1,12 @@
 use actix_web::HttpRequest;
+use web::client_network;
 
-const FORWARDED_FOR: &str = "x-forwarded-for";
-
-/// The address that failures and requests for codes are counted by. The gateway appends the caller's address as the last
-/// entry; what stands before it is the caller's own claim. Without a gateway it is the peer's address.
+/// What failures and requests for codes are counted by: an IPv4 address, or an IPv6 /64 network.
 pub(crate) fn client_address(request: &HttpRequest) -> String {
-    let forwarded = request.headers().get_all(FORWARDED_FOR).last();
-    let last = forwarded
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.rsplit(',').next())
-        .and_then(|entry| entry.trim().parse::<std::net::IpAddr>().ok());
-    last.or_else(|| Some(request.peer_addr()?.ip()))
-        .map_or_else(
-            || "unknown".to_owned(),
-            |address| address.to_canonical().to_string(),
-        )
+    web::client_address(request).map_or_else(
+        || "unknown".to_owned(),
+        |address| client_network(address).to_string(),
+    )
 }
 
 #[cfg(test)]
@@ -31,6 +23,18 @@ mod tests {
             .append_header(("X-Forwarded-For", "198.51.100.2"))
             .to_http_request();
         assert_eq!(client_address(&request), "198.51.100.2");
+    }
+
+    #[test]
+    fn addresses_of_one_ipv6_network_are_one() {
+        let counted = |address: &str| {
+            let request = TestRequest::default().append_header(("X-Forwarded-For", address));
+            client_address(&request.to_http_request())
+        };
+        assert_eq!(counted("2001:db8:1:2::1"), "2001:db8:1:2::");
+        assert_eq!(counted("2001:db8:1:2:ffff::9"), "2001:db8:1:2::");
+        assert_ne!(counted("2001:db8:1:3::1"), "2001:db8:1:2::");
+        assert_eq!(counted("::ffff:192.0.2.9"), "192.0.2.9");
     }
 
     #[test]

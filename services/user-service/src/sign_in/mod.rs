@@ -5,20 +5,25 @@
 
 mod account;
 mod back_off;
+mod bodies;
 mod client_address;
 mod error;
+mod refusal;
 pub(crate) mod routes;
 pub(crate) mod store;
 
+use audit_log::{Actor, Origin, Proof};
 use diesel::{PgConnection, Queryable};
 use values::{Secret, UserId};
 
 pub(crate) use account::SignInName;
 pub(crate) use client_address::client_address;
 use error::SignInError;
+use refusal::Refusal;
 
 use crate::accounts::User;
 use crate::app::Service;
+use crate::audit::Action;
 use crate::passwords::{NewPassword, Password};
 
 /// An account that is changed while its password is being checked is looked at once more.
@@ -29,6 +34,7 @@ const LOOKS: usize = 2;
 struct Attempt {
     name: SignInName,
     client_address: String,
+    origin: Origin,
 }
 
 /// The rows in which an attempt counts.
@@ -54,28 +60,52 @@ async fn sign_in(
     attempt: Attempt,
     password: Secret,
 ) -> Result<(User, Secret), SignInError> {
+    let mut known = None;
     for _ in 0..LOOKS {
         let (candidate, tally) = begin(service, attempt.clone()).await?;
+        known = candidate.as_ref().map(|found| found.id);
         let hash = candidate.as_ref().map(|found| found.password_hash.clone());
         let right = judge(service, &tally, &password, hash).await?;
         let Some(candidate) = candidate.filter(|_| right) else {
             count("failed");
-            return Err(SignInError::InvalidCredentials);
+            return Err(refuse(service, known, attempt.origin, Refusal::InvalidCredentials).await);
         };
         tracing::Span::current().record("user.id", candidate.id.to_string());
         let renewed = renewed_hash(service, &candidate, &password).await;
         let is_active = candidate.is_active;
-        if let Some(user) = succeed(service, tally, candidate, renewed).await? {
+        if let Some(user) = succeed(service, tally, candidate, renewed, &attempt.origin).await? {
             count("signed-in");
             let token = service.sign(&user)?;
             return Ok((user, token));
         }
         if !is_active {
             count("inactive");
-            return Err(SignInError::Inactive);
+            return Err(refuse(service, known, attempt.origin, Refusal::Inactive).await);
         }
     }
-    Err(SignInError::InvalidCredentials)
+    Err(refuse(service, known, attempt.origin, Refusal::InvalidCredentials).await)
+}
+
+/// Notes that an attempt was judged and refused. A name that nobody has causes the same statements.
+/// Returns why the attempt fails.
+async fn refuse(
+    service: &Service,
+    known: Option<UserId>,
+    origin: Origin,
+    refusal: Refusal,
+) -> SignInError {
+    // Nobody has an identifier that was made just now.
+    let wanted = known.unwrap_or_else(UserId::generate);
+    let note = move |connection: &mut PgConnection| {
+        let user = store::stays(connection, wanted)?;
+        let entry = Action::SignInRefused.entry_about(Actor::Anonymous, user, origin);
+        refusal.explain(entry).record(connection)?;
+        Ok::<_, SignInError>(())
+    };
+    match service.database.transaction(note).await {
+        Ok(()) => refusal.into(),
+        Err(error) => error,
+    }
 }
 
 /// Finds the candidate and counts the attempt, unless the account must wait.
@@ -122,11 +152,20 @@ async fn succeed(
     tally: Tally,
     candidate: Candidate,
     renewed_hash: Option<String>,
+    origin: &Origin,
 ) -> Result<Option<User>, SignInError> {
+    let id = candidate.id;
+    let entry = Action::SignedIn.entry(Actor::User(id), id, origin.clone());
+    let entry = entry.proven_by(Proof::Password);
     let note = move |connection: &mut PgConnection| {
         store::forget_failures(connection, &tally)?;
         let renewed_hash = renewed_hash.as_deref();
-        Ok(store::note_sign_in(connection, &candidate, renewed_hash)?)
+        Ok(store::note_sign_in(
+            connection,
+            &candidate,
+            renewed_hash,
+            entry,
+        )?)
     };
     service.database.transaction(note).await
 }

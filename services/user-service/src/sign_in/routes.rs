@@ -2,32 +2,16 @@
 
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, post};
-use utoipa::ToSchema;
+use audit_log::Origin;
 use values::{Invalid, Secret};
 use web::{JsonBody, Problem};
 
+use super::bodies::SignInBody;
 use super::client_address::client_address;
 use super::{Attempt, SignInName, sign_in as sign_in_user};
 use crate::accounts::SignedIn;
 use crate::app::Service;
 use crate::documentation::{BodyProblems, HashProblems, SignInProblems};
-
-/// The body of sign-in. One of `username` and `email` is needed.
-#[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "it describes the body, which is read field by field"
-)]
-struct SignInBody {
-    /// The username or the e-mail address.
-    #[schema(example = "ada@example.com")]
-    username: Option<String>,
-    /// May stand in place of `username`.
-    #[schema(example = "ada@example.com")]
-    email: Option<String>,
-    #[schema(example = "correct horse")]
-    password: String,
-}
 
 /// Sign in
 ///
@@ -46,6 +30,7 @@ struct SignInBody {
 #[post("/user/auth")]
 pub(crate) async fn sign_in(
     service: Data<Service>,
+    origin: Origin,
     request: HttpRequest,
     body: JsonBody,
 ) -> Result<Json<SignedIn>, Problem> {
@@ -60,6 +45,7 @@ pub(crate) async fn sign_in(
     let attempt = Attempt {
         name: SignInName::new(&name),
         client_address: client_address(&request),
+        origin,
     };
     let failure = service.sign_in_failure_status;
     let signed_in = sign_in_user(&service, attempt, password).await;

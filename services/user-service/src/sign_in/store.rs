@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::Timestamptz;
 use diesel::upsert::excluded;
+use values::UserId;
 
 use super::back_off::Counted;
 use super::{Attempt, Candidate, SignInName, Tally};
@@ -151,17 +153,31 @@ pub(super) fn note_sign_in(
     connection: &mut PgConnection,
     candidate: &Candidate,
     renewed_hash: Option<&str>,
+    entry: Entry,
 ) -> Result<Option<User>, DieselError> {
     let unchanged = users::table
         .find(candidate.id)
         .filter(users::epoch.eq(candidate.epoch))
         .filter(users::is_active);
-    diesel::update(unchanged)
+    let note = diesel::update(unchanged)
         .set((
             users::last_sign_in.eq(now),
             renewed_hash.map(|hash| users::password_hash.eq(hash)),
         ))
-        .returning(User::as_returning())
-        .get_result(connection)
+        .returning(User::as_returning());
+    entry.with(note).get_result(connection).optional()
+}
+
+/// The user, if still there, who stays until the transaction ends: the deletion of a user waits for what
+/// is written about the user, and finds it.
+pub(super) fn stays(
+    connection: &mut PgConnection,
+    user: UserId,
+) -> Result<Option<UserId>, DieselError> {
+    users::table
+        .find(user)
+        .select(users::id)
+        .for_key_share()
+        .first(connection)
         .optional()
 }

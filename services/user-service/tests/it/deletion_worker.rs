@@ -36,7 +36,7 @@ async fn every_step_is_done_in_order_and_counted_and_nothing_of_the_user_stays()
     assert_eq!(erasures[0].user, ada.to_string());
     assert_eq!(erasures[0].emails, json!([EMAIL.to_lowercase()]));
 
-    let left = stage.database.rows_that_hold("users", &ada.to_string());
+    let left = stage.rows_of(&ada.to_string());
     assert_eq!(left.len(), 1, "only the job itself knows the id: {left:?}");
     assert!(left[0].starts_with("deletions:"));
     assert_eq!(

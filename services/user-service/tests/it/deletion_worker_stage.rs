@@ -155,6 +155,13 @@ impl Stage {
         id
     }
 
+    /// What holds the identifier of a user, but for the audit log, which keeps it as a pseudonym.
+    pub(crate) fn rows_of(&self, user: &str) -> Vec<String> {
+        let mut rows = self.database.rows_that_hold("users", user);
+        rows.retain(|row| !row.starts_with("audit_log:"));
+        rows
+    }
+
     /// Runs statements as the superuser.
     pub(crate) fn sql(&self, statements: &str) {
         self.database.admin().batch_execute(statements).unwrap();
@@ -265,6 +272,7 @@ impl PeopleTasks {
             workers: 1,
             max_connections: 100,
             grace: Duration::from_secs(1),
+            ..HttpServerSettings::default()
         };
         process::serve(&running, listener, settings, move || {
             App::new()

@@ -182,7 +182,7 @@ async fn a_deleted_user_is_gone_everywhere_and_the_ticket_tells_how_it_went() {
     );
     let left = house.stage.database.rows_that_hold("users", "lovelace");
     assert_eq!(left, Vec::<String>::new());
-    let left = house.stage.database.rows_that_hold("users", &id);
+    let left = house.stage.rows_of(&id);
     assert_eq!(left.len(), 1, "only the job itself knows the id: {left:?}");
     house.stop().await;
 }

@@ -230,7 +230,7 @@ async fn every_sort_filter_and_pattern_has_an_index() {
     }
 }
 
-fn scans(app: &TestApp, index: &str) -> i64 {
+pub(crate) fn scans(app: &TestApp, index: &str) -> i64 {
     let scans: Scans = diesel::sql_query(format!(
         "SELECT idx_scan AS scans FROM pg_stat_user_indexes WHERE indexrelname = '{index}'"
     ))

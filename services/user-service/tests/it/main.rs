@@ -5,6 +5,9 @@
     reason = "what is shared by tests may panic like the tests themselves"
 )]
 
+mod audit;
+mod audit_append_only;
+mod audit_list;
 mod code_limits;
 mod delete_user;
 mod deletion_worker;

@@ -94,13 +94,15 @@ async fn the_count_takes_filters_and_a_pattern() {
 }
 
 /// Method, path, and whether an administrator's token is needed.
-const GUARDED: [(&str, &str, bool); 13] = [
+const GUARDED: [(&str, &str, bool); 15] = [
     ("GET", "/user", false),
     ("POST", "/user/change-password", false),
     ("POST", "/user/reset-password", true),
     ("GET", "/users", true),
     ("GET", "/users/count", true),
     ("GET", "/users/deletions", true),
+    ("GET", "/audit", true),
+    ("GET", "/audit?limit=0", true),
     ("GET", "/users/000000000000000000000000", true),
     ("PUT", "/users/000000000000000000000000", true),
     ("DELETE", "/users/000000000000000000000000", true),

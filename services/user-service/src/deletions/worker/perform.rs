@@ -1,8 +1,10 @@
 use std::time::Duration;
 
+use audit_log::{Actor, Origin};
 use database::Database;
 
 use super::store::{self, Job};
+use crate::audit::Action;
 use crate::deletions::Step;
 use crate::deletions::calls::CallError;
 use crate::deletions::engine::{Answer, Engine, Erasure};
@@ -120,8 +122,9 @@ impl Hands {
     async fn user(&self, job: Job, position: i32) -> Result<Progress, StepError> {
         let names = self.names(job).await?;
         let accounts = accounts(&names);
+        let entry = Action::UserDeleted.entry(Actor::Service, job.user, Origin::internal());
         let deleted = self.database.transaction(move |connection| {
-            store::delete_user(connection, job, position, &accounts)
+            store::delete_user(connection, job, position, &accounts, &entry)
         });
         Ok(if deleted.await? {
             Progress::Completed

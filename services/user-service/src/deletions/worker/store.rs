@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::Error;
 use diesel::dsl::now;
@@ -196,6 +197,7 @@ pub(super) fn fail(
     step: &PendingStep,
     error: &str,
     failure: Value,
+    entry: &Entry,
 ) -> Result<bool, Error> {
     let ended = diesel::update(owned!(job))
         .set((
@@ -205,6 +207,9 @@ pub(super) fn fail(
             deletions::lease_until.eq(None::<DateTime<Utc>>),
         ))
         .execute(connection)?;
+    if ended > 0 {
+        entry.record(connection)?;
+    }
     note_failure(connection, job, step, error, ended)
 }
 
@@ -256,8 +261,8 @@ pub(super) fn time_until_age(
         .filter(|wait| !wait.is_zero()))
 }
 
-/// Deletes at most `batch` of the user's codes, messages and failed sign-ins, each; `true` when there
-/// may be more. `accounts` are the fingerprints of the user's names.
+/// Deletes at most `batch` of the user's codes, messages and failed sign-ins, each, and takes the client
+/// addresses out of the audit log; `true` when there may be more. `accounts` are the fingerprints of the user's names.
 pub(super) fn delete_sign_in_data(
     connection: &mut PgConnection,
     user: UserId,
@@ -281,6 +286,7 @@ pub(super) fn delete_sign_in_data(
             .execute(connection)?,
     );
     delete_code_requests(connection, accounts)?;
+    let more_addresses = audit_log::forget_addresses(connection, &[user.as_bytes()])?;
     for account in accounts {
         // The DSL has neither LIMIT for DELETE nor an IN of two columns.
         let deleted = diesel::sql_query(
@@ -292,7 +298,7 @@ pub(super) fn delete_sign_in_data(
         .execute(connection)?;
         most = most.max(deleted);
     }
-    Ok(i64::try_from(most).is_ok_and(|most| most >= batch))
+    Ok(more_addresses || i64::try_from(most).is_ok_and(|most| most >= batch))
 }
 
 /// Deletes the counts of codes that were asked for: a row for each of the user's names.
@@ -314,6 +320,7 @@ pub(super) fn delete_user(
     job: Job,
     position: i32,
     accounts: &[[u8; 32]],
+    entry: &Entry,
 ) -> Result<bool, Error> {
     // The user's row is locked before the job's, in the order of everybody who takes both.
     users::table
@@ -331,6 +338,8 @@ pub(super) fn delete_user(
     diesel::delete(sign_in_failures::table.filter(sign_in_failures::account.eq_any(tried)))
         .execute(connection)?;
     delete_code_requests(connection, accounts)?;
+    while audit_log::forget_addresses(connection, &[job.user.as_bytes()])? {}
+    entry.record(connection)?;
     diesel::delete(users::table.find(job.user)).execute(connection)?;
     Ok(true)
 }

@@ -1,8 +1,9 @@
 use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
+use audit_log::{Actor, Origin};
 use messaging::{Disposition, Message, Publisher};
-use serde_json::Value;
+use serde_json::{Value, json};
 use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
 use values::{DeletionId, FromText as _};
@@ -10,6 +11,7 @@ use web::Problem;
 
 use super::perform::{Hands, Progress, StepError};
 use super::store::{self, Job, Next, PendingStep};
+use crate::audit::Action;
 use crate::deletions::Step;
 use crate::jitter;
 
@@ -160,8 +162,10 @@ impl Worker {
         let database = &self.hands.database;
         if attempts >= self.max_attempts {
             let failure = failure(&pending.name, attempts, error);
+            let entry = Action::DeletionFailed.entry(Actor::Service, job.user, Origin::internal());
+            let entry = entry.detail(json!({ "step": pending.name }));
             let failed = database.transaction(move |connection| {
-                store::fail(connection, job, &pending, &reason, failure)
+                store::fail(connection, job, &pending, &reason, failure, &entry)
             });
             if failed.await? {
                 tracing::error!("the deletion has failed");

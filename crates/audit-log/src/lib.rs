@@ -1,0 +1,33 @@
+//! The audit log: who did what to which user or task, when, from where, with which request id.
+//!
+//! - [`Entry`] is one row to be. [`Entry::with`] puts it into the statement that makes the change, so
+//!   that the row costs no round trip of its own; [`Entry::record`] is for changes that are no single
+//!   statement. Either way the row is part of the change's transaction: what was answered is logged.
+//! - [`list`], [`AuditQuery`] and [`AuditEntry`] are the administrators' view.
+//! - [`retain`] prunes what is old, [`forget_addresses`] takes the addresses of somebody who was deleted.
+//!
+//! Each service has a table `audit_log` in its own schema, made by its own migrations. The services'
+//! database roles may insert and read; both changes that there are to rows, pruning and forgetting, are
+//! functions of the owner's.
+//!
+//! Invariants:
+//! - A row holds identifiers and the names of what changed, never a value: no e-mail address, username,
+//!   password, token, code or secret.
+//! - The moment and the row's number are the database's; no statement of a service can set them.
+
+mod answer;
+mod entry;
+mod list;
+mod origin;
+mod retention;
+mod statement;
+mod store;
+mod table;
+
+pub use answer::AuditEntry;
+pub use entry::{Actor, Entry, Proof, Subject};
+pub use list::{AuditFilter, AuditParameters, AuditQuery, AuditSort, parse};
+pub use origin::Origin;
+pub use retention::{read_retention, retain};
+pub use statement::Recorded;
+pub use store::{Row, forget_addresses, list};

@@ -1,0 +1,50 @@
+use std::time::Duration;
+
+use database::{Database, Error};
+use diesel::PgConnection;
+use settings::Reader;
+use tokio_util::sync::CancellationToken;
+
+use crate::store::{self, BATCH};
+
+/// How often old rows are looked for.
+const PAUSE: Duration = Duration::from_secs(60);
+/// Between two batches, so that pruning never keeps the database from its work.
+const BREATH: Duration = Duration::from_millis(200);
+const DAY: u64 = 24 * 60 * 60;
+
+/// Reads `AUDIT_RETENTION`.
+///
+/// # Errors
+/// A value that is no duration from 30 days to 100 years.
+pub fn read_retention(reader: &mut Reader) -> Result<Duration, settings::Error> {
+    reader.within(
+        "AUDIT_RETENTION",
+        "400d",
+        "a duration from 30d to 36500d",
+        "How long rows of the audit log are kept.",
+        |keep: &Duration| (30 * DAY..=36_500 * DAY).contains(&keep.as_secs()),
+    )
+}
+
+/// Prunes rows that are older than `keep`, batch by batch, until it is cancelled. Any number of replicas
+/// may do so at once.
+pub async fn retain(database: Database, keep: Duration, shutdown: CancellationToken) {
+    while !shutdown.is_cancelled() {
+        let prune = move |connection: &mut PgConnection| Ok(store::prune(connection, keep)?);
+        let pruned = database.run(prune).await.unwrap_or_else(|error: Error| {
+            tracing::warn!(error = ?error, "the audit log cannot be pruned just now");
+            0
+        });
+        if pruned > 0 {
+            tracing::info!(rows = pruned, "old rows of the audit log were pruned");
+            metrics::counter!("retention_deleted_total", "table" => "audit_log")
+                .increment(u64::try_from(pruned).unwrap_or(0));
+        }
+        let more = pruned >= i64::from(BATCH);
+        tokio::select! {
+            () = tokio::time::sleep(if more { BREATH } else { PAUSE }) => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+}

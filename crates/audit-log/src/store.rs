@@ -1,0 +1,116 @@
+use chrono::{DateTime, Utc};
+use diesel::dsl::sql_query;
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Binary, Double, Inet, Integer, Nullable};
+use listing::Direction;
+use serde_json::Value;
+use std::time::Duration;
+
+use crate::list::{AuditFilter, AuditQuery, AuditSort, moment};
+use crate::table::audit_log;
+
+/// Rows that one call of a function of the owner's changes at the most.
+pub(crate) const BATCH: i32 = 5_000;
+
+#[diesel::declare_sql_function]
+extern "SQL" {
+    fn host(address: Nullable<Inet>) -> Nullable<Text>;
+}
+
+/// A row of the audit log.
+#[derive(Debug, Clone, Queryable)]
+pub struct Row {
+    pub(crate) id: i64,
+    pub(crate) at: DateTime<Utc>,
+    pub(crate) action: String,
+    pub(crate) actor_kind: String,
+    pub(crate) actor_id: Option<Vec<u8>>,
+    pub(crate) subject_kind: Option<String>,
+    pub(crate) subject_id: Option<Vec<u8>>,
+    pub(crate) proof: Option<String>,
+    pub(crate) client_address: Option<String>,
+    pub(crate) request_id: String,
+    pub(crate) detail: Option<Value>,
+}
+
+/// The rows of one page, and one more if there is another page.
+///
+/// # Errors
+/// Only the database can fail.
+pub fn list(connection: &mut PgConnection, list: &AuditQuery) -> QueryResult<Vec<Row>> {
+    let mut query = audit_log::table
+        .select((
+            audit_log::id,
+            audit_log::at,
+            audit_log::action,
+            audit_log::actor_kind,
+            audit_log::actor_id,
+            audit_log::subject_kind,
+            audit_log::subject_id,
+            audit_log::proof,
+            host(audit_log::client_address),
+            audit_log::request_id,
+            audit_log::detail,
+        ))
+        .into_boxed();
+    for (field, value) in &list.conditions.filters {
+        query = match field {
+            AuditFilter::Action => query.filter(audit_log::action.eq(value)),
+            AuditFilter::Actor => query.filter(audit_log::actor_id.eq(bytes(value))),
+            AuditFilter::Subject => query.filter(audit_log::subject_id.eq(bytes(value))),
+            AuditFilter::RequestId => query.filter(audit_log::request_id.eq(value)),
+            AuditFilter::After => query.filter(audit_log::at.nullable().ge(moment(value))),
+            AuditFilter::Before => query.filter(audit_log::at.nullable().lt(moment(value))),
+        };
+    }
+    let (at, id) = (audit_log::at, audit_log::id);
+    let query = match (list.sort.by, list.sort.direction) {
+        (AuditSort::At, Direction::Ascending) => query.order((at.asc(), id.asc())),
+        (AuditSort::At, Direction::Descending) => query.order((at.desc(), id.desc())),
+        (AuditSort::Action, Direction::Ascending) => {
+            query.order((audit_log::action.asc(), at.asc(), id.asc()))
+        }
+        (AuditSort::Action, Direction::Descending) => {
+            query.order((audit_log::action.desc(), at.desc(), id.desc()))
+        }
+    };
+    query
+        .limit(list.paging.rows_to_fetch())
+        .offset(list.paging.offset)
+        .load(connection)
+}
+
+/// The bytes of an identifier that was checked when it was read.
+fn bytes(id: &str) -> Vec<u8> {
+    hex::decode(id).unwrap_or_default()
+}
+
+#[derive(QueryableByName)]
+struct Changed {
+    #[diesel(sql_type = BigInt)]
+    rows: i64,
+}
+
+/// Takes the client's address out of at most 5,000 rows: of what these users did, and of what nobody
+/// known did to these users or tasks. Whether there may be more of them.
+///
+/// # Errors
+/// Only the database can fail.
+pub fn forget_addresses(connection: &mut PgConnection, whose: &[&[u8]]) -> QueryResult<bool> {
+    // The DSL calls functions of ours only by a declaration that would say the same.
+    let changed: Changed = sql_query("SELECT forget_audit_addresses($1, $2) AS rows")
+        .bind::<Array<Binary>, _>(whose)
+        .bind::<Integer, _>(BATCH)
+        .get_result(connection)?;
+    Ok(changed.rows >= i64::from(BATCH))
+}
+
+/// Deletes at most one batch of rows that are older than `keep`; how many went.
+pub(crate) fn prune(connection: &mut PgConnection, keep: Duration) -> QueryResult<i64> {
+    let pruned: Changed =
+        sql_query("SELECT prune_audit_log(make_interval(secs => $1), $2) AS rows")
+            .bind::<Double, _>(keep.as_secs_f64())
+            .bind::<Integer, _>(BATCH)
+            .get_result(connection)?;
+    Ok(pruned.rows)
+}

@@ -1,0 +1,40 @@
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse, get};
+use audit_log::{AuditEntry, AuditParameters};
+use auth::AdminCaller;
+use database::Database;
+use diesel::PgConnection;
+use web::{Problem, Query};
+
+use crate::problems::{AdminsOnly, InvalidQuery, Unauthorized, Unavailable};
+
+/// The audit log of tasks: who did what to which task, newest first. For administrators.
+///
+/// Actions: `task-created`, `task-edited`, `task-approved`, `task-rejected`, `webhook-registered`,
+/// `webhook-removed`, `delivery-redelivered` and `user-erased`. A decision tells in `proof` whether a
+/// token or the approver's secret made it. Of a deleted user the identifier stays and nothing else.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "listTaskAudit",
+    params(AuditParameters),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "One page of rows. `Link` names the next one.", body = [AuditEntry]),
+        InvalidQuery, Unauthorized, AdminsOnly, Unavailable,
+    ),
+)]
+#[get("/people-task/audit")]
+pub(crate) async fn list_audit(
+    _admin: AdminCaller,
+    query: Query,
+    request: HttpRequest,
+    database: Data<Database>,
+) -> Result<HttpResponse, Problem> {
+    let wanted = audit_log::parse(&query)?;
+    let paging = wanted.paging;
+    let list = move |connection: &mut PgConnection| {
+        Ok::<_, database::Error>(audit_log::list(connection, &wanted)?)
+    };
+    let page = paging.page(database.run(list).await?);
+    Ok(page.map(AuditEntry::from).respond(&request))
+}

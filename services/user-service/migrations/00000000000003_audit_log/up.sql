@@ -1,0 +1,98 @@
+-- Who did what to which user, when, from where. Rows are only ever added; they hold identifiers and no
+-- names, so after a deletion they speak of a pseudonym.
+
+CREATE TABLE audit_log (
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    at timestamptz NOT NULL DEFAULT now(),
+    action text NOT NULL CHECK (action IN (
+        'first-admin-made', 'user-created', 'user-updated', 'email-verified', 'signed-in',
+        'sign-in-refused', 'password-changed', 'password-reset-requested', 'password-reset',
+        'user-deletion-requested', 'user-deletion-cancelled', 'user-deletion-failed', 'user-deleted'
+    )),
+    actor_kind text NOT NULL CHECK (actor_kind IN ('user', 'admin', 'service', 'anonymous')),
+    actor_id bytea CHECK (octet_length(actor_id) = 12),
+    subject_kind text CHECK (subject_kind IN ('user')),
+    subject_id bytea CHECK (octet_length(subject_id) = 12),
+    -- By what the actor was let in.
+    proof text CHECK (proof IN ('token', 'password', 'reset-code', 'verification-code')),
+    client_address inet,
+    request_id text NOT NULL CHECK (char_length(request_id) BETWEEN 1 AND 128),
+    -- Names of changed fields, identifiers and numbers.
+    detail jsonb CHECK (jsonb_typeof(detail) = 'object'),
+    PRIMARY KEY (at, id),
+    CHECK ((actor_kind IN ('user', 'admin')) = (actor_id IS NOT NULL)),
+    CHECK ((subject_kind IS NULL) = (subject_id IS NULL))
+);
+
+-- One index for each filter, in the order of the default sort; the primary key serves that sort itself
+-- and what is older or younger than a moment.
+CREATE INDEX audit_log_by_action ON audit_log (action, at, id);
+CREATE INDEX audit_log_by_actor ON audit_log (actor_id, at, id) WHERE actor_id IS NOT NULL;
+CREATE INDEX audit_log_by_subject ON audit_log (subject_id, at, id) WHERE subject_id IS NOT NULL;
+CREATE INDEX audit_log_by_request ON audit_log (request_id);
+
+-- The functions run with the owner's rights. What they can do to the log is fixed: whoever may call them
+-- can neither choose a row nor write a value.
+
+-- Deletes at most so many rows, the oldest ones, and none of the last 30 days.
+CREATE FUNCTION prune_audit_log(older_than interval, most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = users, pg_temp AS $$
+DECLARE
+    before timestamptz := now() - older_than;
+    pruned bigint;
+BEGIN
+    -- Not the interval is compared but what comes of it: one of months and negative days is longer
+    -- than it looks.
+    IF before IS NULL OR before > now() - interval '30 days' THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'the audit log is kept for 30 days at least';
+    END IF;
+    DELETE FROM audit_log WHERE (at, id) IN (
+        SELECT at, id FROM audit_log WHERE at < before
+        ORDER BY at, id LIMIT most FOR UPDATE SKIP LOCKED
+    );
+    GET DIAGNOSTICS pruned = ROW_COUNT;
+    RETURN pruned;
+END $$;
+
+-- Takes the client's address out of at most so many rows: of what somebody did, and of what nobody known
+-- did to it.
+CREATE FUNCTION forget_audit_addresses(whose bytea[], most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = users, pg_temp AS $$
+DECLARE
+    forgotten bigint;
+BEGIN
+    UPDATE audit_log SET client_address = NULL WHERE (at, id) IN (
+        SELECT at, id FROM audit_log
+        WHERE actor_id = ANY (whose) AND client_address IS NOT NULL
+        UNION ALL
+        SELECT at, id FROM audit_log
+        WHERE subject_id = ANY (whose) AND actor_id IS NULL AND client_address IS NOT NULL
+        LIMIT most
+    );
+    GET DIAGNOSTICS forgotten = ROW_COUNT;
+    RETURN forgotten;
+END $$;
+
+-- Whatever roles there are: who may insert rows into new tables may insert them into this one, all but
+-- their number and moment, and may have them pruned and forgotten. Nobody but the owner may change one.
+REVOKE ALL ON FUNCTION prune_audit_log, forget_audit_addresses FROM PUBLIC;
+DO $$
+DECLARE
+    role text;
+    inserts boolean;
+BEGIN
+    FOR role, inserts IN
+        SELECT CASE granted.grantee WHEN 0 THEN 'PUBLIC' ELSE granted.grantee::regrole::text END,
+            bool_or(granted.privilege_type = 'INSERT')
+        FROM pg_catalog.pg_class AS class, aclexplode(class.relacl) AS granted
+        WHERE class.oid = 'audit_log'::regclass AND granted.grantee <> class.relowner
+        GROUP BY granted.grantee
+    LOOP
+        EXECUTE format('REVOKE INSERT, UPDATE, DELETE, TRUNCATE, REFERENCES, TRIGGER ON audit_log FROM %s', role);
+        IF inserts THEN
+            EXECUTE format('GRANT INSERT (action, actor_kind, actor_id, subject_kind, subject_id, proof,
+                client_address, request_id, detail) ON audit_log TO %s', role);
+            EXECUTE format('GRANT EXECUTE ON FUNCTION prune_audit_log, forget_audit_addresses TO %s', role);
+        END IF;
+    END LOOP;
+END $$;

@@ -1,0 +1,43 @@
+//! The administrators' view of the audit log.
+
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse, get};
+use audit_log::{AuditEntry, AuditParameters};
+use auth::AdminCaller;
+use diesel::PgConnection;
+use web::{Problem, Query};
+
+use crate::app::Service;
+use crate::documentation::{AdminProblems, QueryProblems};
+
+/// Get the audit log of users
+///
+/// Who did what to which user, newest first. Actions: `first-admin-made`, `user-created`,
+/// `user-updated`, `email-verified`, `signed-in`, `sign-in-refused`, `password-changed`,
+/// `password-reset-requested`, `password-reset`, `user-deletion-requested`, `user-deletion-cancelled`,
+/// `user-deletion-failed` and `user-deleted`. Of a deleted user the identifier stays and nothing else.
+#[utoipa::path(
+    tag = "users",
+    params(AuditParameters),
+    responses(
+        (status = 200, description = "The rows of the page.", body = Vec<AuditEntry>,
+            headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
+        AdminProblems, QueryProblems
+    ),
+    security(("bearer" = []))
+)]
+#[get("/audit")]
+pub(crate) async fn list_audit(
+    _admin: AdminCaller,
+    service: Data<Service>,
+    query: Query,
+    request: HttpRequest,
+) -> Result<HttpResponse, Problem> {
+    let wanted = audit_log::parse(&query)?;
+    let paging = wanted.paging;
+    let list = move |connection: &mut PgConnection| {
+        Ok::<_, database::Error>(audit_log::list(connection, &wanted)?)
+    };
+    let page = paging.page(service.database.run(list).await?);
+    Ok(page.map(AuditEntry::from).respond(&request))
+}

@@ -1,0 +1,32 @@
+use audit_log::{Entry, Proof};
+use serde_json::json;
+
+use super::error::SignInError;
+
+/// Why an attempt that was judged is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refusal {
+    InvalidCredentials,
+    Inactive,
+}
+
+impl Refusal {
+    /// Adds the reason to the row of the audit log.
+    pub(super) fn explain(self, entry: Entry) -> Entry {
+        match self {
+            Self::InvalidCredentials => entry.detail(json!({"reason": "invalid-credentials"})),
+            Self::Inactive => entry
+                .proven_by(Proof::Password)
+                .detail(json!({"reason": "account-inactive"})),
+        }
+    }
+}
+
+impl From<Refusal> for SignInError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::InvalidCredentials => Self::InvalidCredentials,
+            Refusal::Inactive => Self::Inactive,
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! What the database lets the service's role do to the audit log.
+
+use diesel::connection::SimpleConnection as _;
+use diesel::sql_types::BigInt;
+use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
+use testkit::TestDatabase;
+use user_service::MIGRATIONS;
+
+const INSERT: &str = "INSERT INTO audit_log (action, actor_kind, client_address, request_id)
+    VALUES ('user-created', 'anonymous', '203.0.113.7', 'r')";
+
+fn number(connection: &mut PgConnection, sql: &str) -> i64 {
+    #[derive(QueryableByName)]
+    struct Number {
+        #[diesel(sql_type = BigInt)]
+        number: i64,
+    }
+    let row: Number = diesel::sql_query(format!("SELECT ({sql}) AS number"))
+        .get_result(connection)
+        .unwrap();
+    row.number
+}
+
+/// The service's own connection, and the superuser's.
+fn connections(database: &TestDatabase) -> (PgConnection, PgConnection) {
+    let service = PgConnection::establish(database.users_url().expose()).unwrap();
+    let mut admin = database.admin();
+    admin.batch_execute("SET search_path = users").unwrap();
+    (service, admin)
+}
+
+fn refusal(connection: &mut PgConnection, sql: &str) -> String {
+    connection.batch_execute(sql).unwrap_err().to_string()
+}
+
+#[test]
+fn the_services_role_adds_and_reads_and_nothing_else() {
+    let database = TestDatabase::users(MIGRATIONS);
+    let (mut service, mut admin) = connections(&database);
+    service.batch_execute(INSERT).unwrap();
+    for sql in [
+        "UPDATE audit_log SET request_id = 'other'",
+        "UPDATE audit_log SET client_address = NULL",
+        "DELETE FROM audit_log",
+        "TRUNCATE audit_log",
+        "ALTER TABLE audit_log ADD COLUMN more text",
+        "DROP TABLE audit_log",
+        "SELECT FROM audit_log FOR UPDATE",
+        "INSERT INTO audit_log (action, actor_kind, request_id, at)
+            VALUES ('user-created', 'anonymous', 'r', now() - interval '1 year')",
+        "INSERT INTO audit_log (action, actor_kind, request_id, id) OVERRIDING SYSTEM VALUE
+            VALUES ('user-created', 'anonymous', 'r', 1)",
+        "INSERT INTO audit_log (action, actor_kind, request_id) VALUES ('user-created', 'anonymous', 'r')
+            ON CONFLICT (at, id) DO UPDATE SET request_id = 'other'",
+    ] {
+        let refusal = refusal(&mut service, sql);
+        let refused = ["permission denied", "must be owner"];
+        assert!(
+            refused.iter().any(|words| refusal.contains(words)),
+            "{sql}: {refusal}"
+        );
+    }
+    assert_eq!(
+        number(
+            &mut admin,
+            "SELECT count(*) FROM audit_log WHERE request_id = 'r'"
+        ),
+        1
+    );
+    assert_eq!(number(&mut service, "SELECT count(*) FROM audit_log"), 1);
+}
+
+#[test]
+fn pruning_takes_the_oldest_rows_and_none_of_the_last_thirty_days() {
+    let database = TestDatabase::users(MIGRATIONS);
+    let (mut service, mut admin) = connections(&database);
+    let aged = "INSERT INTO audit_log (at, action, actor_kind, request_id)
+        SELECT now() - days * interval '1 day', 'user-created', 'anonymous', 'r'
+        FROM unnest(ARRAY[1, 29, 31, 50, 60]) AS days";
+    admin.batch_execute(aged).unwrap();
+    for younger in [
+        "interval '29 days'",
+        "interval '0'",
+        "interval '-1 day'",
+        "NULL",
+        // 530 days to whoever compares it, and the day before yesterday to whoever subtracts it.
+        "interval '-100 years 36526 days'",
+    ] {
+        let refusal = refusal(
+            &mut service,
+            &format!("SELECT prune_audit_log({younger}, 100)"),
+        );
+        assert!(refusal.contains("30 days at least"), "{younger}: {refusal}");
+    }
+    let prune = "SELECT prune_audit_log(interval '40 days', 1)";
+    assert_eq!(number(&mut service, prune), 1);
+    let oldest = "SELECT extract(day FROM now() - min(at))::bigint FROM audit_log";
+    assert_eq!(number(&mut service, oldest), 50);
+    let prune = "SELECT prune_audit_log(interval '30 days', 100)";
+    assert_eq!(number(&mut service, prune), 2);
+    assert_eq!(number(&mut service, oldest), 29);
+    assert_eq!(number(&mut service, prune), 0);
+}
+
+#[test]
+fn forgetting_takes_addresses_of_one_user_and_leaves_everything_else() {
+    let database = TestDatabase::users(MIGRATIONS);
+    let (mut service, mut admin) = connections(&database);
+    let (ada, bob) = (format!("'\\x{:024x}'", 1), format!("'\\x{:024x}'", 2));
+    admin
+        .batch_execute(&format!(
+            "INSERT INTO audit_log (action, actor_kind, actor_id, subject_kind, subject_id, client_address, request_id)
+             VALUES ('signed-in', 'user', {ada}, 'user', {ada}, '203.0.113.1', 'own'),
+                ('user-updated', 'admin', {ada}, 'user', {bob}, '203.0.113.1', 'of another'),
+                ('sign-in-refused', 'anonymous', NULL, 'user', {ada}, '203.0.113.1', 'by nobody known'),
+                ('user-updated', 'admin', {bob}, 'user', {ada}, '203.0.113.2', 'by another'),
+                ('signed-in', 'user', {bob}, 'user', {bob}, '203.0.113.2', 'of another')"
+        ))
+        .unwrap();
+    let forget = format!("SELECT forget_audit_addresses(ARRAY[{ada}]::bytea[], 2)");
+    assert_eq!(number(&mut service, &forget), 2);
+    assert_eq!(number(&mut service, &forget), 1);
+    assert_eq!(number(&mut service, &forget), 0);
+    let bobs = "SELECT count(*) FROM audit_log WHERE host(client_address) = '203.0.113.2'";
+    assert_eq!(number(&mut service, bobs), 2);
+    let forgotten = "SELECT count(*) FROM audit_log WHERE client_address IS NULL AND id <= 3";
+    assert_eq!(number(&mut service, forgotten), 3);
+}
+
+#[test]
+fn a_table_of_the_callers_own_does_not_deceive_the_owners_functions() {
+    let database = TestDatabase::users(MIGRATIONS);
+    let (mut service, mut admin) = connections(&database);
+    admin
+        .batch_execute(
+            "INSERT INTO audit_log (at, action, actor_kind, request_id)
+            VALUES (now() - interval '1 year', 'user-created', 'anonymous', 'r')",
+        )
+        .unwrap();
+    let deceive = "CREATE TEMPORARY TABLE audit_log (LIKE users.audit_log);
+        SET search_path = pg_temp, users";
+    service.batch_execute(deceive).unwrap();
+    let prune = "SELECT users.prune_audit_log(interval '40 days', 10)";
+    assert_eq!(number(&mut service, prune), 1);
+    assert_eq!(number(&mut admin, "SELECT count(*) FROM audit_log"), 0);
+}
