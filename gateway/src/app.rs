@@ -2,24 +2,28 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use actix_web::middleware::{DefaultHeaders, from_fn};
-use actix_web::web::{Data, Payload, ServiceConfig, get, method, resource, to};
+use actix_web::middleware::{Condition, DefaultHeaders, from_fn};
+use actix_web::web::{Data, Payload, ServiceConfig, get, head, method, resource, to};
 use actix_web::{App, HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
-use process::Running;
+use process::{Listener, Running};
 use reqwest::Client;
+use rustls::ServerConfig;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use web::{Health, Routes};
 
+use crate::circuit::Circuits;
+use crate::cors::cors;
 use crate::documents::{self, Documents};
 use crate::forward::forward;
 use crate::gateway::Gateway;
 use crate::rate_limit::RateLimits;
 use crate::table::{self, Route, Service};
+use crate::tls::{Certificates, TlsSettings};
 use crate::upstream::{self, Upstreams};
-use crate::{GatewaySettings, pages};
+use crate::{GatewaySettings, head_requests, pages, transport_security};
 
 const FORGET_EVERY: Duration = Duration::from_secs(60);
 
@@ -37,24 +41,46 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     running.health = health(&authority, &gateway.upstreams, &clients.one());
     start_tasks(&running, &authority, &gateway);
 
+    let tls = tls(&running, settings.tls.as_ref())?;
     let (listener, address) = process::bind(settings.listen_address)?;
     running.address = Some(address);
+    let origins = settings.cors_allowed_origins;
     let health = Data::new(running.health.clone());
     let verifier = Data::from(authority.verifier());
     let authority = Data::from(authority);
     let gateway = Data::from(gateway);
-    process::serve(&running, listener, settings.http, move || {
-        App::new()
-            .app_data(Data::<Verifier>::clone(&verifier))
-            .app_data(Data::<RemoteAuthority>::clone(&authority))
-            .app_data(Data::<Gateway>::clone(&gateway))
-            .app_data(Data::<Health>::clone(&health))
-            .app_data(Data::new(clients.one()))
-            .configure(routes)
-            .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
-            .wrap(from_fn(web::request_context))
-    })?;
+    process::serve(
+        &running,
+        Listener::new(listener, tls),
+        settings.http,
+        move || {
+            App::new()
+                .app_data(Data::<Verifier>::clone(&verifier))
+                .app_data(Data::<RemoteAuthority>::clone(&authority))
+                .app_data(Data::<Gateway>::clone(&gateway))
+                .app_data(Data::<Health>::clone(&health))
+                .app_data(Data::new(clients.one()))
+                .configure(routes)
+                .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
+                .wrap(from_fn(head_requests::leave_body_out))
+                .wrap(Condition::new(!origins.is_empty(), cors(&origins)))
+                .wrap(from_fn(transport_security::tell))
+                .wrap(from_fn(web::request_context))
+        },
+    )?;
     Ok(running)
+}
+
+/// What the port needs to speak TLS, if it shall; its certificate is kept fresh.
+fn tls(running: &Running, files: Option<&TlsSettings>) -> anyhow::Result<Option<ServerConfig>> {
+    let Some(files) = files else {
+        return Ok(None);
+    };
+    let certificates = Certificates::read(files)?;
+    let server = certificates.server()?;
+    let shutdown = running.shutdown();
+    running.spawn(async move { certificates.keep_fresh(shutdown).await });
+    Ok(Some(server))
 }
 
 /// One client for each worker thread, so that a connection stays on the thread that opened it.
@@ -94,10 +120,13 @@ fn gateway(settings: &GatewaySettings, client: Client) -> Gateway {
         documents: Documents::new(client, &upstreams),
         upstreams,
         trusted_proxies: settings.trusted_proxies.clone(),
+        transport_policy: transport_security::policy(settings.hsts_max_age),
         upstream_timeout: settings.upstream_timeout,
         body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),
+        circuits: Circuits::new(settings.circuit),
         in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
+        arriving: Arc::new(Semaphore::new(settings.max_arriving)),
     }
 }
 
@@ -138,18 +167,30 @@ async fn forget_idle(gateway: &Gateway, shutdown: CancellationToken) {
 /// Every path with its methods, the gateway's own ones first.
 fn routes(config: &mut ServiceConfig) {
     let own = [
-        ("/healthz", get().to(web::healthz)),
-        ("/readyz", get().to(web::readyz)),
-        ("/openapi.json", get().to(documents::merged)),
+        (
+            "/healthz",
+            [get().to(web::healthz), head().to(web::healthz)],
+        ),
+        ("/readyz", [get().to(web::readyz), head().to(web::readyz)]),
+        (
+            "/openapi.json",
+            [get().to(documents::merged), head().to(documents::merged)],
+        ),
     ];
-    for (path, route) in own {
-        let only_get = refusal(path, &["GET"]);
-        config.service(resource(path).route(route).default_service(only_get));
+    for (path, [get, head]) in own {
+        let others = refusal(path, &["GET", "HEAD"]);
+        config.service(
+            resource(path)
+                .route(get)
+                .route(head)
+                .default_service(others),
+        );
     }
     for page in pages::PAGES {
-        let only_get = refusal(page.path, &["GET"]);
-        let route = get().to(move || std::future::ready(page.show()));
-        config.service(resource(page.path).route(route).default_service(only_get));
+        let show = move || std::future::ready(page.show());
+        let others = refusal(page.path, &["GET", "HEAD"]);
+        let served = resource(page.path).route(get().to(show));
+        config.service(served.route(head().to(show)).default_service(others));
     }
     for (path, routes) in table::by_path() {
         config.service(proxied(path, &routes));
@@ -162,14 +203,16 @@ fn routes(config: &mut ServiceConfig) {
 }
 
 fn proxied(path: &'static str, routes: &[&'static Route]) -> actix_web::Resource {
-    let methods: Vec<_> = routes.iter().map(|route| route.method.as_str()).collect();
+    let taken = |route: &'static Route| route.methods().map(move |method| (method, route));
+    let routes: Vec<_> = routes.iter().copied().flat_map(taken).collect();
+    let methods: Vec<_> = routes.iter().map(|(method, _)| method.as_str()).collect();
     let mut served = resource(path).default_service(refusal(path, &methods));
-    for route in routes.iter().copied() {
+    for (taken, route) in routes {
         let handler =
             move |request, payload: Payload, gateway: Data<Gateway>, client: Data<Client>| {
                 forward(route, request, payload, gateway, client)
             };
-        served = served.route(method(route.method.clone()).to(handler));
+        served = served.route(method(taken).to(handler));
     }
     served
 }

@@ -3,6 +3,8 @@
 //! - `table` is the one list of what exists: method, path, service and access of every route.
 //! - `forward` takes a request through its checks (rate, token, size) to its service and streams the
 //!   answer back.
+//! - `circuit` leaves a service alone that does not answer, `rate_limit` counts by client address.
+//! - `cors`, `tls` and `transport_security` are what browsers and the transport need.
 //! - `documents` merges the services' OpenAPI documents into the one that callers read.
 //! - `pages` are the few pages for people: documentation, a new password, a decision.
 //!
@@ -15,16 +17,24 @@
 //! check tokens again themselves.
 
 mod app;
+mod circuit;
+mod cors;
 mod documents;
 mod forward;
 mod gateway;
+mod head_requests;
 mod origin;
 mod pages;
 mod rate_limit;
 mod settings;
 mod table;
+mod tls;
+mod transport_security;
 mod upstream;
 
+pub use crate::circuit::CircuitSettings;
+pub use crate::cors::Origins;
 pub use crate::rate_limit::RateLimit;
 pub use crate::settings::{GatewaySettings, RateLimitSettings};
+pub use crate::tls::TlsSettings;
 pub use app::run;

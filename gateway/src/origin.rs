@@ -19,23 +19,66 @@ pub(crate) struct Origin {
 
 impl Origin {
     pub(crate) fn of(request: &HttpRequest, trusted: &Networks) -> Self {
-        let peer = request.peer_addr().map(|address| address.ip());
-        // Only a socket that has just been closed has no peer.
-        let peer = peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
-        Self::believed(peer, request.headers(), trusted)
+        let (peer, own) = (peer(request), own_scheme(request));
+        Self::believed(peer, own, request.headers(), trusted)
     }
 
-    fn believed(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> Self {
-        let behind_proxy = trusted.contains(peer);
-        let forwarded = |name| behind_proxy.then(|| last(headers, name)).flatten();
-        let https = forwarded("x-forwarded-proto")
-            .is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"));
-        let host = forwarded("x-forwarded-host").or_else(|| last(headers, HOST.as_str()));
+    fn believed(
+        peer: IpAddr,
+        own_scheme: &'static str,
+        headers: &HeaderMap,
+        trusted: &Networks,
+    ) -> Self {
+        let forwarded = trusted
+            .contains(peer)
+            .then(|| last(headers, "x-forwarded-host"));
+        let host = forwarded.flatten().or_else(|| last(headers, HOST.as_str()));
         Self {
             client: client(peer, headers, trusted),
-            scheme: if https { "https" } else { "http" },
+            scheme: believed_scheme(peer, own_scheme, headers, trusted),
             host: host.map(str::to_owned),
         }
+    }
+}
+
+/// `http` or `https`, as the client sees it.
+pub(crate) fn scheme(request: &HttpRequest, trusted: &Networks) -> &'static str {
+    believed_scheme(
+        peer(request),
+        own_scheme(request),
+        request.headers(),
+        trusted,
+    )
+}
+
+fn peer(request: &HttpRequest) -> IpAddr {
+    let peer = request.peer_addr().map(|address| address.ip());
+    // Only a socket that has just been closed has no peer.
+    peer.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED))
+}
+
+fn own_scheme(request: &HttpRequest) -> &'static str {
+    if request.app_config().secure() {
+        "https"
+    } else {
+        "http"
+    }
+}
+
+/// The scheme at our own port, or what a proxy that we trust says about its own.
+fn believed_scheme(
+    peer: IpAddr,
+    own: &'static str,
+    headers: &HeaderMap,
+    trusted: &Networks,
+) -> &'static str {
+    let forwarded = trusted
+        .contains(peer)
+        .then(|| last(headers, "x-forwarded-proto"));
+    match forwarded.flatten() {
+        Some(scheme) if scheme.eq_ignore_ascii_case("https") => "https",
+        Some(_) => "http",
+        None => own,
     }
 }
 
@@ -81,7 +124,7 @@ mod tests {
                 HeaderValue::from_str(value).unwrap(),
             );
         }
-        Origin::believed(peer.parse().unwrap(), &map, &trusted)
+        Origin::believed(peer.parse().unwrap(), "http", &map, &trusted)
     }
 
     #[test]

@@ -2,16 +2,20 @@
 //!
 //! The counts live in the process, so each replica counts for itself. The back-off of sign-in, which guards
 //! an account, lives in the database and holds over all of them.
+//!
+//! Callers see where they stand by the headers of draft-ietf-httpapi-ratelimit-headers-10.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use governor::clock::{Clock as _, DefaultClock};
+use governor::middleware::StateInformationMiddleware;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use settings::SettingValue;
-use web::Problem;
+use web::{Problem, client_network};
 
 use crate::settings::RateLimitSettings;
 use crate::table::Rate;
@@ -49,9 +53,37 @@ struct Limits {
 }
 
 struct Limit {
-    limiter: DefaultKeyedRateLimiter<IpAddr>,
+    limiter: DefaultKeyedRateLimiter<IpAddr, StateInformationMiddleware>,
+    name: &'static str,
     /// The limit in the form of the `RateLimit-Policy` header.
-    policy: String,
+    policy: HeaderValue,
+    /// How long it takes until one more request may come, in seconds.
+    refill: u64,
+}
+
+/// Where a caller stands after a request: the two headers.
+#[derive(Debug, Clone)]
+pub(crate) struct Standing {
+    policy: HeaderValue,
+    left: HeaderValue,
+}
+
+impl Standing {
+    const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
+    const LEFT: HeaderName = HeaderName::from_static("ratelimit");
+
+    /// Tells the caller, beside what a service says about limits of its own.
+    pub(crate) fn tell(self, headers: &mut HeaderMap) {
+        headers.append(Self::POLICY, self.policy);
+        headers.append(Self::LEFT, self.left);
+    }
+
+    /// Tells the caller of a problem.
+    pub(crate) fn tell_with(self, problem: Problem) -> Problem {
+        problem
+            .header(Self::POLICY, self.policy)
+            .header(Self::LEFT, self.left)
+    }
 }
 
 impl RateLimits {
@@ -68,14 +100,14 @@ impl RateLimits {
         }))
     }
 
-    /// Counts a request.
+    /// Counts a request; `None` when there are no limits.
     ///
     /// # Errors
     /// `429 rate-limited` with `Retry-After` when it is one too many.
-    pub(crate) fn count(&self, rate: Rate, client: IpAddr) -> Result<(), Problem> {
+    pub(crate) fn count(&self, rate: Rate, client: IpAddr) -> Result<Option<Standing>, Problem> {
         match &self.0 {
-            None => Ok(()),
-            Some(limits) => limits.of(rate).count(client),
+            None => Ok(None),
+            Some(limits) => limits.of(rate).count(client).map(Some),
         }
     }
 
@@ -103,64 +135,71 @@ impl Limit {
     fn new(name: &'static str, quota: Quota, burst: u32) -> Self {
         let quota = quota.allow_burst(positive(burst));
         let window = quota.replenish_interval() * quota.burst_size().get();
+        let policy = format!("\"{name}\";q={burst};w={}", whole_seconds(window));
         Self {
-            limiter: RateLimiter::keyed(quota),
-            policy: format!("\"{name}\";q={burst};w={}", window.as_secs().max(1)),
+            limiter: RateLimiter::keyed(quota).with_middleware(),
+            name,
+            policy: value(&policy),
+            refill: whole_seconds(quota.replenish_interval()),
         }
     }
 
-    fn count(&self, client: IpAddr) -> Result<(), Problem> {
-        let Err(early) = self.limiter.check_key(&network(client)) else {
-            return Ok(());
-        };
-        metrics::counter!("gateway_requests_rate_limited_total").increment(1);
-        let wait = early.wait_time_from(DefaultClock::default().now());
-        let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-        Err(self.exceeded(seconds.max(1)))
+    fn count(&self, client: IpAddr) -> Result<Standing, Problem> {
+        match self.limiter.check_key(&client_network(client)) {
+            Ok(state) => Ok(self.standing(state.remaining_burst_capacity(), self.refill)),
+            Err(early) => {
+                metrics::counter!("gateway_requests_rate_limited_total", "limit" => self.name)
+                    .increment(1);
+                let wait = early.wait_time_from(DefaultClock::default().now());
+                Err(self.exceeded(whole_seconds(wait)))
+            }
+        }
     }
 
     fn exceeded(&self, seconds: u64) -> Problem {
-        let name = self.policy.split(';').next().unwrap_or_default();
-        let mut problem = Problem::new(
+        let problem = Problem::new(
             StatusCode::TOO_MANY_REQUESTS,
             "rate-limited",
             format!("Too many requests from your address. Try again in {seconds} s."),
         )
+        .with("violated-policies", vec![self.name])
         .retry_after(seconds);
-        let state = format!("{name};r=0;t={seconds}");
-        for (header, value) in [("ratelimit-policy", &self.policy), ("ratelimit", &state)] {
-            if let Ok(value) = HeaderValue::from_str(value) {
-                problem = problem.header(HeaderName::from_static(header), value);
-            }
+        self.standing(0, seconds).tell_with(problem)
+    }
+
+    /// So many requests are left, and one more may come after so many seconds.
+    fn standing(&self, left: u32, seconds: u64) -> Standing {
+        Standing {
+            policy: self.policy.clone(),
+            left: value(&format!("\"{}\";r={left};t={seconds}", self.name)),
         }
-        problem
     }
 }
 
 impl std::fmt::Debug for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Limit({})", self.policy)
+        write!(f, "Limit({:?})", self.policy)
     }
+}
+
+/// Rounded up, and at least one: whoever waits so long is not refused again.
+fn whole_seconds(time: Duration) -> u64 {
+    (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
+}
+
+/// Names and numbers are always a header's value.
+fn value(text: &str) -> HeaderValue {
+    HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
 
 fn positive(number: u32) -> NonZeroU32 {
     NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN)
 }
 
-/// Whoever has an IPv6 address has the other addresses of its /64 network, too.
-fn network(client: IpAddr) -> IpAddr {
-    match client {
-        IpAddr::V4(_) => client,
-        IpAddr::V6(address) => {
-            let [a, b, c, d, ..] = address.segments();
-            Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use actix_web::ResponseError as _;
+    use actix_web::http::header::HeaderMap;
 
     use super::{RateLimit, RateLimits};
     use crate::settings::RateLimitSettings;
@@ -188,14 +227,32 @@ mod tests {
         );
         let response = problem.error_response();
         let header = |name| response.headers().get(name).unwrap().to_str().unwrap();
-        assert!((1..=60).contains(&header("retry-after").parse().unwrap()));
+        let wait: u64 = header("retry-after").parse().unwrap();
+        assert!((1..=60).contains(&wait));
         assert_eq!(header("ratelimit-policy"), "\"credentials\";q=2;w=120");
+        assert_eq!(header("ratelimit"), format!("\"credentials\";r=0;t={wait}"));
         assert!(count("198.51.100.8").is_ok());
         assert!(
             limits
                 .count(Rate::Normal, "198.51.100.7".parse().unwrap())
                 .is_ok()
         );
+    }
+
+    #[test]
+    fn a_request_that_is_allowed_says_how_many_are_left() {
+        let limits = limits(RateLimit::On);
+        for left in [1, 0] {
+            let mut headers = HeaderMap::new();
+            let standing = limits.count(Rate::Credentials, [198, 51, 100, 7].into());
+            standing.unwrap().unwrap().tell(&mut headers);
+            assert_eq!(
+                headers.get("ratelimit-policy").unwrap(),
+                "\"credentials\";q=2;w=120"
+            );
+            let expected = format!("\"credentials\";r={left};t=60");
+            assert_eq!(headers.get("ratelimit").unwrap(), expected.as_str());
+        }
     }
 
     #[test]
@@ -212,11 +269,8 @@ mod tests {
     fn off_counts_nothing() {
         let limits = limits(RateLimit::Off);
         for _ in 0..10 {
-            assert!(
-                limits
-                    .count(Rate::Credentials, [127, 0, 0, 1].into())
-                    .is_ok()
-            );
+            let standing = limits.count(Rate::Credentials, [127, 0, 0, 1].into());
+            assert!(standing.unwrap().is_none());
         }
     }
 }

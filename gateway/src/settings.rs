@@ -6,7 +6,10 @@ use process::HttpServerSettings;
 use settings::{Networks, Reader, Settings};
 use url::Url;
 
+use crate::circuit::CircuitSettings;
+use crate::cors::Origins;
 use crate::rate_limit::RateLimit;
+use crate::tls::TlsSettings;
 
 /// The gateway's settings.
 #[derive(Debug, Clone)]
@@ -19,12 +22,22 @@ pub struct GatewaySettings {
     pub people_task_service_url: Url,
     /// Proxies whose `X-Forwarded-*` headers count.
     pub trusted_proxies: Networks,
+    /// The certificate, if it speaks TLS itself.
+    pub tls: Option<TlsSettings>,
+    /// How long browsers shall remember to come by TLS; none are told for a time of zero.
+    pub hsts_max_age: Duration,
+    /// Pages of which origins may call it from a browser.
+    pub cors_allowed_origins: Origins,
     /// How long a service may take to begin its answer, and to go on with it.
     pub upstream_timeout: Duration,
     /// How long a caller may take to send a body.
     pub body_timeout: Duration,
     /// Requests at the services at once; more are answered `503`.
     pub max_in_flight: usize,
+    /// Requests whose body is still arriving at once; more are answered `503`.
+    pub max_arriving: usize,
+    /// When a service that does not answer is left alone.
+    pub circuit: CircuitSettings,
     /// Requests that one client address may send.
     pub rate_limit: RateLimitSettings,
     /// How it serves HTTP.
@@ -33,6 +46,8 @@ pub struct GatewaySettings {
 
 impl Settings for GatewaySettings {
     fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        let (upstream_timeout, body_timeout) = time_limits(reader)?;
+        let (max_in_flight, max_arriving) = place_limits(reader)?;
         Ok(Self {
             listen_address: reader.or(
                 "LISTEN_ADDRESS",
@@ -49,25 +64,120 @@ impl Settings for GatewaySettings {
                 "",
                 "Proxies in front of the gateway whose `X-Forwarded-For`, `-Proto` and `-Host` count.",
             )?,
-            upstream_timeout: reader.or(
-                "GATEWAY_UPSTREAM_TIMEOUT",
-                "30s",
-                "How long a service may take to begin its answer, and between two parts of it.",
+            tls: tls(reader)?,
+            hsts_max_age: hsts_max_age(reader)?,
+            cors_allowed_origins: reader.or(
+                "CORS_ALLOWED_ORIGINS",
+                "",
+                "Origins whose pages may call the API from a browser; none when not set.",
             )?,
-            body_timeout: reader.or(
-                "GATEWAY_BODY_TIMEOUT",
-                "30s",
-                "How long a caller may take to send a body.",
-            )?,
-            max_in_flight: reader.within(
-                "GATEWAY_MAX_IN_FLIGHT",
-                "1024",
-                "a whole number from 1 to 1000000",
-                "Requests at the services at once; more are answered `503` right away.",
-                |limit| (1..=1_000_000).contains(limit),
-            )?,
+            upstream_timeout,
+            body_timeout,
+            max_in_flight,
+            max_arriving,
+            circuit: CircuitSettings::read(reader)?,
             rate_limit: RateLimitSettings::read(reader)?,
             http: HttpServerSettings::read(reader)?,
+        })
+    }
+}
+
+fn time_limits(reader: &mut Reader) -> Result<(Duration, Duration), settings::Error> {
+    let upstream = reader.or(
+        "GATEWAY_UPSTREAM_TIMEOUT",
+        "30s",
+        "How long a service may take to begin its answer, and between two parts of it.",
+    )?;
+    let body = reader.or(
+        "GATEWAY_BODY_TIMEOUT",
+        "30s",
+        "How long a caller may take to send a body.",
+    )?;
+    Ok((upstream, body))
+}
+
+fn place_limits(reader: &mut Reader) -> Result<(usize, usize), settings::Error> {
+    let allowed = "a whole number from 1 to 1000000";
+    let accepts = |limit: &usize| (1..=1_000_000).contains(limit);
+    let in_flight = reader.within(
+        "GATEWAY_MAX_IN_FLIGHT",
+        "1024",
+        allowed,
+        "Requests at the services at once; more are answered `503` right away.",
+        accepts,
+    )?;
+    let arriving = reader.within(
+        "GATEWAY_MAX_ARRIVING",
+        "8192",
+        allowed,
+        "Requests whose body is still arriving at once, beside those of `GATEWAY_MAX_IN_FLIGHT`; more are answered `503` right away.",
+        accepts,
+    )?;
+    Ok((in_flight, arriving))
+}
+
+fn hsts_max_age(reader: &mut Reader) -> Result<Duration, settings::Error> {
+    reader.or(
+        "HSTS_MAX_AGE",
+        "365d",
+        "How long browsers that came by TLS shall come by TLS only (`Strict-Transport-Security`); `0s` tells them nothing.",
+    )
+}
+
+/// Both files or none.
+fn tls(reader: &mut Reader) -> Result<Option<TlsSettings>, settings::Error> {
+    const CERTIFICATE: &str = "TLS_CERTIFICATE_FILE";
+    const KEY: &str = "TLS_PRIVATE_KEY_FILE";
+    let certificate_file = reader.optional(
+        CERTIFICATE,
+        "The file with the certificate and its chain in PEM form, with which the gateway speaks TLS itself.",
+    )?;
+    let private_key_file = reader.optional(
+        KEY,
+        "The file with the private key of `TLS_CERTIFICATE_FILE`, in PEM form.",
+    )?;
+    let reload_interval = reader.within(
+        "TLS_RELOAD_INTERVAL",
+        "60s",
+        "a duration from 100ms to 1d",
+        "How often the two files are read again, so that a renewed certificate needs no restart.",
+        |time| (Duration::from_millis(100)..=Duration::from_secs(86_400)).contains(time),
+    )?;
+    let missing = |name| settings::Error::Missing {
+        name,
+        allowed: "a file in PEM form",
+        purpose: "needed because TLS_CERTIFICATE_FILE and TLS_PRIVATE_KEY_FILE go together.",
+        secret: false,
+    };
+    match (certificate_file, private_key_file) {
+        (None, None) => Ok(None),
+        (Some(certificate_file), Some(private_key_file)) => Ok(Some(TlsSettings {
+            certificate_file,
+            private_key_file,
+            reload_interval,
+        })),
+        (Some(_), None) => Err(missing(KEY)),
+        (None, Some(_)) => Err(missing(CERTIFICATE)),
+    }
+}
+
+impl Settings for CircuitSettings {
+    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+        Ok(Self {
+            failures: reader.within(
+                "GATEWAY_CIRCUIT_FAILURES",
+                "5",
+                "a whole number from 1 to 1000000",
+                "Requests in a row without an answer after which a service is left alone; meanwhile its routes are answered `503` at once.",
+                |failures| (1..=1_000_000).contains(failures),
+            )?,
+            pause: reader.within(
+                "GATEWAY_CIRCUIT_PAUSE",
+                "1s",
+                "a duration from 100ms to 5m",
+                "How long a service that does not answer is left alone before one request tries it.",
+                |pause| (Duration::from_millis(100)..=Duration::from_secs(300)).contains(pause),
+            )?,
         })
     }
 }

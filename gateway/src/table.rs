@@ -13,6 +13,14 @@ pub(crate) struct Route {
     pub(crate) rate: Rate,
 }
 
+impl Route {
+    /// The methods that callers may use: its own, and `HEAD` where it only reads (RFC 9110 section 9.1).
+    pub(crate) fn methods(&self) -> impl Iterator<Item = Method> {
+        let reads = self.method == Method::GET && self.path != DELETING_GET;
+        std::iter::once(self.method.clone()).chain(reads.then_some(Method::HEAD))
+    }
+}
+
 /// Who answers a route.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Service {
@@ -71,6 +79,9 @@ const fn task(method: Method, path: &'static str, access: Access) -> Route {
     }
 }
 
+/// The API's document lets a `GET` delete a webhook; a `HEAD` must never do that.
+const DELETING_GET: &str = "/people-task/webhooks/{id}";
+
 /// Every route, a path that is literal before one with a parameter in the same place.
 #[rustfmt::skip]
 pub(crate) static ROUTES: &[Route] = &[
@@ -90,6 +101,7 @@ pub(crate) static ROUTES: &[Route] = &[
     user(Method::DELETE, "/users/{userId}", Token),
     user(Method::GET, "/users/{userId}/delete-status/{ticket}", Token),
     user(Method::DELETE, "/users/{userId}/delete-status/{ticket}", Token),
+    user(Method::GET, "/audit", Token),
     user(Method::GET, "/.well-known/jwks.json", Public),
 
     task(Method::GET, "/people-task/tasks", TokenOrSecret),
@@ -105,6 +117,7 @@ pub(crate) static ROUTES: &[Route] = &[
     task(Method::POST, "/people-task/webhooks", Token),
     task(Method::GET, "/people-task/webhooks/{id}", Token),
     task(Method::DELETE, "/people-task/webhooks/{id}", Token),
+    task(Method::GET, "/people-task/audit", Token),
     task(Method::GET, "/.well-known/webhook-keys.json", Public),
 
     // The paths that newer components of the original call; the service knows this prefix, too.
@@ -136,6 +149,8 @@ pub(crate) fn by_path() -> Vec<(&'static str, Vec<&'static Route>)> {
 mod tests {
     use std::collections::HashSet;
 
+    use actix_web::http::Method;
+
     use super::{Access, ROUTES, by_path};
 
     #[test]
@@ -148,6 +163,15 @@ mod tests {
         let place = |wanted| paths.iter().position(|path| *path == wanted).unwrap();
         assert!(place("/users/count") < place("/users/{userId}"));
         assert!(place("/users/deletions") < place("/users/{userId}"));
+    }
+
+    #[test]
+    fn a_head_is_taken_wherever_a_get_only_reads() {
+        for route in ROUTES {
+            let methods: Vec<_> = route.methods().collect();
+            let reads = route.method == Method::GET && route.path != "/people-task/webhooks/{id}";
+            assert_eq!(methods.contains(&Method::HEAD), reads, "{}", route.path);
+        }
     }
 
     #[test]

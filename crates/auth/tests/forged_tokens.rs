@@ -148,6 +148,30 @@ fn claims_that_are_missing_wrong_or_of_the_wrong_type_do_not_count() {
 }
 
 #[test]
+fn no_token_of_the_shared_table_counts_and_its_good_one_does() {
+    let pem = testkit::ed25519_pem();
+    let key = SigningKey::from_pem(&pem).unwrap();
+    let lifetime = Duration::from_secs(60);
+    let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);
+    let verifier = Verifier::new(ISSUER, ISSUER);
+    verifier.set_keys(signer.published());
+    let forger = testkit::Forger::new(&pem, UserId::generate());
+    assert!(verifier.verify(&forger.good()).is_ok());
+    for forgery in forger.forgeries() {
+        let verified = verifier.verify(&forgery.token);
+        let expected = matches!(
+            (forgery.code, &verified),
+            ("token-expired", Err(Rejection::Expired))
+                | (
+                    "invalid-token",
+                    Err(Rejection::Invalid | Rejection::UnknownKey)
+                )
+        );
+        assert!(expected, "{}: {verified:?}", forgery.what);
+    }
+}
+
+#[test]
 fn headers_choose_neither_the_algorithm_nor_a_strange_key() {
     let world = world();
     let stranger = SigningKey::from_pem(&testkit::ed25519_pem()).unwrap();

@@ -66,6 +66,7 @@ impl Default for Settings {
                 workers: 2,
                 max_connections: 1_000,
                 grace: Duration::from_secs(5),
+                ..HttpServerSettings::default()
             },
         }
     }

@@ -16,6 +16,6 @@ mod query;
 
 pub use conditions::{Conditions, Filter};
 pub use page::Page;
-pub use parameters::{ConditionParameters, ListParameters, PageParameters};
+pub use parameters::PageParameters;
 pub use pattern::substring_pattern;
 pub use query::{Direction, ListQuery, MAX_LIMIT, Names, Paging, Sort};

@@ -133,6 +133,7 @@ fn serve_internal(
         workers: 1,
         max_connections: 100,
         grace: Duration::from_secs(1),
+        ..HttpServerSettings::default()
     };
     tracing::info!(%address, "metrics and health");
     let health = Data::new(running.health.clone());

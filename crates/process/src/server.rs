@@ -4,16 +4,13 @@ use std::time::Duration;
 use actix_web::HttpServer;
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::middleware::from_fn;
 use actix_web::{App, Error};
 use anyhow::Context as _;
+use rustls::ServerConfig;
 use settings::{Reader, Settings};
 
-use crate::Running;
-
-/// A request's head must arrive within this time.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-/// Longer than any idle connection of a client pool of ours, so that we never close what is in use.
-const KEEP_ALIVE: Duration = Duration::from_secs(75);
+use crate::{Running, connection};
 
 /// How a process serves HTTP.
 #[derive(Debug, Clone, Copy)]
@@ -22,6 +19,12 @@ pub struct HttpServerSettings {
     pub workers: usize,
     /// Connections at once, for each thread.
     pub max_connections: usize,
+    /// How long the first head of a connection may take, and a TLS handshake.
+    pub head_timeout: Duration,
+    /// How long a connection may wait for its next request.
+    pub keep_alive: Duration,
+    /// How long a request may take from its head to the end of its answer.
+    pub request_timeout: Duration,
     /// How long requests in flight may take when the process stops.
     pub grace: Duration,
 }
@@ -43,8 +46,65 @@ impl Settings for HttpServerSettings {
                 "Connections at once, for each thread; more wait in the system's queue.",
                 |connections| (1..=1_000_000).contains(connections),
             )?,
-            grace: Duration::from_secs(20),
+            head_timeout: reader.within(
+                "HTTP_HEAD_TIMEOUT",
+                "10s",
+                "a duration from 100ms to 5m",
+                "How long the head of a request may take to arrive.",
+                |timeout| (Duration::from_millis(100)..=Duration::from_secs(300)).contains(timeout),
+            )?,
+            // Services must keep a connection for longer than the gateway's pool of 30 s does, or they close
+            // what is about to be used.
+            keep_alive: reader.within(
+                "HTTP_KEEP_ALIVE",
+                "75s",
+                "a duration from 35s to 1h",
+                "How long a connection may wait for its next request.",
+                |time| (Duration::from_secs(35)..=Duration::from_secs(3600)).contains(time),
+            )?,
+            request_timeout: reader.within(
+                "HTTP_REQUEST_TIMEOUT",
+                "2m",
+                "a duration from 1s to 1h",
+                "How long a request may take from its head to the end of its answer before its connection is closed.",
+                |time| (Duration::from_secs(1)..=Duration::from_secs(3600)).contains(time),
+            )?,
+            ..Self::default()
         })
+    }
+}
+
+impl Default for HttpServerSettings {
+    fn default() -> Self {
+        Self {
+            workers: 2,
+            max_connections: 10_000,
+            head_timeout: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(75),
+            request_timeout: Duration::from_secs(120),
+            grace: Duration::from_secs(20),
+        }
+    }
+}
+
+/// A port, and whether it speaks TLS.
+#[derive(Debug)]
+pub struct Listener {
+    tcp: TcpListener,
+    tls: Option<ServerConfig>,
+}
+
+impl Listener {
+    /// A port that speaks TLS if there is a configuration for it.
+    #[must_use]
+    pub fn new(tcp: TcpListener, tls: Option<ServerConfig>) -> Self {
+        Self { tcp, tls }
+    }
+}
+
+impl From<TcpListener> for Listener {
+    fn from(tcp: TcpListener) -> Self {
+        Self::new(tcp, None)
     }
 }
 
@@ -66,7 +126,7 @@ pub fn bind(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
 /// The listener cannot be used.
 pub fn serve<F, T, B>(
     running: &Running,
-    listener: TcpListener,
+    listener: impl Into<Listener>,
     settings: HttpServerSettings,
     app: F,
 ) -> anyhow::Result<()>
@@ -81,15 +141,21 @@ where
         > + 'static,
     B: MessageBody + 'static,
 {
-    let server = HttpServer::new(app)
+    let server = HttpServer::new(move || app().wrap(from_fn(connection::track)))
+        .on_connect(move |io, data| connection::watch(settings, io, data))
         .workers(settings.workers)
         .max_connections(settings.max_connections)
-        .client_request_timeout(HEAD_TIMEOUT)
-        .keep_alive(KEEP_ALIVE)
+        .client_request_timeout(settings.head_timeout)
+        .tls_handshake_timeout(settings.head_timeout)
+        .keep_alive(settings.keep_alive)
         .shutdown_timeout(settings.grace.as_secs())
-        .disable_signals()
-        .listen(listener)?
-        .run();
+        .disable_signals();
+    let Listener { tcp, tls } = listener.into();
+    let server = match tls {
+        None => server.listen(tcp)?,
+        Some(tls) => server.listen_rustls_0_23(tcp, tls)?,
+    };
+    let server = server.run();
     let handle = server.handle();
     let shutdown = running.shutdown();
     running.spawn(async move {

@@ -251,7 +251,9 @@ impl Reader {
             (Some(_), Some(_)) => Err(Error::GivenTwice { name }),
             (Some(direct), None) => Ok(Some(direct)),
             (None, Some(path)) => match std::fs::read_to_string(&path) {
-                Ok(text) => Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned())),
+                // Like an empty variable, an empty file is none.
+                Ok(text) => Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned())
+                    .filter(|text| !text.is_empty())),
                 Err(source) => Err(Error::UnreadableFile { name, path, source }),
             },
             (None, None) => Ok(None),

@@ -106,6 +106,15 @@ fn a_secret_comes_from_a_file_too_and_is_never_shown() {
 }
 
 #[test]
+fn an_empty_file_of_a_secret_counts_as_not_given() {
+    let path = std::env::temp_dir().join(format!("settings-test-empty-{}", std::process::id()));
+    std::fs::write(&path, "\n").unwrap();
+    let read = read(&[COMPLETE[0], ("KEY_FILE", path.to_str().unwrap())]);
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(read, Err(Error::Missing { name: "KEY", .. })));
+}
+
+#[test]
 fn a_networks_setting_knows_mapped_addresses() {
     let networks = with(("NETWORKS", "10.0.0.0/8")).unwrap().networks;
     assert!(networks.contains("::ffff:10.1.2.3".parse().unwrap()));

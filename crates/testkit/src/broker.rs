@@ -43,6 +43,28 @@ impl TestBroker {
         }
     }
 
+    /// Every message that waits in a queue of the vhost, headers and all, as the broker's API shows it. They
+    /// stay in their queues.
+    #[must_use]
+    pub fn waiting(&self) -> Vec<Value> {
+        let queues = get(&format!("queues/{}", self.vhost));
+        let names = queues.as_array().into_iter().flatten();
+        let names = names.filter_map(|queue| queue["name"].as_str());
+        names.flat_map(|name| self.waiting_in(name)).collect()
+    }
+
+    fn waiting_in(&self, queue: &str) -> Vec<Value> {
+        let wanted = json!({"count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"});
+        let path = url(&format!("queues/{}/{queue}/get", self.vhost));
+        let request = ureq::post(path).header("Authorization", authorization());
+        let request = request.header("Content-Type", "application/json");
+        let mut response = request
+            .send(wanted.to_string())
+            .expect("the broker's API must give it");
+        let text = response.body_mut().read_to_string().unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+
     /// Ends every connection to the vhost.
     pub fn cut_connections(&self) {
         let connections = get(&format!("vhosts/{}/connections", self.vhost));

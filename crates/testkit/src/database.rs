@@ -137,6 +137,46 @@ impl TestDatabase {
     }
 }
 
+impl TestDatabase {
+    /// Every column of both schemas, as `schema.table.column`, in which a text stands somewhere, as it is or
+    /// as bytes: for showing where secrets are not.
+    #[must_use]
+    pub fn columns_that_hold(&self, text: &str) -> Vec<String> {
+        #[derive(QueryableByName)]
+        struct Column {
+            #[diesel(sql_type = Text)]
+            name: String,
+            #[diesel(sql_type = Text)]
+            query: String,
+        }
+        #[derive(QueryableByName)]
+        struct Found {
+            #[diesel(sql_type = Bool)]
+            found: bool,
+        }
+        let mut admin = self.admin();
+        let mut columns: Vec<Column> = diesel::sql_query(
+            "SELECT format('%s.%s.%s', table_schema, table_name, column_name) AS name,
+                format('SELECT EXISTS (SELECT FROM %1$I.%2$I WHERE position($1 IN %3$I::text) > 0
+                    OR position($2 IN %3$I::text) > 0) AS found', table_schema, table_name, column_name) AS query
+            FROM information_schema.columns WHERE table_schema IN ('users', 'people_task')
+            ORDER BY 1",
+        )
+        .load(&mut admin)
+        .unwrap();
+        let mut holds = |column: &Column| {
+            let found: Found = diesel::sql_query(&column.query)
+                .bind::<Text, _>(text)
+                .bind::<Text, _>(hex::encode(text))
+                .get_result(&mut admin)
+                .unwrap();
+            found.found
+        };
+        columns.retain(|column| holds(column));
+        columns.into_iter().map(|column| column.name).collect()
+    }
+}
+
 impl Drop for TestDatabase {
     fn drop(&mut self) {
         // A failing test must show its own failure, so this one stays silent; the server goes anyway.

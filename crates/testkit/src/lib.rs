@@ -4,6 +4,7 @@
 //! - [`TestBroker`]: a vhost of the test's own.
 //! - [`TokenAuthority`]: stands in for the user service where only its keys and its revocation feed are
 //!   needed, and signs any token that a test wants.
+//! - [`Forger`]: the table of tokens that must not count, and [`expect_forgeries_refused`] that sends it.
 //! - [`Http`]: requests against a running service; [`Reply`] has the status, the headers and the JSON.
 //! - [`eventually()`]: waits for a condition, never for a time.
 //!
@@ -21,6 +22,7 @@
 mod broker;
 mod database;
 mod eventually;
+mod forger;
 mod http;
 mod keys;
 mod servers;
@@ -29,6 +31,7 @@ mod token_authority;
 pub use broker::TestBroker;
 pub use database::TestDatabase;
 pub use eventually::eventually;
+pub use forger::{Forger, Forgery, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
 pub use keys::ed25519_pem;
 pub use token_authority::TokenAuthority;

@@ -43,6 +43,7 @@ impl TokenAuthority {
             workers: 1,
             max_connections: 1_000,
             grace: Duration::from_secs(1),
+            ..HttpServerSettings::default()
         };
         let (keys, feed) = (
             Data::new(signer.published().clone()),

@@ -21,7 +21,7 @@ pub const BODY_LIMIT: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct JsonBody(pub Fields);
 
-/// Like [`JsonBody`], for operations that need no body: an empty one is an empty object.
+/// Like [`JsonBody`], for operations that need no body: an empty one and `null` are an empty object.
 #[derive(Debug)]
 pub struct OptionalJsonBody(pub Fields);
 
@@ -53,6 +53,9 @@ impl FromRequest for OptionalJsonBody {
                 return Ok(Self(Fields::new(Map::new())));
             }
             check_content_type(&request)?;
+            if bytes.trim_ascii() == b"null" {
+                return Ok(Self(Fields::new(Map::new())));
+            }
             parse_object(&bytes).map(Fields::new).map(Self)
         })
     }

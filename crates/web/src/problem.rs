@@ -143,7 +143,17 @@ impl Problem {
     /// `503` with `Retry-After`: the process is shedding load or something that it needs is away.
     #[must_use]
     pub fn unavailable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(1)
+        Self::unavailable_for(code, detail, 1)
+    }
+
+    /// `503` with a `Retry-After` of so many seconds, at least one.
+    #[must_use]
+    pub fn unavailable_for(
+        code: &'static str,
+        detail: impl Into<Cow<'static, str>>,
+        seconds: u64,
+    ) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(seconds)
     }
 
     /// An opaque `500`. The error and its causes are logged here, once.

@@ -8,6 +8,7 @@ use futures_util::future::{Either, select};
 use futures_util::pin_mut;
 use reqwest::header::{CONTENT_LENGTH, HeaderMap};
 use reqwest::{Client, Method, Response};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
 use web::Problem;
@@ -31,18 +32,29 @@ pub(super) struct Outgoing {
 pub(super) struct Answer {
     pub(super) response: Response,
     pub(super) inlet: Option<Inlet>,
+    /// The request's place among those in flight; none while its body is still arriving.
+    pub(super) place: Option<OwnedSemaphorePermit>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// What is wrong with the caller's body.
+    Caller(Problem),
+    /// The service could not be reached or gave no answer: `502` or `504`.
+    Service(Problem),
 }
 
 /// Sends a request and waits for the answer's head.
 ///
 /// # Errors
-/// `502`, `504`, or what is wrong with the caller's body.
+/// Whose fault it is that there is none.
 pub(super) async fn exchange(
     gateway: &Gateway,
     client: &Client,
     outgoing: Outgoing,
     payload: Payload,
-) -> Result<Answer, Problem> {
+) -> Result<Answer, Failure> {
     let Outgoing {
         method,
         url,
@@ -52,8 +64,18 @@ pub(super) async fn exchange(
     let repeatable = method != Method::POST && framing == Framing::Empty;
     let request = client.request(method, url).headers(headers);
     match framing {
-        Framing::Empty if repeatable => send_twice(gateway, request).await,
-        Framing::Empty => send(gateway, request).await,
+        Framing::Empty => {
+            let place = gateway.enter().map_err(Failure::Caller)?;
+            let answer = if repeatable {
+                send_twice(gateway, request).await?
+            } else {
+                send(gateway, request).await?
+            };
+            Ok(Answer {
+                place: Some(place),
+                ..answer
+            })
+        }
         Framing::Announced(length) => {
             send_with_body(gateway, request.header(CONTENT_LENGTH, length), payload).await
         }
@@ -61,11 +83,12 @@ pub(super) async fn exchange(
     }
 }
 
-async fn send(gateway: &Gateway, request: reqwest::RequestBuilder) -> Result<Answer, Problem> {
+async fn send(gateway: &Gateway, request: reqwest::RequestBuilder) -> Result<Answer, Failure> {
     let response = begun(gateway, request.send()).await?.map_err(failed)?;
     Ok(Answer {
         response,
         inlet: None,
+        place: None,
     })
 }
 
@@ -73,7 +96,7 @@ async fn send(gateway: &Gateway, request: reqwest::RequestBuilder) -> Result<Ans
 async fn send_twice(
     gateway: &Gateway,
     request: reqwest::RequestBuilder,
-) -> Result<Answer, Problem> {
+) -> Result<Answer, Failure> {
     let Some(again) = request.try_clone() else {
         return send(gateway, request).await;
     };
@@ -85,6 +108,7 @@ async fn send_twice(
         response => Ok(Answer {
             response: response.map_err(failed)?,
             inlet: None,
+            place: None,
         }),
     }
 }
@@ -93,21 +117,21 @@ async fn send_with_body(
     gateway: &Gateway,
     request: reqwest::RequestBuilder,
     payload: Payload,
-) -> Result<Answer, Problem> {
+) -> Result<Answer, Failure> {
+    let arriving = gateway.receive().map_err(Failure::Caller)?;
     let (inlet, body) = pipe();
     let sending = request.body(body).send();
     pin_mut!(sending);
-    let response = {
-        let filling = inlet.fill(payload, Instant::now() + gateway.body_timeout);
+    let (response, place) = {
+        let deadline = Instant::now() + gateway.body_timeout;
+        let filling = inlet.fill(payload, deadline, gateway);
         pin_mut!(filling);
         match select(filling, &mut sending).await {
-            Either::Left((filled, _)) => {
-                filled?;
-                None
-            }
-            Either::Right((response, _)) => Some(response),
+            Either::Left((filled, _)) => (None, filled?),
+            Either::Right((response, _)) => (Some(response), None),
         }
     };
+    drop(arriving);
     let response = match response {
         Some(response) => response,
         None => begun(gateway, sending).await?,
@@ -116,10 +140,11 @@ async fn send_with_body(
     Ok(Answer {
         response,
         inlet: Some(inlet),
+        place,
     })
 }
 
-async fn begun<F>(gateway: &Gateway, sending: F) -> Result<reqwest::Result<Response>, Problem>
+async fn begun<F>(gateway: &Gateway, sending: F) -> Result<reqwest::Result<Response>, Failure>
 where
     F: Future<Output = reqwest::Result<Response>>,
 {
@@ -128,16 +153,30 @@ where
 }
 
 /// `504 upstream-timeout`.
-pub(super) fn timed_out() -> Problem {
+pub(super) fn timed_out() -> Failure {
     metrics::counter!("gateway_upstream_failures_total", "kind" => "timeout").increment(1);
     let detail =
         "The service behind the gateway took too long. What you asked for may still happen.";
-    Problem::new(StatusCode::GATEWAY_TIMEOUT, "upstream-timeout", detail)
+    Failure::Service(Problem::new(
+        StatusCode::GATEWAY_TIMEOUT,
+        "upstream-timeout",
+        detail,
+    ))
 }
 
-fn failed(error: reqwest::Error) -> Problem {
+fn failed(error: reqwest::Error) -> Failure {
     // The address holds the query, which may hold a secret.
     let error = error.without_url();
+    if error.is_builder() {
+        // The library could not write the request down, so the service has no part in it.
+        tracing::warn!(error = ?error, "a request cannot be passed on");
+        let detail = "The request cannot be passed on to its service as it is.";
+        return Failure::Caller(Problem::new(
+            StatusCode::BAD_REQUEST,
+            "malformed-request",
+            detail,
+        ));
+    }
     let reached = !error.is_connect();
     tracing::warn!(error = ?error, reached, "a service could not be asked");
     let (kind, detail) = if reached {
@@ -152,7 +191,7 @@ fn failed(error: reqwest::Error) -> Problem {
         )
     };
     metrics::counter!("gateway_upstream_failures_total", "kind" => kind).increment(1);
-    Problem::new(StatusCode::BAD_GATEWAY, "bad-gateway", detail)
+    Failure::Service(Problem::new(StatusCode::BAD_GATEWAY, "bad-gateway", detail))
 }
 
 /// `502 bad-gateway` for an answer that no service of ours would give.

@@ -4,8 +4,8 @@
 //! on, so `X_Auth_User` or `X.Auth.User` cannot pass for a header that a service trusts.
 
 use actix_web::dev::{Path, Url};
-use actix_web::http::Method;
 use actix_web::http::header::{CONNECTION, HeaderMap};
+use actix_web::http::{Method, StatusCode, Uri};
 use reqwest::header::{HeaderMap as Outgoing, HeaderName, HeaderValue};
 use telemetry::RequestContext;
 use web::Problem;
@@ -25,6 +25,26 @@ const FORWARDED: [&str; 9] = [
     "user-agent",
     "x-task-secret",
 ];
+
+/// The longest path with its query, in bytes: far more than any call of ours needs, and far less than what
+/// the libraries on the way could refuse.
+const LONGEST_TARGET: usize = 16 * 1024;
+
+/// Checks that a request's path and query are no longer than is passed on.
+///
+/// # Errors
+/// `414 uri-too-long`.
+pub(super) fn check_length(target: &Uri) -> Result<(), Problem> {
+    let length = target.path().len() + target.query().map_or(0, str::len);
+    if length <= LONGEST_TARGET {
+        return Ok(());
+    }
+    Err(Problem::new(
+        StatusCode::URI_TOO_LONG,
+        "uri-too-long",
+        "The path and the query must have at most 16 KiB (16384 bytes).",
+    ))
+}
 
 /// The path at the service: the route's template with the request's values.
 ///

@@ -5,9 +5,13 @@ use actix_web::http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING, UPGR
 use actix_web::web::Payload;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, timeout_at};
 use web::{BODY_LIMIT, Problem};
+
+use super::exchange::{Failure, timed_out};
+use crate::gateway::Gateway;
 
 /// Chunks that may wait for the service.
 const CHUNKS_AHEAD: usize = 4;
@@ -103,35 +107,48 @@ fn parts(receiver: Receiver<Part>) -> impl Stream<Item = Result<Bytes, BrokenOff
 impl Inlet {
     /// Passes a caller's body on, until it is complete or the service wants no more of it.
     ///
+    /// Its last part is held back until there is a place among the requests in flight: a body that trickles
+    /// takes none, and a service never sees the end of a body that is refused for want of a place.
+    ///
     /// # Errors
     /// `413` for a body that turns out too long, `408` for one that takes too long, `400` for one that
-    /// breaks off, `504` when the service does not take it.
+    /// breaks off, `503` without a place, `504` when the service does not take it.
     pub(super) async fn fill(
         &self,
         mut payload: Payload,
         deadline: Instant,
-    ) -> Result<(), Problem> {
+        gateway: &Gateway,
+    ) -> Result<Option<OwnedSemaphorePermit>, Failure> {
         let mut length = 0;
-        loop {
-            let next = timeout_at(deadline, payload.next()).await;
-            let part = match next.map_err(|_| too_slow())? {
-                None => Part::End,
-                Some(Err(_)) => return Err(incomplete()),
-                Some(Ok(bytes)) => {
-                    length += bytes.len();
-                    if length > BODY_LIMIT {
-                        return Err(too_large());
-                    }
-                    Part::Data(bytes)
-                }
-            };
-            let ended = matches!(part, Part::End);
-            let sent = timeout_at(deadline, self.0.send(part)).await;
-            let refused = sent.map_err(|_| super::exchange::timed_out())?.is_err();
-            if ended || refused {
-                return Ok(());
+        let mut held = None;
+        while let Some(bytes) = timeout_at(deadline, payload.next())
+            .await
+            .map_err(|_| Failure::Caller(too_slow()))?
+        {
+            let bytes = bytes.map_err(|_| Failure::Caller(incomplete()))?;
+            length += bytes.len();
+            if length > BODY_LIMIT {
+                return Err(Failure::Caller(too_large()));
+            }
+            if let Some(earlier) = held.replace(bytes)
+                && !self.send(Part::Data(earlier), deadline).await?
+            {
+                return Ok(None);
             }
         }
+        let place = gateway.enter().map_err(Failure::Caller)?;
+        for part in held.map(Part::Data).into_iter().chain([Part::End]) {
+            if !self.send(part, deadline).await? {
+                break;
+            }
+        }
+        Ok(Some(place))
+    }
+
+    /// Whether the service still wants it.
+    async fn send(&self, part: Part, deadline: Instant) -> Result<bool, Failure> {
+        let sent = timeout_at(deadline, self.0.send(part)).await;
+        Ok(sent.map_err(|_| timed_out())?.is_ok())
     }
 }
 

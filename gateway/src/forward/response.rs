@@ -38,12 +38,12 @@ const FORWARDED: [&str; 14] = [
 ///
 /// # Errors
 /// `502 bad-gateway` for an answer that no service of ours would give.
-pub(super) fn relay(
-    answer: Answer,
-    permit: OwnedSemaphorePermit,
-    patience: Duration,
-) -> Result<HttpResponse, Problem> {
-    let Answer { response, inlet } = answer;
+pub(super) fn relay(answer: Answer, patience: Duration) -> Result<HttpResponse, Problem> {
+    let Answer {
+        response,
+        inlet,
+        place,
+    } = answer;
     let status = StatusCode::from_u16(response.status().as_u16()).map_err(|_| broken())?;
     if status.is_informational() || (status.is_server_error() && !is_problem(&response)) {
         return Err(broken());
@@ -67,7 +67,7 @@ pub(super) fn relay(
     }
     let body = Body {
         response,
-        _permit: permit,
+        _place: place,
         _inlet: inlet,
         patience,
     };
@@ -85,7 +85,7 @@ fn is_problem(response: &Response) -> bool {
 
 struct Body {
     response: Response,
-    _permit: OwnedSemaphorePermit,
+    _place: Option<OwnedSemaphorePermit>,
     _inlet: Option<Inlet>,
     patience: Duration,
 }

@@ -1,7 +1,10 @@
 use std::time::{Duration, Instant};
 
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
 use crate::services::FakeService;
-use crate::world::World;
+use crate::world::{World, read_until_silence};
 
 #[tokio::test]
 async fn a_service_that_is_away_is_502_and_works_again_when_it_is_back() {
@@ -109,4 +112,53 @@ async fn what_is_too_much_at_once_is_503_at_once() {
     assert!(started.elapsed() < Duration::from_secs(1));
     slow.await.unwrap().expect_problem(504, "upstream-timeout");
     assert_eq!(world.http.post("/user").send().await.status, 200);
+}
+
+#[tokio::test]
+async fn bodies_that_trickle_take_no_place_of_other_requests() {
+    let settings = [
+        ("GATEWAY_MAX_IN_FLIGHT", "1"),
+        ("GATEWAY_MAX_ARRIVING", "3"),
+    ];
+    let world = World::with(&settings).await;
+    let head = "POST /user HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{";
+    let mut slow = Vec::new();
+    for _ in 0..3 {
+        let mut socket = TcpStream::connect(world.address()).await.unwrap();
+        socket.write_all(head.as_bytes()).await.unwrap();
+        slow.push(socket);
+    }
+    testkit::eventually("the slow bodies to take every place of theirs", || async {
+        let reply = world.http.post("/user").body("{}").send().await;
+        (reply.json["code"] == "overloaded").then_some(())
+    })
+    .await;
+    assert_eq!(world.http.post("/user").send().await.status, 200);
+    for mut socket in slow {
+        socket.write_all(b"}").await.unwrap();
+        let answer = read_until_silence(&mut socket).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    assert_eq!(world.http.post("/user").body("{}").send().await.status, 200);
+}
+
+#[tokio::test]
+async fn a_body_that_finds_no_place_at_its_end_never_looks_complete() {
+    let settings = [
+        ("GATEWAY_MAX_IN_FLIGHT", "1"),
+        ("GATEWAY_UPSTREAM_TIMEOUT", "2s"),
+    ];
+    let world = World::with(&settings).await;
+    let slow = tokio::spawn(world.http.post("/user?answer=slow").send());
+    testkit::eventually("the first request", || async {
+        (world.users.count() == 1).then_some(())
+    })
+    .await;
+    let reply = world.http.post("/user").body("{}").send().await;
+    reply.expect_problem(503, "overloaded");
+    let incomplete = |state: &mut crate::services::State| {
+        state.seen.iter().skip(1).all(|seen| seen.body.is_none())
+    };
+    assert!(world.users.with(incomplete));
+    slow.await.unwrap().expect_problem(504, "upstream-timeout");
 }

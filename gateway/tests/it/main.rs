@@ -8,12 +8,16 @@
 
 mod access;
 mod bodies;
+mod circuit;
 mod connection;
+mod cors;
 mod documents;
 mod failures;
+mod head_requests;
 mod headers;
 mod pages;
 mod rate;
 mod routes;
 mod services;
+mod tls;
 mod world;

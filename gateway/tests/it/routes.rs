@@ -39,12 +39,12 @@ async fn a_wrong_method_is_405_with_what_is_allowed_before_the_token_is_looked_a
     for (method, path, allowed) in [
         (Method::DELETE, "/user/auth", "POST"),
         (Method::GET, "/user/auth", "POST"),
-        (Method::PUT, "/user", "GET, POST"),
-        (Method::DELETE, "/users/count", "GET"),
+        (Method::PUT, "/user", "GET, HEAD, POST"),
+        (Method::DELETE, "/users/count", "GET, HEAD"),
         (
             Method::POST,
             "/users/65f0c0ffee65f0c0ffee65f0",
-            "DELETE, GET, PUT",
+            "DELETE, GET, HEAD, PUT",
         ),
         (Method::GET, "/people-task/tasks/1/approve", "PUT"),
         (
@@ -52,10 +52,10 @@ async fn a_wrong_method_is_405_with_what_is_allowed_before_the_token_is_looked_a
             "/plugins/appmixer/utils/tasks/webhooks/1",
             "DELETE",
         ),
-        (Method::PATCH, "/people-task/tasks", "GET, POST"),
-        (Method::POST, "/docs", "GET"),
-        (Method::POST, "/reset-password", "GET"),
-        (Method::PUT, "/healthz", "GET"),
+        (Method::PATCH, "/people-task/tasks", "GET, HEAD, POST"),
+        (Method::POST, "/docs", "GET, HEAD"),
+        (Method::POST, "/reset-password", "GET, HEAD"),
+        (Method::PUT, "/healthz", "GET, HEAD"),
     ] {
         let reply = world.http.request(method.clone(), path).send().await;
         reply.expect_problem(405, "method-not-allowed");

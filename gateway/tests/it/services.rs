@@ -75,6 +75,7 @@ impl FakeService {
             workers: 1,
             max_connections: 1_000,
             grace: Duration::from_secs(1),
+            ..HttpServerSettings::default()
         };
         process::serve(&running, listener, settings, move || {
             App::new()

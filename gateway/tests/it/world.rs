@@ -10,7 +10,7 @@ use settings::{Reader, Settings as _};
 use testkit::{Http, ed25519_pem, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use values::{EmailAddress, FromText as _, UserId};
+use values::{EmailAddress, FromText as _, Secret, UserId};
 
 use crate::services::FakeService;
 
@@ -20,6 +20,8 @@ pub(crate) struct World {
     pub(crate) gateway: Running,
     pub(crate) http: Http,
     pub(crate) signer: Signer,
+    /// The private key of the signer, in PEM form.
+    pub(crate) key: Secret,
 }
 
 impl World {
@@ -30,7 +32,8 @@ impl World {
     /// A gateway with settings of its own, ready to serve.
     pub(crate) async fn with(extra: &[(&str, &str)]) -> Self {
         let (users, tasks) = (FakeService::start(), FakeService::start());
-        let signer = signer(&[]);
+        let key = ed25519_pem();
+        let signer = signer_of(&key, &[]);
         users.with(|state| state.keys = Some(signer.published().clone()));
         let gateway = start_gateway(&users, &tasks, extra).await;
         let http = Http::to(gateway.address.unwrap());
@@ -40,6 +43,7 @@ impl World {
             gateway,
             http,
             signer,
+            key,
         };
         world.until_ready().await;
         world
@@ -105,7 +109,11 @@ pub(crate) async fn start_gateway(
 
 /// A signer with a key of its own, which publishes other keys, too.
 pub(crate) fn signer(others: &[SigningKey]) -> Signer {
-    let key = SigningKey::from_pem(&ed25519_pem()).unwrap();
+    signer_of(&ed25519_pem(), others)
+}
+
+fn signer_of(key: &Secret, others: &[SigningKey]) -> Signer {
+    let key = SigningKey::from_pem(key).unwrap();
     let name = || "countersign".to_owned();
     Signer::new(&key, others, name(), name(), Duration::from_secs(3600))
 }

@@ -1,0 +1,288 @@
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use auth::{Signer, SigningKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD as BASE64;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use values::{Secret, UserId};
+
+use crate::http::Http;
+use crate::keys::ed25519_pem;
+
+const ISSUER: &str = "countersign";
+
+/// Makes tokens by hand, as somebody could who knows everything but the private key, and some as only its
+/// owner could.
+#[derive(Debug)]
+pub struct Forger {
+    key: SigningKey,
+    subject: UserId,
+}
+
+/// A token that must not count.
+#[derive(Debug, Clone)]
+pub struct Forgery {
+    /// What is wrong with it.
+    pub what: String,
+    /// The token.
+    pub token: String,
+    /// The code of the problem that it is answered with.
+    pub code: &'static str,
+}
+
+impl Forger {
+    /// Forges tokens of a user for whoever trusts the key in this PEM text.
+    ///
+    /// # Panics
+    /// When it is no key.
+    #[must_use]
+    pub fn new(key: &Secret, subject: UserId) -> Self {
+        let key = SigningKey::from_pem(key).unwrap();
+        Self { key, subject }
+    }
+
+    /// A token with nothing wrong about it, which shows that the others fail for their own reasons.
+    #[must_use]
+    pub fn good(&self) -> String {
+        forge(&self.key, &header(&self.key), &self.claims())
+    }
+
+    /// The table of tokens that must not count.
+    #[must_use]
+    pub fn forgeries(&self) -> Vec<Forgery> {
+        let mut all = self.forged_headers();
+        all.extend(self.forged_keys());
+        all.extend(self.forged_claims());
+        all.extend(self.forged_bytes());
+        all
+    }
+
+    fn claims(&self) -> Value {
+        let id = self.subject;
+        json!({
+            "iss": ISSUER, "aud": ISSUER, "sub": id, "id": id, "jti": "1", "iat": now(), "exp": now() + 600,
+            "email": "ada@example.com", "username": "ada@example.com", "scope": ["user", "admin"], "epoch": 1
+        })
+    }
+
+    /// Signed by the right key, so that only the header is wrong.
+    fn forged_headers(&self) -> Vec<Forgery> {
+        let kid = self.key.public().key_id();
+        let strange = [
+            json!({"alg": "none", "kid": kid}),
+            json!({"alg": "None", "typ": "JWT", "kid": kid}),
+            json!({"alg": "RS256", "kid": kid}),
+            json!({"alg": "ES256", "kid": kid}),
+            json!({"alg": ["EdDSA"], "kid": kid}),
+            json!({"kid": kid}),
+            json!({"alg": "EdDSA"}),
+            json!({"alg": "EdDSA", "kid": 7}),
+            json!({"alg": "EdDSA", "kid": "../../etc/passwd"}),
+            json!({"alg": "EdDSA", "kid": "' OR 1=1 --"}),
+            json!({"alg": "EdDSA", "kid": ""}),
+            json!({"alg": "EdDSA", "kid": "\u{0}"}),
+            json!({"alg": "EdDSA", "kid": "http://127.0.0.1:1/jwks.json"}),
+            json!([]),
+        ];
+        let forged = strange.iter().map(|header| {
+            let token = forge(&self.key, header, &self.claims());
+            invalid(format!("the header {header}"), token)
+        });
+        forged.collect()
+    }
+
+    fn forged_keys(&self) -> Vec<Forgery> {
+        let stranger = SigningKey::from_pem(&ed25519_pem()).unwrap();
+        let (own, claims) = (self.key.public(), self.claims());
+        let symmetric = json!({"alg": "HS256", "typ": "JWT", "kid": own.key_id()});
+        let jwk = json!(own.jwk());
+        let public = BASE64.decode(jwk["x"].as_str().unwrap()).unwrap();
+        let embedded = json!({"alg": "EdDSA", "kid": own.key_id(), "jwk": stranger.public().jwk()});
+        let remote = json!({"alg": "EdDSA", "kid": own.key_id(), "jku": "http://127.0.0.1:1/"});
+        vec![
+            invalid(
+                "the public key as a symmetric secret",
+                authenticate(&public, &symmetric, &claims),
+            ),
+            invalid(
+                "the public key's text as a symmetric secret",
+                authenticate(jwk["x"].as_str().unwrap().as_bytes(), &symmetric, &claims),
+            ),
+            invalid(
+                "another key under our name",
+                forge(&stranger, &header(&self.key), &claims),
+            ),
+            invalid(
+                "another key under its name",
+                forge(&stranger, &header(&stranger), &claims),
+            ),
+            invalid(
+                "a key that the token brings along",
+                forge(&stranger, &embedded, &claims),
+            ),
+            invalid(
+                "a key that the token points at",
+                forge(&stranger, &remote, &claims),
+            ),
+        ]
+    }
+
+    fn forged_claims(&self) -> Vec<Forgery> {
+        let claims = self.claims();
+        let missing = claims.as_object().unwrap().keys().map(|name| {
+            let mut claims = claims.clone();
+            claims.as_object_mut().unwrap().remove(name);
+            let token = forge(&self.key, &header(&self.key), &claims);
+            invalid(format!("no claim {name}"), token)
+        });
+        let wrong = wrong_claims().into_iter().map(|(name, value)| {
+            let what = format!("the claim {name}: {value}");
+            invalid(what, self.with_claim(name, value))
+        });
+        let expired = Forgery {
+            what: "an expired token".to_owned(),
+            token: self.with_claim("exp", json!(now() - 31)),
+            code: "token-expired",
+        };
+        missing.chain(wrong).chain([expired]).collect()
+    }
+
+    fn with_claim(&self, name: &str, value: Value) -> String {
+        let mut claims = self.claims();
+        claims[name] = value;
+        forge(&self.key, &header(&self.key), &claims)
+    }
+
+    fn forged_bytes(&self) -> Vec<Forgery> {
+        let good = self.good();
+        let parts: Vec<_> = good.split('.').collect();
+        let mut claims = self.claims();
+        claims["scope"] = json!(["user"]);
+        let other = BASE64.encode(claims.to_string());
+        let long = "A".repeat(20_000);
+        vec![
+            invalid("other claims", format!("{}.{other}.{}", parts[0], parts[2])),
+            invalid("no signature", format!("{}.{}.", parts[0], parts[1])),
+            invalid("two parts", format!("{}.{}", parts[0], parts[1])),
+            invalid("four parts", format!("{good}.{}", parts[2])),
+            invalid("a long signature", format!("{good}{long}")),
+            invalid("a very long token", format!("{long}.{long}.{long}")),
+            invalid("dots", "..".to_owned()),
+            invalid("words", "a.b.c".to_owned()),
+        ]
+    }
+}
+
+/// Expects that a path which needs a token refuses every forgery with `401`, and every way to send a good
+/// token but the right one.
+///
+/// # Panics
+/// When something else comes back.
+pub async fn expect_forgeries_refused(http: &Http, path: &str, forger: &Forger) {
+    for forgery in forger.forgeries() {
+        let reply = http.get(path).bearer(&forgery.token).send().await;
+        assert_eq!(
+            (reply.status, reply.json["code"].as_str()),
+            (401, Some(forgery.code)),
+            "{}: {}",
+            forgery.what,
+            reply.text
+        );
+        reply.expect_problem(401, forgery.code);
+        let challenge = reply.header("www-authenticate").unwrap_or_default();
+        assert!(challenge.starts_with("Bearer "), "{}", forgery.what);
+    }
+    let good = forger.good();
+    for value in [
+        "Bearer".to_owned(),
+        "Bearer ".to_owned(),
+        format!("Bearer {good} {good}"),
+        format!("Bearer {good}, Bearer {good}"),
+        format!("Bearer={good}"),
+        format!("Token {good}"),
+        format!("Basic {good}"),
+        good.clone(),
+    ] {
+        let reply = http.get(path).header("authorization", &value).send().await;
+        reply.expect_problem(401, "invalid-token");
+    }
+    let twice = http.get(path).bearer(&good).bearer(&good).send().await;
+    twice.expect_problem(401, "invalid-token");
+    let separator = if path.contains('?') { '&' } else { '?' };
+    for name in ["token", "access_token", "authorization", "jwt"] {
+        let path = format!("{path}{separator}{name}={good}");
+        let reply = http.get(&path).send().await;
+        reply.expect_problem(401, "token-missing");
+    }
+    // Schemes have no letter case (RFC 9110 section 11.1), so this one is as good as any.
+    let lower = format!("bearer {good}");
+    let reply = http.get(path).header("authorization", &lower).send().await;
+    assert_ne!(reply.json["code"], "invalid-token", "{}", reply.text);
+}
+
+/// Claims whose value is another one than it should be, or of another type.
+fn wrong_claims() -> Vec<(&'static str, Value)> {
+    vec![
+        ("iss", json!("somebody")),
+        ("iss", json!([ISSUER])),
+        ("aud", json!("somebody")),
+        ("aud", json!(Signer::SERVICE_AUDIENCE)),
+        ("exp", json!((now() + 60).to_string())),
+        ("exp", json!(-1)),
+        ("exp", json!(null)),
+        ("exp", json!(1e300)),
+        ("iat", json!(now() + 3600)),
+        ("nbf", json!(now() + 3600)),
+        ("id", json!(UserId::generate())),
+        ("sub", json!("admin")),
+        ("sub", json!({"$ne": null})),
+        ("scope", json!("admin")),
+        ("scope", json!([1])),
+        ("epoch", json!("9")),
+        ("epoch", json!(1.5)),
+    ]
+}
+
+fn invalid(what: impl Into<String>, token: String) -> Forgery {
+    Forgery {
+        what: what.into(),
+        token,
+        code: "invalid-token",
+    }
+}
+
+fn header(key: &SigningKey) -> Value {
+    json!({"alg": "EdDSA", "typ": "JWT", "kid": key.public().key_id()})
+}
+
+fn signed(header: &Value, claims: &Value) -> String {
+    let part = |value: &Value| BASE64.encode(value.to_string());
+    format!("{}.{}", part(header), part(claims))
+}
+
+fn forge(key: &SigningKey, header: &Value, claims: &Value) -> String {
+    let signed = signed(header, claims);
+    let signature = BASE64.encode(key.sign(signed.as_bytes()));
+    format!("{signed}.{signature}")
+}
+
+/// Signs by HMAC-SHA256 (RFC 2104), as a token that says `HS256` would be.
+fn authenticate(secret: &[u8], header: &Value, claims: &Value) -> String {
+    let signed = signed(header, claims);
+    let padded = |byte: u8| -> Vec<u8> {
+        let mut block = [byte; 64];
+        for (place, secret) in block.iter_mut().zip(secret) {
+            *place ^= secret;
+        }
+        block.to_vec()
+    };
+    let inner = Sha256::digest([padded(0x36), signed.clone().into_bytes()].concat());
+    let outer = Sha256::digest([padded(0x5c), inner.to_vec()].concat());
+    format!("{signed}.{}", BASE64.encode(outer))
+}
+
+fn now() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.unwrap().as_secs()
+}
