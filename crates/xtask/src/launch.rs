@@ -17,7 +17,8 @@ use local_stack::{
 };
 
 use crate::{
-    environment, http,
+    environment::{self, Variables},
+    http,
     interrupt::Interrupt,
     paint,
     plan::{Backing, LAST_STAGE, PACKAGES, Plan, Planned, Replicas},
@@ -39,6 +40,8 @@ pub(crate) struct Wishes {
     /// The gateway's port, and nothing else will do.
     pub(crate) port: Option<u16>,
     pub(crate) replicas: Replicas,
+    /// Settings of every process that differ from the usual ones.
+    pub(crate) settings: Variables,
     /// Whether the logs are shown while it starts and runs.
     pub(crate) show_logs: bool,
 }
@@ -100,13 +103,16 @@ fn start_all(
     let (backing, admin_url) = back(workspace, &secrets, parts, database_url, amqp_url)?;
     interrupt.check()?;
 
-    let plan = Plan::new(
+    let mut plan = Plan::new(
         workspace,
         &wishes.replicas,
         gateway_port,
         &secrets,
         &backing,
     )?;
+    for process in &mut plan.processes {
+        process.variables.extend(wishes.settings.clone());
+    }
     let stream = prepare_logs(workspace, &plan, wishes.show_logs)?;
     let processes = start_processes(workspace, &plan, &programs, interrupt)?;
     let stack = describe(&plan, &backing, admin_url, &processes);

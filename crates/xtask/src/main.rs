@@ -1,11 +1,11 @@
-//! The project's own commands: `cargo xtask up`, `down`, `demo`, `test`, `chaos`, `check`,
+//! The project's own commands: `cargo xtask up`, `down`, `demo`, `test`, `chaos`, `schemathesis`, `check`,
 //! `compose-test`.
 //!
 //! What holds: a command that starts something also stops it, whatever happens in between, unless it
 //! was asked to leave it running; nothing is signalled that was not started by these commands.
 //!
 //! Deliberately absent: database and broker clients. This program has to build on a machine that has
-//! only Git, a C linker and Rust, because it is what installs the rest.
+//! only Git, a C compiler and Rust, because it is what installs the rest.
 /// Prints a line. Unlike `println!` it goes on when nobody reads any more, as in `cargo xtask up | head`:
 /// a command that dies half-way would leave servers behind.
 macro_rules! outln {
@@ -35,6 +35,7 @@ mod launch;
 mod paint;
 mod plan;
 mod processes;
+mod schemathesis;
 mod secrets;
 mod stack_file;
 mod stream;
@@ -68,6 +69,8 @@ enum Command {
     /// Ends what a run of `chaos` started when that run was killed; `chaos` starts it by itself.
     #[command(hide = true)]
     ChaosGuard(chaos::guard::Arguments),
+    /// Hold the running system against its OpenAPI document, with schemathesis.
+    Schemathesis(schemathesis::Arguments),
     /// Check that packages depend on each other only as they should.
     Check,
     /// Build the images, run the demo on them, restart them, and take everything down again.
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
         Command::Test(arguments) => tests_command::run(&arguments),
         Command::Chaos(arguments) => chaos::run(&arguments),
         Command::ChaosGuard(arguments) => chaos::guard::run(&arguments),
+        Command::Schemathesis(arguments) => schemathesis::run(&arguments),
         Command::Check => check::run(),
         Command::ComposeTest(arguments) => compose::run(&arguments),
     };

@@ -46,6 +46,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         port: arguments.port,
         replicas: arguments.replicas.iter().cloned().collect(),
         show_logs: !arguments.detach,
+        ..Wishes::default()
     };
     let running = launch::start(&workspace, &wishes, &interrupt)?;
     drop(starting);

@@ -67,6 +67,11 @@ pub(crate) fn parts(system: &System, receivers: &[Receiver]) -> Parts {
     }
 }
 
+fn ended(thread: thread::ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
+    let end = thread.join();
+    end.unwrap_or_else(|_| Err(anyhow::anyhow!("a fault panicked")))
+}
+
 impl<'run> Faults<'run> {
     pub(crate) fn new(
         system: &'run System,
@@ -86,21 +91,22 @@ impl<'run> Faults<'run> {
 
     /// Lets all of them happen, each at its time; returns when the last one is over.
     pub(crate) fn happen(&self, faults: &[Fault]) -> anyhow::Result<()> {
-        let ended: Vec<anyhow::Result<()>> = thread::scope(|scope| {
-            let mut threads = Vec::new();
+        thread::scope(|scope| {
+            let mut threads: Vec<thread::ScopedJoinHandle<'_, anyhow::Result<()>>> = Vec::new();
             for fault in faults {
                 self.sleep_until(self.begin + fault.start);
                 if self.interrupt.came() {
                     break;
                 }
+                // A thread that nobody joins keeps its stack, and a run of hours has many.
+                threads
+                    .extract_if(.., |thread| thread.is_finished())
+                    .try_for_each(ended)?;
                 threads.push(scope.spawn(|| self.one(fault)));
             }
-            let ends = threads.into_iter().map(thread::ScopedJoinHandle::join);
-            ends.map(|end| end.unwrap_or_else(|_| Err(anyhow::anyhow!("a fault panicked"))))
-                .collect()
-        });
-        self.interrupt.check()?;
-        ended.into_iter().collect()
+            threads.into_iter().try_for_each(ended)
+        })?;
+        self.interrupt.check()
     }
 
     pub(crate) fn done(&self) -> BTreeMap<Kind, usize> {
@@ -129,7 +135,11 @@ impl<'run> Faults<'run> {
                 self.tell(fault, &process.planned.name);
                 self.hit_process(kind, process, lasts).with_context(failed)
             }
-            Kind::KillBroker | Kind::StopBroker | Kind::KillDatabase => {
+            Kind::KillBroker
+            | Kind::RestartBroker
+            | Kind::StopBroker
+            | Kind::KillDatabase
+            | Kind::RestartDatabase => {
                 self.tell(fault, "");
                 self.hit_server(kind, lasts).with_context(failed)
             }
@@ -216,14 +226,15 @@ impl<'run> Faults<'run> {
         let servers = &self.system.servers;
         match kind {
             Kind::KillDatabase => servers.postgres.stop(Stop::Kill)?,
-            Kind::StopBroker => servers.rabbitmq.stop(Stop::Graceful)?,
+            Kind::RestartDatabase => servers.postgres.stop(Stop::Graceful)?,
+            Kind::StopBroker | Kind::RestartBroker => servers.rabbitmq.stop(Stop::Graceful)?,
             _ => servers.rabbitmq.stop(Stop::Kill)?,
         }
         self.sleep(lasts);
         if self.interrupt.came() {
             return Ok(());
         }
-        if kind == Kind::KillDatabase {
+        if matches!(kind, Kind::KillDatabase | Kind::RestartDatabase) {
             servers.postgres.spawn()?;
         } else {
             servers.rabbitmq.spawn()?;

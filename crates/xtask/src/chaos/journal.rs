@@ -1,6 +1,10 @@
 //! What happened, from the outside: what callers were told, and what receivers got.
 
-use std::{collections::HashMap, sync::Mutex, time::Instant};
+use std::{
+    collections::HashMap,
+    sync::Mutex,
+    time::{Duration, Instant},
+};
 
 use crate::chaos::door::locked;
 
@@ -9,10 +13,13 @@ use crate::chaos::door::locked;
 pub(crate) enum Told {
     /// `200`.
     Done,
-    /// No answer in time, a broken connection, or a 5xx: it may have happened or not.
+    /// No answer in time, a broken connection, or a 502, 503 or 504 while something was wrong: it may have
+    /// happened or not.
     Unknown,
-    /// Any other answer, in words.
-    Refused(String),
+    /// `409 task-already-resolved`, with the status that the task has.
+    Resolved(String),
+    /// Any other answer, in words: nobody here asks for what may be refused.
+    Unexpected(String),
 }
 
 /// A webhook that somebody wanted to register.
@@ -23,6 +30,8 @@ pub(crate) struct Hook {
     pub(crate) told: Told,
     /// Whether its receiver answers at once.
     pub(crate) fast: bool,
+    /// Whether its receiver answers every attempt with 410.
+    pub(crate) gone: bool,
 }
 
 /// A decision that somebody wanted to make.
@@ -44,6 +53,17 @@ pub(crate) struct Task {
     pub(crate) decisions: Vec<Decision>,
 }
 
+/// How a receiver answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// Not at all, or not yet.
+    None,
+    /// `200`.
+    Taken,
+    /// Anything else; the next attempt is not wanted before this pause has passed.
+    Failed(Duration),
+}
+
 /// One request at a receiver.
 #[derive(Debug, Clone)]
 pub(crate) struct Arrival {
@@ -53,9 +73,18 @@ pub(crate) struct Arrival {
     pub(crate) task: String,
     /// `status` of the body.
     pub(crate) status: String,
-    /// Whether the receiver answered 200.
-    pub(crate) taken: bool,
+    /// What is wrong with its signatures.
+    pub(crate) forged: Option<&'static str>,
     pub(crate) at: Instant,
+    pub(crate) answer: Answer,
+    /// When it was answered; `at` as long as it is not.
+    pub(crate) answered: Instant,
+}
+
+impl Arrival {
+    pub(crate) fn is_taken(&self) -> bool {
+        self.answer == Answer::Taken
+    }
 }
 
 /// Requests by the last segment of the webhook's url.
@@ -79,7 +108,7 @@ impl Journal {
         locked(&self.uncreated).push(told);
     }
 
-    /// Writes a request down, not taken yet; answers how many came for this webhook before it.
+    /// Writes a request down, not answered yet; answers how many came for this webhook before it.
     pub(crate) fn arrived(&self, key: &str, arrival: Arrival) -> usize {
         let mut arrivals = locked(&self.arrivals);
         let all = arrivals.entry(key.to_owned()).or_default();
@@ -87,12 +116,12 @@ impl Journal {
         all.len() - 1
     }
 
-    /// Notes that the receiver is about to answer 200 to the request of this number.
-    pub(crate) fn taken(&self, key: &str, number: usize) {
+    /// Notes how the receiver is about to answer the request of this number.
+    pub(crate) fn answered(&self, key: &str, number: usize, answer: Answer) {
         let mut arrivals = locked(&self.arrivals);
         if let Some(arrival) = arrivals.get_mut(key).and_then(|all| all.get_mut(number)) {
-            arrival.taken = true;
-            arrival.at = Instant::now();
+            arrival.answer = answer;
+            arrival.answered = Instant::now();
         }
     }
 
@@ -100,7 +129,7 @@ impl Journal {
         let arrivals = locked(&self.arrivals);
         arrivals
             .get(key)
-            .is_some_and(|all| all.iter().any(|arrival| arrival.taken))
+            .is_some_and(|all| all.iter().any(Arrival::is_taken))
     }
 
     pub(crate) fn all_tasks(&self) -> Vec<Task> {

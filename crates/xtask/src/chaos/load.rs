@@ -15,10 +15,12 @@ use serde_json::{Value, json};
 
 use crate::{
     chaos::{
+        caller::Caller,
         dice::Dice,
         door::locked,
         journal::{Decision, Hook, Journal, Task, Told},
         receiver::{Manner, Receiver},
+        signature::secret_of,
     },
     demo::client::{Call, Client},
     interrupt::Interrupt,
@@ -26,8 +28,8 @@ use crate::{
 
 /// Callers at the same time. When each of them waits for an answer, the load is lower than wished.
 pub(crate) const CALLERS: usize = 64;
-/// How long a caller waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(8);
+/// Tasks of one run: everything that happens to them is remembered until its end.
+const MOST_TASKS: u64 = 50_000;
 const LONGEST_THOUGHT: Duration = Duration::from_secs(2);
 /// How many of a hundred tasks two people decide at the same time.
 const RACES: usize = 10;
@@ -62,7 +64,7 @@ pub(crate) struct Load<'run> {
     end: Instant,
     next: Mutex<Instant>,
     count: AtomicU64,
-    gateways: Vec<Client>,
+    caller: &'run Caller,
     creator: Person,
     approver: Person,
     receivers: &'run [Receiver],
@@ -78,11 +80,19 @@ pub(crate) struct Pace {
     pub(crate) end: Instant,
 }
 
+/// Tasks a second in a run of this duration: those that were wished for, unless they would be too many.
+pub(crate) fn rate_within(wish: u32, duration: Duration) -> u32 {
+    let most = MOST_TASKS / duration.as_secs().max(1);
+    u32::try_from(most)
+        .unwrap_or(u32::MAX)
+        .clamp(1, wish.max(1))
+}
+
 impl<'run> Load<'run> {
     /// `people` are the creator and the approver.
     pub(crate) fn new(
         pace: &Pace,
-        gateways: &[String],
+        caller: &'run Caller,
         people: [Person; 2],
         receivers: &'run [Receiver],
         journal: &'run Journal,
@@ -95,10 +105,7 @@ impl<'run> Load<'run> {
             end: pace.end,
             next: Mutex::new(Instant::now()),
             count: AtomicU64::new(0),
-            gateways: gateways
-                .iter()
-                .map(|url| Client::impatient(url, PATIENCE))
-                .collect(),
+            caller,
             creator,
             approver,
             receivers,
@@ -137,11 +144,14 @@ impl<'run> Load<'run> {
         let create = Call::new("POST", "/people-task/tasks")
             .token(&self.creator.token)
             .body(body);
-        let (told, body) = self.tell(&create, number);
+        let (told, body) = self.caller.tell(&create, number);
         let field = |name: &str| body.get(name).and_then(Value::as_str);
         let (Told::Done, Some(id), Some(secret)) = (&told, field("id"), field("approverSecret"))
         else {
-            return self.journal.uncreated(told);
+            return self.journal.uncreated(match told {
+                Told::Done => Told::Unexpected("200 without identifier and secret".to_owned()),
+                other => other,
+            });
         };
         let hooks = (0..=dice.below(3))
             .map(|place| self.register(id, format!("{number}-{place}"), number, &mut dice))
@@ -162,11 +172,16 @@ impl<'run> Load<'run> {
             .unwrap_or_default();
         let call = Call::new("POST", "/people-task/webhooks")
             .token(&self.creator.token)
-            .body(json!({"taskId": task, "url": url}));
+            .body(match secret_of(self.seed, &key) {
+                Some(secret) => json!({"taskId": task, "url": url, "secret": secret}),
+                None => json!({"taskId": task, "url": url}),
+            });
+        let gone = receiver.is_some_and(|receiver| receiver.is_gone(&key));
         Hook {
             key,
-            told: self.tell(&call, number).0,
+            told: self.caller.tell(&call, number).0,
             fast: receiver.is_some_and(|receiver| receiver.manner == Manner::Fast),
+            gone,
         }
     }
 
@@ -185,10 +200,17 @@ impl<'run> Load<'run> {
             };
             (call, wish)
         });
-        let make = |(call, wish): (Call<'_>, _)| Decision {
-            wish,
-            told: self.tell(&call, number).0,
-            at: Instant::now(),
+        let make = |(call, wish): (Call<'_>, &'static str)| {
+            let (told, body) = self.caller.tell(&call, number);
+            let says = body.get("status").and_then(Value::as_str);
+            let told = match told {
+                Told::Done if says != Some(wish) => {
+                    Told::Unexpected(format!("200 as {wish}, and the body says {says:?}"))
+                }
+                other => other,
+            };
+            let at = Instant::now();
+            Decision { wish, told, at }
         };
         if !dice.chance(RACES) {
             return vec![make(ours)];
@@ -200,21 +222,16 @@ impl<'run> Load<'run> {
             decisions
         })
     }
+}
 
-    /// Makes a call once.
-    fn tell(&self, call: &Call<'_>, number: u64) -> (Told, Value) {
-        let count = u64::try_from(self.gateways.len()).unwrap_or(1).max(1);
-        let place = usize::try_from(number % count).unwrap_or_default();
-        let Some(gateway) = self.gateways.get(place) else {
-            return (Told::Unknown, Value::Null);
-        };
-        match gateway.once(call) {
-            Ok((200, _, body)) => (Told::Done, body),
-            Ok((500.., _, _)) | Err(_) => (Told::Unknown, Value::Null),
-            Ok((status, _, body)) => {
-                let code = body.get("code").and_then(Value::as_str).unwrap_or_default();
-                (Told::Refused(format!("{status} {code}")), body)
-            }
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_run_is_a_slow_one() {
+        assert_eq!(rate_within(10, Duration::from_secs(600)), 10);
+        assert_eq!(rate_within(1000, Duration::from_secs(500)), 100);
+        assert_eq!(rate_within(10, Duration::from_secs(86_400)), 1);
     }
 }

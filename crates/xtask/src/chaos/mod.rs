@@ -7,6 +7,7 @@
 //! Deliberately absent: looking into the database. What counts is what callers are told, what receivers
 //! get, and what the public API says at the end.
 
+mod caller;
 mod dice;
 mod door;
 mod fate;
@@ -15,14 +16,18 @@ pub(crate) mod guard;
 mod journal;
 mod link;
 mod load;
+mod mailbox;
 mod receiver;
 mod schedule;
 mod settings;
+mod signature;
 mod system;
 mod table;
 mod verdict;
+mod visitors;
 
 use std::{
+    path::PathBuf,
     process::ExitCode,
     sync::{
         Arc,
@@ -38,14 +43,18 @@ use local_stack::{ports, random};
 
 use crate::{
     chaos::{
+        caller::Caller,
         faults::Faults,
         guard::{Guard, Keep},
         journal::Journal,
         load::{Load, Pace, Person},
+        mailbox::Mailbox,
         receiver::{MANNERS, Receiver},
-        system::System,
+        signature::Keys,
+        system::{System, Wishes},
         table::Report,
         verdict::Times,
+        visitors::Visitors,
     },
     interrupt::Interrupt,
     launch::say,
@@ -67,7 +76,7 @@ pub(crate) struct Arguments {
     /// How long there are load and faults, as in `90s` or `5m`. Healing comes on top.
     #[arg(long, default_value = "2m", value_parser = parse_duration)]
     duration: Duration,
-    /// Tasks a second.
+    /// Tasks a second. A run of hours has fewer, so that it stays within a computer's memory.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     rate: u32,
     /// Run a process several times, as in `--replicas webhook-worker=3`. Can be repeated.
@@ -76,9 +85,12 @@ pub(crate) struct Arguments {
     /// Build and run with optimisation.
     #[arg(long)]
     release: bool,
+    /// Run the programs of this folder instead of building them.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "release")]
+    programs: Option<PathBuf>,
 }
 
-fn parse_duration(text: &str) -> anyhow::Result<Duration> {
+pub(crate) fn parse_duration(text: &str) -> anyhow::Result<Duration> {
     let (number, unit) = match (text.strip_suffix('s'), text.strip_suffix('m')) {
         (Some(number), _) => (number, 1),
         (_, Some(number)) => (number, 60),
@@ -157,6 +169,9 @@ fn announce(arguments: &Arguments, seed: u64) {
     if arguments.release {
         command.push_str(" --release");
     }
+    if let Some(folder) = &arguments.programs {
+        command.push_str(&format!(" --programs {}", folder.display()));
+    }
     say(&format!("seed {seed}; the same again: {command}"));
 }
 
@@ -168,11 +183,18 @@ fn perform(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Report> {
     let journal = Arc::new(Journal::default());
-    let receivers = open_receivers(seed, &journal)?;
-    let replicas = arguments.replicas.iter().cloned().collect();
-    let (release, duration) = (arguments.release, arguments.duration);
-    let system = System::start(workspace, release, &replicas, duration, interrupt)?;
-    say(&settings::description(duration));
+    let mailbox = Mailbox::open()?;
+    let wishes = Wishes {
+        programs: arguments.programs.as_deref(),
+        release: arguments.release,
+        replicas: arguments.replicas.iter().cloned().collect(),
+        duration: arguments.duration,
+        mailbox: mailbox.url(),
+    };
+    let system = System::start(workspace, &wishes, interrupt)?;
+    say(&settings::description(wishes.duration));
+    let gateway = system.gateways.first().context("there is no gateway")?;
+    let receivers = open_receivers(seed, &Keys::published(gateway)?, &journal)?;
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let supervision = scope.spawn(|| supervise(&system, &over, interrupt));
@@ -180,7 +202,9 @@ fn perform(
             arguments,
             seed,
             system: &system,
+            gateway,
             receivers: &receivers,
+            mailbox: &mailbox,
             journal: &journal,
             interrupt,
         };
@@ -192,11 +216,11 @@ fn perform(
     })
 }
 
-fn open_receivers(seed: u64, journal: &Arc<Journal>) -> anyhow::Result<Vec<Receiver>> {
+fn open_receivers(seed: u64, keys: &Keys, journal: &Arc<Journal>) -> anyhow::Result<Vec<Receiver>> {
     let free = ports::several(MANNERS.len())?;
     let places = free.into_iter().zip(MANNERS).enumerate();
     places
-        .map(|(place, (port, manner))| Receiver::open(place + 1, manner, port, seed, journal))
+        .map(|(place, (port, manner))| Receiver::open(place + 1, manner, port, seed, keys, journal))
         .collect()
 }
 
@@ -213,36 +237,57 @@ struct Stage<'run> {
     arguments: &'run Arguments,
     seed: u64,
     system: &'run System,
+    gateway: &'run str,
     receivers: &'run [Receiver],
+    mailbox: &'run Mailbox,
     journal: &'run Journal,
     interrupt: &'run Interrupt,
 }
 
 impl Stage<'_> {
     fn play(&self) -> anyhow::Result<Report> {
-        let gateway = self
-            .system
-            .gateways
-            .first()
-            .context("there is no gateway")?;
-        let creator = Person::sign_up(gateway, "creator")?;
-        let approver = Person::sign_up(gateway, "approver")?;
+        let people = [
+            Person::sign_up(self.gateway, "creator")?,
+            Person::sign_up(self.gateway, "approver")?,
+        ];
         let begin = Instant::now();
+        let caller = Caller::new(&self.system.gateways, begin + schedule::CALM);
+        let visitors = Visitors::new(
+            &caller,
+            self.gateway,
+            &self.system.admin,
+            self.mailbox,
+            self.interrupt,
+        )?;
         let faults = Faults::new(self.system, self.receivers, self.interrupt, begin);
-        let healed = self.load_and_faults(&faults, [creator.clone(), approver])?;
+        let asker = people[0].clone();
+        let (healed, unexpected) = self.load_and_faults(&faults, people, &caller, &visitors)?;
         say("all faults are over; waiting for what is still to be delivered");
         self.system.wait_well(self.interrupt)?;
+        let report = self.compare(&faults, &asker, &visitors, healed)?;
+        Ok(report.complete(self.system.panics()?, unexpected))
+    }
+
+    /// Waits for what is still to come, and compares.
+    fn compare(
+        &self,
+        faults: &Faults<'_>,
+        asker: &Person,
+        visitors: &Visitors<'_>,
+        healed: Instant,
+    ) -> anyhow::Result<Report> {
         let tasks = self.journal.all_tasks();
         let inquiry = fate::Inquiry {
-            gateway,
-            asker: &creator,
+            gateway: self.gateway,
+            asker,
             journal: self.journal,
             interrupt: self.interrupt,
         };
         let end = healed + settings::HEALING + settings::LONGEST_PAUSE;
         let fates = inquiry.wait_settled(&tasks, end)?;
+        let visits = visitors.compare(end)?;
         let times = Times {
-            calm_until: begin + schedule::CALM - UNDISTURBED,
+            calm_until: faults.begin + schedule::CALM - UNDISTURBED,
             healed,
         };
         let arrivals = self.journal.all_arrivals();
@@ -253,20 +298,27 @@ impl Stage<'_> {
             ended_by_themselves: self.system.ended_by_themselves(),
             tasks: tasks.len(),
             uncreated: self.journal.all_uncreated(),
+            visits,
         })
     }
 
-    /// Answers when the last fault was over.
-    fn load_and_faults(&self, faults: &Faults<'_>, people: [Person; 2]) -> anyhow::Result<Instant> {
+    /// Answers when the last fault was over, and what visitors were told that nobody has to expect.
+    fn load_and_faults(
+        &self,
+        faults: &Faults<'_>,
+        people: [Person; 2],
+        caller: &Caller,
+        visitors: &Visitors<'_>,
+    ) -> anyhow::Result<(Instant, Vec<String>)> {
         let duration = self.arguments.duration;
         let pace = Pace {
             seed: self.seed,
-            rate: self.arguments.rate,
+            rate: load::rate_within(self.arguments.rate, duration),
             end: faults.begin + duration,
         };
         let load = Load::new(
             &pace,
-            &self.system.gateways,
+            caller,
             people,
             self.receivers,
             self.journal,
@@ -284,8 +336,12 @@ impl Stage<'_> {
             for _ in 0..load::CALLERS {
                 scope.spawn(|| load.call_on());
             }
+            let visits = scope.spawn(|| visitors.come(faults.begin, duration));
             faults.happen(&drawn)?;
-            Ok(Instant::now())
+            let healed = Instant::now();
+            let unexpected = visits.join();
+            let unexpected = unexpected.map_err(|_| anyhow::anyhow!("a visitor panicked"))?;
+            Ok((healed, unexpected))
         })
     }
 }

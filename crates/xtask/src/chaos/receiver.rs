@@ -1,5 +1,5 @@
-//! The receivers of webhooks: some are fast, some slow, some fail at first, and each can be made to
-//! refuse or to hang.
+//! The receivers of webhooks: some are fast, some slow, some fail at first, some want nothing any more, and
+//! each can be made to refuse or to hang.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -10,11 +10,13 @@ use std::{
 };
 
 use serde_json::Value;
+use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::chaos::{
     dice::Dice,
     door::{Door, Watched},
-    journal::{Arrival, Journal},
+    journal::{Answer, Arrival, Journal},
+    signature::{Keys, secret_of},
 };
 
 const LARGEST_BODY: usize = 1024 * 1024;
@@ -29,10 +31,12 @@ pub(crate) enum Manner {
     Slow,
     /// Fails the first one to three attempts of each webhook.
     Failing,
+    /// Answers 410 to every attempt of one webhook of two, and 200 to those of the others.
+    Leaving,
 }
 
 /// All that run, in this order.
-pub(crate) const MANNERS: [Manner; 8] = [
+pub(crate) const MANNERS: [Manner; 9] = [
     Manner::Fast,
     Manner::Fast,
     Manner::Fast,
@@ -41,12 +45,14 @@ pub(crate) const MANNERS: [Manner; 8] = [
     Manner::Failing,
     Manner::Failing,
     Manner::Failing,
+    Manner::Leaving,
 ];
 
 /// One receiver on a port of its own.
 pub(crate) struct Receiver {
     pub(crate) name: String,
     pub(crate) manner: Manner,
+    seed: u64,
     door: Door,
     hanging: Arc<Watched<bool>>,
 }
@@ -55,15 +61,17 @@ pub(crate) struct Receiver {
 struct Desk {
     manner: Manner,
     seed: u64,
+    keys: Keys,
     hanging: Arc<Watched<bool>>,
     journal: Arc<Journal>,
 }
 
-struct Request {
+/// One request, as it came.
+pub(crate) struct Request {
     /// The last segment of the path.
     key: String,
-    webhook_id: String,
-    body: Value,
+    headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Receiver {
@@ -72,12 +80,14 @@ impl Receiver {
         manner: Manner,
         port: u16,
         seed: u64,
+        keys: &Keys,
         journal: &Arc<Journal>,
     ) -> anyhow::Result<Self> {
         let hanging = Arc::new(Watched::new(false));
         let desk = Desk {
             manner,
             seed,
+            keys: keys.clone(),
             hanging: Arc::clone(&hanging),
             journal: Arc::clone(journal),
         };
@@ -89,10 +99,12 @@ impl Receiver {
             Manner::Fast => "fast",
             Manner::Slow => "slow",
             Manner::Failing => "failing",
+            Manner::Leaving => "leaving",
         };
         Ok(Self {
             name: format!("receiver {number} ({manner_name})"),
             manner,
+            seed,
             door,
             hanging,
         })
@@ -103,6 +115,11 @@ impl Receiver {
             "http://127.0.0.1:{}/hooks/{key}?correlationId={key}",
             self.door.port()
         )
+    }
+
+    /// Whether every attempt of this webhook is answered with 410.
+    pub(crate) fn is_gone(&self, key: &str) -> bool {
+        is_gone(self.manner, self.seed, key)
     }
 
     /// Refuses new connections. Those that stand are served on.
@@ -136,42 +153,72 @@ impl Desk {
 
     /// The whole answer; `None` when the connection ends without one.
     fn answer(&self, request: &Request) -> Option<String> {
-        let field = |name: &str| request.body.get(name).and_then(Value::as_str);
-        let arrival = Arrival {
-            webhook_id: request.webhook_id.clone(),
-            task: field("id").unwrap_or_default().to_owned(),
-            status: field("status").unwrap_or_default().to_owned(),
-            taken: false,
-            at: Instant::now(),
-        };
-        let number = self.journal.arrived(&request.key, arrival);
+        let number = self.journal.arrived(&request.key, self.arrival(request));
         if self.hanging.get() {
             self.hanging.wait_while(|hanging| *hanging);
             return None;
         }
-        let mut dice = Dice::of(self.seed, &request.key);
-        match self.manner {
-            Manner::Fast => {}
-            Manner::Slow => thread::sleep(dice.between(SHORTEST_SLOWNESS, LONGEST_SLOWNESS)),
-            Manner::Failing => {
-                if number <= dice.below(3) {
-                    return failure(dice.below(4));
-                }
-            }
+        let (answer, text) = self.reaction(&request.key, number);
+        self.journal.answered(&request.key, number, answer);
+        text
+    }
+
+    fn arrival(&self, request: &Request) -> Arrival {
+        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let field = |name: &str| body.get(name).and_then(Value::as_str);
+        let id = request.headers.get("webhook-id");
+        let id = id.and_then(|id| id.to_str().ok());
+        let secret = secret_of(self.seed, &request.key);
+        let now = Instant::now();
+        Arrival {
+            webhook_id: id.unwrap_or_default().to_owned(),
+            task: field("id").unwrap_or_default().to_owned(),
+            status: field("status").unwrap_or_default().to_owned(),
+            forged: self
+                .keys
+                .fault_of(&request.headers, &request.body, secret.as_deref()),
+            at: now,
+            answer: Answer::None,
+            answered: now,
         }
-        self.journal.taken(&request.key, number);
-        Some(head("200 OK", ""))
+    }
+
+    /// How the request of this number is answered, by the time that it takes.
+    fn reaction(&self, key: &str, number: usize) -> (Answer, Option<String>) {
+        let mut dice = Dice::of(self.seed, key);
+        match self.manner {
+            Manner::Failing if number <= dice.below(3) => return failure(dice.below(6), key),
+            Manner::Slow => thread::sleep(dice.between(SHORTEST_SLOWNESS, LONGEST_SLOWNESS)),
+            Manner::Leaving if is_gone(self.manner, self.seed, key) => {
+                return (Answer::Failed(Duration::ZERO), Some(head("410 Gone", "")));
+            }
+            _ => {}
+        }
+        (Answer::Taken, Some(head("200 OK", "")))
     }
 }
 
-/// One of the ways in which receivers fail.
-fn failure(which: usize) -> Option<String> {
-    match which {
-        0 => None,
-        1 => Some(head("503 Service Unavailable", "retry-after: 1\r\n")),
-        2 => Some(head("429 Too Many Requests", "retry-after: 2\r\n")),
-        _ => Some(head("500 Internal Server Error", "")),
-    }
+fn is_gone(manner: Manner, seed: u64, key: &str) -> bool {
+    manner == Manner::Leaving && Dice::of(seed, &format!("gone {key}")).chance(50)
+}
+
+/// One of the ways in which receivers fail. What a redirect leads to is a webhook that nobody registered.
+fn failure(which: usize, key: &str) -> (Answer, Option<String>) {
+    let (pause, text) = match which {
+        0 => (0, None),
+        1 => (
+            1,
+            Some(head("503 Service Unavailable", "retry-after: 1\r\n")),
+        ),
+        2 => (3, Some(head("429 Too Many Requests", "retry-after: 3\r\n"))),
+        3 => {
+            let location = format!("location: /hooks/redirected-{key}\r\n");
+            (0, Some(head("307 Temporary Redirect", &location)))
+        }
+        4 => (0, Some(head("404 Not Found", ""))),
+        _ => (0, Some(head("500 Internal Server Error", ""))),
+    };
+    (Answer::Failed(Duration::from_secs(pause)), text)
 }
 
 fn head(status: &str, header: &str) -> String {
@@ -179,13 +226,13 @@ fn head(status: &str, header: &str) -> String {
 }
 
 /// Reads one request; `None` when the connection ended between two.
-fn read_request(input: &mut impl BufRead) -> io::Result<Option<Request>> {
+pub(crate) fn read_request(input: &mut impl BufRead) -> io::Result<Option<Request>> {
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {
         return Ok(None);
     }
     let key = key_of(line.split(' ').nth(1).unwrap_or_default()).to_owned();
-    let (mut length, mut webhook_id) = (0, String::new());
+    let mut headers = HeaderMap::new();
     loop {
         let mut line = String::new();
         if input.read_line(&mut line)? == 0 {
@@ -194,19 +241,16 @@ fn read_request(input: &mut impl BufRead) -> io::Result<Option<Request>> {
         let Some((name, value)) = line.trim_end().split_once(':') else {
             break;
         };
-        match name.to_ascii_lowercase().as_str() {
-            "content-length" => length = value.trim().parse().unwrap_or(0),
-            "webhook-id" => value.trim().clone_into(&mut webhook_id),
-            _ => {}
+        let name = HeaderName::from_bytes(name.as_bytes());
+        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value.trim())) {
+            headers.append(name, value);
         }
     }
-    let mut body = vec![0; length.min(LARGEST_BODY)];
+    let length = headers.get("content-length");
+    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+    let mut body = vec![0; length.unwrap_or(0).min(LARGEST_BODY)];
     input.read_exact(&mut body)?;
-    Ok(Some(Request {
-        key,
-        webhook_id,
-        body: serde_json::from_slice(&body).unwrap_or_default(),
-    }))
+    Ok(Some(Request { key, headers, body }))
 }
 
 /// The last segment of a url's path.
@@ -226,8 +270,8 @@ mod tests {
         for _ in 0..2 {
             let request = read_request(&mut input).unwrap().unwrap();
             assert_eq!(request.key, "7-1");
-            assert_eq!(request.webhook_id, "abc");
-            assert_eq!(request.body["status"], "approved");
+            assert_eq!(request.headers["webhook-id"], "abc");
+            assert_eq!(request.body, b"{\"status\": \"approved\"}");
         }
         assert!(read_request(&mut input).unwrap().is_none());
     }

@@ -12,6 +12,9 @@ const LAST_PAUSE: u64 = 5;
 /// Also the longest lease that a killed worker leaves behind, but for a margin of the worker's.
 pub(crate) const WEBHOOK_TIMEOUT: &str = "5s";
 
+/// Doubles with every attempt, so it begins small: ten failed ones end a deletion for good.
+const DELETE_RETRY_PAUSE: &str = "250ms";
+
 /// The longest pause, with its 20 % of chance.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(LAST_PAUSE + LAST_PAUSE / 5);
 
@@ -36,17 +39,23 @@ fn retry_schedule(duration: Duration) -> String {
 pub(crate) fn description(duration: Duration) -> String {
     let first = FIRST_PAUSES.map(|seconds| format!("{seconds}s")).join(",");
     format!(
-        "WEBHOOK_RETRY_SCHEDULE={first} and then {} times {LAST_PAUSE}s, WEBHOOK_TIMEOUT={WEBHOOK_TIMEOUT}, \
-         RATE_LIMIT=off, BCRYPT_COST=4",
+        "WEBHOOK_RETRY_SCHEDULE=NOTIFICATION_RETRY_SCHEDULE={first} and then {} times {LAST_PAUSE}s, WEBHOOK_TIMEOUT={WEBHOOK_TIMEOUT}, \
+         DELETE_RETRY_PAUSE={DELETE_RETRY_PAUSE}, RATE_LIMIT=off, BCRYPT_COST=4",
         further_pauses(duration)
     )
 }
 
-/// Gives a process the settings of a run of this duration.
-pub(crate) fn set(process: &mut Planned, duration: Duration) {
+/// Gives a process the settings of a run of this duration; messages to users go to `mailbox`.
+pub(crate) fn set(process: &mut Planned, duration: Duration, mailbox: &str) {
+    let mailbox = ("WEBHOOK_USER_FORGOT_PASSWORD", mailbox.to_owned());
     let variables = match process.program {
         "gateway" => vec![("RATE_LIMIT", "off".to_owned())],
-        "user-service" => vec![("BCRYPT_COST", "4".to_owned())],
+        "user-service" => vec![("BCRYPT_COST", "4".to_owned()), mailbox],
+        "deletion-worker" => vec![("DELETE_RETRY_PAUSE", DELETE_RETRY_PAUSE.to_owned())],
+        "notification-worker" => vec![
+            ("NOTIFICATION_RETRY_SCHEDULE", retry_schedule(duration)),
+            mailbox,
+        ],
         "webhook-worker" => vec![
             ("WEBHOOK_TIMEOUT", WEBHOOK_TIMEOUT.to_owned()),
             ("WEBHOOK_RETRY_SCHEDULE", retry_schedule(duration)),

@@ -3,8 +3,9 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
-    path::PathBuf,
+    fs::{self, File},
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
@@ -28,6 +29,7 @@ use crate::{
     launch::{self, say},
     plan::{Backing, Plan, Planned, Replicas},
     secrets::Secrets,
+    stack_file::Admin,
     workspace::Workspace,
 };
 
@@ -37,12 +39,24 @@ const READY_LIMIT: Duration = Duration::from_secs(90);
 const STOP_LIMIT: Duration = Duration::from_secs(28);
 
 /// What goes through links: the program, its variable, and who is at the other end.
-const LINKED: [(&str, &str, &str); 7] = [
+const LINKED: [(&str, &str, &str); 15] = [
+    ("deletion-worker", "AMQP_URL", "RabbitMQ"),
+    ("deletion-worker", "DATABASE_URL", "Postgres"),
+    ("deletion-worker", "FLOW_ENGINE_URL", "demo-engine"),
+    (
+        "deletion-worker",
+        "PEOPLE_TASK_SERVICE_URL",
+        "people-task-service",
+    ),
     ("gateway", "PEOPLE_TASK_SERVICE_URL", "people-task-service"),
     ("gateway", "USER_SERVICE_URL", "user-service"),
+    ("notification-worker", "AMQP_URL", "RabbitMQ"),
+    ("notification-worker", "DATABASE_URL", "Postgres"),
     ("people-task-service", "AMQP_URL", "RabbitMQ"),
     ("people-task-service", "DATABASE_URL", "Postgres"),
     ("people-task-service", "USER_SERVICE_URL", "user-service"),
+    ("user-service", "AMQP_URL", "RabbitMQ"),
+    ("user-service", "DATABASE_URL", "Postgres"),
     ("webhook-worker", "AMQP_URL", "RabbitMQ"),
     ("webhook-worker", "DATABASE_URL", "Postgres"),
 ];
@@ -55,6 +69,7 @@ pub(crate) struct System {
     pub(crate) processes: Vec<Process>,
     pub(crate) links: Vec<Link>,
     pub(crate) gateways: Vec<String>,
+    pub(crate) admin: Admin,
     ended_by_themselves: AtomicUsize,
 }
 
@@ -72,13 +87,22 @@ struct State {
     wanted: bool,
 }
 
+/// What a run has of its own.
+pub(crate) struct Wishes<'run> {
+    /// The folder with the programs; they are built when there is none.
+    pub(crate) programs: Option<&'run Path>,
+    pub(crate) release: bool,
+    pub(crate) replicas: Replicas,
+    pub(crate) duration: Duration,
+    /// Where messages to users go.
+    pub(crate) mailbox: String,
+}
+
 impl System {
     /// Starts everything and waits until it is ready. What was started is not ended when this fails.
     pub(crate) fn start(
         workspace: &Workspace,
-        release: bool,
-        replicas: &Replicas,
-        duration: Duration,
+        wishes: &Wishes<'_>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
         let needs = [
@@ -88,15 +112,21 @@ impl System {
             Need::Psql,
         ];
         packages::ensure(&needs, &say)?;
-        let programs = kept(workspace, launch::build(workspace, release)?)?;
+        let programs = kept(workspace, programs(workspace, wishes)?)?;
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
         let (servers, backing) = back(workspace)?;
         interrupt.check()?;
         let [gateway_port] = ports::free()?;
-        let mut plan = Plan::new(workspace, replicas, gateway_port, &secrets, &backing)?;
+        let mut plan = Plan::new(
+            workspace,
+            &wishes.replicas,
+            gateway_port,
+            &secrets,
+            &backing,
+        )?;
         for process in &mut plan.processes {
-            settings::set(process, duration);
+            settings::set(process, wishes.duration, &wishes.mailbox);
         }
         let links = link(&mut plan.processes)?;
         launch::prepare_logs(workspace, &plan, false)?;
@@ -108,6 +138,7 @@ impl System {
             workspace: workspace.clone(),
             programs,
             servers,
+            admin: admin(&plan),
             processes: running.into_iter().map(Process::new).collect(),
             links,
             ended_by_themselves: AtomicUsize::new(0),
@@ -164,6 +195,23 @@ impl System {
         Ok(())
     }
 
+    /// Lines of the logs that speak of a panic.
+    pub(crate) fn panics(&self) -> anyhow::Result<Vec<String>> {
+        let mut panics = Vec::new();
+        for process in &self.processes {
+            let name = &process.planned.name;
+            let log = File::open(self.workspace.log(name)).context("reading a log")?;
+            for line in BufReader::new(log).split(b'\n') {
+                let line = line.context("reading a log")?;
+                let line = String::from_utf8_lossy(&line);
+                if line.contains("panicked") {
+                    panics.push(format!("{name}: {line}"));
+                }
+            }
+        }
+        Ok(panics)
+    }
+
     pub(crate) fn ended_by_themselves(&self) -> usize {
         self.ended_by_themselves.load(Ordering::Relaxed)
     }
@@ -215,6 +263,33 @@ impl Process {
     }
 }
 
+fn admin(plan: &Plan) -> Admin {
+    Admin {
+        username: plan.admin_username.clone(),
+        password: plan.admin_password.clone(),
+    }
+}
+
+/// Where each program is: in the folder that was given, or where cargo builds it.
+fn programs(
+    workspace: &Workspace,
+    wishes: &Wishes<'_>,
+) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    let Some(folder) = wishes.programs else {
+        return launch::build(workspace, wishes.release);
+    };
+    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut programs = BTreeMap::new();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let (true, Some(name)) = (path.is_file(), name) {
+            programs.insert(name.to_owned(), path.clone());
+        }
+    }
+    Ok(programs)
+}
+
 /// Keeps the programs as they are now: a build while this runs changes them.
 fn kept(
     workspace: &Workspace,
@@ -224,9 +299,8 @@ fn kept(
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
     let keep = |(name, built): (String, PathBuf)| {
         let kept = folder.join(&name);
-        if fs::hard_link(&built, &kept).is_err() {
-            fs::copy(&built, &kept).with_context(|| format!("copying {}", built.display()))?;
-        }
+        // A copy rather than a link: a linker may write into the file that it finds.
+        fs::copy(&built, &kept).with_context(|| format!("copying {}", built.display()))?;
         Ok((name, kept))
     };
     programs.into_iter().map(keep).collect()

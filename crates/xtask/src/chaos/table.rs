@@ -6,7 +6,8 @@ use crate::{
     chaos::{
         journal::Told,
         schedule::Kind,
-        verdict::{Fault, Verdict},
+        verdict::{Fault, Finding, Verdict},
+        visitors::Visits,
     },
     paint,
 };
@@ -22,6 +23,7 @@ pub(crate) struct Report {
     pub(crate) ended_by_themselves: usize,
     pub(crate) tasks: usize,
     pub(crate) uncreated: Vec<Told>,
+    pub(crate) visits: Visits,
 }
 
 impl Report {
@@ -36,6 +38,7 @@ impl Report {
             paint::bold("what callers were told and what receivers got")
         );
         self.print_comparison();
+        self.print_visits();
         self.print_faults();
         self.explain();
     }
@@ -48,20 +51,38 @@ impl Report {
         let decided = verdict.unknown_decided;
         let unknown = format!("{} (of these decided: {decided})", verdict.unknown);
         row("decisions unknown", unknown);
-        row("webhooks expected", verdict.expected);
+        row("decisions lost to another", verdict.conflicts);
+        row("deliveries due", verdict.expected);
         row("delivered at least once", verdict.delivered);
         self.must_be_zero("lost", Fault::Lost);
-        self.must_be_zero("phantom", Fault::Phantom);
-        self.must_be_zero("under different webhook-ids", Fault::OtherId);
-        self.must_be_zero("delivered, not marked sent", Fault::Unsettled);
+        self.must_be_zero("delivered, never decided: phantom", Fault::Phantom);
         row("duplicates (same webhook-id)", verdict.duplicates);
+        self.must_be_zero("under another webhook-id", Fault::OtherId);
+        row("signatures checked", verdict.requests);
+        self.must_be_zero("bad signatures", Fault::Forged);
+        row("receivers that answered 410", verdict.gone);
+        self.must_be_zero("status unlike what happened", Fault::Unsettled);
+        self.must_be_zero("sooner than Retry-After", Fault::Hasty);
         row("latest delivery after healing", seconds(verdict.latest));
         let [half, most] = [50, 99].map(|percent| milliseconds(verdict.latency(percent)));
         let count = verdict.latencies.len();
         let calm = format!("p50 {half}, p99 {most} (of {count})");
         row("in calm: decision to delivery", calm);
-        row("told 409, nobody else deciding", verdict.conflicts);
-        row("other refusals", self.refusals().len());
+        self.must_be_zero("unexpected answers", Fault::Answer);
+    }
+
+    fn print_visits(&self) {
+        let visits = &self.visits;
+        row("sign-ups answered 200", visits.signed_up);
+        let deletions = format!(
+            "{} (completed: {}, and {} unanswered)",
+            visits.deletions, visits.deleted, visits.deleted_unheard
+        );
+        row("deletions answered 200", deletions);
+        let codes = format!("{} (arrived: {})", visits.codes, visits.arrived);
+        row("messages answered 200", codes);
+        self.must_be_zero("accounts unlike what was told", Fault::Account);
+        self.must_be_zero("panics in the logs", Fault::Panic);
     }
 
     fn print_faults(&self) {
@@ -79,14 +100,26 @@ impl Report {
         row(name, if count == 0 { text } else { paint::red(&text) });
     }
 
-    fn refusals(&self) -> Vec<String> {
+    /// Takes what is wrong with accounts and creations into the verdict.
+    pub(crate) fn complete(mut self, panics: Vec<String>, unexpected: Vec<String>) -> Self {
         let uncreated = self.uncreated.iter().filter_map(|told| match told {
-            Told::Refused(said) => Some(format!("creating a task: {said}")),
+            Told::Unexpected(said) => Some(format!("creating a task: {said}")),
+            Told::Resolved(_) => Some("creating a task: 409".to_owned()),
             _ => None,
         });
-        uncreated
-            .chain(self.verdict.refusals.iter().cloned())
-            .collect()
+        let answers = uncreated
+            .chain(unexpected)
+            .map(|what| (Fault::Answer, what));
+        let panics = panics.into_iter().map(|what| (Fault::Panic, what));
+        let all = answers.chain(panics).map(|(fault, what)| Finding {
+            fault,
+            task: "-".to_owned(),
+            what,
+        });
+        let all: Vec<_> = all.collect();
+        self.verdict.findings.extend(all);
+        self.verdict.findings.append(&mut self.visits.findings);
+        self
     }
 
     /// Names what is wrong.
@@ -104,9 +137,6 @@ impl Report {
         if findings.len() > SHOWN {
             outln!("and {} more", findings.len() - SHOWN);
         }
-        for refusal in self.refusals().iter().take(SHOWN) {
-            outln!("{} {refusal}", paint::yellow("refused"));
-        }
         if self.verdict.answered == 0 {
             outln!("{} no decision was answered with 200", paint::red("error:"));
         }
@@ -114,7 +144,7 @@ impl Report {
 }
 
 fn row(name: &str, value: impl Display) {
-    outln!("  {name:32} {value}");
+    outln!("  {name:34} {value}");
 }
 
 fn seconds(duration: Option<Duration>) -> String {

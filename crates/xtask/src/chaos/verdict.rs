@@ -7,8 +7,11 @@ use std::{
 
 use crate::chaos::{
     fate::{Fate, Fates},
-    journal::{Arrival, Arrivals, Hook, Task, Told},
+    journal::{Answer, Arrival, Arrivals, Decision, Hook, Task, Told},
 };
+
+/// What the clocks of two programs may differ in a pause of seconds.
+const CLOCKS: Duration = Duration::from_millis(50);
 
 /// What must never be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,8 +22,19 @@ pub(crate) enum Fault {
     Phantom,
     /// A webhook arrived under two webhook-ids, or two webhooks under one.
     OtherId,
-    /// A webhook arrived, and the system does not say `sent`.
+    /// A signature is missing or wrong.
+    Forged,
+    /// A webhook arrived, and the system does not say `sent`; or it was refused for good, and the system
+    /// does not say `fail`.
     Unsettled,
+    /// An attempt came sooner than the `Retry-After` of the one before it allowed.
+    Hasty,
+    /// What a person's account was answered with 200 for did not happen.
+    Account,
+    /// An answer that nobody has to expect, whatever is broken.
+    Answer,
+    /// A process panicked.
+    Panic,
 }
 
 /// One thing that must not be.
@@ -38,13 +52,15 @@ pub(crate) struct Verdict {
     pub(crate) unknown: usize,
     /// Of the unknown ones, those that happened.
     pub(crate) unknown_decided: usize,
-    /// Callers who were told that somebody else had decided, though nobody had.
+    /// Callers who were told that another one had decided.
     pub(crate) conflicts: usize,
-    /// What callers were told that is neither 200 nor unknown nor a lost race.
-    pub(crate) refusals: Vec<String>,
     pub(crate) expected: usize,
     pub(crate) delivered: usize,
-    /// Webhook-ids that a receiver took more than once.
+    /// Webhooks whose receivers answered 410.
+    pub(crate) gone: usize,
+    /// Requests that receivers got, all of them with their signatures checked.
+    pub(crate) requests: usize,
+    /// Deliveries that a receiver took beyond the first of a webhook.
     pub(crate) duplicates: usize,
     /// From the end of the last fault to the latest first delivery.
     pub(crate) latest: Option<Duration>,
@@ -134,16 +150,35 @@ impl<'run> Judge<'run> {
                     self.verdict.unknown += 1;
                     self.verdict.unknown_decided += usize::from(status == decision.wish);
                 }
-                Told::Refused(said) if said.starts_with("409 ") => {
-                    self.verdict.conflicts += usize::from(task.decisions.len() == 1);
+                Told::Resolved(by) => {
+                    self.verdict.conflicts += 1;
+                    self.lost_race(task, decision, by, status);
                 }
-                Told::Refused(said) => {
-                    self.verdict.refusals.push(format!("{}: {said}", task.id));
+                Told::Unexpected(said) => {
+                    let what = format!("was to be {}, and the answer was {said}", decision.wish);
+                    self.find(Fault::Answer, &task.id, what);
                 }
             }
         }
         if won > 1 {
             self.find(Fault::Phantom, &task.id, "was decided twice with 200");
+        }
+    }
+
+    /// Somebody was told that the task is decided `by` one status already.
+    fn lost_race(&mut self, task: &Task, lost: &Decision, by: &str, status: &str) {
+        if by != status {
+            let what = format!("was answered 409 as {by}, and is {status}");
+            self.find(Fault::Phantom, &task.id, what);
+        }
+        let won = |one: &Decision| {
+            one.wish == by
+                && matches!(one.told, Told::Done | Told::Unknown)
+                && one.wish != lost.wish
+        };
+        if !task.decisions.iter().any(won) {
+            let what = "was answered 409, and nobody else had decided";
+            self.find(Fault::Answer, &task.id, what);
         }
     }
 
@@ -157,9 +192,13 @@ impl<'run> Judge<'run> {
                     self.find(Fault::Lost, &task.id, what);
                     keys.insert(&hook.key);
                 }
-                Told::Refused(said) => {
-                    let what = format!("{}: webhook {}: {said}", task.id, hook.key);
-                    self.verdict.refusals.push(what);
+                Told::Unexpected(said) => {
+                    let what = format!("webhook {} was answered {said}", hook.key);
+                    self.find(Fault::Answer, &task.id, what);
+                }
+                Told::Resolved(_) => {
+                    let what = format!("webhook {} was refused before any decision", hook.key);
+                    self.find(Fault::Answer, &task.id, what);
                 }
                 _ => {}
             }
@@ -167,6 +206,7 @@ impl<'run> Judge<'run> {
         for hook in &task.hooks {
             let all = self.arrivals.get(&hook.key).map_or(&[][..], Vec::as_slice);
             self.contents(task, hook, fate, all);
+            self.pauses(task, hook, all);
             if fate.is_decided() && keys.contains(hook.key.as_str()) {
                 self.delivery(task, hook, fate, all);
             } else if !all.is_empty() {
@@ -177,11 +217,14 @@ impl<'run> Judge<'run> {
     }
 
     fn delivery(&mut self, task: &Task, hook: &Hook, fate: &Fate, all: &[Arrival]) {
-        self.verdict.expected += 1;
-        let mut taken = all.iter().filter(|arrival| arrival.taken);
+        let mut taken = all.iter().filter(|arrival| arrival.is_taken());
         let key = &hook.key;
         let listed = fate.hooks.iter().find(|(listed, _)| listed == key);
         let said = listed.map_or("nothing", |(_, said)| said.as_str());
+        if hook.gone {
+            return self.ended_by_410(task, key, all, said);
+        }
+        self.verdict.expected += 1;
         let Some(first) = taken.next() else {
             let what = format!(
                 "webhook {key} never arrived; {} attempts did; the system says {said}",
@@ -190,20 +233,49 @@ impl<'run> Judge<'run> {
             return self.find(Fault::Lost, &task.id, what);
         };
         self.verdict.delivered += 1;
-        self.verdict.duplicates += usize::from(taken.next().is_some());
+        self.verdict.duplicates += taken.count();
         if said != "sent" {
             let what = format!("webhook {key} arrived, and the system says {said}");
             self.find(Fault::Unsettled, &task.id, what);
         }
-        let after = first.at.saturating_duration_since(self.times.healed);
+        let after = first.answered.saturating_duration_since(self.times.healed);
         self.verdict.latest = self.verdict.latest.max(Some(after));
         if let [decision] = task.decisions.as_slice()
             && decision.told == Told::Done
             && decision.at < self.times.calm_until
             && hook.fast
         {
-            let latency = first.at.saturating_duration_since(decision.at);
+            let latency = first.answered.saturating_duration_since(decision.at);
             self.verdict.latencies.push(latency);
+        }
+    }
+
+    /// A receiver that wants nothing any more was asked at least once, and then left alone.
+    fn ended_by_410(&mut self, task: &Task, key: &str, all: &[Arrival], said: &str) {
+        self.verdict.gone += 1;
+        if all.is_empty() {
+            let what = format!("webhook {key} never arrived; the system says {said}");
+            self.find(Fault::Lost, &task.id, what);
+        } else if said != "fail" {
+            let what = format!("webhook {key} was answered 410, and the system says {said}");
+            self.find(Fault::Unsettled, &task.id, what);
+        }
+    }
+
+    /// The pauses that the receiver asked for. They are shorter than the lease of an attempt whose answer
+    /// nobody heard.
+    fn pauses(&mut self, task: &Task, hook: &Hook, all: &[Arrival]) {
+        for (before, after) in all.iter().zip(all.iter().skip(1)) {
+            if let Answer::Failed(pause) = before.answer
+                && after.at + CLOCKS < before.answered + pause
+            {
+                let what = format!(
+                    "webhook {} came again after {:?}, and {pause:?} was asked for",
+                    hook.key,
+                    after.at.saturating_duration_since(before.answered)
+                );
+                self.find(Fault::Hasty, &task.id, what);
+            }
         }
     }
 
@@ -211,7 +283,12 @@ impl<'run> Judge<'run> {
     fn contents(&mut self, task: &Task, hook: &'run Hook, fate: &Fate, all: &'run [Arrival]) {
         let key = &hook.key;
         let mut ids = BTreeSet::new();
+        self.verdict.requests += all.len();
         for arrival in all {
+            if let Some(fault) = arrival.forged {
+                let what = format!("webhook {key}: {fault}");
+                self.find(Fault::Forged, &task.id, what);
+            }
             let id = arrival.webhook_id.as_str();
             let of = *self.webhook_ids.entry(id).or_insert(key);
             if of != key {

@@ -16,6 +16,7 @@ fn task(told: Told) -> Task {
             key: "1-0".into(),
             told: Told::Done,
             fast: true,
+            gone: false,
         }],
         decisions: vec![Decision {
             wish: "approved",
@@ -26,12 +27,15 @@ fn task(told: Told) -> Task {
 }
 
 fn arrival(webhook_id: &str, status: &str, taken: bool) -> Arrival {
+    let now = Instant::now();
     Arrival {
         webhook_id: webhook_id.into(),
         task: "t1".into(),
         status: status.into(),
-        taken,
-        at: Instant::now(),
+        forged: None,
+        at: now,
+        answer: if taken { Answer::Taken } else { Answer::None },
+        answered: now,
     }
 }
 
@@ -141,18 +145,72 @@ fn one_of_two_racing_decisions_wins() {
     let mut racing = task(Told::Done);
     racing.decisions.push(Decision {
         wish: "rejected",
-        told: Told::Refused("409 task-already-resolved".into()),
+        told: Told::Resolved("approved".into()),
         at: Instant::now(),
     });
     let all = Arrivals::from([("1-0".into(), vec![arrival("a", "approved", true)])]);
     let verdict = judge(&[racing.clone()], &fates("approved", "sent"), &all, now());
     assert_eq!(faults(&verdict), []);
-    assert_eq!((verdict.conflicts, verdict.refusals.len()), (0, 0));
+    assert_eq!(verdict.conflicts, 1);
     if let Some(other) = racing.decisions.last_mut() {
         other.told = Told::Done;
     }
     let verdict = judge(&[racing], &fates("approved", "sent"), &all, now());
     assert_eq!(faults(&verdict), [Fault::Lost, Fault::Phantom]);
+}
+
+#[test]
+fn nobody_loses_a_race_against_himself() {
+    let told = Told::Resolved("approved".into());
+    let all = vec![arrival("a", "approved", true)];
+    let verdict = judged(told, &fates("approved", "sent"), all);
+    assert_eq!(faults(&verdict), [Fault::Answer]);
+}
+
+#[test]
+fn an_answer_that_nobody_expects_is_a_fault() {
+    let told = Told::Unexpected("500 internal".into());
+    let verdict = judged(told, &fates("pending", "pending"), Vec::new());
+    assert_eq!(faults(&verdict), [Fault::Answer]);
+}
+
+#[test]
+fn every_request_is_signed() {
+    let mut forged = arrival("a", "approved", false);
+    forged.forged = Some("there is no v1 signature");
+    let all = vec![forged, arrival("a", "approved", true)];
+    let verdict = judged(Told::Done, &fates("approved", "sent"), all);
+    assert_eq!(faults(&verdict), [Fault::Forged]);
+    assert_eq!(verdict.requests, 2);
+}
+
+#[test]
+fn a_webhook_that_is_refused_for_good_ends_as_failed() {
+    let mut gone = task(Told::Done);
+    gone.hooks[0].gone = true;
+    let judged = |said, all: Vec<Arrival>| {
+        let all = Arrivals::from([("1-0".into(), all)]);
+        judge(&[gone.clone()], &fates("approved", said), &all, now())
+    };
+    let refused = || vec![arrival("a", "approved", false)];
+    let verdict = judged("fail", refused());
+    assert_eq!((faults(&verdict), verdict.gone), (vec![], 1));
+    assert_eq!(faults(&judged("pending", refused())), [Fault::Unsettled]);
+    assert_eq!(faults(&judged("fail", Vec::new())), [Fault::Lost]);
+}
+
+#[test]
+fn the_pause_that_a_receiver_asks_for_is_kept() {
+    let judged = |after: Duration| {
+        let mut first = arrival("a", "approved", false);
+        first.answer = Answer::Failed(Duration::from_secs(2));
+        let mut second = arrival("a", "approved", true);
+        second.at = first.answered + after;
+        judged(Told::Done, &fates("approved", "sent"), vec![first, second])
+    };
+    assert_eq!(faults(&judged(Duration::from_secs(2))), []);
+    let hasty = judged(Duration::from_millis(1800));
+    assert_eq!(faults(&hasty), [Fault::Hasty]);
 }
 
 #[test]

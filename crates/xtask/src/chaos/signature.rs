@@ -1,0 +1,202 @@
+//! Whether a webhook call is signed as Standard Webhooks says, checked with other people's code.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use anyhow::ensure;
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use ring::signature::{ED25519, UnparsedPublicKey};
+use serde_json::Value;
+use standardwebhooks::Webhook;
+use ureq::http::HeaderMap;
+
+use crate::{
+    chaos::dice::Dice,
+    demo::client::{Call, Client},
+};
+
+const SECRET_LENGTH: usize = 32;
+/// How far a call's time may be from ours.
+const TOLERANCE_SECONDS: u64 = 5 * 60;
+/// How many of a hundred webhooks have a secret of their own.
+const WITH_SECRET: usize = 50;
+
+/// The Ed25519 keys that the system publishes.
+#[derive(Debug, Clone)]
+pub(crate) struct Keys(Vec<Vec<u8>>);
+
+impl Keys {
+    /// Reads them as any receiver would.
+    pub(crate) fn published(gateway: &str) -> anyhow::Result<Self> {
+        let mut client = Client::new(gateway);
+        client.quiet = true;
+        let call = Call::new("GET", "/.well-known/webhook-keys.json");
+        let body = client.call(&call)?.expect(200)?.body;
+        let all = body.get("keys").and_then(Value::as_array);
+        let decoded = |key: &Value| {
+            let text = key.get("whpk")?.as_str()?;
+            STANDARD.decode(text.strip_prefix("whpk_")?).ok()
+        };
+        let keys: Vec<_> = all.into_iter().flatten().filter_map(decoded).collect();
+        ensure!(!keys.is_empty(), "there is no key in {body}");
+        Ok(Self(keys))
+    }
+
+    /// What is wrong with the signatures of a call to a webhook with this secret, if anything is.
+    pub(crate) fn fault_of(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        secret: Option<&str>,
+    ) -> Option<&'static str> {
+        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+        let (Some(id), Some(time), Some(signatures)) = (
+            text("webhook-id"),
+            text("webhook-timestamp"),
+            text("webhook-signature"),
+        ) else {
+            return Some("a header is missing");
+        };
+        if !is_recent(time) {
+            return Some("the timestamp is not of now");
+        }
+        let of = |wanted: &'static str| {
+            let all = signatures.split(' ').filter_map(|one| one.split_once(','));
+            all.filter(move |(version, _)| *version == wanted)
+        };
+        let mut signed = format!("{id}.{time}.").into_bytes();
+        signed.extend_from_slice(body);
+        if of("v1a").next().is_none() {
+            return Some("there is no v1a signature");
+        }
+        if !of("v1a").all(|(_, signature)| self.made(&signed, signature)) {
+            return Some("a v1a signature is by no published key");
+        }
+        match (secret, of("v1").count()) {
+            (None, 0) => None,
+            (None, _) => Some("there is a v1 signature without a secret"),
+            (Some(_), 0) => Some("there is no v1 signature"),
+            (Some(secret), _) => {
+                let webhook = Webhook::new(secret).ok();
+                let verified = webhook.is_some_and(|webhook| webhook.verify(body, headers).is_ok());
+                (!verified).then_some("the v1 signature is wrong")
+            }
+        }
+    }
+
+    fn made(&self, signed: &[u8], signature: &str) -> bool {
+        let Ok(signature) = STANDARD.decode(signature) else {
+            return false;
+        };
+        let mut keys = self.0.iter();
+        keys.any(|key| {
+            let key = UnparsedPublicKey::new(&ED25519, key);
+            key.verify(signed, &signature).is_ok()
+        })
+    }
+}
+
+fn is_recent(seconds: &str) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let now = now.map(|since| since.as_secs()).unwrap_or_default();
+    let then = seconds.parse::<u64>();
+    then.is_ok_and(|then| now.abs_diff(then) <= TOLERANCE_SECONDS)
+}
+
+/// The secret of a webhook of the run of a `seed`; every other one has none.
+pub(crate) fn secret_of(seed: u64, key: &str) -> Option<String> {
+    let mut dice = Dice::of(seed, &format!("secret {key}"));
+    if !dice.chance(WITH_SECRET) {
+        return None;
+    }
+    let byte = |_| u8::try_from(dice.below(256)).unwrap_or_default();
+    let bytes: Vec<u8> = (0..SECRET_LENGTH).map(byte).collect();
+    Some(format!("whsec_{}", STANDARD.encode(bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use ring::signature::{Ed25519KeyPair, KeyPair as _};
+
+    use super::*;
+
+    const BODY: &[u8] = br#"{"status":"approved"}"#;
+    const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+    fn pair(seed: u8) -> Ed25519KeyPair {
+        Ed25519KeyPair::from_seed_unchecked(&[seed; 32]).unwrap()
+    }
+
+    fn keys() -> Keys {
+        Keys(vec![pair(1).public_key().as_ref().to_vec()])
+    }
+
+    fn headers(signatures: &str, time: i64) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert("webhook-id", "abc".parse().unwrap());
+        headers.insert("webhook-timestamp", time.into());
+        headers.insert("webhook-signature", signatures.parse().unwrap());
+        headers
+    }
+
+    fn now() -> i64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        now.as_secs().try_into().unwrap()
+    }
+
+    fn v1a(seed: u8, time: i64) -> String {
+        let mut signed = format!("abc.{time}.").into_bytes();
+        signed.extend_from_slice(BODY);
+        format!("v1a,{}", STANDARD.encode(pair(seed).sign(&signed)))
+    }
+
+    fn v1(time: i64) -> String {
+        let webhook = Webhook::new(SECRET).unwrap();
+        webhook.sign("abc", time, BODY).unwrap()
+    }
+
+    #[test]
+    fn what_is_signed_by_the_published_key_and_the_secret_is_right() {
+        let time = now();
+        let ours = headers(&v1a(1, time), time);
+        assert_eq!(keys().fault_of(&ours, BODY, None), None);
+        let both = headers(&format!("{} {}", v1a(1, time), v1(time)), time);
+        assert_eq!(keys().fault_of(&both, BODY, Some(SECRET)), None);
+    }
+
+    #[test]
+    fn every_fault_is_noticed() {
+        let time = now();
+        let (ours, theirs) = (v1a(1, time), v1a(2, time));
+        let faulty = |signatures: &str, secret| {
+            let fault = keys().fault_of(&headers(signatures, time), BODY, secret);
+            fault.is_some()
+        };
+        assert!(faulty("", None));
+        assert!(faulty(&theirs, None));
+        assert!(faulty(&format!("{ours} {theirs}"), None));
+        assert!(faulty(&ours, Some(SECRET)));
+        assert!(faulty(&format!("{ours} {}", v1(time)), None));
+        assert!(faulty(
+            &format!("{ours} v1,{}", STANDARD.encode("x")),
+            Some(SECRET)
+        ));
+        let ours = headers(&ours, time);
+        assert!(keys().fault_of(&ours, b"{}", None).is_some());
+        let old = time - 301;
+        let old = headers(&v1a(1, old), old);
+        assert!(keys().fault_of(&old, BODY, None).is_some());
+    }
+
+    #[test]
+    fn some_webhooks_have_a_secret_and_keep_it() {
+        let secrets: Vec<_> = (0..50).map(|key| secret_of(1, &key.to_string())).collect();
+        assert!(secrets.contains(&None));
+        assert!(
+            secrets
+                .iter()
+                .flatten()
+                .all(|text| Webhook::new(text).is_ok())
+        );
+        assert_eq!(secrets.first(), Some(&secret_of(1, "0")));
+    }
+}
