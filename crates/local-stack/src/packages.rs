@@ -23,6 +23,8 @@ pub enum Need {
     Chromium,
     /// What tests control the browser with.
     ChromeDriver,
+    /// Python with what makes virtual environments, for tools that are written in it.
+    PythonVenv,
 }
 
 impl Need {
@@ -34,6 +36,7 @@ impl Need {
             Self::Psql => "postgresql-client",
             Self::Chromium => "chromium",
             Self::ChromeDriver => "chromium-driver",
+            Self::PythonVenv => "python3-venv",
         }
     }
 
@@ -49,6 +52,7 @@ impl Need {
                 .into_iter()
                 .any(|name| on_path(name).is_some()),
             Self::ChromeDriver => on_path("chromedriver").is_some(),
+            Self::PythonVenv => python_makes_environments(),
         }
     }
 }
@@ -90,6 +94,16 @@ pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
         }),
         None => Ok(()),
     }
+}
+
+fn python_makes_environments() -> bool {
+    Command::new("python3")
+        .args(["-c", "import venv, ensurepip"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
 }
 
 /// A shell that may install, or what the person has to type.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::world::World;
 
 /// The endpoints of the API document, and the additions.
-const ROUTES: [(&str, &str); 45] = [
+const ROUTES: [(&str, &str); 47] = [
     ("POST", "/user/auth"),
     ("POST", "/user"),
     ("GET", "/user"),
@@ -36,6 +36,8 @@ const ROUTES: [(&str, &str); 45] = [
     ("GET", "/people-task/tasks/{id}/webhooks"),
     ("GET", "/people-task/tasks/{id}/deliveries"),
     ("POST", "/people-task/deliveries/{id}/redeliver"),
+    ("GET", "/audit"),
+    ("GET", "/people-task/audit"),
     ("GET", "/.well-known/jwks.json"),
     ("GET", "/.well-known/webhook-keys.json"),
     ("GET", "/plugins/appmixer/utils/tasks/tasks"),

@@ -9,9 +9,17 @@ mod deletion;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod hostile_requests;
+#[cfg(test)]
 mod journey;
 #[cfg(test)]
+mod key_rotation;
+#[cfg(test)]
+mod naughty_strings;
+#[cfg(test)]
 mod revocation;
+#[cfg(test)]
+mod secrets;
 #[cfg(test)]
 mod settings_page;
 #[cfg(test)]

@@ -53,20 +53,7 @@ impl World {
             set(&mut environment, name, value);
         }
 
-        let users = user_service::run(read_for(&environment, "users", &database))
-            .await
-            .unwrap();
-        set(&mut environment, "USER_SERVICE_URL", &url_of(&users));
-        let tasks = people_task_service::run(read_for(&environment, "tasks", &database))
-            .await
-            .unwrap();
-        set(&mut environment, "PEOPLE_TASK_SERVICE_URL", &url_of(&tasks));
-        let mut running = workers(&environment, &database).await;
-        running.extend([tasks, users]);
-
-        let gateway = gateway::run(read(&environment)).await.unwrap();
-        let http = ready(&gateway).await;
-        running.insert(0, gateway);
+        let (running, http) = started(&mut environment, &database).await;
         let mut world = Self {
             http,
             admin: String::new(),
@@ -84,10 +71,47 @@ impl World {
         world
     }
 
+    /// Stops every process and starts it again with some settings of one's own: a new release, say.
+    /// Database, broker and flow engine stay.
+    pub(crate) async fn restart_with(&mut self, settings: &[(&str, &str)]) {
+        for running in &self.running {
+            assert!(running.stop(GRACE).await, "a process did not end in time");
+        }
+        for (name, value) in settings {
+            set(&mut self.environment, name, value);
+        }
+        (self.running, self.http) = started(&mut self.environment, &self.database).await;
+    }
+
     /// One more replica of the gateway.
     pub(crate) async fn another_gateway(&self) -> Http {
         let gateway = gateway::run(read(&self.environment)).await.unwrap();
         ready(&gateway).await
+    }
+
+    /// Stops the workers, so that messages wait in their queues.
+    pub(crate) async fn stop_workers(&mut self) {
+        // The gateway comes first and the services last.
+        for worker in self.running.drain(1..4) {
+            assert!(worker.stop(GRACE).await, "a worker did not end in time");
+        }
+    }
+
+    /// Starts them again.
+    pub(crate) async fn start_workers(&mut self) {
+        let workers = workers(&self.environment, &self.database).await;
+        self.running.splice(1..1, workers);
+    }
+
+    /// Every message that waits in a queue.
+    pub(crate) fn queued(&self) -> Vec<Value> {
+        self.broker.waiting()
+    }
+
+    /// A setting of the processes.
+    pub(crate) fn setting(&self, name: &str) -> String {
+        let mut given = self.environment.iter().rev();
+        given.find(|(n, _)| n == name).unwrap().1.clone()
     }
 
     /// Takes the broker away from every process, or gives it back.
@@ -199,6 +223,27 @@ impl World {
         self.received_one(&format!("kind=webhook&correlationId={correlation}"))
             .await
     }
+}
+
+/// Every process, and requests through the gateway.
+async fn started(
+    environment: &mut Vec<(String, String)>,
+    database: &TestDatabase,
+) -> (Vec<Running>, Http) {
+    let users = user_service::run(read_for(environment, "users", database))
+        .await
+        .unwrap();
+    set(environment, "USER_SERVICE_URL", &url_of(&users));
+    let tasks = people_task_service::run(read_for(environment, "tasks", database))
+        .await
+        .unwrap();
+    set(environment, "PEOPLE_TASK_SERVICE_URL", &url_of(&tasks));
+    let mut running = workers(environment, database).await;
+    running.extend([tasks, users]);
+    let gateway = gateway::run(read(environment)).await.unwrap();
+    let http = ready(&gateway).await;
+    running.insert(0, gateway);
+    (running, http)
 }
 
 async fn workers(environment: &[(String, String)], database: &TestDatabase) -> Vec<Running> {

@@ -1,0 +1,58 @@
+//! An address that is not public is refused however it is written.
+
+#![cfg(test)]
+
+use std::net::Ipv4Addr;
+
+use outbound::AddressPolicy;
+use proptest::prelude::*;
+use url::Url;
+
+/// Addresses that are nobody's on the internet.
+fn not_public() -> impl Strategy<Value = Ipv4Addr> {
+    let ranges = prop_oneof![
+        Just((10, 0..=255_u8)),
+        Just((127, 0..=255)),
+        Just((169, 254..=254)),
+        Just((172, 16..=31)),
+        Just((192, 168..=168)),
+    ];
+    let addresses = (ranges, any::<[u8; 2]>());
+    addresses.prop_flat_map(|((a, b), [c, d])| b.prop_map(move |b| Ipv4Addr::new(a, b, c, d)))
+}
+
+/// Every way of writing it that a url may use.
+fn spellings(address: Ipv4Addr) -> [String; 9] {
+    let [a, b, c, d] = address.octets();
+    let number = address.to_bits();
+    let mapped = address.to_ipv6_mapped();
+    [
+        format!("{address}"),
+        format!("{number}"),
+        format!("{number:#x}"),
+        format!("0{number:o}"),
+        format!("{a:#x}.{b:#x}.{c:#x}.{d:#x}"),
+        format!("0{a:o}.0{b:o}.0{c:o}.0{d:o}"),
+        format!("{a}.{}", u32::from_be_bytes([0, b, c, d])),
+        format!("[{mapped}]"),
+        format!("[::ffff:{:x}:{:x}]", number >> 16, number & 0xffff),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn every_spelling_of_an_address_that_is_not_public_is_refused(address in not_public()) {
+        let policy = AddressPolicy::default();
+        for host in spellings(address) {
+            let url = Url::parse(&format!("http://{host}:8080/path")).unwrap();
+            prop_assert!(policy.check_url(&url).is_err(), "{}", host);
+        }
+    }
+
+    #[test]
+    fn no_url_makes_the_parser_panic(text in "https?://[ -~]{0,60}") {
+        if let Ok(url) = Url::parse(&text) {
+            let _ = AddressPolicy::default().check_url(&url);
+        }
+    }
+}
