@@ -4,7 +4,8 @@
 //!   that the row costs no round trip of its own; [`Entry::record`] is for changes that are no single
 //!   statement. Either way the row is part of the change's transaction: what was answered is logged.
 //! - [`list`], [`AuditQuery`] and [`AuditEntry`] are the administrators' view.
-//! - [`retain`] prunes what is old, [`forget_addresses`] takes the addresses of somebody who was deleted.
+//! - [`retain`] prunes what is old, [`forget_addresses`] takes the addresses of somebody who was deleted, and
+//!   [`pseudonymise`] the identifier.
 //!
 //! Each service has a table `audit_log` in its own schema, made by its own migrations. The services'
 //! database roles may insert and read; both changes that there are to rows, pruning and forgetting, are
@@ -30,4 +31,4 @@ pub use list::{AuditFilter, AuditParameters, AuditQuery, AuditSort, parse};
 pub use origin::Origin;
 pub use retention::{read_retention, retain};
 pub use statement::Recorded;
-pub use store::{Row, forget_addresses, list};
+pub use store::{Row, forget_addresses, list, pseudonymise};

@@ -5,6 +5,7 @@ use diesel::sql_types::{Array, BigInt, Binary, Double, Inet, Integer, Nullable};
 use listing::Direction;
 use serde_json::Value;
 use std::time::Duration;
+use values::UserId;
 
 use crate::list::{AuditFilter, AuditQuery, AuditSort, moment};
 use crate::table::audit_log;
@@ -100,6 +101,19 @@ pub fn forget_addresses(connection: &mut PgConnection, whose: &[&[u8]]) -> Query
     // The DSL calls functions of ours only by a declaration that would say the same.
     let changed: Changed = sql_query("SELECT forget_audit_addresses($1, $2) AS rows")
         .bind::<Array<Binary>, _>(whose)
+        .bind::<Integer, _>(BATCH)
+        .get_result(connection)?;
+    Ok(changed.rows >= i64::from(BATCH))
+}
+
+/// Puts a pseudonym in the place of a deleted user's identifier, in at most 5,000 rows. Whether there may
+/// be more of them.
+///
+/// # Errors
+/// Only the database can fail.
+pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<bool> {
+    let changed: Changed = sql_query("SELECT pseudonymise_audit_log($1, $2) AS rows")
+        .bind::<Binary, _>(user)
         .bind::<Integer, _>(BATCH)
         .get_result(connection)?;
     Ok(changed.rows >= i64::from(BATCH))

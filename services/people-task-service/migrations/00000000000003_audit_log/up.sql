@@ -1,5 +1,5 @@
 -- Who did what to which task, when, from where. Rows are only ever added; they hold identifiers and no
--- names, so after a deletion they speak of a pseudonym.
+-- names, and after a deletion a pseudonym.
 
 CREATE TABLE audit_log (
     id bigint GENERATED ALWAYS AS IDENTITY,
@@ -72,9 +72,30 @@ BEGIN
     RETURN forgotten;
 END $$;
 
+-- Puts a pseudonym in the place of a deleted user's identifier, in at most so many rows. It is the same one
+-- everywhere, so rows of one user still belong together, and whoever knows the identifier can find them.
+CREATE FUNCTION pseudonymise_audit_log(who bytea, most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = people_task, pg_temp AS $$
+DECLARE
+    pseudonym bytea := substring(sha256(who) FOR 12);
+    changed bigint;
+BEGIN
+    UPDATE audit_log SET
+        actor_id = CASE WHEN actor_id = who THEN pseudonym ELSE actor_id END,
+        subject_id = CASE WHEN subject_id = who THEN pseudonym ELSE subject_id END
+    WHERE (at, id) IN (
+        SELECT at, id FROM audit_log WHERE actor_id = who
+        UNION
+        SELECT at, id FROM audit_log WHERE subject_id = who
+        LIMIT most
+    );
+    GET DIAGNOSTICS changed = ROW_COUNT;
+    RETURN changed;
+END $$;
+
 -- Whatever roles there are: who may insert rows into new tables may insert them into this one, all but
 -- their number and moment, and may have them pruned and forgotten. Nobody but the owner may change one.
-REVOKE ALL ON FUNCTION prune_audit_log, forget_audit_addresses FROM PUBLIC;
+REVOKE ALL ON FUNCTION prune_audit_log, forget_audit_addresses, pseudonymise_audit_log FROM PUBLIC;
 DO $$
 DECLARE
     role text;
@@ -91,7 +112,8 @@ BEGIN
         IF inserts THEN
             EXECUTE format('GRANT INSERT (action, actor_kind, actor_id, subject_kind, subject_id, proof,
                 client_address, request_id, detail) ON audit_log TO %s', role);
-            EXECUTE format('GRANT EXECUTE ON FUNCTION prune_audit_log, forget_audit_addresses TO %s', role);
+            EXECUTE format('GRANT EXECUTE ON FUNCTION prune_audit_log, forget_audit_addresses,
+                pseudonymise_audit_log TO %s', role);
         END IF;
     END LOOP;
 END $$;

@@ -65,8 +65,9 @@ fn in_transaction(
         let entry = entry.detail(json!({"tasks": tasks.len(), "webhooks": webhooks}));
         entry.record(connection)?;
     }
+    let more_entries = audit_log::pseudonymise(connection, user).map_err(Error::from)?;
     Ok(Erased {
         deleted,
-        more: more_addresses || store::is_anything_left(connection, user, emails)?,
+        more: more_addresses || more_entries || store::is_anything_left(connection, user, emails)?,
     })
 }

@@ -155,11 +155,9 @@ impl Stage {
         id
     }
 
-    /// What holds the identifier of a user, but for the audit log, which keeps it as a pseudonym.
+    /// What holds the identifier of a user.
     pub(crate) fn rows_of(&self, user: &str) -> Vec<String> {
-        let mut rows = self.database.rows_that_hold("users", user);
-        rows.retain(|row| !row.starts_with("audit_log:"));
-        rows
+        self.database.rows_that_hold("users", user)
     }
 
     /// Runs statements as the superuser.

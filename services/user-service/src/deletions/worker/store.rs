@@ -262,7 +262,7 @@ pub(super) fn time_until_age(
 }
 
 /// Deletes at most `batch` of the user's codes, messages and failed sign-ins, each, and takes the client
-/// addresses out of the audit log; `true` when there may be more. `accounts` are the fingerprints of the user's names.
+/// addresses and identifier out of the audit log; `true` when there may be more. `accounts` are the fingerprints of the user's names.
 pub(super) fn delete_sign_in_data(
     connection: &mut PgConnection,
     user: UserId,
@@ -286,7 +286,8 @@ pub(super) fn delete_sign_in_data(
             .execute(connection)?,
     );
     delete_code_requests(connection, accounts)?;
-    let more_addresses = audit_log::forget_addresses(connection, &[user.as_bytes()])?;
+    let more_entries = audit_log::forget_addresses(connection, &[user.as_bytes()])?
+        | audit_log::pseudonymise(connection, user)?;
     for account in accounts {
         // The DSL has neither LIMIT for DELETE nor an IN of two columns.
         let deleted = diesel::sql_query(
@@ -298,7 +299,7 @@ pub(super) fn delete_sign_in_data(
         .execute(connection)?;
         most = most.max(deleted);
     }
-    Ok(more_addresses || i64::try_from(most).is_ok_and(|most| most >= batch))
+    Ok(more_entries || i64::try_from(most).is_ok_and(|most| most >= batch))
 }
 
 /// Deletes the counts of codes that were asked for: a row for each of the user's names.
@@ -340,6 +341,7 @@ pub(super) fn delete_user(
     delete_code_requests(connection, accounts)?;
     while audit_log::forget_addresses(connection, &[job.user.as_bytes()])? {}
     entry.record(connection)?;
+    while audit_log::pseudonymise(connection, job.user)? {}
     diesel::delete(users::table.find(job.user)).execute(connection)?;
     Ok(true)
 }
