@@ -3,7 +3,7 @@
 //! - [`Entry`] is one row to be. [`Entry::with`] puts it into the statement that makes the change, so
 //!   that the row costs no round trip of its own; [`Entry::record`] is for changes that are no single
 //!   statement. Either way the row is part of the change's transaction: what was answered is logged.
-//! - [`list`], [`AuditQuery`] and [`AuditEntry`] are the administrators' view.
+//! - [`list()`], [`AuditQuery`] and [`AuditEntry`] are the administrators' view.
 //! - [`retain`] prunes what is old, [`forget_addresses`] takes the addresses of somebody who was deleted, and
 //!   [`pseudonymise`] the identifier.
 //!

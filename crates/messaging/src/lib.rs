@@ -10,7 +10,7 @@
 //!   the handler is done.
 //!
 //! What cannot be read, or was delivered too often, goes to the queue's dead-letter queue, whose depth is
-//! measured; [`DeadLetters`] and [`dead_letters_command`] look into it.
+//! measured; [`DeadLetters`] and [`dead_letters_command()`] look into it.
 //!
 //! Each publisher and each consumer owns a connection and a supervisor: a lost connection is opened
 //! again with growing pauses, the [`Queue`]s are declared again, and no loss ends the process.

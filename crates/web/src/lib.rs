@@ -6,9 +6,9 @@
 //! - [`Query`] and [`path_id`]: values of query and path.
 //! - [`request_context`]: the middleware that gives a request its identity, its log line and its metrics.
 //! - [`Routes`]: what exists, from the OpenAPI document: unknown paths are `404`, wrong methods `405`.
-//! - [`client_network`]: what a client address is counted by.
+//! - [`client_network()`]: what a client address is counted by.
 //! - [`Health`]: `/healthz` and `/readyz`.
-//! - [`client_address`]: where a request came from.
+//! - [`client_address()`]: where a request came from.
 //!
 //! Nothing here knows tokens, the database or the queue.
 
