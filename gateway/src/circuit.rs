@@ -90,9 +90,8 @@ impl Circuit {
         self.admit_at(Instant::now()).map_err(|wait| {
             metrics::counter!("gateway_requests_refused_by_circuit_total", "service" => self.service)
                 .increment(1);
-            let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
             let detail = "The service behind the gateway does not answer. Nothing happened; try again soon.";
-            Problem::unavailable_for("upstream-unavailable", detail, seconds)
+            Problem::unavailable_for("upstream-unavailable", detail, wait)
         })
     }
 

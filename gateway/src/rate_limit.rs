@@ -15,7 +15,7 @@ use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use settings::SettingValue;
-use web::{Problem, client_network};
+use web::{Problem, client_network, whole_seconds};
 
 use crate::settings::RateLimitSettings;
 use crate::table::Rate;
@@ -151,19 +151,20 @@ impl Limit {
                 metrics::counter!("gateway_requests_rate_limited_total", "limit" => self.name)
                     .increment(1);
                 let wait = early.wait_time_from(DefaultClock::default().now());
-                Err(self.exceeded(whole_seconds(wait)))
+                Err(self.exceeded(wait))
             }
         }
     }
 
-    fn exceeded(&self, seconds: u64) -> Problem {
+    fn exceeded(&self, wait: Duration) -> Problem {
+        let seconds = whole_seconds(wait);
         let problem = Problem::new(
             StatusCode::TOO_MANY_REQUESTS,
             "rate-limited",
             format!("Too many requests from your address. Try again in {seconds} s."),
         )
         .with("violated-policies", vec![self.name])
-        .retry_after(seconds);
+        .retry_after(wait);
         self.standing(0, seconds).tell_with(problem)
     }
 
@@ -180,11 +181,6 @@ impl std::fmt::Debug for Limit {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Limit({:?})", self.policy)
     }
-}
-
-/// Rounded up, and at least one: whoever waits so long is not refused again.
-fn whole_seconds(time: Duration) -> u64 {
-    (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
 }
 
 /// Names and numbers are always a header's value.

@@ -8,8 +8,8 @@
 //!   [`pseudonymise`] the identifier.
 //!
 //! Each service has a table `audit_log` in its own schema, made by its own migrations. The services'
-//! database roles may insert and read; both changes that there are to rows, pruning and forgetting, are
-//! functions of the owner's.
+//! database roles may insert and read; the changes that there are to rows, pruning, forgetting addresses and
+//! putting pseudonyms, are functions of the owner's.
 //!
 //! Invariants:
 //! - A row holds identifiers and the names of what changed, never a value: no e-mail address, username,
@@ -30,5 +30,5 @@ pub use entry::{Actor, Entry, Proof, Subject};
 pub use list::{AuditFilter, AuditParameters, AuditQuery, AuditSort, parse};
 pub use origin::Origin;
 pub use retention::{read_retention, retain};
-pub use statement::Recorded;
+pub use statement::{Recorded, Second};
 pub use store::{Row, forget_addresses, list, pseudonymise};

@@ -60,18 +60,38 @@ impl RunQueryDsl<PgConnection> for Insertion<'_> {}
 /// A statement that changes something, with the row that says so. It returns what the statement
 /// returns.
 #[derive(Debug, QueryId)]
-pub struct Recorded<Q> {
-    statement: Q,
+pub struct Recorded<Statement, More = ()> {
+    statement: Statement,
+    more: More,
     entry: Entry,
 }
 
-impl<Q> Recorded<Q> {
-    pub(crate) fn new(statement: Q, entry: Entry) -> Self {
-        Self { statement, entry }
+impl<Statement> Recorded<Statement> {
+    pub(crate) fn new(statement: Statement, entry: Entry) -> Self {
+        let more = ();
+        Self {
+            statement,
+            more,
+            entry,
+        }
+    }
+
+    /// Runs a second writing statement with the first one. What the first one returns is the table `changed` to
+    /// it, and its parameters are those of the first one.
+    pub fn and(self, sql: &'static str) -> Recorded<Statement, Second> {
+        Recorded {
+            statement: self.statement,
+            more: Second(sql),
+            entry: self.entry,
+        }
     }
 }
 
-impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Recorded<Q> {
+impl<Statement, More> QueryFragment<Pg> for Recorded<Statement, More>
+where
+    Statement: QueryFragment<Pg>,
+    More: QueryFragment<Pg>,
+{
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("WITH changed AS (");
         self.statement.walk_ast(out.reborrow())?;
@@ -79,13 +99,34 @@ impl<Q: QueryFragment<Pg>> QueryFragment<Pg> for Recorded<Q> {
         out.push_sql(INSERT);
         out.push_sql("SELECT ");
         self.entry.push_values(&mut out)?;
-        out.push_sql(" FROM changed LIMIT 1) SELECT * FROM changed");
+        out.push_sql(" FROM changed LIMIT 1)");
+        self.more.walk_ast(out.reborrow())?;
+        out.push_sql(" SELECT * FROM changed");
         Ok(())
     }
 }
 
-impl<Q: Query> Query for Recorded<Q> {
-    type SqlType = Q::SqlType;
+impl<Statement: Query, More> Query for Recorded<Statement, More> {
+    type SqlType = Statement::SqlType;
 }
 
-impl<Q> RunQueryDsl<PgConnection> for Recorded<Q> {}
+impl<Statement, More> RunQueryDsl<PgConnection> for Recorded<Statement, More> {}
+
+/// A statement that runs with another one: see [`Recorded::and`].
+#[derive(Debug)]
+pub struct Second(&'static str);
+
+impl QueryId for Second {
+    type QueryId = ();
+
+    const HAS_STATIC_QUERY_ID: bool = false;
+}
+
+impl QueryFragment<Pg> for Second {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        out.push_sql(", second AS (");
+        out.push_sql(self.0);
+        out.push_sql(")");
+        Ok(())
+    }
+}

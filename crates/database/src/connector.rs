@@ -105,27 +105,24 @@ impl ManageConnection for Connector {
     }
 }
 
-/// The way to new connections, open until it is shut.
+/// The way to new connections, open until it is shut, which is `true`.
 ///
 /// libpq uses OpenSSL while it connects, also without TLS, and OpenSSL clears itself away when the
 /// process exits: a connection that one of the pool's threads opens at that moment crashes the process.
 #[derive(Clone, Default)]
-pub(crate) struct Door(Arc<RwLock<Shut>>);
-
-#[derive(Default)]
-struct Shut(bool);
+pub(crate) struct Door(Arc<RwLock<bool>>);
 
 impl Door {
     /// Runs `connect` unless the door is shut.
     fn pass<T>(&self, connect: impl FnOnce() -> T) -> Option<T> {
         let shut = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        (!shut.0).then(connect)
+        (!*shut).then(connect)
     }
 
     /// Waits for those who are passing, at most as long as one connection may take to open, and lets
     /// nobody pass any more.
     pub(crate) fn shut(&self) {
-        self.0.write().unwrap_or_else(PoisonError::into_inner).0 = true;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
 }
 

@@ -9,17 +9,17 @@ use diesel::{PgConnection, QueryResult, RunQueryDsl};
 /// A raw statement that each connection plans once.
 ///
 /// [`diesel::sql_query`] has its statement parsed and planned at every call, which for a statement of
-/// several writing CTEs takes longer than running it. Its text must be one of few: connections keep
-/// every one that they saw.
-pub fn prepared<Text: AsRef<str>>(sql: Text) -> Prepared<Text, ()> {
+/// several writing CTEs takes longer than running it. Connections keep every text that they saw, so texts
+/// are part of the program.
+pub fn prepared(sql: &'static str) -> Prepared<()> {
     Prepared { sql, values: () }
 }
 
 /// See [`prepared`].
 #[derive(Debug, Clone)]
 #[must_use = "a statement does nothing until it is executed"]
-pub struct Prepared<Text, Values> {
-    sql: Text,
+pub struct Prepared<Values> {
+    sql: &'static str,
     values: Values,
 }
 
@@ -31,9 +31,9 @@ pub struct And<Values, SqlType, Value> {
     sql_type: PhantomData<SqlType>,
 }
 
-impl<Text, Values> Prepared<Text, Values> {
+impl<Values> Prepared<Values> {
     /// The value of the next parameter: of `$1`, then `$2`, and so on.
-    pub fn bind<SqlType, Value>(self, value: Value) -> Prepared<Text, And<Values, SqlType, Value>> {
+    pub fn bind<SqlType, Value>(self, value: Value) -> Prepared<And<Values, SqlType, Value>> {
         Prepared {
             sql: self.sql,
             values: And {
@@ -57,30 +57,26 @@ where
     }
 }
 
-impl<Text, Values> QueryFragment<Pg> for Prepared<Text, Values>
-where
-    Text: AsRef<str>,
-    Values: QueryFragment<Pg>,
-{
+impl<Values: QueryFragment<Pg>> QueryFragment<Pg> for Prepared<Values> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         // diesel writes a placeholder wherever a value is handed over. They go into a comment, so that the
         // statement itself may name its parameters in any order and more than once.
         out.push_sql("/* ");
         self.values.walk_ast(out.reborrow())?;
         out.push_sql(" */ ");
-        out.push_sql(self.sql.as_ref());
+        out.push_sql(self.sql);
         Ok(())
     }
 }
 
-impl<Text, Values> QueryId for Prepared<Text, Values> {
+impl<Values> QueryId for Prepared<Values> {
     type QueryId = ();
 
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl<Text, Values> Query for Prepared<Text, Values> {
+impl<Values> Query for Prepared<Values> {
     type SqlType = Untyped;
 }
 
-impl<Text, Values> RunQueryDsl<PgConnection> for Prepared<Text, Values> {}
+impl<Values> RunQueryDsl<PgConnection> for Prepared<Values> {}

@@ -6,15 +6,13 @@
 //! - [`Query`] and [`path_id`]: values of query and path.
 //! - [`request_context`]: the middleware that gives a request its identity, its log line and its metrics.
 //! - [`Routes`]: what exists, from the OpenAPI document: unknown paths are `404`, wrong methods `405`.
-//! - [`client_network()`]: what a client address is counted by.
 //! - [`Health`]: `/healthz` and `/readyz`.
-//! - [`client_address()`]: where a request came from.
+//! - [`client_address`] and [`client_network`]: where a request came from, and what that is counted by.
 //!
 //! Nothing here knows tokens, the database or the queue.
 
 mod body;
 mod client;
-mod client_address;
 mod fields;
 mod health;
 mod middleware;
@@ -23,11 +21,10 @@ mod query;
 mod routes;
 
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody};
-pub use client::client_network;
-pub use client_address::client_address;
+pub use client::{client_address, client_network};
 pub use fields::{FieldValue, Fields};
 pub use health::{Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, request_context};
-pub use problem::{FieldError, Problem, ProblemBody};
+pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
 pub use query::{Query, path_id};
 pub use routes::Routes;

@@ -1,6 +1,7 @@
 use std::borrow::Cow;
 use std::error::Error as StdError;
 use std::fmt;
+use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue, RETRY_AFTER};
@@ -143,17 +144,17 @@ impl Problem {
     /// `503` with `Retry-After`: the process is shedding load or something that it needs is away.
     #[must_use]
     pub fn unavailable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
-        Self::unavailable_for(code, detail, 1)
+        Self::unavailable_for(code, detail, Duration::from_secs(1))
     }
 
-    /// `503` with a `Retry-After` of so many seconds, at least one.
+    /// `503` with this `Retry-After`.
     #[must_use]
     pub fn unavailable_for(
         code: &'static str,
         detail: impl Into<Cow<'static, str>>,
-        seconds: u64,
+        wait: Duration,
     ) -> Self {
-        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(seconds)
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(wait)
     }
 
     /// An opaque `500`. The error and its causes are logged here, once.
@@ -181,10 +182,10 @@ impl Problem {
         self
     }
 
-    /// Adds `Retry-After`, in seconds.
+    /// Adds `Retry-After`, in [`whole_seconds`].
     #[must_use]
-    pub fn retry_after(self, seconds: u64) -> Self {
-        self.header(RETRY_AFTER, HeaderValue::from(seconds.max(1)))
+    pub fn retry_after(self, wait: Duration) -> Self {
+        self.header(RETRY_AFTER, HeaderValue::from(whole_seconds(wait)))
     }
 
     /// The stable code.
@@ -248,6 +249,12 @@ impl ResponseError for Problem {
             Err(_) => response.finish(),
         }
     }
+}
+
+/// A time in seconds, rounded up, and at least one: whoever waits so long is not refused again.
+#[must_use]
+pub fn whole_seconds(time: Duration) -> u64 {
+    (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
 }
 
 /// An error with all its causes on one line, for the log.

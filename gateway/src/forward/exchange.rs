@@ -39,7 +39,8 @@ pub(super) struct Answer {
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// What is wrong with the caller's body.
+    /// What is wrong with the caller's body, or that there is no place for the request: no service is to
+    /// blame.
     Caller(Problem),
     /// The service could not be reached or gave no answer: `502` or `504`.
     Service(Problem),

@@ -2,6 +2,7 @@
 the formats mean that the document names."""
 
 import datetime
+import json
 import os
 import string
 
@@ -47,6 +48,9 @@ def before_call(context, case, kwargs):
         for name in ("password", "newPassword"):
             if name in case.body:
                 case.body[name] = shortened(case.body[name])
+        # An object of more than 4 KiB is refused, and JSON Schema cannot count bytes.
+        if len(json.dumps(case.body.get("metadata"), ensure_ascii=False)) > 1000:
+            case.body["metadata"] = {}
 
 
 def shortened(password):

@@ -6,7 +6,6 @@ pub(crate) mod routes;
 use audit_log::{Entry, Origin, Proof, Subject};
 use values::UserId;
 
-use crate::status::TaskStatus;
 use crate::tasks::Task;
 use crate::tasks::access::{self, Actor};
 
@@ -35,14 +34,6 @@ impl Action {
             Self::WebhookRemoved => "webhook-removed",
             Self::DeliveryRedelivered => "delivery-redelivered",
             Self::UserErased => "user-erased",
-        }
-    }
-
-    /// The decision that gives a task this status.
-    pub(crate) fn of_decision(status: TaskStatus) -> Self {
-        match status {
-            TaskStatus::Rejected => Self::TaskRejected,
-            TaskStatus::Approved | TaskStatus::Pending => Self::TaskApproved,
         }
     }
 

@@ -6,15 +6,13 @@ use diesel::dsl::{IntervalDsl as _, now};
 use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
 use listing::Paging;
-use telemetry::RequestContext;
 use values::{DeliveryId, TaskId, WebhookId};
 
-use crate::deliveries::origin_of;
 use crate::schema::{deliveries, delivery_attempts, tasks, webhooks};
 use crate::status::{DeliveryStatus, TaskStatus};
 
 /// For so many seconds sweeps leave a row alone that its maker is about to publish.
-const PUBLISHED_BY_ITS_MAKER: i32 = 5;
+pub(crate) const PUBLISHED_BY_ITS_MAKER: i32 = 5;
 
 /// A delivery, and what it reports.
 #[derive(Debug, Clone, Queryable)]
@@ -39,39 +37,6 @@ pub(crate) struct Attempt {
     pub(crate) status_code: Option<i32>,
     pub(crate) error: Option<String>,
     pub(crate) response: Option<String>,
-}
-
-/// Writes one delivery for each webhook of a task that is being decided, inside the transaction that
-/// decides it.
-pub(crate) fn insert_for_task(
-    connection: &mut PgConnection,
-    task: TaskId,
-    cause: &RequestContext,
-) -> Result<Vec<DeliveryId>, Error> {
-    // A webhook that is being deleted at this moment is waited for, and then not there.
-    let webhooks: Vec<(WebhookId, String)> = webhooks::table
-        .filter(webhooks::task_id.eq(task))
-        .order(webhooks::id)
-        .for_key_share()
-        .select((webhooks::id, webhooks::url))
-        .load(connection)?;
-    let wake_at = now.into_sql::<Timestamptz>() + PUBLISHED_BY_ITS_MAKER.seconds();
-    let rows = webhooks.iter().map(|(webhook, url)| {
-        (
-            deliveries::id.eq(DeliveryId::generate()),
-            deliveries::webhook_id.eq(webhook),
-            deliveries::task_id.eq(task),
-            deliveries::origin.eq(origin_of(url)),
-            deliveries::request_id.eq(&cause.request_id),
-            deliveries::traceparent.eq(cause.trace.to_string()),
-            deliveries::wake_at.eq(wake_at),
-        )
-    });
-    let inserted = diesel::insert_into(deliveries::table)
-        .values(rows.collect::<Vec<_>>())
-        .returning(deliveries::id)
-        .get_results(connection);
-    Ok(inserted?)
 }
 
 /// Which rows and columns a [`Delivery`] is made of.

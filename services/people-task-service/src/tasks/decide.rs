@@ -1,15 +1,14 @@
 use audit_log::Origin;
 use database::Database;
-use diesel::PgConnection;
+use diesel::{Connection as _, PgConnection};
 use messaging::{Message, Publisher};
 use telemetry::RequestContext;
 use values::{DeliveryId, TaskId};
 
 use crate::audit;
-use crate::deliveries;
 use crate::status::TaskStatus;
 use crate::tasks::access::{Action, Actor, Relations};
-use crate::tasks::{Error, Task, store};
+use crate::tasks::{Error, Task, decision_store, store};
 
 /// What can be decided about a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,6 +26,22 @@ impl Decision {
             Self::Reject => TaskStatus::Rejected,
         }
     }
+
+    fn logged(self) -> audit::Action {
+        match self {
+            Self::Approve => audit::Action::TaskApproved,
+            Self::Reject => audit::Action::TaskRejected,
+        }
+    }
+}
+
+/// A decision that somebody wants to make.
+struct Wish {
+    actor: Actor,
+    id: TaskId,
+    decision: Decision,
+    cause: RequestContext,
+    origin: Origin,
 }
 
 /// Decides a pending task: the only way for a task to leave that state.
@@ -45,12 +60,16 @@ pub(crate) async fn decide(
     decision: Decision,
     origin: Origin,
 ) -> Result<(Task, Relations), Error> {
-    let context = RequestContext::current_or_fresh();
-    let cause = context.clone();
+    let cause = RequestContext::current_or_fresh();
+    let wish = Wish {
+        actor,
+        id,
+        decision,
+        cause: cause.clone(),
+        origin,
+    };
     let (task, relations, deliveries) = database
-        .transaction(move |connection| {
-            in_transaction(connection, &actor, id, decision, &cause, origin)
-        })
+        .run(move |connection| wish.grant(connection))
         .await?;
     tracing::info!(deliveries = deliveries.len(), "a task was decided");
     metrics::counter!("task_decisions_total", "decision" => decision.status().as_str())
@@ -58,28 +77,39 @@ pub(crate) async fn decide(
     publisher.send(
         deliveries
             .into_iter()
-            .map(|id| Message::new(id, context.clone())),
+            .map(|id| Message::new(id, cause.clone())),
     );
     Ok((task, relations))
 }
 
-fn in_transaction(
-    connection: &mut PgConnection,
-    actor: &Actor,
-    id: TaskId,
-    decision: Decision,
-    cause: &RequestContext,
-    origin: Origin,
-) -> Result<(Task, Relations, Vec<DeliveryId>), Error> {
-    // Under the lock, so that an approver who was replaced meanwhile cannot decide any more.
-    let task = store::lock(connection, id)?.ok_or(Error::NotFound)?;
-    let relations = actor.relations_to(&task);
-    relations.check(Action::Decide)?;
-    let status = decision.status();
-    let logged = audit::Action::of_decision(status);
-    let entry = logged.entry(actor, &task, Action::Decide, origin);
-    let resolved = store::resolve(connection, id, status, entry)?
-        .ok_or(Error::AlreadyResolved(task.status))?;
-    let deliveries = deliveries::store::insert_for_task(connection, id, cause)?;
-    Ok((resolved, relations, deliveries))
+type Granted = (Task, Relations, Vec<DeliveryId>);
+
+impl Wish {
+    fn grant(&self, connection: &mut PgConnection) -> Result<Granted, Error> {
+        if let Some(granted) = self.attempt(connection)? {
+            return Ok(granted);
+        }
+        // Somebody changed the task between our two statements. Under the lock nobody can.
+        connection.transaction(|connection| {
+            store::lock(connection, self.id)?.ok_or(Error::NotFound)?;
+            self.attempt(connection)?
+                .ok_or(Error::Database(database::Error::Busy))
+        })
+    }
+
+    /// `None` when the task was changed meanwhile. An approver who was replaced cannot decide any more, and
+    /// no webhook that was registered is passed by.
+    fn attempt(&self, connection: &mut PgConnection) -> Result<Option<Granted>, Error> {
+        let seen = decision_store::see(connection, self.id)?.ok_or(Error::NotFound)?;
+        let relations = self.actor.relations_to(&seen.task);
+        relations.check(Action::Decide)?;
+        if seen.task.status != TaskStatus::Pending {
+            return Err(Error::AlreadyResolved(seen.task.status));
+        }
+        let logged = self.decision.logged();
+        let entry = logged.entry(&self.actor, &seen.task, Action::Decide, self.origin.clone());
+        let status = self.decision.status();
+        let resolved = decision_store::resolve(connection, &seen, status, &self.cause, entry)?;
+        Ok(resolved.map(|(task, deliveries)| (task, relations, deliveries)))
+    }
 }

@@ -5,6 +5,7 @@ mod answer;
 mod create;
 mod credentials;
 mod decide;
+mod decision_store;
 mod edit;
 mod error;
 mod fields;

@@ -1,18 +1,12 @@
 use audit_log::{Entry, Subject};
 use chrono::{DateTime, Utc};
-use database::{Error, prepared};
+use database::Error;
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::sql_types::{Binary, Text};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
 
 use crate::schema::tasks;
-use crate::status::TaskStatus;
 use crate::tasks::{DecisionBy, NewTask, Task};
-
-// The DSL's updates are planned at every call.
-const RESOLVE: &str = "UPDATE tasks SET status = $2, decision_made = now(), mtime = now() \
-                       WHERE id = $1 AND status = 'pending' RETURNING *";
 
 /// What an edit changes; `None` leaves a field alone.
 #[derive(Default, AsChangeset)]
@@ -86,8 +80,8 @@ pub(crate) fn find(connection: &mut PgConnection, id: TaskId) -> Result<Option<T
     Ok(found?)
 }
 
-/// The task, if it exists, locked until the end of the transaction: decisions, edits and webhook
-/// registrations of one task take turns.
+/// The task, if it exists, locked until the end of the transaction: edits, webhook registrations and
+/// decisions of one task take turns.
 pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<Task>, Error> {
     let found = tasks::table
         .find(id)
@@ -96,22 +90,6 @@ pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<T
         .first(connection)
         .optional();
     Ok(found?)
-}
-
-/// Moves a pending task to the state that was decided, and says so in the audit log; `None` when it is
-/// not pending any more.
-///
-/// Both are one statement, which each connection plans once: decisions are what the system is busy with.
-pub(crate) fn resolve(
-    connection: &mut PgConnection,
-    id: TaskId,
-    status: TaskStatus,
-    entry: Entry,
-) -> Result<Option<Task>, Error> {
-    let resolve = prepared(RESOLVE)
-        .bind::<Binary, _>(id)
-        .bind::<Text, _>(status);
-    Ok(entry.with(resolve).get_result(connection).optional()?)
 }
 
 /// Changes a task that the transaction has locked, and says so in the audit log.

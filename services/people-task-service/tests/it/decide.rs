@@ -1,10 +1,12 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use diesel::connection::SimpleConnection as _;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
+use testkit::{Reply, eventually};
 
-use crate::app::{App, SEVEN};
+use crate::app::{App, SEVEN, Task, User};
 
 #[tokio::test]
 async fn a_decision_is_answered_with_the_task_and_its_new_status() {
@@ -78,6 +80,71 @@ async fn of_simultaneous_decisions_one_wins_and_each_webhook_gets_one_delivery()
         let of_task = format!("deliveries WHERE encode(task_id, 'hex') = '{}'", task.id);
         assert_eq!(app.count(&of_task), 3);
     }
+}
+
+/// Begins a change of the task, lets somebody decide meanwhile, and commits the change when the decision
+/// waits for it.
+async fn decided_during(app: &App, by: &User, task: &Task, change: &str) -> Reply {
+    let mut other = app.database.admin();
+    let change = change.replace("{task}", &format!("'\\x{}'", task.id));
+    other
+        .batch_execute(&format!("BEGIN; SET search_path = people_task; {change};"))
+        .unwrap();
+    let deciding = app.approve(by, task);
+    let committing = async {
+        eventually("the decision to wait", async || {
+            let waiting = "SELECT count(*)::text AS value FROM pg_stat_activity
+                WHERE datname = current_database() AND wait_event_type = 'Lock'";
+            (app.value(waiting)? == "1").then_some(())
+        })
+        .await;
+        other.batch_execute("COMMIT").unwrap();
+    };
+    tokio::join!(deciding, committing).0
+}
+
+#[tokio::test]
+async fn a_webhook_that_is_registered_during_a_decision_is_not_passed_by() {
+    let app = App::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    let task = app.create(&ada, json!({})).await;
+    let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
+    let register = "INSERT INTO webhooks (id, task_id, registered_by, url)
+        VALUES ('\\x0123456789abcdef01234567', {task}, '\\x0123456789abcdef01234567', 'http://127.0.0.1:8/')";
+    let reply = decided_during(&app, &grace, &task, register).await;
+    assert_eq!(reply.expect(200).json["status"], "approved");
+    assert_eq!(app.count("deliveries"), 2);
+    assert_eq!(app.count("audit_log WHERE action = 'task-approved'"), 1);
+}
+
+#[tokio::test]
+async fn a_webhook_that_is_deleted_during_a_decision_gets_no_delivery() {
+    let app = App::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    let task = app.create(&ada, json!({})).await;
+    let _ = app.register(&ada, &task, "http://127.0.0.1:8/").await;
+    let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
+    let delete = "DELETE FROM webhooks WHERE url = 'http://127.0.0.1:8/'";
+    let reply = decided_during(&app, &grace, &task, delete).await;
+    assert_eq!(reply.expect(200).json["status"], "approved");
+    let left = app.value("SELECT string_agg(origin, ' ') AS value FROM deliveries");
+    assert_eq!(left.as_deref(), Some("http://127.0.0.1:9"));
+}
+
+#[tokio::test]
+async fn who_lost_the_right_to_decide_at_that_moment_cannot_use_it() {
+    let app = App::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    let task = app.create(&ada, json!({})).await;
+    let hand_over =
+        "UPDATE tasks SET approver = 'eve@example.com', approver_key = 'eve@example.com',
+        approver_secret = sha256('another') WHERE id = {task}";
+    let reply = decided_during(&app, &grace, &task, hand_over).await;
+    reply.expect_problem(404, "not-found");
+    let remove = "DELETE FROM tasks WHERE id = {task}";
+    let reply = decided_during(&app, &ada, &task, remove).await;
+    reply.expect_problem(404, "not-found");
+    assert_eq!(app.count("audit_log WHERE action = 'task-approved'"), 0);
 }
 
 #[tokio::test]

@@ -58,17 +58,13 @@ impl From<PasswordError> for Problem {
                 "invalid-code",
                 "The code is unknown, was used, or has expired. Ask for a new one.",
             ),
-            PasswordError::TooManyRequests(wait) => {
-                // Rounded up: whoever waits so long is not refused again.
-                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                Self::new(
-                    StatusCode::TOO_MANY_REQUESTS,
-                    "rate-limited",
-                    "Too many codes were asked for. The newest one that arrived still works; for \
+            PasswordError::TooManyRequests(wait) => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "rate-limited",
+                "Too many codes were asked for. The newest one that arrived still works; for \
                      another one wait as long as `Retry-After` says.",
-                )
-                .retry_after(seconds)
-            }
+            )
+            .retry_after(wait),
             PasswordError::NotConfigured => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "forgot-password-not-configured",

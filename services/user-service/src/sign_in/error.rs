@@ -47,16 +47,12 @@ impl SignInError {
                 "account-inactive",
                 "The account is inactive. Ask an administrator.",
             ),
-            Self::TooManyAttempts(wait) => {
-                // Rounded up: whoever waits so long is not refused again.
-                let seconds = wait.as_secs() + u64::from(wait.subsec_nanos() > 0);
-                Problem::new(
-                    StatusCode::TOO_MANY_REQUESTS,
-                    "too-many-attempts",
-                    "Too many failed attempts in a row. Wait as long as `Retry-After` says.",
-                )
-                .retry_after(seconds)
-            }
+            Self::TooManyAttempts(wait) => Problem::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "too-many-attempts",
+                "Too many failed attempts in a row. Wait as long as `Retry-After` says.",
+            )
+            .retry_after(wait),
             Self::Hash(error) => error.into(),
             Self::Sign(_) => Problem::internal(&self),
             Self::Database(error) => error.into(),

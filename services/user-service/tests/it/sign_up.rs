@@ -68,6 +68,20 @@ async fn fields_that_are_not_asked_for_are_never_assigned() {
 }
 
 #[tokio::test]
+async fn the_greatest_numbers_in_metadata_come_back_as_they_were() {
+    let app = TestApp::start().await;
+    let metadata = json!({"a": [f64::MAX, {"b": f64::MIN}], "c": 5e-324, "d": u64::MAX});
+    let body = json!({"email": "eve@example.com", "password": PASSWORD, "metadata": metadata});
+    let person = Person::of(&sign_up(&app, body).await.expect(200));
+    let admin = app.admin().await;
+    let path = format!("/users/{}", person.id);
+    let user = app.get(&admin, &path).await.expect(200).json;
+    assert_eq!(user["metadata"], metadata);
+    let users = app.get(&admin, "/users").await.expect(200).json;
+    assert_eq!(users.as_array().map(Vec::len), Some(2));
+}
+
+#[tokio::test]
 async fn the_operator_chooses_plan_vendor_and_password_length() {
     let app = TestApp::start_with(&[
         ("DEFAULT_USER_PLAN", "trial"),

@@ -201,7 +201,7 @@ pub(super) fn look_around(
 
 fn next_origins(
     connection: &mut PgConnection,
-    statement: &str,
+    statement: &'static str,
     cursor: &mut String,
     limit: i64,
 ) -> QueryResult<Vec<String>> {

@@ -1,0 +1,2 @@
+DROP TRIGGER touch_task ON webhooks;
+DROP FUNCTION touch_task;

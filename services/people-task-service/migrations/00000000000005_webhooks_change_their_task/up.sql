@@ -1,0 +1,9 @@
+-- A decision reads the task and its webhooks without locking them, and is made only if the task's row is the
+-- same one still. So a webhook that is registered makes a new version of that row, whoever registers it.
+CREATE FUNCTION touch_task() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE people_task.tasks SET status = status WHERE id = NEW.task_id;
+    RETURN NULL;
+END $$;
+
+CREATE TRIGGER touch_task AFTER INSERT ON webhooks FOR EACH ROW EXECUTE FUNCTION touch_task();
