@@ -41,9 +41,9 @@ impl Settings for DatabaseSettings {
             )?,
             pool_size: reader.within(
                 "DATABASE_POOL_SIZE",
-                "10",
+                "32",
                 "a whole number from 1 to 200",
-                "Connections to Postgres.",
+                "Connections to Postgres at the most; those of all processes together must stay below its `max_connections`.",
                 |size| (1..=200).contains(size),
             )?,
             timeout: reader.or(

@@ -37,10 +37,11 @@ def before_call(context, case, kwargs):
     if case.method in ("PUT", "DELETE") and case.path_parameters:
         if case.path_parameters.get("userId") in PROTECTED:
             case.path_parameters["userId"] = NOBODY
-    # An empty parameter counts as absent, which the schema of a number cannot say. An empty object or array
-    # where a number belongs would be sent as such a one.
+    # An empty parameter counts as absent, which the schema of a number cannot say. An object or array where a
+    # number belongs would be sent as an empty one, or as its only element.
     for name in ("limit", "offset"):
-        if case.query and case.query.get(name) in ("", [], {}):
+        value = case.query.get(name) if case.query else None
+        if value == "" or isinstance(value, (dict, list)):
             case.query[name] = "none"
     if isinstance(case.body, dict):
         if case.path == "/user/reset-password" and str(case.body.get("email")).strip().lower() in PROTECTED:

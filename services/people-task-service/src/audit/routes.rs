@@ -12,7 +12,7 @@ use crate::problems::{AdminsOnly, InvalidQuery, Unauthorized, Unavailable};
 ///
 /// Actions: `task-created`, `task-edited`, `task-approved`, `task-rejected`, `webhook-registered`,
 /// `webhook-removed`, `delivery-redelivered` and `user-erased`. A decision tells in `proof` whether a
-/// token or the approver's secret made it. Of a deleted user the identifier stays and nothing else.
+/// token or the approver's secret made it. A pseudonym stands for a deleted user.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "listTaskAudit",

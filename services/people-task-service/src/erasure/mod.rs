@@ -2,8 +2,8 @@
 //!
 //! What goes: the tasks that the user created or requested, with their webhooks, deliveries and attempts,
 //! and the webhooks that the user registered for tasks of others. Tasks of others that the user was to
-//! approve stay: they are the requester's data. The audit log keeps the identifiers, without the client
-//! addresses.
+//! approve stay: they are the requester's data. In the audit log a pseudonym takes the identifier's place,
+//! and client addresses go.
 
 pub(crate) mod routes;
 mod store;

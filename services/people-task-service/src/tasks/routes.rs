@@ -36,7 +36,7 @@ struct NewTaskBody {
     #[schema(
         min_length = 1,
         max_length = 500,
-        pattern = r"\S",
+        pattern = r"[^\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]",
         example = "Buy a second printer"
     )]
     title: String,
@@ -66,7 +66,11 @@ struct NewTaskBody {
 #[schema(rename_all = "camelCase")]
 struct EditBody {
     /// What is to be decided.
-    #[schema(min_length = 1, max_length = 500, pattern = r"\S")]
+    #[schema(
+        min_length = 1,
+        max_length = 500,
+        pattern = r"[^\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+    )]
     title: Option<String>,
     /// The details.
     #[schema(max_length = 20_000)]

@@ -15,7 +15,7 @@ use crate::documentation::{AdminProblems, QueryProblems};
 /// Who did what to which user, newest first. Actions: `first-admin-made`, `user-created`,
 /// `user-updated`, `email-verified`, `signed-in`, `sign-in-refused`, `password-changed`,
 /// `password-reset-requested`, `password-reset`, `user-deletion-requested`, `user-deletion-cancelled`,
-/// `user-deletion-failed` and `user-deleted`. Of a deleted user the identifier stays and nothing else.
+/// `user-deletion-failed` and `user-deleted`. A pseudonym stands for a deleted user.
 #[utoipa::path(
     tag = "users",
     params(AuditParameters),

@@ -302,6 +302,8 @@ fn transact(
         } else {
             PARKED_AFTER
         };
+        let claimed: HashSet<_> = turn.claimed.iter().map(|c| c.delivery_id).collect();
+        claim.ids.retain(|id| !claimed.contains(id));
         store::park(connection, &claim.ids, overdue)?;
     }
     Ok(turn)
