@@ -3,7 +3,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use values::Timestamp;
 
-use crate::Row;
+use crate::store::Row;
 
 /// What somebody did to a user or a task. It holds identifiers and the names of what changed, never a
 /// value.

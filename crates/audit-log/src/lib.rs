@@ -3,7 +3,7 @@
 //! - [`Entry`] is one row to be. [`Entry::with`] puts it into the statement that makes the change, so
 //!   that the row costs no round trip of its own; [`Entry::record`] is for changes that are no single
 //!   statement. Either way the row is part of the change's transaction: what was answered is logged.
-//! - [`list()`], [`AuditQuery`] and [`AuditEntry`] are the administrators' view.
+//! - [`respond`], [`AuditParameters`] and [`AuditEntry`] are the administrators' view.
 //! - [`retain`] prunes what is old, [`forget_addresses`] takes the addresses of somebody who was deleted, and
 //!   [`pseudonymise`] the identifier.
 //!
@@ -27,8 +27,8 @@ mod table;
 
 pub use answer::AuditEntry;
 pub use entry::{Actor, Entry, Proof, Subject};
-pub use list::{AuditFilter, AuditParameters, AuditQuery, AuditSort, parse};
+pub use list::{AuditParameters, respond};
 pub use origin::Origin;
 pub use retention::{read_retention, retain};
 pub use statement::{Recorded, Second};
-pub use store::{Row, forget_addresses, list, pseudonymise};
+pub use store::{forget_addresses, pseudonymise};

@@ -1,12 +1,18 @@
+use actix_web::{HttpRequest, HttpResponse};
 use chrono::{DateTime, Utc};
+use database::Database;
+use diesel::PgConnection;
 use listing::{Filter, ListQuery, Names, Sort};
 use utoipa::IntoParams;
 use values::{FromText as _, Invalid, UserId};
 use web::{Problem, Query};
 
+use crate::answer::AuditEntry;
+use crate::store;
+
 /// What the audit log can be sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuditSort {
+pub(crate) enum AuditSort {
     /// The moment.
     At,
     /// The action's name.
@@ -26,7 +32,7 @@ impl Names for AuditSort {
 
 /// What the audit log can be filtered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuditFilter {
+pub(crate) enum AuditFilter {
     /// The action's name.
     Action,
     /// The identifier of the user who did it.
@@ -83,13 +89,13 @@ pub(crate) fn moment(text: &str) -> Option<DateTime<Utc>> {
 }
 
 /// Which rows of the audit log are asked for.
-pub type AuditQuery = ListQuery<AuditSort, AuditFilter>;
+pub(crate) type AuditQuery = ListQuery<AuditSort, AuditFilter>;
 
 /// Reads the parameters of the list: newest first when nothing else is said.
 ///
 /// # Errors
 /// `400 validation-failed` with one entry for each wrong parameter.
-pub fn parse(query: &Query) -> Result<AuditQuery, Problem> {
+pub(crate) fn parse(query: &Query) -> Result<AuditQuery, Problem> {
     let list = AuditQuery::parse(query, Sort::descending(AuditSort::At))?;
     if list.conditions.pattern.is_some() {
         let message = "The audit log cannot be searched by a pattern; filter it.";
@@ -99,7 +105,25 @@ pub fn parse(query: &Query) -> Result<AuditQuery, Problem> {
     Ok(list)
 }
 
-/// Describes the parameters of [`AuditQuery`] in the OpenAPI document. A parameter that is empty counts as
+/// Answers a request for the list: one page, and in `Link` the next one.
+///
+/// # Errors
+/// `400 validation-failed` with one entry for each wrong parameter, and what the database fails with.
+pub async fn respond(
+    database: &Database,
+    query: &Query,
+    request: &HttpRequest,
+) -> Result<HttpResponse, Problem> {
+    let wanted = parse(query)?;
+    let paging = wanted.paging;
+    let list = move |connection: &mut PgConnection| {
+        Ok::<_, database::Error>(store::list(connection, &wanted)?)
+    };
+    let page = paging.page(database.run(list).await?);
+    Ok(page.map(AuditEntry::from).respond(request))
+}
+
+/// Describes the parameters of the list in the OpenAPI document. A parameter that is empty counts as
 /// absent.
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]

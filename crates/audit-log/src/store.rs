@@ -20,7 +20,7 @@ extern "SQL" {
 
 /// A row of the audit log.
 #[derive(Debug, Clone, Queryable)]
-pub struct Row {
+pub(crate) struct Row {
     pub(crate) id: i64,
     pub(crate) at: DateTime<Utc>,
     pub(crate) action: String,
@@ -38,7 +38,7 @@ pub struct Row {
 ///
 /// # Errors
 /// Only the database can fail.
-pub fn list(connection: &mut PgConnection, list: &AuditQuery) -> QueryResult<Vec<Row>> {
+pub(crate) fn list(connection: &mut PgConnection, list: &AuditQuery) -> QueryResult<Vec<Row>> {
     let mut query = audit_log::table
         .select((
             audit_log::id,

@@ -3,7 +3,6 @@ use actix_web::{HttpRequest, HttpResponse, get};
 use audit_log::{AuditEntry, AuditParameters};
 use auth::AdminCaller;
 use database::Database;
-use diesel::PgConnection;
 use web::{Problem, Query};
 
 use crate::problems::{AdminsOnly, InvalidQuery, Unauthorized, Unavailable};
@@ -30,11 +29,5 @@ pub(crate) async fn list_audit(
     request: HttpRequest,
     database: Data<Database>,
 ) -> Result<HttpResponse, Problem> {
-    let wanted = audit_log::parse(&query)?;
-    let paging = wanted.paging;
-    let list = move |connection: &mut PgConnection| {
-        Ok::<_, database::Error>(audit_log::list(connection, &wanted)?)
-    };
-    let page = paging.page(database.run(list).await?);
-    Ok(page.map(AuditEntry::from).respond(&request))
+    audit_log::respond(&database, &query, &request).await
 }

@@ -4,7 +4,6 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, get};
 use audit_log::{AuditEntry, AuditParameters};
 use auth::AdminCaller;
-use diesel::PgConnection;
 use web::{Problem, Query};
 
 use crate::app::Service;
@@ -33,11 +32,5 @@ pub(crate) async fn list_audit(
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let wanted = audit_log::parse(&query)?;
-    let paging = wanted.paging;
-    let list = move |connection: &mut PgConnection| {
-        Ok::<_, database::Error>(audit_log::list(connection, &wanted)?)
-    };
-    let page = paging.page(service.database.run(list).await?);
-    Ok(page.map(AuditEntry::from).respond(&request))
+    audit_log::respond(&service.database, &query, &request).await
 }

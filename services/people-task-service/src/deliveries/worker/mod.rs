@@ -15,6 +15,7 @@
 //! a second, whether any message arrives or not.
 
 mod attempt;
+mod backlog;
 mod ledger;
 mod report;
 mod results;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::worker::attempt::Finished;
+use crate::deliveries::worker::backlog;
 use crate::deliveries::worker::schedule::Verdict;
-use crate::deliveries::worker::store;
 
 /// How often the backlog is looked at.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -80,7 +80,7 @@ pub(super) fn in_flight(attempts: usize) {
 pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToken) {
     loop {
         let look = |connection: &mut _| -> Result<_, database::Error> {
-            Ok(store::backlog(connection, COUNTED)?)
+            Ok(backlog::backlog(connection, COUNTED)?)
         };
         match database.run(look).await {
             Ok(backlog) => show(&backlog),
@@ -97,7 +97,7 @@ pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToke
     clippy::cast_precision_loss,
     reason = "gauges are floating-point numbers, and these stay far below 2^52"
 )]
-fn show(backlog: &store::Backlog) {
+fn show(backlog: &backlog::Backlog) {
     metrics::gauge!("webhook_deliveries_pending").set(backlog.pending as f64);
     metrics::gauge!("webhook_deliveries_due").set(backlog.due as f64);
     metrics::gauge!("webhook_deliveries_oldest_due_seconds").set(backlog.oldest as f64 / 1000.0);
