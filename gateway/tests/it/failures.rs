@@ -129,10 +129,11 @@ async fn bodies_that_trickle_take_no_place_of_other_requests() {
         slow.push(socket);
     }
     testkit::eventually("the slow bodies to take every place of theirs", || async {
-        let reply = world.http.post("/user").body("{}").send().await;
-        (reply.json["code"] == "overloaded").then_some(())
+        world.users.with(|state| (state.begun == 3).then_some(()))
     })
     .await;
+    let refused = world.http.post("/user").body("{}").send().await;
+    refused.expect_problem(503, "overloaded");
     assert_eq!(world.http.post("/user").send().await.status, 200);
     for mut socket in slow {
         socket.write_all(b"}").await.unwrap();
