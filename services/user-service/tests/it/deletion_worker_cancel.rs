@@ -90,19 +90,16 @@ async fn a_step_in_progress_is_not_counted_after_a_cancel_and_the_next_one_never
     })
     .await;
     assert_eq!(house.cancel(&admin, &leaver).await, 200);
-    let user = UserId::from_text(&leaver.id).unwrap();
-    let calls = || house.stage.engine_calls(user);
-    eventually("the end of the step in progress", || async {
-        (calls().await.len() == 2).then_some(())
-    })
-    .await;
-    // Another deletion goes through all of its steps in the time that the next step would have had.
+    // Another deletion goes through all of its steps in the time that the next ones would have had.
     let other = house.leaver(&admin, 1).await;
     eventually("the end of the other deletion", || async {
         (house.status(&admin, &other).await["status"] == "completed").then_some(())
     })
     .await;
-    assert_eq!(calls().await.len(), 2);
+    // The cancel came during the second step, or in the moment before it.
+    let user = UserId::from_text(&leaver.id).unwrap();
+    let calls = house.stage.engine_calls(user).await.len();
+    assert!((1..=2).contains(&calls), "{calls}");
     let expected = json!({"status": "cancelled", "stepsDone": 1, "stepsTotal": 8});
     assert_eq!(house.status(&admin, &leaver).await, expected);
     house.stop().await;
