@@ -173,12 +173,13 @@ mod tests {
 
     #[test]
     fn numbers_can_be_read_again_as_postgres_writes_them() {
-        for number in [f64::MAX, f64::MIN, 1e307, 1.4e-45, 5e-324, 0.1] {
+        for number in [f64::MAX, f64::MIN, 1e307, -1e307, 1e-320, 5e-324, 0.1, -0.0] {
             // Postgres writes numbers of `jsonb` without an exponent.
             let digits = serde_json::from_str::<f64>(&number.to_string());
             assert_eq!(digits.ok(), Some(number), "{number}");
             assert_eq!(code::<Metadata>(&json!({"a": number})), None, "{number}");
         }
+        assert_eq!(code::<Metadata>(&json!({"a": [u64::MAX, i64::MIN]})), None);
     }
 
     #[test]

@@ -84,25 +84,38 @@ async fn a_step_in_progress_is_not_counted_after_a_cancel_and_the_next_one_never
     })
     .await;
     let admin = house.admin().await;
-    let leaver = house.leaver(&admin, 0).await;
+    // A cancel may also come in the moment between two steps, and then the second one never begins.
+    for attempt in 0..5 {
+        if cancel_after_a_step(&house, &admin, attempt).await == 2 {
+            house.stop().await;
+            return;
+        }
+    }
+    panic!("no cancel came during a step");
+}
+
+/// Cancels a deletion when its first step is done; how many steps the engine was asked for by then.
+async fn cancel_after_a_step(house: &House, admin: &str, attempt: usize) -> usize {
+    let leaver = house.leaver(admin, 2 * attempt).await;
     eventually("the second step", || async {
-        (house.status(&admin, &leaver).await["stepsDone"] == 1).then_some(())
+        let status = house.status(admin, &leaver).await;
+        (status.get("stepsDone")? == 1).then_some(())
     })
     .await;
-    assert_eq!(house.cancel(&admin, &leaver).await, 200);
+    assert_eq!(house.cancel(admin, &leaver).await, 200);
     // Another deletion goes through all of its steps in the time that the next ones would have had.
-    let other = house.leaver(&admin, 1).await;
+    let other = house.leaver(admin, 2 * attempt + 1).await;
     eventually("the end of the other deletion", || async {
-        (house.status(&admin, &other).await["status"] == "completed").then_some(())
+        let status = house.status(admin, &other).await;
+        (status.get("status")? == "completed").then_some(())
     })
     .await;
-    // The cancel came during the second step, or in the moment before it.
+    let expected = json!({"status": "cancelled", "stepsDone": 1, "stepsTotal": 8});
+    assert_eq!(house.status(admin, &leaver).await, expected);
     let user = UserId::from_text(&leaver.id).unwrap();
     let calls = house.stage.engine_calls(user).await.len();
-    assert!((1..=2).contains(&calls), "{calls}");
-    let expected = json!({"status": "cancelled", "stepsDone": 1, "stepsTotal": 8});
-    assert_eq!(house.status(&admin, &leaver).await, expected);
-    house.stop().await;
+    assert!(calls == 1 || calls == 2, "{calls}");
+    calls
 }
 
 #[actix_web::test]
