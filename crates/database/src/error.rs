@@ -69,18 +69,6 @@ pub fn violated_constraint(error: &DieselError) -> Option<&str> {
     }
 }
 
-/// Whether the server ended a transaction because two waited for each other. It was rolled back and
-/// can simply be tried again.
-#[must_use]
-pub fn is_deadlock(error: &DieselError) -> bool {
-    // diesel has no kind for SQLSTATE 40P01 and does not show the state.
-    matches!(
-        error,
-        DieselError::DatabaseError(DatabaseErrorKind::Unknown, information)
-            if information.message().contains("deadlock detected")
-    )
-}
-
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {

@@ -15,7 +15,7 @@ mod migrations;
 mod pool;
 mod prepared;
 
-pub use error::{Error, is_deadlock, violated_constraint};
+pub use error::{Error, violated_constraint};
 pub use migrations::{MigrationError, migrate};
 pub use pool::{Database, DatabaseSettings};
 pub use prepared::{And, Prepared, prepared};

@@ -11,7 +11,7 @@ use crate::app::Service;
 use crate::notifications::{self, Channel, store::Kind};
 
 /// How a new e-mail address is confirmed: a code goes to it by every channel.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct Confirmation {
     channels: Vec<Channel>,
     context: RequestContext,

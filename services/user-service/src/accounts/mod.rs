@@ -40,8 +40,6 @@ use user::NewUser;
 
 /// The scope of every user who signs up.
 const USER_SCOPE: &str = "user";
-/// Two transactions that claim each other's names end in a deadlock, and one of them tries again.
-const ATTEMPTS: usize = 3;
 
 /// What somebody who signs up gives.
 #[derive(Debug)]
@@ -77,14 +75,12 @@ async fn sign_up(
         Some(caller) => Author::new(&caller, origin).entry(Action::UserCreated, new.id),
         None => Action::UserCreated.entry(Actor::Anonymous, new.id, origin),
     };
-    let (user, messages) = in_transaction(service, move |connection| {
-        let user = store::insert(connection, &new, entry.clone())?;
-        let asked = confirmation
-            .as_ref()
-            .map(|how| how.ask(connection, user.id));
-        Ok((user, asked.transpose()?.unwrap_or_default()))
-    })
-    .await?;
+    let insert = move |connection: &mut PgConnection| {
+        let user = store::insert(connection, &new, entry)?;
+        let asked = confirmation.map(|how| how.ask(connection, user.id));
+        Ok::<_, AccountError>((user, asked.transpose()?.unwrap_or_default()))
+    };
+    let (user, messages) = service.database.transaction(insert).await?;
     service.notifications.send(messages);
     let token = service.sign(&user)?;
     metrics::counter!("sign_ups_total").increment(1);
@@ -137,12 +133,10 @@ async fn update(
     };
     let confirmation = service.confirmation();
     let entry = author.entry(Action::UserUpdated, id);
-    let (user, messages) = in_transaction(service, move |connection| {
-        let (wanted, hash) = (wanted.clone(), password_hash.clone());
-        let entry = entry.clone();
-        change(connection, id, wanted, hash, confirmation.as_ref(), entry)
-    })
-    .await?;
+    let change = move |connection: &mut PgConnection| {
+        change(connection, id, wanted, password_hash, confirmation, entry)
+    };
+    let (user, messages) = service.database.transaction(change).await?;
     service.notifications.send(messages);
     service.revoke(&user);
     Ok(user)
@@ -171,7 +165,7 @@ fn change(
     id: UserId,
     wanted: UserUpdate,
     password_hash: Option<String>,
-    confirmation: Option<&Confirmation>,
+    confirmation: Option<Confirmation>,
     entry: Entry,
 ) -> Result<(User, Vec<Message>), AccountError> {
     let admins = if wanted.may_demote() {
@@ -188,7 +182,7 @@ fn change(
         return Ok((user, Vec::new()));
     }
     let confirmation = confirmation.filter(|_| change.moves_email(&user));
-    change.email_verified = confirmation.map(|_| false);
+    change.email_verified = confirmation.is_some().then_some(false);
     let entry = entry.fields(&change.fields());
     let user = store::update(connection, id, &change, entry)?;
     let asked = confirmation.map(|how| how.ask(connection, id));
@@ -202,24 +196,6 @@ pub(crate) fn check_not_last_admin(user: &User, admins: &[UserId]) -> Result<(),
         return Err(AccountError::LastAdmin);
     }
     Ok(())
-}
-
-/// Runs a transaction, again if it waited for another one that waited for it.
-async fn in_transaction<T: Send + 'static>(
-    service: &Service,
-    work: impl Fn(&mut PgConnection) -> Result<T, AccountError> + Clone + Send + 'static,
-) -> Result<T, AccountError> {
-    let mut attempt = 1;
-    loop {
-        match service.database.transaction(work.clone()).await {
-            Err(AccountError::Database(database::Error::Statement(error)))
-                if database::is_deadlock(&error) && attempt < ATTEMPTS =>
-            {
-                attempt += 1;
-            }
-            done => return done,
-        }
-    }
 }
 
 /// The scopes of the administrator that is made at start.

@@ -8,7 +8,7 @@ use super::user::User;
 use crate::passwords::NewPassword;
 
 /// What an administrator asks to change. What is `None` stays.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct UserUpdate {
     pub(crate) username: Option<EmailAddress>,
     pub(crate) email: Option<EmailAddress>,

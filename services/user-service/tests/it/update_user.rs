@@ -150,6 +150,29 @@ async fn names_of_others_are_taken() {
 }
 
 #[tokio::test]
+async fn users_who_get_each_others_names_at_once_are_refused_and_keep_their_own() {
+    let app = TestApp::start().await;
+    let admin = app.admin().await;
+    let (ada, bob) = (
+        app.sign_up("ada@example.com").await,
+        app.sign_up("bob@example.com").await,
+    );
+    for _ in 0..25 {
+        let (to_bob, to_ada) = (
+            json!({"username": "bob@example.com", "email": "bob@example.com"}),
+            json!({"username": "ada@example.com", "email": "ada@example.com"}),
+        );
+        let swap = [(&ada, &to_bob), (&bob, &to_ada)];
+        let swap = swap.map(|(user, change)| app.update(&admin, &user.id, change));
+        for reply in join_all(swap).await {
+            reply.expect_problem(409, "username-taken");
+        }
+    }
+    app.assert_token(&ada, true).await;
+    app.assert_token(&bob, true).await;
+}
+
+#[tokio::test]
 async fn the_last_active_administrator_stays() {
     let app = TestApp::start().await;
     let admin = app.admin().await;
