@@ -1,6 +1,6 @@
 //! Where a request came from, as far as that can be believed.
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{HOST, HeaderMap};
@@ -85,21 +85,28 @@ fn believed_scheme(
 /// Walks from the peer back along `X-Forwarded-For`, for as long as proxies that we trust wrote it.
 fn client(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> IpAddr {
     let mut client = peer.to_canonical();
+    // Bytes, because what a stranger wrote stands in one value with what the proxy added to it.
     let chain: Vec<_> = headers
         .get_all("x-forwarded-for")
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
         .collect();
     for entry in chain.iter().rev() {
         if !trusted.contains(client) {
             break;
         }
-        match entry.trim().parse::<IpAddr>() {
-            Ok(address) => client = address.to_canonical(),
-            Err(_) => break,
+        match address(entry) {
+            Some(address) => client = address.to_canonical(),
+            None => break,
         }
     }
     client
+}
+
+/// An address, which some proxies write with the client's port.
+fn address(entry: &[u8]) -> Option<IpAddr> {
+    let entry = str::from_utf8(entry).ok()?.trim();
+    let with_port = || Some(entry.parse::<SocketAddr>().ok()?.ip());
+    entry.parse().ok().or_else(with_port)
 }
 
 fn last<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
@@ -121,7 +128,7 @@ mod tests {
         for (name, value) in headers {
             map.append(
                 HeaderName::from_bytes(name.as_bytes()).unwrap(),
-                HeaderValue::from_str(value).unwrap(),
+                HeaderValue::from_bytes(value.as_bytes()).unwrap(),
             );
         }
         Origin::believed(peer.parse().unwrap(), "http", &map, &trusted)
@@ -166,5 +173,30 @@ mod tests {
         assert_eq!(client("unknown"), "10.0.0.2");
         assert_eq!(client("::ffff:198.51.100.7"), "198.51.100.7");
         assert_eq!(client("unknown, 10.0.0.9"), "10.0.0.9");
+    }
+
+    #[test]
+    fn bytes_of_a_stranger_do_not_hide_what_the_proxy_added() {
+        let client = |lines: &[&str]| {
+            let lines: Vec<_> = lines
+                .iter()
+                .map(|line| ("x-forwarded-for", *line))
+                .collect();
+            origin("10.0.0.2", &lines).client.to_string()
+        };
+        assert_eq!(client(&["é, 203.0.113.5"]), "203.0.113.5");
+        assert_eq!(client(&["6.6.6.6", "é, 203.0.113.5"]), "203.0.113.5");
+        assert_eq!(client(&["6.6.6.6, é"]), "10.0.0.2");
+    }
+
+    #[test]
+    fn a_port_behind_an_address_is_left_out() {
+        let client = |chain| {
+            origin("10.0.0.2", &[("x-forwarded-for", chain)])
+                .client
+                .to_string()
+        };
+        assert_eq!(client("198.51.100.7:49152"), "198.51.100.7");
+        assert_eq!(client("[2001:db8::7]:49152"), "2001:db8::7");
     }
 }

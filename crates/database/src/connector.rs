@@ -11,6 +11,11 @@ use crate::DatabaseSettings;
 /// another one was found broken since.
 const TRUSTED: Duration = Duration::from_secs(1);
 
+/// What the server puts an end to by itself, because whoever waits for it would wait as long: a transaction
+/// whose process hangs between two statements, a wait for somebody else's lock, a statement that never ends.
+const LIMITS: &str = "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; \
+    SET statement_timeout = '60s';";
+
 /// What the pool holds: a connection and when it last worked, if it did at its last use.
 pub(crate) struct Session {
     pub(crate) connection: PgConnection,
@@ -52,9 +57,7 @@ impl Connector {
 
     fn open(&self) -> Result<Session, Error> {
         let mut connection = self.manager.connect()?;
-        if !self.at_start.is_empty() {
-            connection.batch_execute(self.at_start)?;
-        }
+        connection.batch_execute(&format!("{LIMITS}{}", self.at_start))?;
         Ok(Session::new(connection))
     }
 
@@ -132,8 +135,9 @@ fn closing() -> Error {
     ))
 }
 
-/// Limits for opening a connection and for data that nobody acknowledges, unless the url has its own:
-/// `connect_timeout` in seconds, two at the least (libpq), and `tcp_user_timeout` in milliseconds.
+/// Limits for opening a connection, for data that nobody acknowledges, and for a server that has gone while an
+/// answer is awaited, unless the url has its own: `connect_timeout` (two at the least in libpq), the pauses of
+/// `keepalives_idle` and `keepalives_interval` in seconds, and `tcp_user_timeout` in milliseconds.
 fn with_time_limits(url: &str, timeout: Duration) -> String {
     const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
     let connect = timeout.as_secs().max(2);
@@ -141,6 +145,8 @@ fn with_time_limits(url: &str, timeout: Duration) -> String {
     for (name, value) in [
         ("connect_timeout", u128::from(connect)),
         ("tcp_user_timeout", UNACKNOWLEDGED.as_millis()),
+        ("keepalives_idle", 10),
+        ("keepalives_interval", 5),
     ] {
         if !url.contains(&format!("{name}=")) {
             let separator = if url.contains('?') { '&' } else { '?' };
@@ -159,11 +165,13 @@ mod tests {
         let limited = |url| with_time_limits(url, Duration::from_secs(3));
         assert_eq!(
             limited("postgres://a:b@h:1/d"),
-            "postgres://a:b@h:1/d?connect_timeout=3&tcp_user_timeout=10000"
+            "postgres://a:b@h:1/d?connect_timeout=3&tcp_user_timeout=10000\
+                &keepalives_idle=10&keepalives_interval=5"
         );
         assert_eq!(
             limited("postgres://h/d?connect_timeout=9"),
-            "postgres://h/d?connect_timeout=9&tcp_user_timeout=10000"
+            "postgres://h/d?connect_timeout=9&tcp_user_timeout=10000\
+                &keepalives_idle=10&keepalives_interval=5"
         );
     }
 

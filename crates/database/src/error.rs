@@ -8,6 +8,9 @@ pub enum Error {
     /// Every connection is in use and enough work waits already.
     #[error("the database is busy")]
     Busy,
+    /// Others hold what the statement wanted, or it took too long. It did nothing and can be tried again.
+    #[error("the database could not do it in time")]
+    Contended(#[source] DieselError),
     /// The database cannot be reached, or the connection broke.
     #[error("the database cannot be reached")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
@@ -23,6 +26,8 @@ impl From<DieselError> for Error {
     fn from(error: DieselError) -> Self {
         if is_connection_loss(&error) {
             Self::Unavailable(Box::new(error))
+        } else if is_contention(&error) {
+            Self::Contended(error)
         } else {
             Self::Statement(error)
         }
@@ -54,6 +59,17 @@ fn is_connection_loss(error: &DieselError) -> bool {
     }
 }
 
+/// Whether the server ended a wait or a statement: two that waited for each other, or a time limit.
+fn is_contention(error: &DieselError) -> bool {
+    // diesel has no kinds for the SQLSTATEs 40P01, 55P03 and 57014, and does not show the state.
+    matches!(
+        error,
+        DieselError::DatabaseError(DatabaseErrorKind::Unknown, information)
+            if information.message().contains("deadlock detected")
+                || information.message().contains("canceling statement due to")
+    )
+}
+
 /// The name of the constraint that a statement violated, so that the database decides and the code
 /// only translates.
 #[must_use]
@@ -72,8 +88,10 @@ pub fn violated_constraint(error: &DieselError) -> Option<&str> {
 impl From<Error> for Problem {
     fn from(error: Error) -> Self {
         match error {
-            Error::Busy => {
-                Self::unavailable("overloaded", "Too much is going on. Try again shortly.")
+            Error::Busy => overloaded(),
+            Error::Contended(source) => {
+                tracing::warn!(error = ?source, "a statement was ended by the database");
+                overloaded()
             }
             Error::Unavailable(source) => {
                 tracing::error!(error = ?source, "the database cannot be reached");
@@ -85,4 +103,8 @@ impl From<Error> for Problem {
             Error::Statement(_) | Error::Panicked => Self::internal(&error),
         }
     }
+}
+
+fn overloaded() -> Problem {
+    Problem::unavailable("overloaded", "Too much is going on. Try again shortly.")
 }

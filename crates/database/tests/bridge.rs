@@ -104,6 +104,67 @@ async fn a_database_that_went_away_is_unavailable_and_comes_back() {
     database.run(insert(2)).await.unwrap();
 }
 
+fn lock(key: i64) -> impl Fn(&mut PgConnection) -> Result<(), Error> + Clone + Send + 'static {
+    move |connection| {
+        let sql = format!("SELECT pg_advisory_xact_lock({key})");
+        diesel::sql_query(sql).execute(connection)?;
+        Ok(())
+    }
+}
+
+#[tokio::test]
+async fn a_transaction_that_hangs_is_ended_and_whoever_waits_for_its_locks_goes_on() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test, 2));
+    let (holds, is_held) = tokio::sync::oneshot::channel();
+    let (wake, hang) = std::sync::mpsc::channel::<()>();
+    let hanging = {
+        let database = database.clone();
+        tokio::spawn(async move {
+            let work = move |connection: &mut PgConnection| {
+                lock(1)(connection)?;
+                holds.send(()).unwrap();
+                hang.recv().unwrap();
+                insert(1)(connection)
+            };
+            database.transaction(work).await
+        })
+    };
+    is_held.await.unwrap();
+    database.transaction(lock(1)).await.unwrap();
+    wake.send(()).unwrap();
+    assert!(matches!(hanging.await.unwrap(), Err(Error::Unavailable(_))));
+    // Nothing of what it did, or went on to do, is there.
+    database.run(insert(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn of_two_transactions_that_wait_for_each_other_one_may_try_again() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test, 2));
+    let both = Arc::new(std::sync::Barrier::new(2));
+    let crossing = [(1, 2), (2, 1)].map(|(first, second)| {
+        let (database, both) = (database.clone(), Arc::clone(&both));
+        tokio::spawn(async move {
+            let work = move |connection: &mut PgConnection| {
+                lock(first)(connection)?;
+                both.wait();
+                lock(second)(connection)
+            };
+            database.transaction(work).await
+        })
+    });
+    let ended = futures_util::future::join_all(crossing).await;
+    let failed: Vec<Error> = ended
+        .into_iter()
+        .filter_map(|ended| ended.unwrap().err())
+        .collect();
+    assert!(
+        matches!(failed.as_slice(), [Error::Contended(_)]),
+        "{failed:?}"
+    );
+}
+
 #[tokio::test]
 async fn replicas_that_start_together_migrate_once() {
     let test = TestDatabase::people_task(MIGRATIONS);

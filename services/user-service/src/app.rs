@@ -205,8 +205,8 @@ fn health(service: &Service) -> Health {
             let has_keys = verifier.has_keys();
             async move { has_keys }
         })
-        // Without the broker, what was asked for is done later, when a worker sweeps the database.
-        .wants("broker", move || {
+        // Without it requests are answered still: what they ask for is done later, when a worker sweeps.
+        .requires("queue", move || {
             let connected = publishers.iter().all(Publisher::is_connected);
             async move { connected }
         })

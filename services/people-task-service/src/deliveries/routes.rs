@@ -38,7 +38,7 @@ pub(crate) struct DeliveryAnswer {
     /// When it is tried next; null when it is not.
     #[schema(value_type = Option<String>, format = DateTime, required = true)]
     next_attempt: Option<Timestamp>,
-    /// What happened so far, oldest first.
+    /// What happened so far, oldest first: the newest 100 attempts.
     attempts: Vec<AttemptAnswer>,
 }
 

@@ -1,10 +1,10 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use database::Error;
+use database::{Error, prepared};
 use diesel::dsl::{IntervalDsl as _, now};
 use diesel::prelude::*;
-use diesel::sql_types::Timestamptz;
+use diesel::sql_types::{Array, BigInt, Binary, Timestamptz};
 use listing::Paging;
 use values::{DeliveryId, TaskId, WebhookId};
 
@@ -13,6 +13,9 @@ use crate::status::{DeliveryStatus, TaskStatus};
 
 /// For so many seconds sweeps leave a row alone that its maker is about to publish.
 pub(crate) const PUBLISHED_BY_ITS_MAKER: i32 = 5;
+
+/// Attempts of a delivery that are shown, the newest ones: nothing limits how often one is sent again.
+const SHOWN_ATTEMPTS: i64 = 100;
 
 /// A delivery, and what it reports.
 #[derive(Debug, Clone, Queryable)]
@@ -27,7 +30,7 @@ pub(crate) struct Delivery {
 }
 
 /// One attempt of a delivery.
-#[derive(Debug, Clone, Queryable, Selectable)]
+#[derive(Debug, Clone, QueryableByName)]
 #[diesel(table_name = delivery_attempts)]
 #[diesel(check_for_backend(diesel::pg::Pg))]
 pub(crate) struct Attempt {
@@ -125,17 +128,23 @@ pub(crate) fn restart(connection: &mut PgConnection, id: DeliveryId) -> Result<b
     Ok(webhook.is_some())
 }
 
-/// Deliveries with their attempts, oldest first, by one statement for all of them.
+/// Deliveries with their newest attempts, oldest first, by one statement for all of them.
 pub(crate) fn with_attempts(
     connection: &mut PgConnection,
     deliveries: Vec<Delivery>,
 ) -> Result<Vec<(Delivery, Vec<Attempt>)>, Error> {
     let ids: Vec<_> = deliveries.iter().map(|delivery| delivery.id).collect();
-    let rows: Vec<Attempt> = delivery_attempts::table
-        .filter(delivery_attempts::delivery_id.eq_any(ids))
-        .order((delivery_attempts::delivery_id, delivery_attempts::number))
-        .select(Attempt::as_select())
-        .load(connection)?;
+    // The DSL knows no LATERAL.
+    let rows: Vec<Attempt> = prepared(
+        "SELECT attempt.* FROM unnest($1) AS delivery (id) CROSS JOIN LATERAL (
+            SELECT * FROM delivery_attempts WHERE delivery_id = delivery.id
+            ORDER BY number DESC LIMIT $2
+        ) AS attempt
+        ORDER BY attempt.delivery_id, attempt.number",
+    )
+    .bind::<Array<Binary>, _>(ids)
+    .bind::<BigInt, _>(SHOWN_ATTEMPTS)
+    .load(connection)?;
     let mut attempts: HashMap<DeliveryId, Vec<Attempt>> = HashMap::new();
     for attempt in rows {
         attempts

@@ -88,4 +88,5 @@ INSERT INTO deliveries (id, webhook_id, task_id, origin, request_id, traceparent
 SELECT ($4)[array_position($5, webhooks.id)], webhooks.id, changed.id,
     ($6)[array_position($5, webhooks.id)], $7, $8, now() + $9 * interval '1 s'
 FROM changed JOIN webhooks ON webhooks.task_id = changed.id
+ORDER BY webhooks.id
 FOR KEY SHARE OF webhooks";

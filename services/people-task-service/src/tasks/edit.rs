@@ -142,14 +142,15 @@ fn in_transaction(
     let entry = audit::Action::TaskEdited.entry(actor, &task, edit.action(), origin);
     let entry = entry.fields(&edit.fields());
     let task = apply(connection, id, &edit, [&approver, &requester], entry)?;
-    // Who hands a role over must not keep its power; whoever holds another right gets the secret.
-    let keeps_requester = before.creator || before.admin || !before.requester;
-    let keeps_approver = before.creator || before.admin || before.requester || !before.approver;
+    // Who hands a role over must not keep its power, unless it comes from being creator or administrator.
+    let keeps = |role: bool| before.creator || before.admin || !role;
     Ok(Edited {
         relations: actor.relations_to(&task),
         task,
-        approver_secret: approver.map(|(_, s)| s).filter(|_| keeps_approver),
-        requester_secret: requester.map(|(_, s)| s).filter(|_| keeps_requester),
+        approver_secret: approver.map(|(_, s)| s).filter(|_| keeps(before.approver)),
+        requester_secret: requester
+            .map(|(_, s)| s)
+            .filter(|_| keeps(before.requester)),
     })
 }
 

@@ -148,7 +148,11 @@ pub(crate) fn parse(query: &Query) -> Result<TaskListQuery, Problem> {
     ListQuery::parse(query, Sort::descending(SortBy::Created))
 }
 
-fn check_role(actor: &Actor, role: Option<Role>) -> Result<(), Error> {
+/// Whether somebody may ask for tasks by this role.
+///
+/// # Errors
+/// [`Error::NotAdmin`].
+pub(crate) fn check_role(actor: &Actor, role: Option<Role>) -> Result<(), Error> {
     if role == Some(Role::Any) && !actor.is_admin() {
         return Err(Error::NotAdmin);
     }

@@ -131,6 +131,7 @@ pub(crate) async fn list_tasks(
     request: HttpRequest,
     database: Data<Database>,
 ) -> Result<HttpResponse, Problem> {
+    may_ask_for(&credentials, &query)?;
     let mut errors = Vec::new();
     let list = noted(list::parse(&query), &mut errors);
     let role = noted(query.parsed("role"), &mut errors);
@@ -164,6 +165,7 @@ pub(crate) async fn count_tasks(
     query: Query,
     database: Data<Database>,
 ) -> Result<Json<CountAnswer>, Problem> {
+    may_ask_for(&credentials, &query)?;
     let selection = Selection::parse(&query)?;
     let count = list::count(&database, credentials.0, selection).await?;
     Ok(Json(CountAnswer { count }))
@@ -208,11 +210,11 @@ pub(crate) async fn get_task(
 pub(crate) async fn create_task(
     who: SignedIn,
     JsonBody(fields): JsonBody,
-    view: View,
+    view: Result<View, Problem>,
     origin: Origin,
     database: Data<Database>,
 ) -> Result<Json<TaskAnswer>, Problem> {
-    let new = NewTask::read(fields)?;
+    let (new, view) = both(NewTask::read(fields), view)?;
     let created = super::create::create(&database, &who.caller, new, origin).await?;
     let relations = who.actor.relations_to(&created.task);
     let answer = TaskAnswer::new(created.task, relations, &view.and(Field::Public));
@@ -238,12 +240,12 @@ pub(crate) async fn create_task(
 pub(crate) async fn edit_task(
     credentials: Credentials,
     JsonBody(fields): JsonBody,
-    view: View,
+    view: Result<View, Problem>,
     origin: Origin,
     id: Path<String>,
     database: Data<Database>,
 ) -> Result<Json<TaskAnswer>, Problem> {
-    let edit = Edit::read(fields)?;
+    let (edit, view) = both(Edit::read(fields), view)?;
     let id = path_id(&id, "task")?;
     let edited = super::edit::edit(&database, credentials.0, id, edit, origin).await?;
     let secrets = (edited.approver_secret, edited.requester_secret);
@@ -291,7 +293,7 @@ pub(crate) async fn reject_task(request: DecisionRequest) -> Result<Json<TaskAns
 type DecisionRequest = (
     PartialCredentials,
     Result<OptionalJsonBody, Problem>,
-    View,
+    Result<View, Problem>,
     Origin,
     Path<String>,
     Data<Database>,
@@ -303,7 +305,23 @@ async fn answer_decision(
     decision: Decision,
 ) -> Result<Json<TaskAnswer>, Problem> {
     let Credentials(actor) = credentials.with_body(body)?;
+    let view = view?;
     let id = path_id(&id, "task")?;
     let (task, relations) = decide(&database, &publisher, actor, id, decision, origin).await?;
     Ok(Json(TaskAnswer::new(task, relations, &view)))
+}
+
+/// Looks at the right to the wanted role before the form of everything else.
+fn may_ask_for(Credentials(actor): &Credentials, query: &Query) -> Result<(), Problem> {
+    let role = query.parsed("role").unwrap_or_default();
+    Ok(list::check_role(actor, role)?)
+}
+
+/// What was read from two parts of a request, or all that is wrong with either.
+fn both<A, B>(first: Result<A, Problem>, second: Result<B, Problem>) -> Result<(A, B), Problem> {
+    let mut errors = Vec::new();
+    match (noted(first, &mut errors), noted(second, &mut errors)) {
+        (Some(first), Some(second)) => Ok((first, second)),
+        _ => Err(Problem::validation(errors)),
+    }
 }

@@ -80,5 +80,13 @@ pub(crate) fn delete(connection: &mut PgConnection, ids: &[WebhookId]) -> Result
         .select(deliveries::attempts)
         .load(connection)?;
     let webhooks = webhooks::table.filter(webhooks::id.eq_any(ids));
-    Ok(diesel::delete(webhooks).execute(connection)?)
+    // A decision takes several in this order, too.
+    let locked: Vec<WebhookId> = webhooks
+        .clone()
+        .order(webhooks::id)
+        .for_update()
+        .select(webhooks::id)
+        .load(connection)?;
+    diesel::delete(webhooks).execute(connection)?;
+    Ok(locked.len())
 }

@@ -182,4 +182,12 @@ async fn include_adds_fields_to_the_answer() {
     let reply = post("colour").await;
     reply.expect_problem(400, "validation-failed");
     assert_eq!(reply.bad_fields(), ["include"]);
+    let reply = app
+        .http
+        .post("/people-task/tasks?include=colour")
+        .bearer(&grace.token)
+        .json(&json!({"requester": "ada@example.com", "approver": "grace@example.com"}));
+    let mut bad = reply.send().await.bad_fields();
+    bad.sort_unstable();
+    assert_eq!(bad, ["include", "title"]);
 }

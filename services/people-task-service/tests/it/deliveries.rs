@@ -73,6 +73,26 @@ async fn a_delivery_shows_its_attempts_and_when_the_next_one_is() {
 }
 
 #[tokio::test]
+async fn a_delivery_that_was_sent_again_very_often_shows_its_newest_attempts() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = decided(&app, &ada, 2).await;
+    app.execute(
+        "INSERT INTO delivery_attempts (delivery_id, number, at, duration_ms)
+         SELECT id, n, now(), n FROM deliveries, generate_series(1, 150) AS n;",
+    );
+    let deliveries = list(&app, &ada, &task).await;
+    assert_eq!(deliveries.as_array().unwrap().len(), 2);
+    for delivery in deliveries.as_array().unwrap() {
+        let attempts = delivery["attempts"].as_array().unwrap();
+        let numbers = attempts
+            .iter()
+            .map(|attempt| attempt["durationMs"].as_i64());
+        assert!(numbers.eq((51..=150).map(Some)));
+    }
+}
+
+#[tokio::test]
 async fn deliveries_have_pages() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");

@@ -70,6 +70,9 @@ async fn all_tasks_are_for_administrators() {
     for path in ["/people-task/tasks", "/people-task/tasks-count"] {
         let reply = app.get(&me, &format!("{path}?role=any")).await;
         reply.expect_problem(403, "insufficient-scope");
+        let with_bad_form = format!("{path}?role=any&limit=0&filter=x:1");
+        let reply = app.get(&me, &with_bad_form).await;
+        reply.expect_problem(403, "insufficient-scope");
     }
 }
 

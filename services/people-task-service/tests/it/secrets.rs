@@ -89,6 +89,8 @@ async fn neither_token_nor_secret_is_401() {
             .header("content-type", "application/json")
             .body("{");
         reply.send().await.expect_problem(401, "token-missing");
+        let reply = app.http.put(&format!("{path}?include=colour"));
+        reply.send().await.expect_problem(401, "token-missing");
     }
 }
 

@@ -35,4 +35,4 @@ BEGIN
     RETURN NULL;
 END $$;
 
-DROP FUNCTION claim_sign_in_name;
+-- claim_sign_in_name stays: a transaction that began before this one may be about to call it.

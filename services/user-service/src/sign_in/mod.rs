@@ -158,14 +158,11 @@ async fn succeed(
     let entry = Action::SignedIn.entry(Actor::User(id), id, origin.clone());
     let entry = entry.proven_by(Proof::Password);
     let note = move |connection: &mut PgConnection| {
-        store::forget_failures(connection, &tally)?;
+        // A new password takes the user and then the failures, too: they do not wait for each other.
         let renewed_hash = renewed_hash.as_deref();
-        Ok(store::note_sign_in(
-            connection,
-            &candidate,
-            renewed_hash,
-            entry,
-        )?)
+        let user = store::note_sign_in(connection, &candidate, renewed_hash, entry)?;
+        store::forget_failures(connection, &tally)?;
+        Ok::<_, SignInError>(user)
     };
     service.database.transaction(note).await
 }

@@ -127,11 +127,11 @@ pub(super) fn forget_failures(
     connection: &mut PgConnection,
     tally: &Tally,
 ) -> Result<(), DieselError> {
-    let addresses = [tally.client_address.as_str(), ANYWHERE];
-    diesel::delete(sign_in_failures::table)
-        .filter(sign_in_failures::account.eq(tally.account.as_slice()))
-        .filter(sign_in_failures::client_address.eq_any(addresses))
-        .execute(connection)?;
+    // In the order in which an attempt is counted.
+    for client_address in [ANYWHERE, tally.client_address.as_str()] {
+        let row = sign_in_failures::table.find((tally.account.as_slice(), client_address));
+        diesel::delete(row).execute(connection)?;
+    }
     Ok(())
 }
 
@@ -140,10 +140,15 @@ pub(crate) fn forget_all_failures(
     connection: &mut PgConnection,
     accounts: &[[u8; 32]],
 ) -> Result<(), DieselError> {
-    let accounts = accounts.iter().map(|account| account.to_vec());
-    diesel::delete(sign_in_failures::table)
-        .filter(sign_in_failures::account.eq_any(accounts))
-        .execute(connection)?;
+    let rows = sign_in_failures::account.eq_any(accounts.iter().map(<[u8; 32]>::as_slice));
+    // In the order in which an attempt is counted: a DELETE has none.
+    let _locked: Vec<i32> = sign_in_failures::table
+        .filter(rows.clone())
+        .order((sign_in_failures::account, sign_in_failures::client_address))
+        .for_update()
+        .select(sign_in_failures::failures)
+        .load(connection)?;
+    diesel::delete(sign_in_failures::table.filter(rows)).execute(connection)?;
     Ok(())
 }
 

@@ -64,6 +64,30 @@ async fn every_step_is_done_in_order_and_counted_and_nothing_of_the_user_stays()
     assert!(worker.stop(GRACE).await);
 }
 
+#[actix_web::test]
+async fn tasks_that_name_the_username_or_an_address_that_is_not_confirmed_are_not_the_users() {
+    let stage = Stage::new().await;
+    let (ada, eve) = (stage.user("ada@example.com"), stage.user("eve@example.com"));
+    stage.sql(&format!(
+        "UPDATE users.users SET username = 'victim@example.com', username_key = 'victim@example.com'
+         WHERE id = decode('{ada}', 'hex');
+         UPDATE users.users SET email_verified = false WHERE id = decode('{eve}', 'hex');"
+    ));
+    let worker = stage.worker(&[]).await;
+    for (user, emails) in [(ada, json!(["ada@example.com"])), (eve, json!([]))] {
+        let ended = stage.ended(stage.delete(user)).await;
+        assert_eq!(ended.status, "completed");
+        let calls = stage.people_tasks.calls();
+        let call = calls.iter().find(|call| call.user == user.to_string());
+        assert_eq!(call.unwrap().emails, emails);
+        assert_eq!(stage.rows_of(&user.to_string()).len(), 1);
+    }
+    for name in ["victim@example.com", "ada@example.com", "eve@example.com"] {
+        assert!(stage.database.rows_that_hold("users", name).is_empty());
+    }
+    assert!(worker.stop(GRACE).await);
+}
+
 /// The hash by which failed sign-ins name an account.
 struct SigningAccount(String);
 

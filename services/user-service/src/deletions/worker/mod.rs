@@ -11,6 +11,7 @@
 
 mod perform;
 mod store;
+mod user_store;
 mod work;
 
 use std::sync::Arc;

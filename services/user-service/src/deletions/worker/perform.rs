@@ -4,6 +4,7 @@ use audit_log::{Actor, Origin};
 use database::Database;
 
 use super::store::{self, Job};
+use super::user_store;
 use crate::audit::Action;
 use crate::deletions::Step;
 use crate::deletions::calls::CallError;
@@ -96,8 +97,11 @@ impl Hands {
         if let Some(wait) = unsettled.await? {
             return Ok(Progress::Working(wait));
         }
-        let names = self.names(job).await?;
-        let erased = self.people_tasks.erase(job.user, &names).await?;
+        let email = self
+            .database
+            .run(move |connection| user_store::confirmed_email_of(connection, job.user));
+        let emails: Vec<String> = email.await?.into_iter().collect();
+        let erased = self.people_tasks.erase(job.user, &emails).await?;
         tracing::debug!(tasks = erased.deleted, "people tasks erased");
         Ok(if erased.more {
             Progress::More
@@ -110,7 +114,7 @@ impl Hands {
         let names = self.names(job).await?;
         let accounts = accounts(&names);
         let more = self.database.transaction(move |connection| {
-            store::delete_sign_in_data(connection, job.user, &accounts, BATCH)
+            user_store::delete_sign_in_data(connection, job.user, &accounts, BATCH)
         });
         Ok(if more.await? {
             Progress::More
@@ -124,7 +128,7 @@ impl Hands {
         let accounts = accounts(&names);
         let entry = Action::UserDeleted.entry(Actor::Service, job.user, Origin::internal());
         let deleted = self.database.transaction(move |connection| {
-            store::delete_user(connection, job, position, &accounts, &entry)
+            user_store::delete_user(connection, job, position, &accounts, &entry)
         });
         Ok(if deleted.await? {
             Progress::Completed
@@ -135,7 +139,7 @@ impl Hands {
 
     async fn names(&self, job: Job) -> Result<Vec<String>, database::Error> {
         self.database
-            .run(move |connection| store::names_of(connection, job.user))
+            .run(move |connection| user_store::names_of(connection, job.user))
             .await
     }
 }

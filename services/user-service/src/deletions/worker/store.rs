@@ -5,15 +5,13 @@ use chrono::{DateTime, Utc};
 use database::Error;
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Timestamptz};
+use diesel::sql_types::{BigInt, Bool, Nullable, Timestamptz};
 use messaging::Message;
 use serde_json::Value;
 use telemetry::RequestContext;
 use values::{DeletionId, UserId};
 
-use crate::schema::{
-    code_requests, codes, deletion_steps, deletions, notifications, sign_in_failures, users,
-};
+use crate::schema::{deletion_steps, deletions};
 use crate::sql::interval;
 
 const IN_PROGRESS: &str = "in-progress";
@@ -160,7 +158,12 @@ pub(super) fn finish_step(
     Ok(true)
 }
 
-fn mark_finished(connection: &mut PgConnection, job: Job, position: i32) -> Result<(), Error> {
+/// Notes that a step is done.
+pub(super) fn mark_finished(
+    connection: &mut PgConnection,
+    job: Job,
+    position: i32,
+) -> Result<(), Error> {
     diesel::update(deletion_steps::table.find((job.id, position)))
         .set(deletion_steps::finished.eq(now.into_sql::<Timestamptz>().nullable()))
         .execute(connection)?;
@@ -232,18 +235,6 @@ fn note_failure(
     Ok(true)
 }
 
-/// The user's e-mail address and username; empty when the user's row is gone already.
-pub(super) fn names_of(connection: &mut PgConnection, user: UserId) -> Result<Vec<String>, Error> {
-    let names = users::table
-        .find(user)
-        .select((users::email_key, users::username_key))
-        .first::<(String, String)>(connection)
-        .optional()?;
-    let mut names = names.map_or_else(Vec::new, |(email, username)| vec![email, username]);
-    names.dedup();
-    Ok(names)
-}
-
 /// How long until a job has this age; `None` when it has it already.
 pub(super) fn time_until_age(
     connection: &mut PgConnection,
@@ -261,92 +252,8 @@ pub(super) fn time_until_age(
         .filter(|wait| !wait.is_zero()))
 }
 
-/// Deletes at most `batch` of the user's codes, messages and failed sign-ins, each, and takes the client
-/// addresses and identifier out of the audit log; `true` when there may be more. `accounts` are the fingerprints of the user's names.
-pub(super) fn delete_sign_in_data(
-    connection: &mut PgConnection,
-    user: UserId,
-    accounts: &[[u8; 32]],
-    batch: i64,
-) -> Result<bool, Error> {
-    let (old_codes, old_messages) =
-        diesel::alias!(codes as old_codes, notifications as old_messages);
-    let wanted = old_codes
-        .filter(old_codes.field(codes::user_id).eq(user))
-        .select(old_codes.field(codes::fingerprint))
-        .limit(batch);
-    let mut most = diesel::delete(codes::table.filter(codes::fingerprint.eq_any(wanted)))
-        .execute(connection)?;
-    let wanted = old_messages
-        .filter(old_messages.field(notifications::user_id).eq(user))
-        .select(old_messages.field(notifications::id))
-        .limit(batch);
-    most = most.max(
-        diesel::delete(notifications::table.filter(notifications::id.eq_any(wanted)))
-            .execute(connection)?,
-    );
-    delete_code_requests(connection, accounts)?;
-    let more_entries = audit_log::forget_addresses(connection, &[user.as_bytes()])?
-        | audit_log::pseudonymise(connection, user)?;
-    for account in accounts {
-        // The DSL has neither LIMIT for DELETE nor an IN of two columns.
-        let deleted = diesel::sql_query(
-            "DELETE FROM sign_in_failures WHERE account = $1 AND client_address IN (\
-                SELECT client_address FROM sign_in_failures WHERE account = $1 LIMIT $2)",
-        )
-        .bind::<Binary, _>(account.as_slice())
-        .bind::<BigInt, _>(batch)
-        .execute(connection)?;
-        most = most.max(deleted);
-    }
-    Ok(more_entries || i64::try_from(most).is_ok_and(|most| most >= batch))
-}
-
-/// Deletes the counts of codes that were asked for: a row for each of the user's names.
-fn delete_code_requests(connection: &mut PgConnection, accounts: &[[u8; 32]]) -> Result<(), Error> {
-    let accounts = accounts.iter().map(<[u8; 32]>::as_slice);
-    let counted = code_requests::table
-        .filter(code_requests::counted.eq("account"))
-        .filter(code_requests::subject.eq_any(accounts));
-    diesel::delete(counted).execute(connection)?;
-    Ok(())
-}
-
-/// Deletes the user and completes the job: from here on the feed of revocations says that all the
-/// user's tokens are revoked. `false` when the job is no longer ours; then nothing was written.
-///
-/// Must run in a transaction.
-pub(super) fn delete_user(
-    connection: &mut PgConnection,
-    job: Job,
-    position: i32,
-    accounts: &[[u8; 32]],
-    entry: &Entry,
-) -> Result<bool, Error> {
-    // The user's row is locked before the job's, in the order of everybody who takes both.
-    users::table
-        .find(job.user)
-        .select(users::id)
-        .for_update()
-        .first::<UserId>(connection)
-        .optional()?;
-    if !complete(connection, job)? {
-        return Ok(false);
-    }
-    mark_finished(connection, job, position)?;
-    // Somebody may have tried the name since the step before.
-    let tried = accounts.iter().map(<[u8; 32]>::as_slice);
-    diesel::delete(sign_in_failures::table.filter(sign_in_failures::account.eq_any(tried)))
-        .execute(connection)?;
-    delete_code_requests(connection, accounts)?;
-    while audit_log::forget_addresses(connection, &[job.user.as_bytes()])? {}
-    entry.record(connection)?;
-    while audit_log::pseudonymise(connection, job.user)? {}
-    diesel::delete(users::table.find(job.user)).execute(connection)?;
-    Ok(true)
-}
-
-fn complete(connection: &mut PgConnection, job: Job) -> Result<bool, Error> {
+/// Notes that the job is done, unless it is no longer ours. The feed of revocations reads it.
+pub(super) fn complete(connection: &mut PgConnection, job: Job) -> Result<bool, Error> {
     // The feed of revocations is ordered by the transaction's number, which the DSL does not know.
     let transaction = diesel::dsl::sql::<Nullable<BigInt>>("pg_current_xact_id()::text::bigint");
     let completed = diesel::update(owned!(job))
