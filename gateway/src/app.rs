@@ -16,6 +16,7 @@ use web::{Health, Routes};
 
 use crate::circuit::Circuits;
 use crate::cors::cors;
+use crate::departures::Departures;
 use crate::documents::{self, Documents};
 use crate::forward::forward;
 use crate::gateway::Gateway;
@@ -126,6 +127,7 @@ fn gateway(settings: &GatewaySettings, client: Client) -> Gateway {
         rate_limits: RateLimits::new(&settings.rate_limit),
         circuits: Circuits::new(settings.circuit),
         in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
+        departures: Departures::new(settings.max_departing_bytes),
         arriving: Arc::new(Semaphore::new(settings.max_arriving)),
     }
 }

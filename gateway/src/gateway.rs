@@ -7,6 +7,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use web::Problem;
 
 use crate::circuit::Circuits;
+use crate::departures::Departures;
 use crate::documents::Documents;
 use crate::rate_limit::RateLimits;
 use crate::upstream::Upstreams;
@@ -25,10 +26,11 @@ pub(crate) struct Gateway {
     pub(crate) documents: Documents,
     pub(crate) in_flight: Arc<Semaphore>,
     pub(crate) arriving: Arc<Semaphore>,
+    pub(crate) departures: Arc<Departures>,
 }
 
 impl Gateway {
-    /// A place among the requests in flight; it is held until the answer has ended.
+    /// A place among the requests in flight; it is held until the answer begins.
     ///
     /// # Errors
     /// `503 overloaded` at once when there is none: waiting would only move the queue to us.
@@ -47,8 +49,13 @@ impl Gateway {
 }
 
 fn place(places: &Arc<Semaphore>) -> Result<OwnedSemaphorePermit, Problem> {
-    Arc::clone(places).try_acquire_owned().map_err(|_| {
-        metrics::counter!("gateway_requests_shed_total").increment(1);
-        Problem::unavailable("overloaded", "Too many requests at once. Try again soon.")
-    })
+    Arc::clone(places)
+        .try_acquire_owned()
+        .map_err(|_| overloaded())
+}
+
+/// `503 overloaded`, for a request that has changed nothing.
+pub(crate) fn overloaded() -> Problem {
+    metrics::counter!("gateway_requests_shed_total").increment(1);
+    Problem::unavailable("overloaded", "Too many requests at once. Try again soon.")
 }

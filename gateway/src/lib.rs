@@ -19,6 +19,7 @@
 mod app;
 mod circuit;
 mod cors;
+mod departures;
 mod documents;
 mod forward;
 mod gateway;

@@ -36,6 +36,8 @@ pub struct GatewaySettings {
     pub max_in_flight: usize,
     /// Requests whose body is still arriving at once; more are answered `503`.
     pub max_arriving: usize,
+    /// Bytes of answers that callers have not taken yet; more are answered `503`.
+    pub max_departing_bytes: u64,
     /// When a service that does not answer is left alone.
     pub circuit: CircuitSettings,
     /// Requests that one client address may send.
@@ -48,6 +50,7 @@ impl Settings for GatewaySettings {
     fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
         let (upstream_timeout, body_timeout) = time_limits(reader)?;
         let (max_in_flight, max_arriving) = place_limits(reader)?;
+        let max_departing_bytes = departing_limit(reader)?;
         Ok(Self {
             listen_address: reader.or(
                 "LISTEN_ADDRESS",
@@ -74,6 +77,7 @@ impl Settings for GatewaySettings {
             upstream_timeout,
             body_timeout,
             max_in_flight,
+            max_departing_bytes,
             max_arriving,
             circuit: CircuitSettings::read(reader)?,
             rate_limit: RateLimitSettings::read(reader)?,
@@ -114,6 +118,16 @@ fn place_limits(reader: &mut Reader) -> Result<(usize, usize), settings::Error> 
         accepts,
     )?;
     Ok((in_flight, arriving))
+}
+
+fn departing_limit(reader: &mut Reader) -> Result<u64, settings::Error> {
+    reader.within(
+        "GATEWAY_MAX_DEPARTING_BYTES",
+        "268435456",
+        "a whole number from 1048576 to 1099511627776",
+        "Bytes of answers that callers have not taken yet, half of which one client address (of IPv6: one /64 network) may have; more are answered `503` right away.",
+        |limit| (1_048_576..=1_099_511_627_776).contains(limit),
+    )
 }
 
 fn hsts_max_age(reader: &mut Reader) -> Result<Duration, settings::Error> {

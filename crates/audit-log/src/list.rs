@@ -116,6 +116,7 @@ pub async fn respond(
 ) -> Result<HttpResponse, Problem> {
     let wanted = parse(query)?;
     let paging = wanted.paging;
+    let _room = paging.room().await?;
     let list = move |connection: &mut PgConnection| {
         Ok::<_, database::Error>(store::list(connection, &wanted)?)
     };

@@ -32,7 +32,7 @@ pub(super) struct Outgoing {
 pub(super) struct Answer {
     pub(super) response: Response,
     pub(super) inlet: Option<Inlet>,
-    /// The request's place among those in flight; none while its body is still arriving.
+    /// The request's place among those in flight, until here; none while its body is still arriving.
     pub(super) place: Option<OwnedSemaphorePermit>,
 }
 

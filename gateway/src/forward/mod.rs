@@ -77,5 +77,5 @@ async fn answer(
         }
         Err(Failure::Caller(problem)) => return Err(problem),
     };
-    response::relay(answer, gateway.upstream_timeout)
+    response::relay(answer, gateway, origin.client, &route.method)
 }

@@ -1,9 +1,9 @@
 use std::time::{Duration, Instant};
 
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::services::FakeService;
+use crate::services::{FakeService, LONG};
 use crate::world::{World, read_until_silence};
 
 #[tokio::test]
@@ -141,6 +141,51 @@ async fn bodies_that_trickle_take_no_place_of_other_requests() {
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     }
     assert_eq!(world.http.post("/user").body("{}").send().await.status, 200);
+}
+
+/// A connection that has asked for a long answer and read nothing but its first line.
+async fn unread(world: &World, method: &str, client: &str) -> (TcpStream, String) {
+    let mut socket = TcpStream::connect(world.address()).await.unwrap();
+    let head = format!(
+        "{method} /user?answer=long HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\
+            X-Forwarded-For: {client}\r\nContent-Length: 0\r\n\r\n",
+        world.token()
+    );
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let mut line = vec![0; "HTTP/1.1 200".len()];
+    socket.read_exact(&mut line).await.unwrap();
+    let mut line = String::from_utf8(line).unwrap();
+    (socket, line.split_off(line.len() - 3))
+}
+
+#[tokio::test]
+async fn who_does_not_read_long_answers_takes_neither_every_place_nor_all_of_the_memory() {
+    let room = (LONG * 5 / 2).to_string();
+    let world = World::with(&[
+        ("GATEWAY_MAX_IN_FLIGHT", "1"),
+        ("GATEWAY_MAX_DEPARTING_BYTES", room.as_str()),
+        ("TRUSTED_PROXIES", "127.0.0.0/8"),
+    ])
+    .await;
+    let (first, status) = unread(&world, "GET", "203.0.113.1").await;
+    assert_eq!(status, "200");
+    // What has changed something may not look as if it had not.
+    for (method, refusal) in [("GET", "503"), ("POST", "502")] {
+        assert_eq!(unread(&world, method, "203.0.113.1").await.1, refusal);
+    }
+    assert_eq!(world.http.post("/user").send().await.status, 200);
+    let (_second, status) = unread(&world, "GET", "203.0.113.2").await;
+    assert_eq!(status, "200");
+    assert_eq!(unread(&world, "GET", "203.0.113.3").await.1, "503");
+    drop(first);
+    testkit::eventually(
+        "the room of an answer that nobody wants any more",
+        || async {
+            let (_, status) = unread(&world, "GET", "203.0.113.3").await;
+            (status == "200").then_some(())
+        },
+    )
+    .await;
 }
 
 #[tokio::test]

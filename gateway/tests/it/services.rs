@@ -13,6 +13,9 @@ use process::{HttpServerSettings, Running};
 use serde_json::{Value, json};
 use values::UserId;
 
+/// Bytes of a long answer, more than sockets hold.
+pub(crate) const LONG: usize = 16 * 1024 * 1024;
+
 /// One request as a service saw it.
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
@@ -187,6 +190,7 @@ async fn reply(answer: &str) -> HttpResponse {
         "problem" => HttpResponse::build(StatusCode::CONFLICT)
             .content_type("application/problem+json")
             .body(r#"{"code":"username-taken"}"#),
+        "long" => HttpResponse::Ok().body(vec![b'x'; LONG]),
         "stream" | "stall" => HttpResponse::Ok().streaming(parts(answer == "stall")),
         _ => HttpResponse::Ok().json(json!({"ok": true})),
     }

@@ -114,6 +114,7 @@ pub(crate) async fn list_task_deliveries(
 ) -> Result<HttpResponse, Problem> {
     let paging = Paging::parse(&query)?;
     let id = path_id(&id, "task")?;
+    let _room = paging.room().await?;
     let page = super::list(&database, who.actor, id, paging).await?;
     Ok(page.map(DeliveryAnswer::from).respond(&request))
 }

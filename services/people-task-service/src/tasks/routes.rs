@@ -139,6 +139,7 @@ pub(crate) async fn list_tasks(
     let (Some(list), Some(role), Some(view)) = (list, role, view) else {
         return Err(Problem::validation(errors));
     };
+    let _room = list.paging.room().await?;
     let page = list::list(&database, credentials.0, role, list).await?;
     let page = page.map(|(task, relations)| TaskAnswer::new(task, relations, &view));
     let mut response = HttpResponse::Ok();

@@ -135,6 +135,7 @@ pub(crate) async fn list_users(
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let wanted = ListQuery::parse(&query, Sort::descending(UserSort::Created))?;
+    let _room = wanted.paging.room().await?;
     let page = list(&service, wanted).await?;
     Ok(page.map(FullUser::from).respond(&request))
 }

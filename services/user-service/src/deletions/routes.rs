@@ -199,6 +199,8 @@ pub(crate) async fn list_deletions(
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let page = list(&service, Paging::parse(&query)?).await?;
+    let paging = Paging::parse(&query)?;
+    let _room = paging.room().await?;
+    let page = list(&service, paging).await?;
     Ok(page.map(ListedDeletion::from).respond(&request))
 }
