@@ -46,11 +46,13 @@ pub(super) fn check_length(target: &Uri) -> Result<(), Problem> {
     ))
 }
 
-/// The path at the service: the route's template with the request's values.
-///
-/// # Errors
-/// `404` for a value that no identifier has, such as `..` or one that needs percent-encoding.
-pub(super) fn path(route: &Route, values: &Path<Url>) -> Result<String, Problem> {
+/// What stands for every value that no identifier has.
+const UNKNOWN: &str = "-";
+
+/// The path at the service: the route's template with the request's values. A value that no identifier has,
+/// such as `..` or one that needs percent-encoding, never gets there: the service, which looks at the caller
+/// first, gets another one that it does not know.
+pub(super) fn path(route: &Route, values: &Path<Url>) -> String {
     let mut path = String::with_capacity(64);
     for segment in route.path.split('/').skip(1) {
         path.push('/');
@@ -59,11 +61,11 @@ pub(super) fn path(route: &Route, values: &Path<Url>) -> Result<String, Problem>
             None => path.push_str(segment),
             Some(name) => {
                 let value = values.get(name).filter(|value| is_plain(value));
-                path.push_str(value.ok_or_else(|| Problem::not_found("thing"))?);
+                path.push_str(value.unwrap_or(UNKNOWN));
             }
         }
     }
-    Ok(path)
+    path
 }
 
 fn is_plain(value: &str) -> bool {

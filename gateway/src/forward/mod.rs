@@ -54,7 +54,7 @@ async fn answer(
 ) -> Result<HttpResponse, Problem> {
     access::check(route.access, request).await?;
     head::check_length(request.uri())?;
-    let path = head::path(route, request.match_info())?;
+    let path = head::path(route, request.match_info());
     let framing = Framing::of(request.headers())?;
     let admission = gateway.circuits.of(route.service).admit()?;
 

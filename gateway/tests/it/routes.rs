@@ -95,29 +95,47 @@ async fn the_path_and_query_that_were_checked_are_those_that_are_sent() {
 }
 
 #[tokio::test]
-async fn a_value_that_no_identifier_has_is_unknown_and_never_sent() {
+async fn a_value_that_no_identifier_has_is_never_sent_and_the_service_gets_an_unknown_one() {
     let world = World::start().await;
     let token = world.token();
-    for path in [
-        "/users/%2e%2e",
-        "/users/a%2Fb",
-        "/people-task/tasks/%2e%2e/approve",
-        "/people-task/webhooks/a%00b",
-        "/users/%2e/delete-status/%2e%2e",
-    ] {
-        // Sent by hand: a well-behaved client would resolve the dots.
+    // Sent by hand: a well-behaved client would resolve the dots.
+    let send = async |path: &str, header: &str| {
         let method = if path.ends_with("approve") {
             "PUT"
         } else {
             "GET"
         };
         let head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
-        let answer = world
-            .raw(&format!("{head}Authorization: Bearer {token}\r\n\r\n"))
-            .await;
-        assert!(answer.starts_with("HTTP/1.1 404"), "{path}: {answer}");
+        world.raw(&format!("{head}{header}\r\n")).await
+    };
+    let bearer = format!("Authorization: Bearer {token}\r\n");
+    for (path, sent) in [
+        ("/users/%2e%2e", "/users/-"),
+        ("/users/a%2Fb", "/users/-"),
+        ("/users/ada@example.com?a=1", "/users/-?a=1"),
+        (
+            "/users/%2e/delete-status/%2e%2e",
+            "/users/-/delete-status/-",
+        ),
+        (
+            "/people-task/tasks/%2e%2e/approve",
+            "/people-task/tasks/-/approve",
+        ),
+        ("/people-task/webhooks/a%00b", "/people-task/webhooks/-"),
+    ] {
+        let answer = send(path, &bearer).await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        let service = if path.starts_with("/users") {
+            &world.users
+        } else {
+            &world.tasks
+        };
+        assert_eq!(service.last().target, sent);
+        if path.starts_with("/users") {
+            let answer = send(path, "").await;
+            assert!(answer.starts_with("HTTP/1.1 401"), "{path}: {answer}");
+        }
     }
-    assert_eq!(world.users.count() + world.tasks.count(), 0);
 }
 
 #[tokio::test]
