@@ -127,8 +127,8 @@ fn gateway(settings: &GatewaySettings, client: Client) -> Gateway {
         rate_limits: RateLimits::new(&settings.rate_limit),
         circuits: Circuits::new(settings.circuit),
         in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
-        departures: Departures::new(settings.max_departing_bytes),
         arriving: Arc::new(Semaphore::new(settings.max_arriving)),
+        departures: Departures::new(settings.max_departing_bytes),
     }
 }
 

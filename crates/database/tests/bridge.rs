@@ -104,7 +104,7 @@ async fn a_database_that_went_away_is_unavailable_and_comes_back() {
     database.run(insert(2)).await.unwrap();
 }
 
-fn lock(key: i64) -> impl Fn(&mut PgConnection) -> Result<(), Error> + Clone + Send + 'static {
+fn lock(key: i64) -> impl FnOnce(&mut PgConnection) -> Result<(), Error> + Send + 'static {
     move |connection| {
         let sql = format!("SELECT pg_advisory_xact_lock({key})");
         diesel::sql_query(sql).execute(connection)?;

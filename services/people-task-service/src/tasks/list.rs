@@ -114,8 +114,23 @@ pub(crate) struct Selection {
     pub(crate) conditions: Conditions<FilterBy>,
 }
 
+/// What was read from two parts of a request.
+///
+/// # Errors
+/// `400` with all that is wrong with either.
+pub(crate) fn both<A, B>(
+    first: Result<A, Problem>,
+    second: Result<B, Problem>,
+) -> Result<(A, B), Problem> {
+    let mut errors = Vec::new();
+    match (noted(first, &mut errors), noted(second, &mut errors)) {
+        (Some(first), Some(second)) => Ok((first, second)),
+        _ => Err(Problem::validation(errors)),
+    }
+}
+
 /// Takes a value, or notes the fields that kept it from being one.
-pub(crate) fn noted<T>(result: Result<T, Problem>, errors: &mut Vec<FieldError>) -> Option<T> {
+fn noted<T>(result: Result<T, Problem>, errors: &mut Vec<FieldError>) -> Option<T> {
     result
         .map_err(|problem| errors.extend(problem.body().errors))
         .ok()
@@ -127,13 +142,8 @@ impl Selection {
     /// # Errors
     /// `400` with every wrong parameter.
     pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
-        let mut errors = Vec::new();
-        let role = noted(query.parsed("role"), &mut errors);
-        let conditions = noted(Conditions::parse(query), &mut errors);
-        match (role, conditions) {
-            (Some(role), Some(conditions)) => Ok(Self { role, conditions }),
-            _ => Err(Problem::validation(errors)),
-        }
+        let (role, conditions) = both(query.parsed("role"), Conditions::parse(query))?;
+        Ok(Self { role, conditions })
     }
 }
 

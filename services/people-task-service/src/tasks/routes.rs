@@ -17,7 +17,7 @@ use crate::tasks::answer::ListedTask;
 use crate::tasks::credentials::{Credentials, PartialCredentials};
 use crate::tasks::decide::{Decision, decide};
 use crate::tasks::edit::Edit;
-use crate::tasks::list::{self, Selection, noted};
+use crate::tasks::list::{self, Selection, both};
 use crate::tasks::parameters::{
     ConditionParameters, IncludeParameter, ListParameters, ProjectionParameter, RoleParameter,
 };
@@ -132,13 +132,9 @@ pub(crate) async fn list_tasks(
     database: Data<Database>,
 ) -> Result<HttpResponse, Problem> {
     may_ask_for(&credentials, &query)?;
-    let mut errors = Vec::new();
-    let list = noted(list::parse(&query), &mut errors);
-    let role = noted(query.parsed("role"), &mut errors);
-    let view = noted(view.and_then(|view| view.projected(&query)), &mut errors);
-    let (Some(list), Some(role), Some(view)) = (list, role, view) else {
-        return Err(Problem::validation(errors));
-    };
+    let view = view.and_then(|view| view.projected(&query));
+    let wanted = both(list::parse(&query), query.parsed("role"));
+    let ((list, role), view) = both(wanted, view)?;
     let _room = list.paging.room().await?;
     let page = list::list(&database, credentials.0, role, list).await?;
     let page = page.map(|(task, relations)| TaskAnswer::new(task, relations, &view));
@@ -316,13 +312,4 @@ async fn answer_decision(
 fn may_ask_for(Credentials(actor): &Credentials, query: &Query) -> Result<(), Problem> {
     let role = query.parsed("role").unwrap_or_default();
     Ok(list::check_role(actor, role)?)
-}
-
-/// What was read from two parts of a request, or all that is wrong with either.
-fn both<A, B>(first: Result<A, Problem>, second: Result<B, Problem>) -> Result<(A, B), Problem> {
-    let mut errors = Vec::new();
-    match (noted(first, &mut errors), noted(second, &mut errors)) {
-        (Some(first), Some(second)) => Ok((first, second)),
-        _ => Err(Problem::validation(errors)),
-    }
 }

@@ -81,12 +81,11 @@ pub(crate) fn delete(connection: &mut PgConnection, ids: &[WebhookId]) -> Result
         .load(connection)?;
     let webhooks = webhooks::table.filter(webhooks::id.eq_any(ids));
     // A decision takes several in this order, too.
-    let locked: Vec<WebhookId> = webhooks
+    let _locked: Vec<WebhookId> = webhooks
         .clone()
         .order(webhooks::id)
         .for_update()
         .select(webhooks::id)
         .load(connection)?;
-    diesel::delete(webhooks).execute(connection)?;
-    Ok(locked.len())
+    Ok(diesel::delete(webhooks).execute(connection)?)
 }

@@ -20,6 +20,14 @@ use crate::sql::interval;
 /// The client address of the row that counts failures from anywhere.
 const ANYWHERE: &str = "";
 
+impl Tally {
+    /// The client addresses of the rows in which an attempt counts: from anywhere, and from its own. Everybody
+    /// takes them in this order, so that two transactions do not wait for each other.
+    fn client_addresses(&self) -> [&str; 2] {
+        [ANYWHERE, &self.client_address]
+    }
+}
+
 /// The user who signs in by a name, and the rows in which this attempt counts.
 ///
 /// Both names of an account count together: its rows go by the username. A name that nobody has has
@@ -58,11 +66,10 @@ pub(super) fn count_attempt(
     connection: &mut PgConnection,
     tally: &Tally,
 ) -> Result<Option<Duration>, DieselError> {
-    // Always in this order, so that two transactions do not wait for each other.
-    let anywhere = count(connection, tally, ANYWHERE, Counted::FromAnywhere)?;
-    let address = tally.client_address.as_str();
-    let here = count(connection, tally, address, Counted::FromOneAddress)?;
-    Ok(anywhere.max(here))
+    let [anywhere, own] = tally.client_addresses();
+    let anywhere = count(connection, tally, anywhere, Counted::FromAnywhere)?;
+    let own = count(connection, tally, own, Counted::FromOneAddress)?;
+    Ok(anywhere.max(own))
 }
 
 fn count(
@@ -109,7 +116,7 @@ pub(super) fn uncount_attempt(
     connection: &mut PgConnection,
     tally: &Tally,
 ) -> Result<(), DieselError> {
-    for client_address in [ANYWHERE, tally.client_address.as_str()] {
+    for client_address in tally.client_addresses() {
         let row = sign_in_failures::table.find((tally.account.as_slice(), client_address));
         diesel::update(row)
             .set((
@@ -127,8 +134,7 @@ pub(super) fn forget_failures(
     connection: &mut PgConnection,
     tally: &Tally,
 ) -> Result<(), DieselError> {
-    // In the order in which an attempt is counted.
-    for client_address in [ANYWHERE, tally.client_address.as_str()] {
+    for client_address in tally.client_addresses() {
         let row = sign_in_failures::table.find((tally.account.as_slice(), client_address));
         diesel::delete(row).execute(connection)?;
     }
@@ -141,7 +147,7 @@ pub(crate) fn forget_all_failures(
     accounts: &[[u8; 32]],
 ) -> Result<(), DieselError> {
     let rows = sign_in_failures::account.eq_any(accounts.iter().map(<[u8; 32]>::as_slice));
-    // In the order in which an attempt is counted: a DELETE has none.
+    // In the order of `client_addresses`, where the empty one comes first: a DELETE has none.
     let _locked: Vec<i32> = sign_in_failures::table
         .filter(rows.clone())
         .order((sign_in_failures::account, sign_in_failures::client_address))
