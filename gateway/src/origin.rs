@@ -85,12 +85,8 @@ fn believed_scheme(
 /// Walks from the peer back along `X-Forwarded-For`, for as long as proxies that we trust wrote it.
 fn client(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> IpAddr {
     let mut client = peer.to_canonical();
-    // Bytes, because what a stranger wrote stands in one value with what the proxy added to it.
-    let chain: Vec<_> = headers
-        .get_all("x-forwarded-for")
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
-        .collect();
-    for entry in chain.iter().rev() {
+    let chain: Vec<_> = entries(headers, "x-forwarded-for").collect();
+    for entry in chain.into_iter().rev() {
         if !trusted.contains(client) {
             break;
         }
@@ -103,16 +99,28 @@ fn client(peer: IpAddr, headers: &HeaderMap, trusted: &Networks) -> IpAddr {
 }
 
 /// An address, which some proxies write with the client's port.
-fn address(entry: &[u8]) -> Option<IpAddr> {
-    let entry = str::from_utf8(entry).ok()?.trim();
+fn address(entry: &str) -> Option<IpAddr> {
     let with_port = || Some(entry.parse::<SocketAddr>().ok()?.ip());
     entry.parse().ok().or_else(with_port)
 }
 
+/// The entry that the nearest proxy wrote.
 fn last<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let value = headers.get_all(name).last()?.to_str().ok()?;
-    let last = value.rsplit(',').next()?.trim();
-    (!last.is_empty()).then_some(last)
+    entries(headers, name)
+        .last()
+        .filter(|entry| !entry.is_empty())
+}
+
+/// The entries of all lines of a header, in their order. They are split as bytes, because what a stranger wrote
+/// stands in one line with what a proxy added; one that is not ASCII is empty.
+fn entries<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a str> + use<'a> {
+    let entries = headers
+        .get_all(name)
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','));
+    entries.map(|entry| match str::from_utf8(entry) {
+        Ok(text) if text.is_ascii() => text.trim(),
+        _ => "",
+    })
 }
 
 #[cfg(test)]
@@ -184,6 +192,13 @@ mod tests {
         assert_eq!(client(&["é, 203.0.113.5"]), "203.0.113.5");
         assert_eq!(client(&["6.6.6.6", "é, 203.0.113.5"]), "203.0.113.5");
         assert_eq!(client(&["6.6.6.6, é"]), "10.0.0.2");
+        let headers = [
+            ("x-forwarded-proto", "é, https"),
+            ("x-forwarded-host", "é, api.example"),
+        ];
+        let origin = origin("10.0.0.2", &headers);
+        assert_eq!(origin.scheme, "https");
+        assert_eq!(origin.host.as_deref(), Some("api.example"));
     }
 
     #[test]
