@@ -7,12 +7,12 @@ use actix_web::web::{Data, Payload, ServiceConfig, get, head, method, resource, 
 use actix_web::{App, HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
-use process::{Listener, Running};
+use http_kit::{Health, Routes};
 use reqwest::Client;
 use rustls::ServerConfig;
+use service_runtime::{Listener, Running};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use web::{Health, Routes};
 
 use crate::circuit::Circuits;
 use crate::cors::cors;
@@ -43,14 +43,14 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     start_tasks(&running, &authority, &gateway);
 
     let tls = tls(&running, settings.tls.as_ref())?;
-    let (listener, address) = process::bind(settings.listen_address)?;
+    let (listener, address) = service_runtime::bind(settings.listen_address)?;
     running.address = Some(address);
     let origins = settings.cors_allowed_origins;
     let health = Data::new(running.health.clone());
     let verifier = Data::from(authority.verifier());
     let authority = Data::from(authority);
     let gateway = Data::from(gateway);
-    process::serve(
+    service_runtime::serve(
         &running,
         Listener::new(listener, tls),
         settings.http,
@@ -66,7 +66,7 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
                 .wrap(from_fn(head_requests::leave_body_out))
                 .wrap(Condition::new(!origins.is_empty(), cors(&origins)))
                 .wrap(from_fn(transport_security::tell))
-                .wrap(from_fn(web::request_context))
+                .wrap(from_fn(http_kit::request_context))
         },
     )?;
     Ok(running)
@@ -144,10 +144,10 @@ fn health(authority: &Arc<RemoteAuthority>, upstreams: &Upstreams, client: &Clie
         }
     };
     Health::default()
-        .requires("keys", move || std::future::ready(known.is_ready()))
-        .wants("revocations", move || std::future::ready(fresh.is_fresh()))
-        .wants("user-service", alive(Service::User))
-        .wants("people-task-service", alive(Service::PeopleTask))
+        .required("keys", move || std::future::ready(known.is_ready()))
+        .optional("revocations", move || std::future::ready(fresh.is_fresh()))
+        .optional("user-service", alive(Service::User))
+        .optional("people-task-service", alive(Service::PeopleTask))
 }
 
 fn start_tasks(running: &Running, authority: &Arc<RemoteAuthority>, gateway: &Arc<Gateway>) {
@@ -171,9 +171,12 @@ fn routes(config: &mut ServiceConfig) {
     let own = [
         (
             "/healthz",
-            [get().to(web::healthz), head().to(web::healthz)],
+            [get().to(http_kit::healthz), head().to(http_kit::healthz)],
         ),
-        ("/readyz", [get().to(web::readyz), head().to(web::readyz)]),
+        (
+            "/readyz",
+            [get().to(http_kit::readyz), head().to(http_kit::readyz)],
+        ),
         (
             "/openapi.json",
             [get().to(documents::merged), head().to(documents::merged)],

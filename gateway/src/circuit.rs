@@ -9,7 +9,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use web::Problem;
+use http_kit::Problem;
 
 use crate::table::Service;
 

@@ -4,7 +4,7 @@
 //! allowed; neither is every origin at once.
 
 use actix_cors::Cors;
-use settings::SettingValue;
+use app_config::SettingValue;
 use url::Url;
 
 /// The request headers that the API reads and a browser does not send by itself.
@@ -86,7 +86,7 @@ pub(crate) fn cors(origins: &Origins) -> Cors {
 
 #[cfg(test)]
 mod tests {
-    use settings::SettingValue as _;
+    use app_config::SettingValue as _;
 
     use super::Origins;
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use web::client_network;
+use http_kit::client_network;
 
 /// An answer of so few bytes leaves at once and is not counted.
 const SHORT: u64 = 16 * 1024;

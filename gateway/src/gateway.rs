@@ -2,9 +2,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderValue;
-use settings::Networks;
+use app_config::Networks;
+use http_kit::Problem;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use web::Problem;
 
 use crate::circuit::Circuits;
 use crate::departures::Departures;

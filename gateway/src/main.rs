@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    process::main("gateway", gateway::run)
+    service_runtime::main("gateway", gateway::run)
 }

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{HOST, HeaderMap};
-use settings::Networks;
+use app_config::Networks;
 
 /// A request's origin, for `X-Forwarded-*` and rate limits.
 #[derive(Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ fn entries<'a>(headers: &'a HeaderMap, name: &str) -> impl Iterator<Item = &'a s
 #[cfg(test)]
 mod tests {
     use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
-    use settings::{Networks, SettingValue as _};
+    use app_config::{Networks, SettingValue as _};
 
     use super::Origin;
 

@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use app_config::SettingValue;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use settings::SettingValue;
-use web::{Problem, client_network, whole_seconds};
+use http_kit::{Problem, client_network, whole_seconds};
 
 use crate::settings::RateLimitSettings;
 use crate::table::Rate;

@@ -1,9 +1,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use app_config::{Networks, Reader, Settings};
 use auth::RemoteSettings;
-use process::HttpServerSettings;
-use settings::{Networks, Reader, Settings};
+use service_runtime::HttpServerSettings;
 use url::Url;
 
 use crate::circuit::CircuitSettings;
@@ -47,12 +47,12 @@ pub struct GatewaySettings {
 }
 
 impl Settings for GatewaySettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         let (upstream_timeout, body_timeout) = time_limits(reader)?;
         let (max_in_flight, max_arriving) = place_limits(reader)?;
         let max_departing_bytes = departing_limit(reader)?;
         Ok(Self {
-            listen_address: reader.or(
+            listen_address: reader.or_default(
                 "LISTEN_ADDRESS",
                 "127.0.0.1:8080",
                 "Where it listens. Port 0 takes a free one.",
@@ -62,14 +62,14 @@ impl Settings for GatewaySettings {
                 "PEOPLE_TASK_SERVICE_URL",
                 "where the people-task service listens.",
             )?,
-            trusted_proxies: reader.or(
+            trusted_proxies: reader.or_default(
                 "TRUSTED_PROXIES",
                 "",
                 "Proxies in front of the gateway whose `X-Forwarded-For`, `-Proto` and `-Host` count.",
             )?,
             tls: tls(reader)?,
             hsts_max_age: hsts_max_age(reader)?,
-            cors_allowed_origins: reader.or(
+            cors_allowed_origins: reader.or_default(
                 "CORS_ALLOWED_ORIGINS",
                 "",
                 "Origins whose pages may call the API from a browser; none when not set.",
@@ -86,13 +86,13 @@ impl Settings for GatewaySettings {
     }
 }
 
-fn time_limits(reader: &mut Reader) -> Result<(Duration, Duration), settings::Error> {
-    let upstream = reader.or(
+fn time_limits(reader: &mut Reader) -> Result<(Duration, Duration), app_config::Error> {
+    let upstream = reader.or_default(
         "GATEWAY_UPSTREAM_TIMEOUT",
         "30s",
         "How long a service may take to begin its answer, and between two parts of it.",
     )?;
-    let body = reader.or(
+    let body = reader.or_default(
         "GATEWAY_BODY_TIMEOUT",
         "30s",
         "How long a caller may take to send a body.",
@@ -100,17 +100,17 @@ fn time_limits(reader: &mut Reader) -> Result<(Duration, Duration), settings::Er
     Ok((upstream, body))
 }
 
-fn place_limits(reader: &mut Reader) -> Result<(usize, usize), settings::Error> {
+fn place_limits(reader: &mut Reader) -> Result<(usize, usize), app_config::Error> {
     let allowed = "a whole number from 1 to 1000000";
     let accepts = |limit: &usize| (1..=1_000_000).contains(limit);
-    let in_flight = reader.within(
+    let in_flight = reader.in_range(
         "GATEWAY_MAX_IN_FLIGHT",
         "1024",
         allowed,
         "Requests at the services at once; more are answered `503` right away.",
         accepts,
     )?;
-    let arriving = reader.within(
+    let arriving = reader.in_range(
         "GATEWAY_MAX_ARRIVING",
         "8192",
         allowed,
@@ -120,8 +120,8 @@ fn place_limits(reader: &mut Reader) -> Result<(usize, usize), settings::Error> 
     Ok((in_flight, arriving))
 }
 
-fn departing_limit(reader: &mut Reader) -> Result<u64, settings::Error> {
-    reader.within(
+fn departing_limit(reader: &mut Reader) -> Result<u64, app_config::Error> {
+    reader.in_range(
         "GATEWAY_MAX_DEPARTING_BYTES",
         "268435456",
         "a whole number from 1048576 to 1099511627776",
@@ -130,8 +130,8 @@ fn departing_limit(reader: &mut Reader) -> Result<u64, settings::Error> {
     )
 }
 
-fn hsts_max_age(reader: &mut Reader) -> Result<Duration, settings::Error> {
-    reader.or(
+fn hsts_max_age(reader: &mut Reader) -> Result<Duration, app_config::Error> {
+    reader.or_default(
         "HSTS_MAX_AGE",
         "365d",
         "How long browsers that came by TLS shall come by TLS only (`Strict-Transport-Security`); `0s` tells them nothing.",
@@ -139,7 +139,7 @@ fn hsts_max_age(reader: &mut Reader) -> Result<Duration, settings::Error> {
 }
 
 /// Both files or none.
-fn tls(reader: &mut Reader) -> Result<Option<TlsSettings>, settings::Error> {
+fn tls(reader: &mut Reader) -> Result<Option<TlsSettings>, app_config::Error> {
     const CERTIFICATE: &str = "TLS_CERTIFICATE_FILE";
     const KEY: &str = "TLS_PRIVATE_KEY_FILE";
     let certificate_file = reader.optional(
@@ -150,14 +150,14 @@ fn tls(reader: &mut Reader) -> Result<Option<TlsSettings>, settings::Error> {
         KEY,
         "The file with the private key of `TLS_CERTIFICATE_FILE`, in PEM form.",
     )?;
-    let reload_interval = reader.within(
+    let reload_interval = reader.in_range(
         "TLS_RELOAD_INTERVAL",
         "60s",
         "a duration from 100ms to 1d",
         "How often the two files are read again, so that a renewed certificate needs no restart.",
         |time| (Duration::from_millis(100)..=Duration::from_secs(86_400)).contains(time),
     )?;
-    let missing = |name| settings::Error::Missing {
+    let missing = |name| app_config::Error::Missing {
         name,
         allowed: "a file in PEM form",
         purpose: "needed because TLS_CERTIFICATE_FILE and TLS_PRIVATE_KEY_FILE go together.",
@@ -176,16 +176,16 @@ fn tls(reader: &mut Reader) -> Result<Option<TlsSettings>, settings::Error> {
 }
 
 impl Settings for CircuitSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
-            failures: reader.within(
+            failures: reader.in_range(
                 "GATEWAY_CIRCUIT_FAILURES",
                 "5",
                 "a whole number from 1 to 1000000",
                 "Requests in a row without an answer after which a service is left alone; meanwhile its routes are answered `503` at once.",
                 |failures| (1..=1_000_000).contains(failures),
             )?,
-            pause: reader.within(
+            pause: reader.in_range(
                 "GATEWAY_CIRCUIT_PAUSE",
                 "1s",
                 "a duration from 100ms to 5m",
@@ -210,30 +210,30 @@ pub struct RateLimitSettings {
 }
 
 impl Settings for RateLimitSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         let positive = "a whole number from 1 to 1000000";
         let accepts = |number: &u32| (1..=1_000_000).contains(number);
         Ok(Self {
-            mode: reader.or(
+            mode: reader.or_default(
                 "RATE_LIMIT",
                 "on",
                 "Whether requests are limited by client address.",
             )?,
-            requests_per_second: reader.within(
+            requests_per_second: reader.in_range(
                 "RATE_LIMIT_PER_SECOND",
                 "5000",
                 positive,
                 "Requests a second that one client address may send; twice as many may come at once.",
                 accepts,
             )?,
-            credentials_per_minute: reader.within(
+            credentials_per_minute: reader.in_range(
                 "RATE_LIMIT_CREDENTIALS_PER_MINUTE",
                 "600",
                 positive,
                 "Sign-ins, sign-ups and forgot-password calls a minute from one client address.",
                 accepts,
             )?,
-            credentials_burst: reader.within(
+            credentials_burst: reader.in_range(
                 "RATE_LIMIT_CREDENTIALS_BURST",
                 "150",
                 positive,

@@ -3,7 +3,7 @@ use diesel::{PgConnection, QueryResult, RunQueryDsl as _};
 use serde_json::{Value, json};
 use values::{TaskId, UserId};
 
-use crate::Origin;
+use crate::RequestMeta;
 use crate::statement::{Insertion, Recorded};
 
 /// Who did it.
@@ -64,7 +64,7 @@ pub enum Subject {
 
 /// By what the actor was let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Proof {
+pub enum AuthMethod {
     /// A user's access token.
     Token,
     /// A user's password.
@@ -79,7 +79,7 @@ pub enum Proof {
     ServiceToken,
 }
 
-impl Proof {
+impl AuthMethod {
     fn name(self) -> &'static str {
         match self {
             Self::Token => "token",
@@ -109,7 +109,7 @@ pub struct Entry {
 impl Entry {
     /// What was done, by whom, from where. The action is one of those that the table's constraint lists.
     #[must_use]
-    pub fn new(action: &'static str, actor: Actor, origin: Origin) -> Self {
+    pub fn new(action: &'static str, actor: Actor, origin: RequestMeta) -> Self {
         Self {
             action,
             actor_kind: actor.kind(),
@@ -125,7 +125,7 @@ impl Entry {
 
     /// By what the actor was let in.
     #[must_use]
-    pub fn proven_by(mut self, proof: Proof) -> Self {
+    pub fn authenticated_by(mut self, proof: AuthMethod) -> Self {
         self.proof = Some(proof.name());
         self
     }

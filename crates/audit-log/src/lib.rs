@@ -19,16 +19,16 @@
 mod answer;
 mod entry;
 mod list;
-mod origin;
+mod request_meta;
 mod retention;
 mod statement;
 mod store;
 mod table;
 
 pub use answer::AuditEntry;
-pub use entry::{Actor, Entry, Proof, Subject};
+pub use entry::{Actor, AuthMethod, Entry, Subject};
 pub use list::{AuditParameters, respond};
-pub use origin::Origin;
+pub use request_meta::RequestMeta;
 pub use retention::{read_retention, retain};
 pub use statement::{Recorded, Second};
 pub use store::{forget_addresses, pseudonymise};

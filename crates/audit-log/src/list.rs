@@ -2,10 +2,10 @@ use actix_web::{HttpRequest, HttpResponse};
 use chrono::{DateTime, Utc};
 use database::Database;
 use diesel::PgConnection;
+use http_kit::{Problem, Query};
 use listing::{Filter, ListQuery, Names, Sort};
 use utoipa::IntoParams;
 use values::{FromText as _, Invalid, UserId};
-use web::{Problem, Query};
 
 use crate::answer::AuditEntry;
 use crate::store;
@@ -152,8 +152,8 @@ pub struct AuditParameters {
 
 #[cfg(test)]
 mod tests {
+    use http_kit::Query;
     use listing::{Direction, Sort};
-    use web::Query;
 
     use super::{AuditFilter, AuditSort, parse};
 

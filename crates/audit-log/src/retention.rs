@@ -1,8 +1,8 @@
 use std::time::Duration;
 
+use app_config::Reader;
 use database::{Database, Error};
 use diesel::PgConnection;
-use settings::Reader;
 use tokio_util::sync::CancellationToken;
 
 use crate::store::{self, BATCH};
@@ -17,8 +17,8 @@ const DAY: u64 = 24 * 60 * 60;
 ///
 /// # Errors
 /// A value that is no duration from 30 days to 100 years.
-pub fn read_retention(reader: &mut Reader) -> Result<Duration, settings::Error> {
-    reader.within(
+pub fn read_retention(reader: &mut Reader) -> Result<Duration, app_config::Error> {
+    reader.in_range(
         "AUDIT_RETENTION",
         "400d",
         "a duration from 30d to 36500d",

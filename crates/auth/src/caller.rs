@@ -8,8 +8,8 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{AUTHORIZATION, HeaderValue, WWW_AUTHENTICATE};
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
+use http_kit::Problem;
 use values::UserId;
-use web::Problem;
 
 use crate::{ADMIN_SCOPE, Claims, Rejection, RemoteAuthority, Verifier};
 

@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use settings::{Reader, Settings};
+use app_config::{Reader, Settings};
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -31,12 +31,16 @@ pub struct RemoteSettings {
 }
 
 impl Settings for RemoteSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             user_service_url: reader
                 .required("USER_SERVICE_URL", "where the user service listens.")?,
-            issuer: reader.or("TOKEN_ISSUER", "countersign", "The `iss` of access tokens.")?,
-            audience: reader.or(
+            issuer: reader.or_default(
+                "TOKEN_ISSUER",
+                "countersign",
+                "The `iss` of access tokens.",
+            )?,
+            audience: reader.or_default(
                 "TOKEN_AUDIENCE",
                 "countersign",
                 "The `aud` of access tokens.",

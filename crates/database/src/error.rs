@@ -1,6 +1,6 @@
 use diesel::r2d2::PoolError;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
-use web::Problem;
+use http_kit::Problem;
 
 /// Why the database did not do what was asked.
 #[derive(Debug, thiserror::Error)]

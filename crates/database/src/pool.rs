@@ -2,10 +2,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use app_config::{Reader, Settings};
 use diesel::connection::Connection as _;
 use diesel::r2d2::Pool;
 use diesel::{PgConnection, RunQueryDsl as _};
-use settings::{Reader, Settings};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use values::Secret;
 
@@ -29,7 +29,7 @@ pub struct DatabaseSettings {
 }
 
 impl Settings for DatabaseSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             url: reader.required(
                 "DATABASE_URL",
@@ -39,14 +39,14 @@ impl Settings for DatabaseSettings {
                 "DATABASE_OWNER_URL",
                 "The Postgres url of the role that owns the schema and runs migrations; DATABASE_URL when not set.",
             )?,
-            pool_size: reader.within(
+            pool_size: reader.in_range(
                 "DATABASE_POOL_SIZE",
                 "32",
                 "a whole number from 1 to 200",
                 "Connections to Postgres at the most; those of all processes together must stay below its `max_connections`.",
                 |size| (1..=200).contains(size),
             )?,
-            timeout: reader.or(
+            timeout: reader.or_default(
                 "DATABASE_TIMEOUT",
                 "3s",
                 "How long work waits for a connection before it is refused with 503.",

@@ -1,5 +1,5 @@
+use http_kit::{FieldError, Problem, Query};
 use values::{FromText as _, Invalid};
-use web::{FieldError, Problem, Query};
 
 use crate::Names;
 use crate::query::finish;
@@ -92,10 +92,10 @@ fn split_at_commas(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use http_kit::Query;
     use proptest::prelude::*;
     use url::form_urlencoded::byte_serialize;
     use values::Invalid;
-    use web::Query;
 
     use super::{Conditions, Filter};
     use crate::Names;

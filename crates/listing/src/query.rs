@@ -1,7 +1,7 @@
 use std::ops::RangeInclusive;
 
+use http_kit::{FieldError, Problem, Query};
 use values::Invalid;
-use web::{FieldError, Problem, Query};
 
 use crate::{Conditions, Filter, Page};
 
@@ -206,8 +206,8 @@ fn number(
 
 #[cfg(test)]
 mod tests {
+    use http_kit::Query;
     use proptest::prelude::*;
-    use web::Query;
 
     use super::{Direction, ListQuery, Names, Paging, Sort};
     use crate::Filter;

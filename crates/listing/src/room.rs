@@ -1,7 +1,7 @@
 use std::time::Duration;
 
+use http_kit::Problem;
 use tokio::sync::{Semaphore, SemaphorePermit};
-use web::Problem;
 
 use crate::{MAX_LIMIT, Paging};
 

@@ -1,8 +1,8 @@
 use std::future::Future;
 use std::time::Duration;
 
+use app_config::{Reader, Settings};
 use lapin::{Channel, Connection, ConnectionProperties};
-use settings::{Reader, Settings};
 use tokio_util::sync::CancellationToken;
 use values::Secret;
 
@@ -21,7 +21,7 @@ pub struct BrokerSettings {
 }
 
 impl Settings for BrokerSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             url: reader.required(
                 "AMQP_URL",

@@ -17,7 +17,7 @@ use crate::{BrokerSettings, Error, Message, Queue};
 
 const TAG: &str = "countersign";
 /// How often a silent connection is asked whether it lives: a consumer does not always learn of a stop.
-const PULSE: Duration = Duration::from_secs(5);
+const LIVENESS_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What became of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub enum Disposition {
     /// The row was acted upon, or needs nothing: acknowledge.
     Done,
     /// The row could not be read just now: deliver the message again.
-    Again,
+    Requeue,
     /// The message makes no sense: to the dead-letter queue.
     Reject,
 }
 
 /// How a queue is consumed.
 #[derive(Debug, Clone)]
-pub struct Consumption {
+pub struct ConsumerConfig {
     /// The broker.
     pub settings: BrokerSettings,
     /// The queue.
@@ -43,7 +43,7 @@ pub struct Consumption {
     pub connected: Arc<AtomicBool>,
 }
 
-impl Consumption {
+impl ConsumerConfig {
     /// How a queue is consumed, before it is.
     #[must_use]
     pub fn new(settings: BrokerSettings, queue: Queue, prefetch: u16) -> Self {
@@ -60,7 +60,7 @@ impl Consumption {
 ///
 /// Returns after `shutdown` was cancelled and every message in flight is settled. While the
 /// broker is away it goes on trying.
-pub async fn consume<H, R>(consumption: Consumption, shutdown: CancellationToken, handle: H)
+pub async fn consume<H, R>(consumption: ConsumerConfig, shutdown: CancellationToken, handle: H)
 where
     H: Fn(Message) -> R + Clone + Send + Sync + 'static,
     R: Future<Output = Disposition> + Send + 'static,
@@ -85,7 +85,7 @@ where
 
 async fn session<H, R>(
     link: &Link,
-    consumption: &Consumption,
+    consumption: &ConsumerConfig,
     tasks: &TaskTracker,
     shutdown: &CancellationToken,
     handle: H,
@@ -105,7 +105,7 @@ where
     );
     let mut deliveries = within(consumer).await?;
     consumption.connected.store(true, Ordering::Release);
-    let mut pulse = tokio::time::interval(PULSE);
+    let mut pulse = tokio::time::interval(LIVENESS_INTERVAL);
     loop {
         tokio::select! {
             delivery = deliveries.next() => match delivery {
@@ -138,7 +138,7 @@ where
     };
     let settled = match disposition {
         Disposition::Done => within(delivery.ack(BasicAckOptions::default())).await,
-        Disposition::Again => within(delivery.nack(requeue(true))).await,
+        Disposition::Requeue => within(delivery.nack(requeue(true))).await,
         Disposition::Reject => within(delivery.nack(requeue(false))).await,
     };
     if let Err(error) = settled {

@@ -3,7 +3,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use settings::{Reader, Settings as _};
+use app_config::{Reader, Settings as _};
 
 use crate::{BrokerSettings, DeadLetters, Queue};
 

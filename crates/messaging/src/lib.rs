@@ -26,7 +26,7 @@ mod queue;
 mod relay;
 
 pub use connection::{BrokerSettings, Error};
-pub use consumer::{Consumption, Disposition, consume};
+pub use consumer::{ConsumerConfig, Disposition, consume};
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use dead_letters_command::dead_letters_command;
 pub use message::Message;

@@ -8,7 +8,7 @@ use lapin::ConnectionProperties;
 use lapin::options::QueueDeclareOptions;
 use lapin::types::{AMQPValue, FieldTable};
 use messaging::{
-    BrokerSettings, Consumption, DeadLetters, Disposition, Message, Publisher, Queue, consume,
+    BrokerSettings, ConsumerConfig, DeadLetters, Disposition, Message, Publisher, Queue, consume,
 };
 use telemetry::RequestContext;
 use testkit::{TestBroker, eventually};
@@ -23,7 +23,7 @@ async fn three_dead() -> (TestBroker, DeadLetters, Vec<Message>) {
     let (shutdown, consuming) = (CancellationToken::new(), CancellationToken::new());
     let (publisher, publishing) = Publisher::new(settings.clone(), QUEUE, shutdown.clone());
     let publishing = tokio::spawn(publishing);
-    let consumption = Consumption::new(settings.clone(), QUEUE, 8);
+    let consumption = ConsumerConfig::new(settings.clone(), QUEUE, 8);
     let rejecting = consume(consumption, consuming.clone(), |_| async {
         Disposition::Reject
     });
@@ -87,7 +87,7 @@ async fn what_is_sent_again_arrives_in_its_queue_with_its_request() {
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let settings = BrokerSettings { url: broker.url() };
     let shutdown = CancellationToken::new();
-    let consumption = Consumption::new(settings, QUEUE, 8);
+    let consumption = ConsumerConfig::new(settings, QUEUE, 8);
     let consuming = tokio::spawn(consume(consumption, shutdown.clone(), move |message| {
         sender.send(message).unwrap();
         async { Disposition::Done }

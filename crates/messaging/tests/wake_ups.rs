@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use messaging::{
-    BrokerSettings, Consumption, Disposition, Message, Publisher, Queue, RelaySettings, consume,
+    BrokerSettings, ConsumerConfig, Disposition, Message, Publisher, Queue, RelaySettings, consume,
     relay,
 };
 use telemetry::RequestContext;
@@ -54,7 +54,7 @@ impl World {
         dispose: impl Fn(&Message) -> Disposition + Clone + Send + Sync + 'static,
     ) {
         let received = Arc::clone(&self.received);
-        let consumption = Consumption::new(settings(&self.broker), QUEUE, 8);
+        let consumption = ConsumerConfig::new(settings(&self.broker), QUEUE, 8);
         let task = consume(consumption, self.shutdown.clone(), move |message| {
             let (received, dispose) = (Arc::clone(&received), dispose.clone());
             async move {
@@ -115,7 +115,7 @@ async fn a_message_that_could_not_be_handled_comes_again_and_a_senseless_one_doe
     let tries = Arc::new(AtomicUsize::new(0));
     world.consume(move |message| match message.id.as_str() {
         "senseless" => Disposition::Reject,
-        _ if tries.fetch_add(1, Ordering::SeqCst) < 2 => Disposition::Again,
+        _ if tries.fetch_add(1, Ordering::SeqCst) < 2 => Disposition::Requeue,
         _ => Disposition::Done,
     });
     world
@@ -193,7 +193,7 @@ async fn a_stop_lets_handlers_in_flight_finish() {
     let mut world = World::start().await;
     let (started, finished) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let release = CancellationToken::new();
-    let consumption = Consumption::new(settings(&world.broker), QUEUE, 8);
+    let consumption = ConsumerConfig::new(settings(&world.broker), QUEUE, 8);
     let (s, f, r) = (Arc::clone(&started), Arc::clone(&finished), release.clone());
     let consuming = consume(consumption, world.shutdown.clone(), move |_| {
         let (s, f, r) = (Arc::clone(&s), Arc::clone(&f), r.clone());

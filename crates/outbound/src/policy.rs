@@ -1,7 +1,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
+use app_config::{Networks, Reader, Settings};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use settings::{Networks, Reader, Settings};
 use url::{Host, Url};
 
 use crate::Resolve;
@@ -31,8 +31,8 @@ pub struct AddressPolicy {
 }
 
 impl Settings for AddressPolicy {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
-        Ok(Self::new(reader.or(
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        Ok(Self::new(reader.or_default(
             "WEBHOOK_ALLOWED_NETWORKS",
             "",
             "Networks that webhooks may reach although they are not public.",
@@ -195,7 +195,7 @@ fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
 mod tests {
     use std::net::IpAddr;
 
-    use settings::{Networks, SettingValue as _};
+    use app_config::{Networks, SettingValue as _};
     use url::Url;
 
     use super::{AddressPolicy, Refusal};

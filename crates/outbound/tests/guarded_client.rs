@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
+use app_config::{Networks, SettingValue as _};
 use outbound::{
     AddressPolicy, GuardedClient, Limits, Refusal, Resolve, Resolved, SendError, SystemResolver,
     Unresolved,
 };
 use reqwest::header::HeaderMap;
-use settings::{Networks, SettingValue as _};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use url::Url;

@@ -1,8 +1,8 @@
 use std::io::IsTerminal as _;
 use std::sync::OnceLock;
 
+use app_config::{Reader, SettingValue, Settings};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use settings::{Reader, SettingValue, Settings};
 use tracing_subscriber::filter::{EnvFilter, ParseError};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -39,16 +39,16 @@ impl SettingValue for LogFormat {
 }
 
 impl Settings for LogSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
-            filter: reader.within(
+            filter: reader.in_range(
                 "LOG",
                 "info",
                 "a level (`error`, `warn`, `info`, `debug`, `trace`) or a filter such as `info,lapin=warn`",
                 "What is logged.",
                 |filter: &String| EnvFilter::try_new(filter).is_ok(),
             )?,
-            format: reader.or("LOG_FORMAT", "json", "The form of a log line.")?,
+            format: reader.or_default("LOG_FORMAT", "json", "The form of a log line.")?,
         })
     }
 }

@@ -1,8 +1,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
+use http_kit::{FieldError, ProblemBody};
 use serde_json::{Value, json};
 use utoipa::{PartialSchema as _, ToSchema as _};
-use web::{FieldError, ProblemBody};
 
 use super::model::{Document, Operation, PathItem};
 use crate::table::{Access, ROUTES, Route};

@@ -12,10 +12,10 @@ use actix_web::http::header::CACHE_CONTROL;
 use actix_web::web::Data;
 use bytes::Bytes;
 use futures_util::future::join;
+use http_kit::Problem;
 use reqwest::Client;
 use tokio::sync::Mutex;
 use url::Url;
-use web::Problem;
 
 use self::model::Document;
 use crate::gateway::Gateway;

@@ -1,6 +1,6 @@
 use actix_web::{FromRequest as _, HttpRequest};
 use auth::{Caller, MaybeCaller};
-use web::Problem;
+use http_kit::Problem;
 
 use crate::table::Access;
 

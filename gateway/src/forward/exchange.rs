@@ -6,12 +6,12 @@ use actix_web::http::StatusCode;
 use actix_web::web::Payload;
 use futures_util::future::{Either, select};
 use futures_util::pin_mut;
+use http_kit::Problem;
 use reqwest::header::{CONTENT_LENGTH, HeaderMap};
 use reqwest::{Client, Method, Response};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
 use url::Url;
-use web::Problem;
 
 use super::request_body::{Framing, Inlet, pipe};
 use crate::gateway::Gateway;

@@ -6,9 +6,9 @@
 use actix_web::dev::{Path, Url};
 use actix_web::http::header::{CONNECTION, HeaderMap};
 use actix_web::http::{Method, StatusCode, Uri};
+use http_kit::Problem;
 use reqwest::header::{HeaderMap as Outgoing, HeaderName, HeaderValue};
 use telemetry::RequestContext;
-use web::Problem;
 
 use crate::origin::Origin;
 use crate::table::Route;

@@ -8,8 +8,8 @@ mod response;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use http_kit::Problem;
 use reqwest::Client;
-use web::Problem;
 
 use crate::gateway::Gateway;
 use crate::origin::Origin;

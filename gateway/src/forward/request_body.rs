@@ -5,10 +5,10 @@ use actix_web::http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING, UPGR
 use actix_web::web::Payload;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
+use http_kit::{BODY_LIMIT, Problem};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, timeout_at};
-use web::{BODY_LIMIT, Problem};
 
 use super::exchange::{Failure, timed_out};
 use crate::gateway::Gateway;

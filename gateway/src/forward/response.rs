@@ -9,9 +9,9 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
+use http_kit::Problem;
 use reqwest::Response;
 use tokio::time::timeout;
-use web::Problem;
 
 use super::exchange::{Answer, broken};
 use super::request_body::Inlet;

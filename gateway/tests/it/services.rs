@@ -9,8 +9,8 @@ use actix_web::web::{Bytes, Data, Payload, get, to};
 use actix_web::{App, HttpRequest, HttpResponse};
 use auth::{JwkSet, RevocationFeed};
 use futures_util::StreamExt as _;
-use process::{HttpServerSettings, Running};
 use serde_json::{Value, json};
+use service_runtime::{HttpServerSettings, Running};
 use values::UserId;
 
 /// Bytes of a long answer, more than sockets hold.
@@ -70,7 +70,7 @@ impl FakeService {
     /// A service on a port that another one has left.
     pub(crate) fn start_at(address: SocketAddr) -> Self {
         let mut running = Running::new();
-        let (listener, address) = process::bind(address).unwrap();
+        let (listener, address) = service_runtime::bind(address).unwrap();
         running.address = Some(address);
         let state = Arc::<Mutex<State>>::default();
         let data = Data::from(Arc::clone(&state));
@@ -80,7 +80,7 @@ impl FakeService {
             grace: Duration::from_secs(1),
             ..HttpServerSettings::default()
         };
-        process::serve(&running, listener, settings, move || {
+        service_runtime::serve(&running, listener, settings, move || {
             App::new()
                 .app_data(data.clone())
                 .route("/healthz", get().to(HttpResponse::Ok))

@@ -2,11 +2,11 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use app_config::{Reader, Settings as _};
 use gateway::GatewaySettings;
-use process::Running;
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use reqwest::{Certificate, Client};
-use settings::{Reader, Settings as _};
+use service_runtime::Running;
 use tempfile::TempDir;
 use testkit::eventually;
 use tokio::io::AsyncWriteExt as _;
@@ -216,7 +216,7 @@ async fn files_that_cannot_be_used_stop_the_gateway_with_their_setting() {
     );
 }
 
-fn read(given: &[(&str, &str)]) -> Result<GatewaySettings, settings::Error> {
+fn read(given: &[(&str, &str)]) -> Result<GatewaySettings, app_config::Error> {
     let own = [
         ("LISTEN_ADDRESS", "127.0.0.1:0"),
         ("USER_SERVICE_URL", "http://127.0.0.1:1"),

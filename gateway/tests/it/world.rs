@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use app_config::{Reader, Settings as _};
 use auth::{JwkSet, Signer, SigningKey, Subject};
 use gateway::GatewaySettings;
-use process::Running;
-use settings::{Reader, Settings as _};
+use service_runtime::Running;
 use testkit::{Http, ed25519_pem, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

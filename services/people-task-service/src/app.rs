@@ -4,15 +4,15 @@ use actix_web::{App, HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
 use database::Database;
+use http_kit::{Health, Problem, ProblemBody, Routes};
 use messaging::{BrokerSettings, Publisher, Queue};
-use process::Running;
+use service_runtime::Running;
 use std::sync::Arc;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig as DocumentedConfig;
-use web::{Health, Problem, ProblemBody, Routes};
 
 use crate::plugins::routes::Dashboard;
 use crate::settings::PeopleTaskServiceSettings;
@@ -68,15 +68,15 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
         health: Data::new(running.health.clone()),
         document: Data::new(document()?),
     };
-    let (listener, address) = process::bind(settings.listen_address)?;
+    let (listener, address) = service_runtime::bind(settings.listen_address)?;
     running.address = Some(address);
-    process::serve(&running, listener, settings.http, move || {
+    service_runtime::serve(&running, listener, settings.http, move || {
         let (app, _) = App::new()
             .into_utoipa_app()
             .configure(handlers)
             .split_for_parts();
         app.configure(|config| shared.configure(config))
-            .wrap(from_fn(web::request_context))
+            .wrap(from_fn(http_kit::request_context))
             .wrap(from_fn(plugins::rewrite))
     })?;
     Ok(running)
@@ -93,15 +93,15 @@ fn health(database: &Database, publisher: &Publisher, authority: &Arc<RemoteAuth
     let (database, publisher) = (database.clone(), publisher.clone());
     let (known, fresh) = (Arc::clone(authority), Arc::clone(authority));
     Health::default()
-        .requires("database", move || {
+        .required("database", move || {
             let database = database.clone();
             async move { database.is_usable().await }
         })
-        .requires("queue", move || {
+        .required("queue", move || {
             std::future::ready(publisher.is_connected())
         })
-        .requires("keys", move || std::future::ready(known.is_ready()))
-        .wants("revocations", move || std::future::ready(fresh.is_fresh()))
+        .required("keys", move || std::future::ready(known.is_ready()))
+        .optional("revocations", move || std::future::ready(fresh.is_fresh()))
 }
 
 impl Shared {
@@ -118,8 +118,8 @@ impl Shared {
             .app_data(self.document.clone())
             .app_data(PathConfig::default().error_handler(|_, _| Problem::not_found("path").into()))
             .service(erasure::routes::erase)
-            .route("/healthz", get().to(web::healthz))
-            .route("/readyz", get().to(web::readyz))
+            .route("/healthz", get().to(http_kit::healthz))
+            .route("/readyz", get().to(http_kit::readyz))
             .route("/openapi.json", get().to(openapi_json))
             .default_service(to(refuse));
     }

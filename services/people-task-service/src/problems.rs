@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use actix_web::http::StatusCode;
+use http_kit::Problem;
 use utoipa::IntoResponses;
 use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::{Ref, RefOr, Response, ResponseBuilder};
 use values::Invalid;
-use web::Problem;
 
 use crate::status::TaskStatus;
 use crate::{deliveries, tasks, webhooks};

@@ -12,13 +12,13 @@ use actix_web::{App, Error, HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use auth::{SignError, Signer, SigningKey, Subject, Verifier};
 use database::Database;
+use http_kit::{Health, Problem, Routes};
 use messaging::{Publisher, Queue};
-use process::Running;
+use service_runtime::Running;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::{AppExt as _, UtoipaApp};
 use values::Secret;
-use web::{Health, Problem, Routes};
 
 use crate::accounts::{self, Confirmation, User};
 use crate::documentation::Base;
@@ -91,11 +91,11 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
     let service = Service::start(settings, &running).await?;
     running.health = health(&service);
-    let (listener, address) = process::bind(address)?;
+    let (listener, address) = service_runtime::bind(address)?;
     running.address = Some(address);
     let verifier = Data::from(Arc::clone(&service.verifier));
     let (service, health) = (Data::new(service), Data::new(running.health.clone()));
-    process::serve(&running, listener, http, move || {
+    service_runtime::serve(&running, listener, http, move || {
         app(service.clone(), verifier.clone(), health.clone())
     })?;
     Ok(running)
@@ -197,16 +197,16 @@ fn health(service: &Service) -> Health {
     let verifier = Arc::clone(&service.verifier);
     let publishers = [service.deletions.clone(), service.notifications.clone()];
     Health::default()
-        .requires("database", move || {
+        .required("database", move || {
             let database = database.clone();
             async move { database.is_usable().await }
         })
-        .requires("keys", move || {
+        .required("keys", move || {
             let has_keys = verifier.has_keys();
             async move { has_keys }
         })
         // Without it requests are answered still: what they ask for is done later, when a worker sweeps.
-        .requires("queue", move || {
+        .required("queue", move || {
             let connected = publishers.iter().all(Publisher::is_connected);
             async move { connected }
         })
@@ -262,13 +262,13 @@ fn app(
         .app_data(verifier)
         .app_data(health)
         .app_data(PathConfig::default().error_handler(|_, _| Problem::not_found("path").into()))
-        .wrap(from_fn(web::request_context));
+        .wrap(from_fn(http_kit::request_context));
     let (app, document) = routes(app.into_utoipa_app()).split_for_parts();
     let refusals = Routes::of(&document);
     let document = Data::new(document);
     app.app_data(document)
-        .route("/healthz", get().to(web::healthz))
-        .route("/readyz", get().to(web::readyz))
+        .route("/healthz", get().to(http_kit::healthz))
+        .route("/readyz", get().to(http_kit::readyz))
         .route("/openapi.json", get().to(show_document))
         .route(
             "/internal/revocations",

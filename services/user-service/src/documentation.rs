@@ -17,7 +17,7 @@ use utoipa::{IntoResponses, Modify, OpenApi};
         title = "User service",
         description = "User accounts: sign-up, sign-in, administration, passwords and their recovery, deletion."
     ),
-    components(schemas(web::ProblemBody)),
+    components(schemas(http_kit::ProblemBody)),
     modifiers(&BearerToken),
     tags(
         (name = "users", description = "User accounts."),

@@ -8,9 +8,9 @@ use std::time::Duration;
 use database::{Database, Error};
 use diesel::sql_types::{BigInt, Double};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
-use messaging::{Consumption, Message, Publisher, RelaySettings};
+use http_kit::Health;
+use messaging::{ConsumerConfig, Message, Publisher, RelaySettings};
 use tokio_util::sync::CancellationToken;
-use web::Health;
 
 const SWEEP: RelaySettings = RelaySettings {
     pause: Duration::from_millis(500),
@@ -100,14 +100,14 @@ pub(crate) async fn measure(database: Database, outbox: Outbox, shutdown: Cancel
 }
 
 /// A worker is ready when it can read its rows and messages can arrive.
-pub(crate) fn health(database: &Database, consumption: &Consumption) -> Health {
+pub(crate) fn health(database: &Database, consumption: &ConsumerConfig) -> Health {
     let (database, connected) = (database.clone(), Arc::clone(&consumption.connected));
     Health::default()
-        .requires("database", move || {
+        .required("database", move || {
             let database = database.clone();
             async move { database.is_usable().await }
         })
-        .requires("queue", move || {
+        .required("queue", move || {
             let connected = connected.load(Ordering::Acquire);
             async move { connected }
         })

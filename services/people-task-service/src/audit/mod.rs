@@ -3,7 +3,7 @@
 
 pub(crate) mod routes;
 
-use audit_log::{Entry, Origin, Proof, Subject};
+use audit_log::{AuthMethod, Entry, RequestMeta, Subject};
 use values::UserId;
 
 use crate::tasks::Task;
@@ -44,23 +44,23 @@ impl Action {
         actor: &Actor,
         task: &Task,
         needed: access::Action,
-        origin: Origin,
+        origin: RequestMeta,
     ) -> Entry {
         let (who, proof) = actor.proof_for(task, needed);
         Entry::new(self.name(), who, origin)
-            .proven_by(proof)
+            .authenticated_by(proof)
             .on(Subject::Task(task.id))
     }
 
     /// A row about a task that is about to be; its creator has a token.
-    pub(crate) fn entry_of_creator(self, creator: audit_log::Actor, origin: Origin) -> Entry {
-        Entry::new(self.name(), creator, origin).proven_by(Proof::Token)
+    pub(crate) fn entry_of_creator(self, creator: audit_log::Actor, origin: RequestMeta) -> Entry {
+        Entry::new(self.name(), creator, origin).authenticated_by(AuthMethod::Token)
     }
 
     /// A row that says what one of our own processes did to what a user left behind.
-    pub(crate) fn entry_of_service(self, user: UserId, origin: Origin) -> Entry {
+    pub(crate) fn entry_of_service(self, user: UserId, origin: RequestMeta) -> Entry {
         Entry::new(self.name(), audit_log::Actor::Service, origin)
-            .proven_by(Proof::ServiceToken)
+            .authenticated_by(AuthMethod::ServiceToken)
             .on(Subject::User(user))
     }
 }

@@ -3,7 +3,7 @@ use actix_web::{HttpRequest, HttpResponse, get};
 use audit_log::{AuditEntry, AuditParameters};
 use auth::AdminCaller;
 use database::Database;
-use web::{Problem, Query};
+use http_kit::{Problem, Query};
 
 use crate::problems::{AdminsOnly, InvalidQuery, Unauthorized, Unavailable};
 

@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    process::main("people-task-service", people_task_service::run)
+    service_runtime::main("people-task-service", people_task_service::run)
 }

@@ -1,4 +1,4 @@
-use web::Problem;
+use http_kit::Problem;
 
 use crate::tasks;
 

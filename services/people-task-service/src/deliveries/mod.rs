@@ -5,7 +5,7 @@ pub(crate) mod routes;
 pub(crate) mod store;
 pub(crate) mod worker;
 
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use database::Database;
 use diesel::PgConnection;
 use listing::{Page, Paging};
@@ -63,7 +63,7 @@ pub(crate) async fn redeliver(
     publisher: &Publisher,
     actor: Actor,
     id: DeliveryId,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<Tried, Error> {
     let (tried, restarted) = database
         .transaction(move |connection| restart(connection, &actor, id, origin))
@@ -79,7 +79,7 @@ fn restart(
     connection: &mut PgConnection,
     actor: &Actor,
     id: DeliveryId,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<(Tried, bool), Error> {
     let task = store::lock(connection, id)?.ok_or(Error::NotFound)?;
     let task = tasks::store::find(connection, task)?.ok_or(Error::NotFound)?;

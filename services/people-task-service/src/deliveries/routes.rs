@@ -1,13 +1,13 @@
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post};
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use database::Database;
+use http_kit::{Problem, Query, path_id};
 use listing::{PageParameters, Paging};
 use messaging::Publisher;
 use serde::Serialize;
 use utoipa::ToSchema;
 use values::{DeliveryId, Timestamp, WebhookId};
-use web::{Problem, Query, path_id};
 
 use crate::deliveries::{Attempt, Tried};
 use crate::problems::{Forbidden, InvalidQuery, NoDelivery, NoTask, Unauthorized, Unavailable};
@@ -134,7 +134,7 @@ pub(crate) async fn list_task_deliveries(
 #[post("/people-task/deliveries/{id}/redeliver")]
 pub(crate) async fn redeliver(
     who: SignedIn,
-    origin: Origin,
+    origin: RequestMeta,
     id: Path<String>,
     database: Data<Database>,
     publisher: Data<Publisher>,

@@ -8,7 +8,7 @@
 pub(crate) mod routes;
 mod store;
 
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use database::{Database, Error};
 use diesel::PgConnection;
 use serde_json::json;
@@ -37,7 +37,7 @@ pub(crate) async fn erase(
     database: &Database,
     user: UserId,
     emails: Vec<EmailAddress>,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<Erased, Error> {
     let erased = database
         .transaction(move |connection| in_transaction(connection, user, &emails, origin))
@@ -54,7 +54,7 @@ fn in_transaction(
     connection: &mut PgConnection,
     user: UserId,
     emails: &[EmailAddress],
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<Erased, Error> {
     let tasks = store::delete_tasks(connection, user, emails, BATCH)?;
     let webhooks = store::delete_webhooks(connection, user, BATCH.saturating_sub(tasks.len()))?;

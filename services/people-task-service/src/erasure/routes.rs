@@ -1,11 +1,11 @@
 use actix_web::post;
 use actix_web::web::{Data, Json, Path};
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use auth::ServiceCaller;
 use database::Database;
+use http_kit::{FieldError, Fields, JsonBody, Problem, path_id};
 use serde::Serialize;
 use values::{EmailAddress, FromText as _};
-use web::{FieldError, Fields, JsonBody, Problem, path_id};
 
 /// What one call did.
 #[derive(Serialize)]
@@ -22,7 +22,7 @@ pub(crate) async fn erase(
     _caller: ServiceCaller,
     JsonBody(fields): JsonBody,
     id: Path<String>,
-    origin: Origin,
+    origin: RequestMeta,
     database: Data<Database>,
 ) -> Result<Json<ErasedAnswer>, Problem> {
     let emails = emails(fields)?;

@@ -12,9 +12,9 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{Method, Uri};
 use actix_web::middleware::Next;
 use actix_web::{HttpMessage as _, HttpRequest};
+use http_kit::Routes;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
-use web::Routes;
 
 const PREFIX: &str = "/plugins/appmixer/utils/tasks/";
 const SERVED_BY: &str = "/people-task/";

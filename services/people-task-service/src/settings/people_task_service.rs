@@ -1,12 +1,12 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use ::settings::{Error, Reader, Settings};
+use app_config::{Error, Reader, Settings};
 use auth::RemoteSettings;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use outbound::AddressPolicy;
-use process::HttpServerSettings;
+use service_runtime::HttpServerSettings;
 use url::Url;
 
 use crate::webhooks::signing::SigningSettings;
@@ -37,7 +37,7 @@ pub struct PeopleTaskServiceSettings {
 impl Settings for PeopleTaskServiceSettings {
     fn read(reader: &mut Reader) -> Result<Self, Error> {
         Ok(Self {
-            listen_address: reader.or(
+            listen_address: reader.or_default(
                 "LISTEN_ADDRESS",
                 "127.0.0.1:8082",
                 "Where the people-task-service listens.",
@@ -48,7 +48,7 @@ impl Settings for PeopleTaskServiceSettings {
             authority: RemoteSettings::read(reader)?,
             signing: SigningSettings::read(reader)?,
             addresses: AddressPolicy::read(reader)?,
-            dashboard_url: reader.or(
+            dashboard_url: reader.or_default(
                 "PEOPLE_TASKS_DASHBOARD_URL",
                 "http://localhost:8080/tasks",
                 "The page on which people see their tasks.",

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use app_config::{Csv, Reader, Settings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use outbound::{AddressPolicy, Resolve, SystemResolver};
-use settings::{Csv, Reader, Settings};
 
 use crate::webhooks::signing::SigningSettings;
 
@@ -41,28 +41,28 @@ pub struct WebhookWorkerSettings {
 }
 
 impl Settings for WebhookWorkerSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             database: DatabaseSettings::read(reader)?,
             broker: BrokerSettings::read(reader)?,
             signing: SigningSettings::read(reader)?,
             policy: AddressPolicy::read(reader)?,
             retry_schedule: retry_schedule(reader)?,
-            timeout: reader.within(
+            timeout: reader.in_range(
                 "WEBHOOK_TIMEOUT",
                 "10s",
                 "a duration from `100ms` to `60s`",
                 "How long a receiver may take to answer.",
                 |timeout| (100..=60_000).contains(&Duration::as_millis(timeout)),
             )?,
-            max_in_flight_per_host: reader.within(
+            max_in_flight_per_host: reader.in_range(
                 "WEBHOOK_MAX_IN_FLIGHT_PER_HOST",
                 "16",
                 "a whole number from 1 to 256",
                 "Webhook requests to one host at a time, over all workers.",
                 |limit| (1..=256).contains(limit),
             )?,
-            retention: reader.or(
+            retention: reader.or_default(
                 "WEBHOOK_RETENTION",
                 "30d",
                 "How long finished deliveries and their attempts are kept.",
@@ -74,8 +74,8 @@ impl Settings for WebhookWorkerSettings {
     }
 }
 
-fn retry_schedule(reader: &mut Reader) -> Result<Vec<Duration>, settings::Error> {
-    let Csv(pauses): Csv<Duration> = reader.or(
+fn retry_schedule(reader: &mut Reader) -> Result<Vec<Duration>, app_config::Error> {
+    let Csv(pauses): Csv<Duration> = reader.or_default(
         "WEBHOOK_RETRY_SCHEDULE",
         "5s,30s,2m,10m,30m,2h,6h,12h",
         "The pauses after failed attempts, each taken ±20 %; when they are used up, the delivery has failed.",

@@ -1,6 +1,6 @@
 //! Who may do what to a task: the one place for these rules.
 
-use audit_log::Proof;
+use audit_log::AuthMethod;
 use auth::Caller;
 use values::{Fingerprint, UserId};
 
@@ -102,13 +102,13 @@ impl Actor {
 
     /// Who this is and by what it may do something to a task, for the audit log: by the token, if that is
     /// enough, else by a secret.
-    pub(crate) fn proof_for(&self, task: &Task, action: Action) -> (audit_log::Actor, Proof) {
+    pub(crate) fn proof_for(&self, task: &Task, action: Action) -> (audit_log::Actor, AuthMethod) {
         let by_token = self.caller.is_some() && self.relations_by(&[], task).allow(action);
         let by_secret = !by_token && self.relations_to(task).allow(action);
         let proof = if by_secret {
-            Proof::TaskSecret
+            AuthMethod::TaskSecret
         } else {
-            Proof::Token
+            AuthMethod::Token
         };
         let who = match &self.caller {
             Some(caller) => caller.into(),

@@ -1,8 +1,8 @@
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use auth::Caller;
 use database::Database;
+use http_kit::{Fields, Problem};
 use values::{EmailAddress, Secret};
-use web::{Fields, Problem};
 
 use crate::audit::Action;
 use crate::tasks::{DecisionBy, Description, Error, Task, TaskTitle, store};
@@ -62,7 +62,7 @@ pub(crate) async fn create(
     database: &Database,
     caller: &Caller,
     task: NewTask,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<Created, Error> {
     let creator = caller.id();
     let entry = Action::TaskCreated.entry_of_creator(caller.into(), origin);

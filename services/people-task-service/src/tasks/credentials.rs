@@ -6,8 +6,8 @@ use std::pin::Pin;
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use auth::{Caller, MaybeCaller, token_missing};
+use http_kit::{Fields, OptionalJsonBody, Problem, Query};
 use values::{Fingerprint, Secret};
-use web::{Fields, OptionalJsonBody, Problem, Query};
 
 use crate::tasks::access::Actor;
 

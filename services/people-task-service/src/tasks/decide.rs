@@ -1,4 +1,4 @@
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use database::Database;
 use diesel::{Connection as _, PgConnection};
 use messaging::{Message, Publisher};
@@ -41,7 +41,7 @@ struct Wish {
     id: TaskId,
     decision: Decision,
     cause: RequestContext,
-    origin: Origin,
+    origin: RequestMeta,
 }
 
 /// Decides a pending task: the only way for a task to leave that state.
@@ -58,7 +58,7 @@ pub(crate) async fn decide(
     actor: Actor,
     id: TaskId,
     decision: Decision,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<(Task, Relations), Error> {
     let cause = RequestContext::current_or_fresh();
     let wish = Wish {

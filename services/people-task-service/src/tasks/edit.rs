@@ -1,8 +1,8 @@
-use audit_log::{Entry, Origin};
+use audit_log::{Entry, RequestMeta};
 use database::Database;
 use diesel::PgConnection;
+use http_kit::{Fields, Problem};
 use values::{EmailAddress, Secret, TaskId};
-use web::{Fields, Problem};
 
 use crate::audit;
 use crate::status::TaskStatus;
@@ -108,7 +108,7 @@ pub(crate) async fn edit(
     actor: Actor,
     id: TaskId,
     edit: Edit,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<Edited, Error> {
     database
         .transaction(move |connection| in_transaction(connection, &actor, id, edit, origin))
@@ -120,7 +120,7 @@ fn in_transaction(
     actor: &Actor,
     id: TaskId,
     edit: Edit,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<Edited, Error> {
     let task = store::lock(connection, id)?.ok_or(Error::NotFound)?;
     let before = actor.relations_to(&task);

@@ -1,5 +1,5 @@
 use actix_web::http::StatusCode;
-use web::Problem;
+use http_kit::Problem;
 
 use crate::status::TaskStatus;
 use crate::tasks::access::Denied;

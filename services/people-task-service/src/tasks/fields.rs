@@ -1,7 +1,7 @@
 use chrono::{DateTime, NaiveDateTime, Timelike as _, Utc};
+use http_kit::FieldValue;
 use serde_json::Value;
 use values::{FromText, Invalid, bounded_text};
-use web::FieldValue;
 
 const MAX_TITLE: usize = 500;
 const MAX_DESCRIPTION: usize = 20_000;

@@ -1,7 +1,7 @@
 use database::Database;
+use http_kit::{FieldError, Problem, Query};
 use listing::{Conditions, Filter, ListQuery, Names, Page, Sort};
 use values::{FromText, Invalid};
-use web::{FieldError, Problem, Query};
 
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Relations};

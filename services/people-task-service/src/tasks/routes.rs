@@ -1,12 +1,12 @@
 use actix_web::http::header::LINK;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use database::Database;
+use http_kit::{JsonBody, OptionalJsonBody, Problem, Query, path_id};
 use messaging::Publisher;
 use serde::Serialize;
 use utoipa::ToSchema;
-use web::{JsonBody, OptionalJsonBody, Problem, Query, path_id};
 
 use crate::plugins;
 use crate::problems::{
@@ -208,7 +208,7 @@ pub(crate) async fn create_task(
     who: SignedIn,
     JsonBody(fields): JsonBody,
     view: Result<View, Problem>,
-    origin: Origin,
+    origin: RequestMeta,
     database: Data<Database>,
 ) -> Result<Json<TaskAnswer>, Problem> {
     let (new, view) = both(NewTask::read(fields), view)?;
@@ -238,7 +238,7 @@ pub(crate) async fn edit_task(
     credentials: Credentials,
     JsonBody(fields): JsonBody,
     view: Result<View, Problem>,
-    origin: Origin,
+    origin: RequestMeta,
     id: Path<String>,
     database: Data<Database>,
 ) -> Result<Json<TaskAnswer>, Problem> {
@@ -291,7 +291,7 @@ type DecisionRequest = (
     PartialCredentials,
     Result<OptionalJsonBody, Problem>,
     Result<View, Problem>,
-    Origin,
+    RequestMeta,
     Path<String>,
     Data<Database>,
     Data<Publisher>,

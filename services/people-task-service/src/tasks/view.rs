@@ -5,8 +5,8 @@ use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
+use http_kit::{FieldError, Problem, Query};
 use values::Invalid;
-use web::{FieldError, Problem, Query};
 
 use crate::plugins;
 

@@ -1,6 +1,6 @@
 use actix_web::http::StatusCode;
+use http_kit::Problem;
 use values::Invalid;
-use web::Problem;
 
 use crate::tasks;
 

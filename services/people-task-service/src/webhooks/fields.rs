@@ -1,9 +1,9 @@
 use std::fmt;
 
+use http_kit::FieldValue;
 use serde_json::Value;
 use url::Url;
 use values::{FromText, Invalid, Secret, bounded_text};
-use web::FieldValue;
 
 use crate::webhooks::signing::WebhookSecret;
 

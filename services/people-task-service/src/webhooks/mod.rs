@@ -8,14 +8,14 @@ pub(crate) mod store;
 
 use std::time::Duration;
 
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use auth::Caller;
 use database::Database;
 use diesel::PgConnection;
+use http_kit::{Fields, Problem};
 use outbound::{AddressPolicy, SystemResolver};
 use serde_json::json;
 use values::{TaskId, UserId, WebhookId};
-use web::{Fields, Problem};
 
 use crate::audit;
 use crate::status::TaskStatus;
@@ -105,7 +105,7 @@ pub(crate) async fn register(
     guard: &AddressGuard,
     who: SignedIn,
     new: NewWebhook,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<Webhook, Error> {
     guard.check(&new.url).await?;
     let webhook = database
@@ -159,7 +159,7 @@ pub(crate) async fn delete(
     database: &Database,
     who: SignedIn,
     id: WebhookId,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<(), Error> {
     let (user, actor) = (who.caller.id(), who.actor);
     database
@@ -174,7 +174,7 @@ fn delete_in_transaction(
     user: UserId,
     actor: &Actor,
     id: WebhookId,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<(), Error> {
     let webhook = store::find(connection, id)?.ok_or(Error::NotFound)?;
     let task = tasks_store::find(connection, webhook.task_id)?.ok_or(Error::NotFound)?;

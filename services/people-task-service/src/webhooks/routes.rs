@@ -1,14 +1,14 @@
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use auth::JwkSet;
 use database::Database;
+use http_kit::{JsonBody, Problem, path_id};
 use serde::Serialize;
 use serde_json::json;
 use utoipa::ToSchema;
 use values::{TaskId, WebhookId};
-use web::{JsonBody, Problem, path_id};
 
 use crate::plugins;
 use crate::problems::{
@@ -96,7 +96,7 @@ struct NewWebhookBody {
 pub(crate) async fn register_webhook(
     who: SignedIn,
     JsonBody(fields): JsonBody,
-    origin: Origin,
+    origin: RequestMeta,
     request: HttpRequest,
     guard: Data<AddressGuard>,
     database: Data<Database>,
@@ -144,7 +144,7 @@ pub(crate) async fn list_task_webhooks(
 #[get("/people-task/webhooks/{id}")]
 pub(crate) async fn delete_webhook_by_get(
     who: SignedIn,
-    origin: Origin,
+    origin: RequestMeta,
     id: Path<String>,
     database: Data<Database>,
 ) -> Result<HttpResponse, Problem> {
@@ -165,7 +165,7 @@ pub(crate) async fn delete_webhook_by_get(
 #[delete("/people-task/webhooks/{id}")]
 pub(crate) async fn delete_webhook(
     who: SignedIn,
-    origin: Origin,
+    origin: RequestMeta,
     id: Path<String>,
     database: Data<Database>,
 ) -> Result<HttpResponse, Problem> {
@@ -174,7 +174,7 @@ pub(crate) async fn delete_webhook(
 
 async fn delete_and_answer(
     who: SignedIn,
-    origin: Origin,
+    origin: RequestMeta,
     id: &str,
     database: &Database,
 ) -> Result<HttpResponse, Problem> {

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use app_config::{Reader, Settings};
 use auth::{JwkSet, KeyError, SigningKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac as _};
-use settings::{Reader, Settings};
 use sha2::Sha256;
 use values::{DeliveryId, FromText, Invalid, Secret};
 use zeroize::Zeroizing;
@@ -26,7 +26,7 @@ pub struct SigningSettings {
 }
 
 impl Settings for SigningSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             key: reader.required(
                 "WEBHOOK_SIGNING_KEY",

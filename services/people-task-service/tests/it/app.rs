@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use app_config::{Reader, Settings as _};
 use diesel::sql_types::{BigInt, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use people_task_service::{MIGRATIONS, PeopleTaskServiceSettings, run};
-use process::Running;
 use serde_json::{Value, json};
-use settings::{Reader, Settings as _};
+use service_runtime::Running;
 use testkit::{
     Http, Reply, Request, TestBroker, TestDatabase, TokenAuthority, ed25519_pem, eventually,
 };

@@ -196,7 +196,7 @@ async fn a_decision_is_published_after_the_commit() {
     };
     let queue = messaging::Queue::WEBHOOK_DELIVERIES;
     let shutdown = tokio_util::sync::CancellationToken::new();
-    let consumption = messaging::Consumption::new(settings, queue, 10);
+    let consumption = messaging::ConsumerConfig::new(settings, queue, 10);
     let consuming = messaging::consume(consumption, shutdown.clone(), move |message| {
         let _ = sender.send(message.id);
         std::future::ready(messaging::Disposition::Done)

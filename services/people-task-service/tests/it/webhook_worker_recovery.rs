@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use actix_web::web::Data;
 use outbound::{Resolve, Resolved};
 use people_task_service::run_webhook_worker;
-use process::Running;
+use service_runtime::Running;
 use testkit::eventually;
 use tokio::runtime::Runtime;
 
@@ -25,7 +25,10 @@ async fn worker_that_can_crash(stage: &Stage) -> Runtime {
 }
 
 async fn is_ready(worker: &Running) -> bool {
-    web::readyz(Data::new(worker.health.clone())).await.status() == 200
+    http_kit::readyz(Data::new(worker.health.clone()))
+        .await
+        .status()
+        == 200
 }
 
 #[tokio::test]

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 use actix_web::http::header::HeaderMap;
 use actix_web::web::{Bytes, Data};
 use actix_web::{App, HttpRequest, HttpResponse};
+use app_config::{Reader, Settings as _};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query};
 use messaging::{BrokerSettings, Message, Publisher, Queue};
 use people_task_service::{MIGRATIONS, WebhookWorkerSettings, run_webhook_worker};
-use process::{HttpServerSettings, Running};
-use settings::{Reader, Settings as _};
+use service_runtime::{HttpServerSettings, Running};
 use telemetry::RequestContext;
 use testkit::{TestBroker, TestDatabase, ed25519_pem, eventually};
 use tokio_util::sync::CancellationToken;
@@ -295,7 +295,7 @@ struct State {
 impl Receiver {
     /// A receiver whose answer depends on how many calls came before.
     pub(crate) fn start(react: impl Fn(usize) -> Reaction + Send + Sync + 'static) -> Self {
-        let (listener, address) = process::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let (listener, address) = service_runtime::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let state = Arc::new(State {
             react: Box::new(react),
             calls: Mutex::default(),
@@ -310,7 +310,7 @@ impl Receiver {
             ..HttpServerSettings::default()
         };
         let data = Data::from(Arc::clone(&state));
-        process::serve(&running, listener, settings, move || {
+        service_runtime::serve(&running, listener, settings, move || {
             let route = actix_web::web::to(receive);
             App::new().app_data(data.clone()).default_service(route)
         })

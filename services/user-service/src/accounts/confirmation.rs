@@ -1,4 +1,4 @@
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use diesel::PgConnection;
 use diesel::result::Error as DieselError;
 use messaging::Message;
@@ -48,7 +48,7 @@ impl Confirmation {
 pub(super) async fn verify_email(
     service: &Service,
     code: &Secret,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<(), AccountError> {
     let code = code.fingerprint();
     let verify = move |connection: &mut PgConnection| {

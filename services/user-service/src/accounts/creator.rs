@@ -5,7 +5,7 @@ use actix_web::dev::Payload;
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest};
 use auth::Caller;
-use web::Problem;
+use http_kit::Problem;
 
 use crate::app::Service;
 

@@ -1,6 +1,6 @@
 use actix_web::http::StatusCode;
 use diesel::result::Error as DieselError;
-use web::Problem;
+use http_kit::Problem;
 
 use crate::passwords::HashError;
 

@@ -1,8 +1,8 @@
 //! What the fields of an account may hold.
 
+use http_kit::FieldValue;
 use serde_json::{Map, Value};
 use values::{FromText, Invalid, bounded_text};
-use web::FieldValue;
 
 const MAX_METADATA_BYTES: usize = 4 * 1024;
 const MAX_SCOPES: usize = 50;
@@ -124,8 +124,8 @@ fn check_texts(value: &Value) -> Result<(), Invalid> {
 
 #[cfg(test)]
 mod tests {
+    use http_kit::FieldValue;
     use serde_json::{Value, json};
-    use web::FieldValue;
 
     use super::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
 

@@ -1,5 +1,5 @@
 use anyhow::Context as _;
-use audit_log::{Actor, Entry, Origin};
+use audit_log::{Actor, Entry, RequestMeta};
 use database::Database;
 use diesel::sql_types::BigInt;
 use diesel::{PgConnection, RunQueryDsl as _};
@@ -42,7 +42,7 @@ pub(crate) async fn make_first_admin(
         metadata: serde_json::Map::new(),
         email_verified: true,
     };
-    let entry = Action::FirstAdminMade.entry(Actor::Service, new.id, Origin::internal());
+    let entry = Action::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());
     match database
         .transaction(move |connection| insert(connection, &new, entry))
         .await

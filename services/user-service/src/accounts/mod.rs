@@ -17,7 +17,7 @@ pub(crate) mod store;
 mod update;
 mod user;
 
-use audit_log::{Actor, Entry, Origin};
+use audit_log::{Actor, Entry, RequestMeta};
 use auth::{ADMIN_SCOPE, Caller};
 use diesel::PgConnection;
 use listing::{Conditions, ListQuery, Page};
@@ -56,7 +56,7 @@ async fn sign_up(
     service: &Service,
     wanted: SignUp,
     creator: Option<Caller>,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<(User, Secret), AccountError> {
     let password_hash = service.hasher.hash(wanted.password).await?;
     let confirmation = service.confirmation();

@@ -2,12 +2,12 @@
 
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use auth::{AdminCaller, Caller};
+use http_kit::{Fields, JsonBody, Problem, Query, path_id};
 use listing::{Conditions, ListQuery, Sort};
 use utoipa::ToSchema;
 use values::{EmailAddress, Invalid, Secret, UserId};
-use web::{Fields, JsonBody, Problem, Query, path_id};
 
 use super::answers::{Count, CurrentUser, Empty, FullUser, SignedIn};
 use super::bodies::{SignUpBody, UserUpdateBody};
@@ -66,7 +66,7 @@ impl SignUp {
 pub(crate) async fn create_user(
     Creator(creator): Creator,
     service: Data<Service>,
-    origin: Origin,
+    origin: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<SignedIn>, Problem> {
     let wanted = SignUp::read(body.0, &service)?;
@@ -196,7 +196,7 @@ impl UserUpdate {
 pub(crate) async fn update_user(
     admin: AdminCaller,
     service: Data<Service>,
-    origin: Origin,
+    origin: RequestMeta,
     id: Path<String>,
     body: JsonBody,
 ) -> Result<Json<FullUser>, Problem> {
@@ -230,7 +230,7 @@ struct VerifyEmailBody {
 #[post("/user/verify-email")]
 pub(crate) async fn verify_email(
     service: Data<Service>,
-    origin: Origin,
+    origin: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<Empty>, Problem> {
     let mut fields = body.0;

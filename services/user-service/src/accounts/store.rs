@@ -4,7 +4,7 @@ mod list;
 
 pub(super) use list::{count, list};
 
-use audit_log::{Actor, Entry, Origin, Proof};
+use audit_log::{Actor, AuthMethod, Entry, RequestMeta};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::result::Error as DieselError;
@@ -162,7 +162,7 @@ pub(crate) fn deactivate(
 pub(super) fn verify_email(
     connection: &mut PgConnection,
     code: Fingerprint,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<Option<UserId>, DieselError> {
     let owner = codes::table
         .inner_join(users::table)
@@ -186,7 +186,7 @@ pub(super) fn verify_email(
         .returning(users::id);
     let entry = Action::EmailVerified.entry(Actor::User(id), id, origin);
     let verified = entry
-        .proven_by(Proof::VerificationCode)
+        .authenticated_by(AuthMethod::VerificationCode)
         .with(verify)
         .get_result::<UserId>(connection)
         .optional()?;

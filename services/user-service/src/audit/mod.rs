@@ -3,7 +3,7 @@
 
 pub(crate) mod routes;
 
-use audit_log::{Actor, Entry, Origin, Subject};
+use audit_log::{Actor, Entry, RequestMeta, Subject};
 use auth::Caller;
 use values::UserId;
 
@@ -46,12 +46,17 @@ impl Action {
     }
 
     /// A row that says that somebody did this to a user.
-    pub(crate) fn entry(self, actor: Actor, user: UserId, origin: Origin) -> Entry {
+    pub(crate) fn entry(self, actor: Actor, user: UserId, origin: RequestMeta) -> Entry {
         self.entry_about(actor, Some(user), origin)
     }
 
     /// The same about a name, whether or not a user has it.
-    pub(crate) fn entry_about(self, actor: Actor, user: Option<UserId>, origin: Origin) -> Entry {
+    pub(crate) fn entry_about(
+        self,
+        actor: Actor,
+        user: Option<UserId>,
+        origin: RequestMeta,
+    ) -> Entry {
         let entry = Entry::new(self.name(), actor, origin);
         match user {
             Some(user) => entry.on(Subject::User(user)),
@@ -64,11 +69,11 @@ impl Action {
 #[derive(Debug, Clone)]
 pub(crate) struct Author {
     pub(crate) actor: Actor,
-    pub(crate) origin: Origin,
+    pub(crate) origin: RequestMeta,
 }
 
 impl Author {
-    pub(crate) fn new(caller: &Caller, origin: Origin) -> Self {
+    pub(crate) fn new(caller: &Caller, origin: RequestMeta) -> Self {
         Self {
             actor: Actor::from(caller),
             origin,
@@ -78,6 +83,6 @@ impl Author {
     /// A row that says that the author did this to a user.
     pub(crate) fn entry(self, action: Action, user: UserId) -> Entry {
         let entry = action.entry(self.actor, user, self.origin);
-        entry.proven_by(audit_log::Proof::Token)
+        entry.authenticated_by(audit_log::AuthMethod::Token)
     }
 }

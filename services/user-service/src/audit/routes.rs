@@ -4,7 +4,7 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, get};
 use audit_log::{AuditEntry, AuditParameters};
 use auth::AdminCaller;
-use web::{Problem, Query};
+use http_kit::{Problem, Query};
 
 use crate::app::Service;
 use crate::documentation::{AdminProblems, QueryProblems};

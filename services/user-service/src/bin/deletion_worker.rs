@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use messaging::{Queue, dead_letters_command};
 
 fn main() -> ExitCode {
-    dead_letters_command(Queue::USER_DELETIONS)
-        .unwrap_or_else(|| process::main("deletion-worker", user_service::run_deletion_worker))
+    dead_letters_command(Queue::USER_DELETIONS).unwrap_or_else(|| {
+        service_runtime::main("deletion-worker", user_service::run_deletion_worker)
+    })
 }

@@ -6,6 +6,6 @@ use messaging::{Queue, dead_letters_command};
 
 fn main() -> ExitCode {
     dead_letters_command(Queue::USER_NOTIFICATIONS).unwrap_or_else(|| {
-        process::main("notification-worker", user_service::run_notification_worker)
+        service_runtime::main("notification-worker", user_service::run_notification_worker)
     })
 }

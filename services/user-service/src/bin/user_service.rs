@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    process::main("user-service", user_service::run)
+    service_runtime::main("user-service", user_service::run)
 }

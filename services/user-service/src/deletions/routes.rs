@@ -3,14 +3,14 @@
 use actix_web::http::header::LOCATION;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get};
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use auth::AdminCaller;
+use http_kit::{Problem, Query, path_id};
 use listing::{PageParameters, Paging};
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use values::{Secret, Timestamp, UserId};
-use web::{Problem, Query, path_id};
 
 use super::start::{cancel, list, start, status};
 use super::store::Deletion;
@@ -105,7 +105,7 @@ impl From<Deletion> for ListedDeletion {
 pub(crate) async fn delete_user(
     admin: AdminCaller,
     service: Data<Service>,
-    origin: Origin,
+    origin: RequestMeta,
     id: Path<String>,
 ) -> Result<HttpResponse, Problem> {
     let id = path_id::<UserId>(&id, "user")?;
@@ -171,7 +171,7 @@ pub(crate) async fn delete_status(
 pub(crate) async fn cancel_deletion(
     admin: AdminCaller,
     service: Data<Service>,
-    origin: Origin,
+    origin: RequestMeta,
     path: Path<(String, String)>,
 ) -> Result<Json<DeletionStatus>, Problem> {
     let (user, ticket) = ticket_of(path)?;

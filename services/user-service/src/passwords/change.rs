@@ -1,6 +1,6 @@
 //! Changing a password by its owner, and setting it by an administrator.
 
-use audit_log::Proof;
+use audit_log::AuthMethod;
 use diesel::PgConnection;
 use values::{EmailAddress, Secret, UserId};
 
@@ -34,7 +34,7 @@ pub(super) async fn change(
     }
     let hash = service.hasher.hash(new).await?;
     let entry = author.entry(Action::PasswordChanged, id);
-    let entry = entry.proven_by(Proof::Password);
+    let entry = entry.authenticated_by(AuthMethod::Password);
     let user = service
         .database
         .run(move |connection| {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use diesel::result::Error as DieselError;
-use web::Problem;
+use http_kit::Problem;
 
 use super::HashError;
 

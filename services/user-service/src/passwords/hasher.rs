@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use bcrypt::BcryptError;
+use http_kit::Problem;
 use tokio::sync::oneshot;
-use web::Problem;
 
 use super::password::{NewPassword, Password};
 

@@ -1,5 +1,5 @@
+use http_kit::Fields;
 use values::{Invalid, Secret};
-use web::Fields;
 
 /// bcrypt looks at so many bytes and no further.
 const MAX_BYTES: usize = 72;

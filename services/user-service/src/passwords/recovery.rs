@@ -3,7 +3,7 @@
 //! A known and an unknown e-mail address have the same statements, the same messages and the same
 //! answer. The code is made by the worker that sends it; here is neither code nor waiting.
 
-use audit_log::{Actor, Origin, Proof};
+use audit_log::{Actor, AuthMethod, RequestMeta};
 use diesel::PgConnection;
 use messaging::Message;
 use telemetry::RequestContext;
@@ -28,7 +28,7 @@ pub(super) async fn forgot(
     service: &Service,
     email: EmailAddress,
     client_address: String,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<Vec<Queued>, PasswordError> {
     let channels = Channel::configured(&service.channels);
     if channels.is_empty() {
@@ -70,7 +70,7 @@ pub(super) async fn reset_forgotten(
     service: &Service,
     code: Secret,
     new: NewPassword,
-    origin: Origin,
+    origin: RequestMeta,
 ) -> Result<(), PasswordError> {
     let code = code.fingerprint();
     // A cheap look first, so that junk does not cost a hash.
@@ -83,7 +83,7 @@ pub(super) async fn reset_forgotten(
     tracing::Span::current().record("user.id", id.to_string());
     let hash = service.hasher.hash(new).await?;
     let entry = Action::PasswordReset.entry(Actor::User(id), id, origin);
-    let entry = entry.proven_by(Proof::ResetCode);
+    let entry = entry.authenticated_by(AuthMethod::ResetCode);
     let redeem = move |connection: &mut PgConnection| {
         // Of two who use the code at once, the second one finds it used.
         accounts::store::lock(connection, id)?.ok_or(PasswordError::InvalidCode)?;

@@ -2,12 +2,12 @@
 
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, post};
-use audit_log::Origin;
+use audit_log::RequestMeta;
 use auth::{AdminCaller, Caller};
+use http_kit::{JsonBody, Problem};
 use telemetry::RequestContext;
 use utoipa::ToSchema;
 use values::{EmailAddress, Secret};
-use web::{JsonBody, Problem};
 
 use super::NewPassword;
 use super::answers::{Entry, NewToken};
@@ -57,7 +57,7 @@ struct ChangePasswordBody {
 pub(crate) async fn change_password(
     caller: Caller,
     service: Data<Service>,
-    origin: Origin,
+    origin: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<NewToken>, Problem> {
     let mut fields = body.0;
@@ -104,7 +104,7 @@ struct ResetPasswordBody {
 pub(crate) async fn reset_password(
     admin: AdminCaller,
     service: Data<Service>,
-    origin: Origin,
+    origin: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<Empty>, Problem> {
     let mut fields = body.0;
@@ -143,7 +143,7 @@ struct ForgotPasswordBody {
 #[post("/user/forgot-password")]
 pub(crate) async fn forgot_password(
     service: Data<Service>,
-    origin: Origin,
+    origin: RequestMeta,
     request: HttpRequest,
     body: JsonBody,
 ) -> Result<Json<Vec<Entry>>, Problem> {
@@ -193,7 +193,7 @@ struct ResetForgottenPasswordBody {
 #[post("/user/forgot-password/reset")]
 pub(crate) async fn reset_forgotten_password(
     service: Data<Service>,
-    origin: Origin,
+    origin: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<Empty>, Problem> {
     let mut fields = body.0;

@@ -3,8 +3,8 @@
 use actix_web::get;
 use actix_web::web::{Data, Json};
 use auth::{JwkSet, RevocationFeed};
+use http_kit::{Problem, Query};
 use utoipa::ToSchema;
-use web::{Problem, Query};
 
 use super::feed;
 use crate::app::Service;

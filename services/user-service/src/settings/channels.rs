@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use settings::{Reader, SettingValue as _, Settings};
+use app_config::{Reader, SettingValue as _, Settings};
 use url::Url;
 use values::Secret;
 
@@ -34,26 +34,26 @@ pub struct MailSettings {
 }
 
 impl Settings for ChannelSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             webhook: reader.optional(
                 "WEBHOOK_USER_FORGOT_PASSWORD",
                 "A url that gets the codes of forgotten passwords as JSON.",
             )?,
             mail: MailSettings::read(reader)?,
-            log: reader.or(
+            log: reader.or_default(
                 "FORGOT_PASSWORD_LOG",
                 "false",
                 "For development only: writes the links with codes into the log.",
             )?,
-            link: reader.within(
+            link: reader.in_range(
                 "FORGOT_PASSWORD_URL",
                 "http://localhost:8080/reset-password?code={{code}}",
                 "a url with {{code}} in it",
                 "The link in messages; {{code}} stands for the code.",
                 |link: &String| link.contains(CODE),
             )?,
-            code_lifetime: reader.within(
+            code_lifetime: reader.in_range(
                 "FORGOT_PASSWORD_TTL",
                 "60m",
                 "a duration from 1s to 30d",
@@ -65,7 +65,7 @@ impl Settings for ChannelSettings {
 }
 
 impl MailSettings {
-    fn read(reader: &mut Reader) -> Result<Option<Self>, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Option<Self>, app_config::Error> {
         let smtp_url = reader.optional(
             "SMTP_URL",
             "The mail server for codes, such as smtps://user:password@mail.example.com; needs MAIL_FROM.",
@@ -73,7 +73,7 @@ impl MailSettings {
         let from = reader.optional::<Sender>("MAIL_FROM", "The sender of messages with codes.")?;
         match (smtp_url, from) {
             (Some(smtp_url), Some(from)) => Ok(Some(Self { smtp_url, from })),
-            (Some(_), None) => Err(settings::Error::Missing {
+            (Some(_), None) => Err(app_config::Error::Missing {
                 name: "MAIL_FROM",
                 allowed: Sender::ALLOWED,
                 purpose: "needed because SMTP_URL is set.",

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
+use app_config::{Reader, Settings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
-use settings::{Reader, Settings};
 use url::Url;
 use values::Secret;
 
@@ -43,7 +43,7 @@ pub struct EngineSettings {
 }
 
 impl Settings for DeletionWorkerSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         let database = DatabaseSettings::read(reader)?;
         let broker = BrokerSettings::read(reader)?;
         let engine = read_engine(reader)?;
@@ -56,15 +56,15 @@ impl Settings for DeletionWorkerSettings {
                 "where the people-task service listens.",
             )?,
             signing_key: read_signing_key(reader)?,
-            issuer: reader.or("TOKEN_ISSUER", "countersign", "The `iss` of tokens.")?,
-            max_attempts: reader.within(
+            issuer: reader.or_default("TOKEN_ISSUER", "countersign", "The `iss` of tokens.")?,
+            max_attempts: reader.in_range(
                 "DELETE_MAX_ATTEMPTS",
                 "10",
                 "a whole number from 1 to 1000",
                 "Attempts of one step of a deletion before the deletion is failed.",
                 |attempts| (1..=1_000).contains(attempts),
             )?,
-            retry_pause: reader.within(
+            retry_pause: reader.in_range(
                 "DELETE_RETRY_PAUSE",
                 "1s",
                 "a duration from 1ms to 5m",
@@ -73,7 +73,7 @@ impl Settings for DeletionWorkerSettings {
             )?,
             settle_time: read_settle_time(reader)?,
             lease: read_lease(reader)?,
-            ticket_retention: reader.or(
+            ticket_retention: reader.or_default(
                 "DELETE_TICKET_RETENTION",
                 "30d",
                 "How long a deletion's ticket is answered after the deletion has ended.",
@@ -82,16 +82,16 @@ impl Settings for DeletionWorkerSettings {
     }
 }
 
-fn read_settle_time(reader: &mut Reader) -> Result<Duration, settings::Error> {
-    reader.or(
+fn read_settle_time(reader: &mut Reader) -> Result<Duration, app_config::Error> {
+    reader.or_default(
         "DELETE_SETTLE_TIME",
         "2s",
         "How old a deletion must be before people tasks are erased: the revoked token of the user may still create some for a second.",
     )
 }
 
-fn read_lease(reader: &mut Reader) -> Result<Duration, settings::Error> {
-    reader.within(
+fn read_lease(reader: &mut Reader) -> Result<Duration, app_config::Error> {
+    reader.in_range(
         "DELETE_LEASE",
         "15s",
         "a duration from 1s to 1h; below 15s two workers may do the same step at once",
@@ -100,7 +100,7 @@ fn read_lease(reader: &mut Reader) -> Result<Duration, settings::Error> {
     )
 }
 
-fn read_engine(reader: &mut Reader) -> Result<Option<EngineSettings>, settings::Error> {
+fn read_engine(reader: &mut Reader) -> Result<Option<EngineSettings>, app_config::Error> {
     let url = reader.optional(
         "FLOW_ENGINE_URL",
         "The flow engine, which deletes what it holds of a user; without it, these steps do not exist.",
@@ -109,7 +109,7 @@ fn read_engine(reader: &mut Reader) -> Result<Option<EngineSettings>, settings::
     Ok(url.map(|url| EngineSettings { url, token }))
 }
 
-fn read_signing_key(reader: &mut Reader) -> Result<Secret, settings::Error> {
+fn read_signing_key(reader: &mut Reader) -> Result<Secret, app_config::Error> {
     reader.required(
         "TOKEN_SIGNING_KEY",
         "the key that signs tokens: an Ed25519 private key in PKCS#8 PEM form.",

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
+use app_config::{Csv, Networks, Reader, Settings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
-use settings::{Csv, Networks, Reader, Settings};
 
 use crate::settings::ChannelSettings;
 
@@ -24,23 +24,23 @@ pub struct NotificationWorkerSettings {
 }
 
 impl Settings for NotificationWorkerSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             database: DatabaseSettings::read(reader)?,
             broker: BrokerSettings::read(reader)?,
             channels: ChannelSettings::read(reader)?,
-            allowed_networks: reader.or(
+            allowed_networks: reader.or_default(
                 "WEBHOOK_ALLOWED_NETWORKS",
                 "",
                 "Networks that are not public and that webhooks may lie in.",
             )?,
-            verify_email_link: reader.or(
+            verify_email_link: reader.or_default(
                 "VERIFY_EMAIL_URL",
                 "http://localhost:8080/verify-email?code={{code}}",
                 "The link in messages that confirm an e-mail address; {{code}} stands for the code.",
             )?,
             retry_schedule: reader
-                .or::<Csv<Duration>>(
+                .or_default::<Csv<Duration>>(
                     "NOTIFICATION_RETRY_SCHEDULE",
                     "1s,5s,30s,2m,10m",
                     "The pauses between the attempts to send a message to a user, each ±20 %.",

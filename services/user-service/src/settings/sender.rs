@@ -1,5 +1,5 @@
+use app_config::SettingValue;
 use lettre::message::Mailbox;
-use settings::SettingValue;
 
 /// The sender of e-mails: an address, or a name with an address in angle brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]

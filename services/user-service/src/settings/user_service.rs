@@ -1,10 +1,10 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use app_config::{Csv, Reader, SettingValue, Settings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
-use process::HttpServerSettings;
-use settings::{Csv, Reader, SettingValue, Settings};
+use service_runtime::HttpServerSettings;
 use url::Url;
 use values::{EmailAddress, Secret};
 
@@ -119,9 +119,9 @@ pub struct FirstAdmin {
 }
 
 impl Settings for UserServiceSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
-            listen_address: reader.or(
+            listen_address: reader.or_default(
                 "LISTEN_ADDRESS",
                 "127.0.0.1:8081",
                 "Where the service listens. It is internal: callers come through the gateway.",
@@ -133,7 +133,7 @@ impl Settings for UserServiceSettings {
             passwords: PasswordSettings::read(reader)?,
             sign_up: SignUpSettings::read(reader)?,
             first_admin: FirstAdmin::read(reader)?,
-            sign_in_failure_status: reader.within(
+            sign_in_failure_status: reader.in_range(
                 "SIGN_IN_FAILURE_STATUS",
                 "401",
                 "401 or 403",
@@ -146,7 +146,7 @@ impl Settings for UserServiceSettings {
             )?,
             channels: ChannelSettings::read(reader)?,
             code_requests: CodeRequestSettings::read(reader)?,
-            email_verification: reader.or(
+            email_verification: reader.or_default(
                 "EMAIL_VERIFICATION",
                 "off",
                 "Whether relations to tasks by e-mail address wait until the address is confirmed by a code.",
@@ -157,18 +157,18 @@ impl Settings for UserServiceSettings {
 }
 
 impl Settings for CodeRequestSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         let allowed = "a whole number from 0 to 1000000";
         let accepts = |number: &u32| *number <= 1_000_000;
         Ok(Self {
-            per_account: reader.within(
+            per_account: reader.in_range(
                 "FORGOT_PASSWORD_PER_ACCOUNT",
                 "10",
                 allowed,
                 "Codes that may be asked for within an hour for one e-mail address; 0 for no limit.",
                 accepts,
             )?,
-            per_client: reader.within(
+            per_client: reader.in_range(
                 "FORGOT_PASSWORD_PER_CLIENT",
                 "100",
                 allowed,
@@ -180,7 +180,7 @@ impl Settings for CodeRequestSettings {
 }
 
 impl Settings for TokenSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             key: reader.required(
                 "TOKEN_SIGNING_KEY",
@@ -190,13 +190,17 @@ impl Settings for TokenSettings {
                 "TOKEN_PREVIOUS_KEY",
                 "Another Ed25519 key whose tokens still (or already) verify.",
             )?,
-            issuer: reader.or("TOKEN_ISSUER", "countersign", "The `iss` of access tokens.")?,
-            audience: reader.or(
+            issuer: reader.or_default(
+                "TOKEN_ISSUER",
+                "countersign",
+                "The `iss` of access tokens.",
+            )?,
+            audience: reader.or_default(
                 "TOKEN_AUDIENCE",
                 "countersign",
                 "The `aud` of access tokens.",
             )?,
-            lifetime: reader.within(
+            lifetime: reader.in_range(
                 "TOKEN_TTL",
                 "24h",
                 "a duration from 1s to 365d",
@@ -208,16 +212,16 @@ impl Settings for TokenSettings {
 }
 
 impl Settings for PasswordSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
-            cost: reader.within(
+            cost: reader.in_range(
                 "BCRYPT_COST",
                 "12",
                 "a whole number from 4 to 31",
                 "bcrypt's cost: one more doubles the time. Below 10 is for tests.",
                 |cost| (4..=31).contains(cost),
             )?,
-            min_length: reader.within(
+            min_length: reader.in_range(
                 "PASSWORD_MIN_LENGTH",
                 "5",
                 "a whole number from 5 to 72",
@@ -229,13 +233,13 @@ impl Settings for PasswordSettings {
 }
 
 impl Settings for SignUpSettings {
-    fn read(reader: &mut Reader) -> Result<Self, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         let scopes = reader.optional::<Csv<String>>(
             "API_USER_CREATE_SCOPE",
             "Scopes of which a token must hold one to create a user; open to everybody when not set.",
         )?;
         Ok(Self {
-            plan: reader.or("DEFAULT_USER_PLAN", "free", "The plan of new users.")?,
+            plan: reader.or_default("DEFAULT_USER_PLAN", "free", "The plan of new users.")?,
             vendor: reader.optional("DEFAULT_USER_VENDOR", "The vendor of new users.")?,
             scopes: scopes
                 .map(|Csv(scopes)| scopes)
@@ -245,7 +249,7 @@ impl Settings for SignUpSettings {
 }
 
 impl FirstAdmin {
-    fn read(reader: &mut Reader) -> Result<Option<Self>, settings::Error> {
+    fn read(reader: &mut Reader) -> Result<Option<Self>, app_config::Error> {
         let username = reader.optional::<EmailAddress>(
             "ADMIN_USERNAME",
             "The e-mail address of the administrator that is made at start when there is none.",
@@ -256,7 +260,7 @@ impl FirstAdmin {
         )?;
         match (username, password) {
             (Some(username), Some(password)) => Ok(Some(Self { username, password })),
-            (Some(_), None) => Err(settings::Error::Missing {
+            (Some(_), None) => Err(app_config::Error::Missing {
                 name: "ADMIN_PASSWORD",
                 allowed: Secret::ALLOWED,
                 purpose: "needed because ADMIN_USERNAME is set.",

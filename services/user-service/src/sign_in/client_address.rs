@@ -1,9 +1,9 @@
 use actix_web::HttpRequest;
-use web::client_network;
+use http_kit::client_network;
 
 /// What failures and requests for codes are counted by: an IPv4 address, or an IPv6 /64 network.
 pub(crate) fn client_address(request: &HttpRequest) -> String {
-    web::client_address(request).map_or_else(
+    http_kit::client_address(request).map_or_else(
         || "unknown".to_owned(),
         |address| client_network(address).to_string(),
     )

@@ -3,7 +3,7 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use diesel::result::Error as DieselError;
-use web::Problem;
+use http_kit::Problem;
 
 use crate::passwords::HashError;
 

@@ -12,7 +12,7 @@ mod refusal;
 pub(crate) mod routes;
 pub(crate) mod store;
 
-use audit_log::{Actor, Origin, Proof};
+use audit_log::{Actor, AuthMethod, RequestMeta};
 use diesel::{PgConnection, Queryable};
 use values::{Secret, UserId};
 
@@ -34,7 +34,7 @@ const LOOKS: usize = 2;
 struct Attempt {
     name: SignInName,
     client_address: String,
-    origin: Origin,
+    origin: RequestMeta,
 }
 
 /// The rows in which an attempt counts.
@@ -91,7 +91,7 @@ async fn sign_in(
 async fn refuse(
     service: &Service,
     known: Option<UserId>,
-    origin: Origin,
+    origin: RequestMeta,
     refusal: Refusal,
 ) -> SignInError {
     // Nobody has an identifier that was made just now.
@@ -152,11 +152,11 @@ async fn succeed(
     tally: Tally,
     candidate: Candidate,
     renewed_hash: Option<String>,
-    origin: &Origin,
+    origin: &RequestMeta,
 ) -> Result<Option<User>, SignInError> {
     let id = candidate.id;
     let entry = Action::SignedIn.entry(Actor::User(id), id, origin.clone());
-    let entry = entry.proven_by(Proof::Password);
+    let entry = entry.authenticated_by(AuthMethod::Password);
     let note = move |connection: &mut PgConnection| {
         // A new password takes the user and then the failures, too: they do not wait for each other.
         let renewed_hash = renewed_hash.as_deref();

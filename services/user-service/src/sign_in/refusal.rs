@@ -1,4 +1,4 @@
-use audit_log::{Entry, Proof};
+use audit_log::{AuthMethod, Entry};
 use serde_json::json;
 
 use super::error::SignInError;
@@ -16,7 +16,7 @@ impl Refusal {
         match self {
             Self::InvalidCredentials => entry.detail(json!({"reason": "invalid-credentials"})),
             Self::Inactive => entry
-                .proven_by(Proof::Password)
+                .authenticated_by(AuthMethod::Password)
                 .detail(json!({"reason": "account-inactive"})),
         }
     }

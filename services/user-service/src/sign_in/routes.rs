@@ -2,9 +2,9 @@
 
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, post};
-use audit_log::Origin;
+use audit_log::RequestMeta;
+use http_kit::{JsonBody, Problem};
 use values::{Invalid, Secret};
-use web::{JsonBody, Problem};
 
 use super::bodies::SignInBody;
 use super::client_address::client_address;
@@ -30,7 +30,7 @@ use crate::documentation::{BodyProblems, HashProblems, SignInProblems};
 #[post("/user/auth")]
 pub(crate) async fn sign_in(
     service: Data<Service>,
-    origin: Origin,
+    origin: RequestMeta,
     request: HttpRequest,
     body: JsonBody,
 ) -> Result<Json<SignedIn>, Problem> {

@@ -8,14 +8,14 @@ use std::time::Duration;
 
 use actix_web::web::{Data, Json, Path, post};
 use actix_web::{App, HttpRequest};
+use app_config::{Reader, Settings as _};
 use auth::{ServiceCaller, SigningKey, Verifier};
 use demo_engine::{Control, Server};
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl as _};
-use process::{HttpServerSettings, Running};
 use serde_json::{Value, json};
-use settings::{Reader, Settings as _};
+use service_runtime::{HttpServerSettings, Running};
 use sha2::{Digest as _, Sha256};
 use testkit::{TestBroker, TestDatabase, eventually};
 use user_service::deletions::Step;
@@ -263,7 +263,7 @@ impl PeopleTasks {
         let verifier = Data::from(Arc::new(verifier));
         let tasks = Arc::<Mutex<Tasks>>::default();
         let shared = Data::from(Arc::clone(&tasks));
-        let (listener, address) = process::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let (listener, address) = service_runtime::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let mut running = Running::new();
         running.address = Some(address);
         let settings = HttpServerSettings {
@@ -272,7 +272,7 @@ impl PeopleTasks {
             grace: Duration::from_secs(1),
             ..HttpServerSettings::default()
         };
-        process::serve(&running, listener, settings, move || {
+        service_runtime::serve(&running, listener, settings, move || {
             App::new()
                 .app_data(Data::clone(&verifier))
                 .app_data(Data::clone(&shared))

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use app_config::{Reader, Settings as _};
 use demo_engine::{Control, ControlChange};
-use process::Running;
 use serde_json::{Value, json};
-use settings::{Reader, Settings as _};
+use service_runtime::Running;
 use testkit::{Http, Reply, eventually};
 use user_service::{NotificationWorkerSettings, UserServiceSettings, run, run_notification_worker};
 

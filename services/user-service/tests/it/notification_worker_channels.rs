@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use app_config::{Reader, Settings as _};
 use diesel::sql_types::{Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl as _};
-use settings::{Reader, Settings as _};
 use testkit::eventually;
 use user_service::NotificationWorkerSettings;
 

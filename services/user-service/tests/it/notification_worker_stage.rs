@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use app_config::{Reader, Settings as _};
 use demo_engine::{Received, Server};
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl as _};
-use process::Running;
-use settings::{Reader, Settings as _};
+use service_runtime::Running;
 use sha2::{Digest as _, Sha256};
 use testkit::{TestBroker, TestDatabase, eventually};
 use user_service::{MIGRATIONS, NotificationWorkerSettings, run_notification_worker};

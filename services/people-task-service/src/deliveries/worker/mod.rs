@@ -29,12 +29,12 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use database::Database;
-use messaging::{BrokerSettings, Consumption, Disposition, Message, Publisher, Queue};
+use http_kit::Health;
+use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message, Publisher, Queue};
 use outbound::{GuardedClient, Limits};
-use process::Running;
+use service_runtime::Running;
 use tokio::sync::{mpsc, oneshot};
 use values::{DeliveryId, FromText as _};
-use web::Health;
 
 use self::attempt::Sending;
 use self::ledger::{Bounds, Ledger, WakeUp};
@@ -81,7 +81,7 @@ fn listen(
     let shutdown = running.shutdown();
     let (publisher, publishing) = Publisher::new(broker.clone(), QUEUE, shutdown.clone());
     running.spawn(publishing);
-    let consumption = Consumption::new(broker, QUEUE, PREFETCH);
+    let consumption = ConsumerConfig::new(broker, QUEUE, PREFETCH);
     let connected = consumption.connected.clone();
     let consumer = wake_ups.clone();
     let consuming = messaging::consume(consumption, shutdown.clone(), move |message| {
@@ -105,8 +105,8 @@ fn listen(
         async move { connected }
     };
     Health::default()
-        .requires("database", usable)
-        .requires("queue", queue)
+        .required("database", usable)
+        .required("queue", queue)
 }
 
 fn sending(settings: &WebhookWorkerSettings) -> anyhow::Result<Sending> {
@@ -142,8 +142,8 @@ async fn look_at(wake_ups: mpsc::Sender<WakeUp>, message: Message) -> Dispositio
     };
     let (answer, answered) = oneshot::channel();
     if wake_ups.send(WakeUp { delivery, answer }).await.is_err() {
-        return Disposition::Again;
+        return Disposition::Requeue;
     }
     // The ledger drops what it does not come to any more.
-    answered.await.unwrap_or(Disposition::Again)
+    answered.await.unwrap_or(Disposition::Requeue)
 }

@@ -167,7 +167,7 @@ pub(super) fn park(
 }
 
 #[derive(QueryableByName)]
-struct Origin {
+struct RequestMeta {
     #[diesel(sql_type = Text)]
     origin: String,
     #[diesel(sql_type = Bool)]
@@ -205,7 +205,7 @@ fn next_origins(
     cursor: &mut String,
     limit: i64,
 ) -> QueryResult<Vec<String>> {
-    let origins: Vec<Origin> = prepared(statement)
+    let origins: Vec<RequestMeta> = prepared(statement)
         .bind::<Text, _>(&*cursor)
         .bind::<BigInt, _>(limit)
         .load(connection)?;

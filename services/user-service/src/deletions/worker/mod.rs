@@ -20,8 +20,8 @@ use std::time::Duration;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey};
 use database::Database;
-use messaging::{Consumption, Publisher, Queue};
-use process::Running;
+use messaging::{ConsumerConfig, Publisher, Queue};
+use service_runtime::Running;
 
 use crate::deletions::calls;
 use crate::deletions::engine::Engine;
@@ -65,7 +65,7 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     let rules = vec![Rule::deletions(settings.ticket_retention)];
     running.spawn(retention::retain(database.clone(), rules, shutdown.clone()));
 
-    let consumption = Consumption::new(settings.broker, Queue::USER_DELETIONS, JOBS_AT_ONCE);
+    let consumption = ConsumerConfig::new(settings.broker, Queue::USER_DELETIONS, JOBS_AT_ONCE);
     running.health = worker::health(&database, &consumption);
     let jobs = Worker {
         hands,

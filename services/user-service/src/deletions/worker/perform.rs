@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use audit_log::{Actor, Origin};
+use audit_log::{Actor, RequestMeta};
 use database::Database;
 
 use super::store::{self, Job};
@@ -126,7 +126,7 @@ impl Hands {
     async fn user(&self, job: Job, position: i32) -> Result<Progress, StepError> {
         let names = self.names(job).await?;
         let accounts = accounts(&names);
-        let entry = Action::UserDeleted.entry(Actor::Service, job.user, Origin::internal());
+        let entry = Action::UserDeleted.entry(Actor::Service, job.user, RequestMeta::internal());
         let deleted = self.database.transaction(move |connection| {
             user_store::delete_user(connection, job, position, &accounts, &entry)
         });

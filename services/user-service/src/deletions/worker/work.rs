@@ -1,13 +1,13 @@
 use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
-use audit_log::{Actor, Origin};
+use audit_log::{Actor, RequestMeta};
+use http_kit::Problem;
 use messaging::{Disposition, Message, Publisher};
 use serde_json::{Value, json};
 use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
 use values::{DeletionId, FromText as _};
-use web::Problem;
 
 use super::perform::{Hands, Progress, StepError};
 use super::store::{self, Job, Next, PendingStep};
@@ -61,7 +61,7 @@ impl Worker {
             Err(error) => {
                 tracing::warn!(error = ?error, "a deletion could not be claimed");
                 self.rest().await;
-                Disposition::Again
+                Disposition::Requeue
             }
         }
     }
@@ -162,7 +162,8 @@ impl Worker {
         let database = &self.hands.database;
         if attempts >= self.max_attempts {
             let failure = failure(&pending.name, attempts, error);
-            let entry = Action::DeletionFailed.entry(Actor::Service, job.user, Origin::internal());
+            let entry =
+                Action::DeletionFailed.entry(Actor::Service, job.user, RequestMeta::internal());
             let entry = entry.detail(json!({ "step": pending.name }));
             let failed = database.transaction(move |connection| {
                 store::fail(connection, job, &pending, &reason, failure, &entry)

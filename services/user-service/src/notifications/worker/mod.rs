@@ -18,8 +18,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use database::Database;
-use messaging::{Consumption, Publisher, Queue};
-use process::Running;
+use messaging::{ConsumerConfig, Publisher, Queue};
+use service_runtime::Running;
 
 use crate::retention::{self, Rule};
 use crate::settings::NotificationWorkerSettings;
@@ -70,7 +70,7 @@ pub async fn run_notification_worker(
     ];
     running.spawn(retention::retain(database.clone(), rules, shutdown.clone()));
 
-    let consumption = Consumption::new(settings.broker, queue, MESSAGES_AT_ONCE);
+    let consumption = ConsumerConfig::new(settings.broker, queue, MESSAGES_AT_ONCE);
     running.health = worker::health(&database, &consumption);
     running.spawn(messaging::consume(consumption, shutdown, move |message| {
         messages.clone().handle(message)

@@ -56,7 +56,7 @@ impl Worker {
             Err(error) => {
                 tracing::warn!(error = ?error, "a message could not be claimed");
                 self.rest().await;
-                Disposition::Again
+                Disposition::Requeue
             }
         }
     }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use app_config::{Reader, Settings as _};
 use diesel::PgConnection;
-use process::Running;
 use serde_json::{Value, json};
-use settings::{Reader, Settings as _};
+use service_runtime::Running;
 use testkit::{Http, Reply, TestBroker, TestDatabase, ed25519_pem};
 use user_service::{MIGRATIONS, UserServiceSettings, run};
 

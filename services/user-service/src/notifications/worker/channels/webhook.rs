@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
+use app_config::Networks;
 use outbound::{AddressPolicy, BuildError, GuardedClient, Limits, SystemResolver};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
-use settings::Networks;
 use telemetry::RequestContext;
 use url::Url;
 use values::{Timestamp, UserId};

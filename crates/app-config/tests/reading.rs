@@ -1,0 +1,143 @@
+//! What an operator sees when a setting is missing, wrong, or comes from a file.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use app_config::{Csv, Error, Networks, Reader, Settings, describe};
+use url::Url;
+use values::Secret;
+
+#[derive(Debug)]
+struct Example {
+    upstream: Url,
+    pause: Duration,
+    schedule: Csv<Duration>,
+    cost: u32,
+    key: Secret,
+    networks: Networks,
+    vendor: Option<String>,
+}
+
+impl Settings for Example {
+    fn read(reader: &mut Reader) -> Result<Self, Error> {
+        Ok(Self {
+            upstream: reader.required("UPSTREAM_URL", "where requests go.")?,
+            pause: reader.or_default("PAUSE", "5s", "Time between two attempts.")?,
+            schedule: reader.or_default("SCHEDULE", "5s,30s,2m", "Pauses.")?,
+            cost: reader.in_range(
+                "COST",
+                "12",
+                "a whole number from 4 to 31",
+                "Cost.",
+                |cost| (4..=31).contains(cost),
+            )?,
+            key: reader.required("KEY", "the key.")?,
+            networks: reader.or_default("NETWORKS", "", "Networks.")?,
+            vendor: reader.optional("VENDOR", "Vendor.")?,
+        })
+    }
+}
+
+fn read(pairs: &[(&str, &str)]) -> Result<Example, Error> {
+    Example::read(&mut Reader::from_pairs(pairs.iter().copied()).unwrap())
+}
+
+const COMPLETE: [(&str, &str); 2] = [("UPSTREAM_URL", "http://127.0.0.1:1"), ("KEY", "k3y")];
+
+fn with(pair: (&'static str, &'static str)) -> Result<Example, Error> {
+    read(&[COMPLETE[0], COMPLETE[1], pair])
+}
+
+#[test]
+fn defaults_apply_where_nothing_is_given() {
+    let example = read(&COMPLETE).unwrap();
+    assert_eq!(example.upstream.as_str(), "http://127.0.0.1:1/");
+    assert_eq!(example.pause, Duration::from_secs(5));
+    assert_eq!(example.schedule.0.len(), 3);
+    assert_eq!(example.cost, 12);
+    assert_eq!(example.key.expose(), "k3y");
+    assert!(example.networks.0.is_empty());
+    assert!(example.vendor.is_none());
+}
+
+#[test]
+fn an_empty_variable_counts_as_not_given() {
+    assert!(with(("VENDOR", "")).unwrap().vendor.is_none());
+}
+
+#[test]
+fn a_missing_setting_is_named_with_what_is_allowed() {
+    let message = read(&[]).unwrap_err().to_string();
+    assert_eq!(
+        message,
+        "UPSTREAM_URL is not set. Set it to a url that begins with http:// or https://. It is where requests go."
+    );
+}
+
+#[test]
+fn a_wrong_value_is_shown_with_what_is_allowed() {
+    let message = with(("PAUSE", "5 parsecs")).unwrap_err().to_string();
+    assert!(message.starts_with("PAUSE is \"5 parsecs\""), "{message}");
+    assert!(message.contains("`500ms`"), "{message}");
+    let message = with(("COST", "3")).unwrap_err().to_string();
+    assert!(message.contains("from 4 to 31"), "{message}");
+    let message = with(("NETWORKS", "10.0.0.0/8,loopback"))
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("loopback"), "{message}");
+    assert!(with(("UPSTREAM_URL", "ftp://host")).is_err());
+}
+
+#[test]
+fn a_secret_comes_from_a_file_too_and_is_never_shown() {
+    let path = std::env::temp_dir().join(format!("settings-test-{}", std::process::id()));
+    std::fs::write(&path, "from-file\n").unwrap();
+    let path_text = path.to_str().unwrap();
+    let example = read(&[COMPLETE[0], ("KEY_FILE", path_text)]).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(example.key.expose(), "from-file");
+    assert!(!format!("{example:?}").contains("from-file"));
+
+    let twice = read(&[COMPLETE[0], COMPLETE[1], ("KEY_FILE", path_text)]);
+    assert!(matches!(twice, Err(Error::GivenTwice { name: "KEY" })));
+    let gone = read(&[COMPLETE[0], ("KEY_FILE", path_text)]).unwrap_err();
+    assert!(gone.to_string().starts_with("KEY_FILE names"), "{gone}");
+}
+
+#[test]
+fn an_empty_file_of_a_secret_counts_as_not_given() {
+    let path = std::env::temp_dir().join(format!("settings-test-empty-{}", std::process::id()));
+    std::fs::write(&path, "\n").unwrap();
+    let read = read(&[COMPLETE[0], ("KEY_FILE", path.to_str().unwrap())]);
+    std::fs::remove_file(&path).unwrap();
+    assert!(matches!(read, Err(Error::Missing { name: "KEY", .. })));
+}
+
+#[test]
+fn a_networks_setting_knows_mapped_addresses() {
+    let networks = with(("NETWORKS", "10.0.0.0/8")).unwrap().networks;
+    assert!(networks.contains("::ffff:10.1.2.3".parse().unwrap()));
+    assert!(!networks.contains("11.0.0.1".parse().unwrap()));
+}
+
+#[test]
+fn describing_lists_every_setting_without_having_any() {
+    let names: Vec<_> = describe::<Example>()
+        .unwrap()
+        .iter()
+        .map(|d| d.name)
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "UPSTREAM_URL",
+            "PAUSE",
+            "SCHEDULE",
+            "COST",
+            "KEY",
+            "NETWORKS",
+            "VENDOR"
+        ]
+    );
+}

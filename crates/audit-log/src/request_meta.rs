@@ -1,0 +1,38 @@
+use std::convert::Infallible;
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use telemetry::RequestContext;
+
+/// Where a change comes from: the client's address and the request's id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestMeta {
+    pub(crate) client_address: Option<String>,
+    pub(crate) request_id: String,
+}
+
+impl RequestMeta {
+    /// Of work that no client waits for, such as a worker's; it keeps the id of the request that caused
+    /// it, if it runs in that request's context.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self {
+            client_address: None,
+            request_id: RequestContext::current_or_fresh().request_id,
+        }
+    }
+}
+
+impl FromRequest for RequestMeta {
+    type Error = Infallible;
+    type Future = Ready<Result<Self, Infallible>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let address = http_kit::client_address(request);
+        ready(Ok(Self {
+            client_address: address.map(|address| address.to_string()),
+            ..Self::internal()
+        }))
+    }
+}

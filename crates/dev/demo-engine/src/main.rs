@@ -1,0 +1,9 @@
+//! The demo engine's process.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    service_runtime::main("demo-engine", |settings| async {
+        Ok(demo_engine::run(settings).await?.running)
+    })
+}

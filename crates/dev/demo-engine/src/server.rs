@@ -1,0 +1,109 @@
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use actix_web::{App, HttpRequest, HttpResponse, web as http};
+use http_kit::Health;
+use serde_json::json;
+use service_runtime::Running;
+
+use crate::engine::Engine;
+use crate::journal::{Received, Wanted};
+use crate::receivers::FailedFirst;
+use crate::{Control, ControlChange, Settings};
+use crate::{control, erasure, journal, receivers};
+
+/// No body that Countersign sends is larger.
+const MAX_BODY: usize = 256 * 1024;
+
+/// A running demo engine, seen from inside its process. Its end is that of [`Server::running`].
+pub struct Server {
+    /// Its tasks, and the way to end them.
+    pub running: Running,
+    address: SocketAddr,
+    engine: Arc<Engine>,
+}
+
+/// Starts the engine; it answers when this returns.
+///
+/// # Errors
+/// The address cannot be listened at.
+pub async fn run(settings: Settings) -> anyhow::Result<Server> {
+    let (listener, address) = service_runtime::bind(settings.listen_address)?;
+    let mut running = Running::new();
+    running.address = Some(address);
+
+    let engine = Engine::new(settings.control, settings.token, running.shutdown());
+    let engine = Arc::new(engine);
+    let shared = http::Data::from(Arc::clone(&engine));
+    let failed_first = http::Data::new(FailedFirst::default());
+    let health = http::Data::new(running.health.clone());
+    service_runtime::serve(&running, listener, settings.http, move || {
+        App::new()
+            .app_data(http::Data::<Engine>::clone(&shared))
+            .app_data(http::Data::<FailedFirst>::clone(&failed_first))
+            .app_data(http::Data::<Health>::clone(&health))
+            .app_data(http::PayloadConfig::new(MAX_BODY))
+            .app_data(http::JsonConfig::default().limit(MAX_BODY))
+            .configure(routes)
+    })?;
+    Ok(Server {
+        running,
+        address,
+        engine,
+    })
+}
+
+fn routes(config: &mut http::ServiceConfig) {
+    config
+        .route("/healthz", http::get().to(http_kit::healthz))
+        .route("/readyz", http::get().to(http_kit::readyz))
+        .route("/metrics", http::get().to(metrics))
+        .configure(control::routes)
+        .configure(journal::routes)
+        .configure(receivers::routes)
+        .configure(erasure::routes)
+        .default_service(http::route().to(unknown));
+}
+
+/// Here, too, because a development system gives the engine one port only.
+async fn metrics() -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("text/plain; version=0.0.4; charset=utf-8")
+        .body(telemetry::metrics_recorder().render())
+}
+
+async fn unknown(request: HttpRequest) -> HttpResponse {
+    let message = format!("There is no {} {}.", request.method(), request.path());
+    HttpResponse::NotFound().json(json!({ "message": message }))
+}
+
+impl Server {
+    /// Where it really listens.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Its base url, without a slash at the end.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// How it answers at present.
+    #[must_use]
+    pub fn control(&self) -> Control {
+        self.engine.control()
+    }
+
+    /// Changes how it answers from now on, and returns the whole.
+    pub fn change_control(&self, change: &ControlChange) -> Control {
+        self.engine.change_control(change)
+    }
+
+    /// Everything that was received and not cleared, newest last.
+    #[must_use]
+    pub fn received(&self) -> Vec<Arc<Received>> {
+        self.engine.journal.matching(&Wanted::default())
+    }
+}

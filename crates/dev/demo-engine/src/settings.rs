@@ -1,0 +1,73 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use app_config::{Error, Reader};
+use service_runtime::HttpServerSettings;
+use values::Secret;
+
+use crate::Control;
+
+/// What a demo engine is started with.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Where to listen; port 0 takes a free one.
+    pub listen_address: SocketAddr,
+    /// The bearer token that erasure calls must carry; without one, none is asked for.
+    pub token: Option<Secret>,
+    /// How the engine answers until it is told otherwise.
+    pub control: Control,
+    /// How it serves HTTP.
+    pub http: HttpServerSettings,
+}
+
+impl app_config::Settings for Settings {
+    fn read(reader: &mut Reader) -> Result<Self, Error> {
+        Ok(Self {
+            listen_address: reader.or_default(
+                "LISTEN_ADDRESS",
+                "127.0.0.1:8090",
+                "Where the demo engine listens.",
+            )?,
+            token: reader.optional(
+                "DEMO_ENGINE_TOKEN",
+                "The bearer token that the erasure calls must carry.",
+            )?,
+            control: Control {
+                delay: reader.or_default(
+                    "DEMO_ENGINE_DELAY",
+                    "300ms",
+                    "The pause before each erasure call is answered.",
+                )?,
+                fail: reader.or_default(
+                    "DEMO_ENGINE_FAIL",
+                    "0",
+                    "How many times each erasure call of each user fails first.",
+                )?,
+                accepted: reader.or_default(
+                    "DEMO_ENGINE_ACCEPTED",
+                    "0s",
+                    "How long each erasure call of each user answers `202` before it is done.",
+                )?,
+                down: false,
+            },
+            http: HttpServerSettings::read(reader)?,
+        })
+    }
+}
+
+impl Default for Settings {
+    /// For tests: a free port, no token, no delay, no failures.
+    fn default() -> Self {
+        Self {
+            listen_address: SocketAddr::from(([127, 0, 0, 1], 0)),
+            token: None,
+            control: Control::default(),
+            http: HttpServerSettings {
+                workers: 2,
+                max_connections: 1_000,
+                grace: Duration::from_secs(5),
+                ..HttpServerSettings::default()
+            },
+        }
+    }
+}

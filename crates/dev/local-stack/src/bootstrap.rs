@@ -1,0 +1,210 @@
+//! A database with the project's roles, schemas and rights, made by `deploy/postgres/bootstrap.sql`.
+
+use std::{
+    io::Write,
+    process::{Command, Output, Stdio},
+    thread,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    Error, Result, packages, random,
+    url_parts::{UrlParts, percent_decoded},
+    with_database,
+};
+
+const SCRIPT: &str = include_str!("../../../../deploy/postgres/bootstrap.sql");
+
+/// How often a run is repeated that met another one: roles belong to the whole server, and Postgres
+/// refuses to change one of them twice at the same moment.
+const ATTEMPTS: u32 = 10;
+
+/// The passwords of the four database roles.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RolePasswords {
+    /// Of `users_owner`, who runs the migrations of the schema `users`.
+    pub users_owner: String,
+    /// Of `users_service`, who reads and writes its rows.
+    pub users_service: String,
+    /// Of `people_task_owner`, who runs the migrations of the schema `people_task`.
+    pub people_task_owner: String,
+    /// Of `people_task_service`, who reads and writes its rows.
+    pub people_task_service: String,
+}
+
+impl RolePasswords {
+    /// Four new ones.
+    ///
+    /// # Errors
+    /// When the system has no random generator.
+    pub fn random() -> Result<Self> {
+        Ok(Self {
+            users_owner: random::password()?,
+            users_service: random::password()?,
+            people_task_owner: random::password()?,
+            people_task_service: random::password()?,
+        })
+    }
+}
+
+/// The urls of one database, one for each role.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RoleUrls {
+    /// `DATABASE_OWNER_URL` of the user service and its workers.
+    pub users_owner: String,
+    /// `DATABASE_URL` of the user service and its workers.
+    pub users_service: String,
+    /// `DATABASE_OWNER_URL` of the people-task service and its worker.
+    pub people_task_owner: String,
+    /// `DATABASE_URL` of the people-task service and its worker.
+    pub people_task_service: String,
+}
+
+impl RoleUrls {
+    /// The roles' urls of the database that `admin_url` names.
+    ///
+    /// # Errors
+    /// When `admin_url` is no database url.
+    pub fn new(admin_url: &str, passwords: &RolePasswords) -> Result<Self> {
+        let parts = UrlParts::parse(admin_url)?;
+        let url =
+            |role: &str, password: &str| parts.build(&format!("{role}:{password}"), parts.database);
+        Ok(Self {
+            users_owner: url("users_owner", &passwords.users_owner),
+            users_service: url("users_service", &passwords.users_service),
+            people_task_owner: url("people_task_owner", &passwords.people_task_owner),
+            people_task_service: url("people_task_service", &passwords.people_task_service),
+        })
+    }
+}
+
+/// Prepares the database that `admin_url` names, and makes it first if it is missing. Can be repeated.
+/// The url's user must be allowed to create roles and schemas; a missing database is made through the
+/// database `postgres` of the same server.
+///
+/// # Errors
+/// When the server cannot be reached, refuses a statement, or `psql` is missing.
+pub fn run(admin_url: &str, passwords: &RolePasswords) -> Result<RoleUrls> {
+    let urls = RoleUrls::new(admin_url, passwords)?;
+    create_database(admin_url)?;
+    psql(admin_url, SCRIPT, Some(passwords))?;
+    Ok(urls)
+}
+
+fn create_database(admin_url: &str) -> Result<()> {
+    let name = UrlParts::parse(admin_url)?.database;
+    if psql(admin_url, "SELECT 1;", None).is_ok() {
+        return Ok(());
+    }
+    let quoted = name.replace('\'', "''");
+    let statement = format!(
+        "SELECT format('CREATE DATABASE %I', '{quoted}') \
+         WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{quoted}') \\gexec\n"
+    );
+    psql(&with_database(admin_url, "postgres")?, &statement, None)
+}
+
+/// Runs a script. No password stands on a command line, where every user of the machine could read it.
+fn psql(url: &str, script: &str, passwords: Option<&RolePasswords>) -> Result<()> {
+    let program = packages::psql()?;
+    let mut attempt = 1;
+    loop {
+        let output = run_once(&program, url, script, passwords)?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let met_another =
+            said.contains("concurrently updated") || said.contains("duplicate key value");
+        if !met_another || attempt == ATTEMPTS {
+            return Err(Error::Command {
+                command: "psql".to_owned(),
+                status: output.status.to_string(),
+                output: said,
+            });
+        }
+        thread::sleep(Duration::from_millis(50) * attempt);
+        attempt += 1;
+    }
+}
+
+fn run_once(
+    program: &std::path::Path,
+    url: &str,
+    script: &str,
+    passwords: Option<&RolePasswords>,
+) -> Result<Output> {
+    let failed = || Error::system("running psql");
+    let parts = UrlParts::parse(url)?;
+    let (user, password) = parts
+        .credentials
+        .split_once(':')
+        .unwrap_or((parts.credentials, ""));
+    let mut command = Command::new(program);
+    command
+        .args([
+            "--no-psqlrc",
+            "--quiet",
+            "--no-password",
+            "--set",
+            "ON_ERROR_STOP=1",
+            "--file",
+            "-",
+        ])
+        .args(["--dbname", &parts.build(user, parts.database)])
+        .env("PGCONNECT_TIMEOUT", "10")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    if !password.is_empty() {
+        command.env("PGPASSWORD", percent_decoded(password));
+    }
+    if let Some(passwords) = passwords {
+        command
+            .env("USERS_OWNER_PASSWORD", &passwords.users_owner)
+            .env("USERS_SERVICE_PASSWORD", &passwords.users_service)
+            .env("PEOPLE_TASK_OWNER_PASSWORD", &passwords.people_task_owner)
+            .env(
+                "PEOPLE_TASK_SERVICE_PASSWORD",
+                &passwords.people_task_service,
+            );
+    }
+    let mut child = command.spawn().map_err(failed())?;
+    if let Some(mut input) = child.stdin.take() {
+        // psql may end before it has read everything; then its own message says why.
+        let _ = input.write_all(script.as_bytes());
+    }
+    child.wait_with_output().map_err(failed())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn role_urls_keep_host_database_and_parameters() {
+        let passwords = RolePasswords {
+            users_owner: "a".into(),
+            users_service: "b".into(),
+            people_task_owner: "c".into(),
+            people_task_service: "d".into(),
+        };
+        let urls = RoleUrls::new(
+            "postgres://root:pw@db:5/countersign?sslmode=disable",
+            &passwords,
+        )
+        .unwrap();
+        assert_eq!(
+            urls.users_owner,
+            "postgres://users_owner:a@db:5/countersign?sslmode=disable"
+        );
+        assert_eq!(
+            urls.people_task_service,
+            "postgres://people_task_service:d@db:5/countersign?sslmode=disable"
+        );
+    }
+}

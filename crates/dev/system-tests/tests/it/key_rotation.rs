@@ -1,0 +1,245 @@
+//! A signing key is changed by the command that operators use, while people stay signed in and receivers
+//! keep verifying.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use ring::signature::{ED25519, UnparsedPublicKey};
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+/// The folder of secrets that an operator has.
+struct Secrets(tempfile::TempDir);
+
+impl Secrets {
+    fn make() -> Self {
+        let secrets = Self(tempfile::tempdir().unwrap());
+        secrets.command("make-secrets", &[]);
+        secrets
+    }
+
+    fn rotate(&self, which: &str, step: &str) {
+        self.command("rotate-keys", &[which, step]);
+    }
+
+    fn command(&self, name: &str, arguments: &[&str]) {
+        let mut command = Command::new(deploy().join(name));
+        let output = command.args(arguments).arg(self.0.path()).output().unwrap();
+        assert!(output.status.success(), "{name} {arguments:?}: {output:?}");
+    }
+
+    fn path(&self, file: &str) -> String {
+        self.0.path().join(file).to_str().unwrap().to_owned()
+    }
+}
+
+fn deploy() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy")
+}
+
+async fn world_with(secrets: &Secrets) -> World {
+    let files = [
+        ("TOKEN_SIGNING_KEY", ""),
+        (
+            "TOKEN_SIGNING_KEY_FILE",
+            &secrets.path("token_signing_key.pem"),
+        ),
+        (
+            "TOKEN_PREVIOUS_KEY_FILE",
+            &secrets.path("token_previous_key.pem"),
+        ),
+        ("WEBHOOK_SIGNING_KEY", ""),
+        (
+            "WEBHOOK_SIGNING_KEY_FILE",
+            &secrets.path("webhook_signing_key.pem"),
+        ),
+        (
+            "WEBHOOK_PREVIOUS_SIGNING_KEY_FILE",
+            &secrets.path("webhook_previous_signing_key.pem"),
+        ),
+    ];
+    World::start_with(&files).await
+}
+
+fn key_of(token: &str) -> String {
+    let head = token.split('.').next().unwrap();
+    let head: Value = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(head).unwrap()).unwrap();
+    head["kid"].as_str().unwrap().to_owned()
+}
+
+async fn published(world: &World, path: &str) -> Vec<Value> {
+    let keys = world.http.get(path).send().await.expect(200);
+    keys.json["keys"].as_array().unwrap().clone()
+}
+
+async fn status_of(world: &World, token: &str) -> u16 {
+    world.http.get("/user").bearer(token).send().await.status
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_token_key_signs_nobody_out() {
+    let secrets = Secrets::make();
+    let mut world = world_with(&secrets).await;
+    let before = world.sign_up("ada@example.com").await;
+
+    secrets.rotate("token", "rotate");
+    world.restart_with(&[]).await;
+    assert_eq!(status_of(&world, &before).await, 200);
+    let after = world
+        .sign_in("ada@example.com", World::PASSWORD)
+        .await
+        .expect(200)
+        .text_of("token");
+    assert_ne!(key_of(&after), key_of(&before), "a new key signs");
+    let kids: Vec<_> = published(&world, "/.well-known/jwks.json").await;
+    let kids: Vec<_> = kids
+        .iter()
+        .map(|key| key["kid"].as_str().unwrap())
+        .collect();
+    assert_eq!(kids, [key_of(&after), key_of(&before)]);
+
+    secrets.rotate("token", "switch");
+    world.restart_with(&[]).await;
+    assert_eq!(
+        [
+            status_of(&world, &before).await,
+            status_of(&world, &after).await
+        ],
+        [200, 200],
+        "a switch that is taken back signs nobody out either"
+    );
+
+    secrets.rotate("token", "switch");
+    secrets.rotate("token", "drop");
+    world.restart_with(&[]).await;
+    assert_eq!(status_of(&world, &after).await, 200);
+    let refused = world.http.get("/user").bearer(&before).send().await;
+    refused.expect_problem(401, "invalid-token");
+    world.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_prepared_verifies_and_does_not_sign() {
+    let secrets = Secrets::make();
+    let mut world = world_with(&secrets).await;
+    let before = world.sign_up("ada@example.com").await;
+    secrets.rotate("token", "prepare");
+    world.restart_with(&[]).await;
+    let now = world.sign_in("ada@example.com", World::PASSWORD).await;
+    assert_eq!(key_of(&now.text_of("token")), key_of(&before));
+    let keys = published(&world, "/.well-known/jwks.json").await;
+    assert_eq!(
+        keys.len(),
+        2,
+        "other replicas know the next key before it signs"
+    );
+    secrets.rotate("token", "switch");
+    world.restart_with(&[]).await;
+    let then = world.sign_in("ada@example.com", World::PASSWORD).await;
+    assert_eq!(key_of(&then.text_of("token")), keys[1]["kid"]);
+    assert_eq!(status_of(&world, &before).await, 200);
+    world.stop().await;
+}
+
+/// Whether one of the signatures of a received call is by one of the published keys.
+fn verifies(call: &Value, keys: &[Value]) -> bool {
+    let header = |name: &str| call["headers"][name].as_str().unwrap();
+    let signed = format!(
+        "{}.{}.{}",
+        header("webhook-id"),
+        header("webhook-timestamp"),
+        call["text"].as_str().unwrap()
+    );
+    let signatures = header("webhook-signature").split(' ');
+    signatures
+        .filter_map(|signature| signature.strip_prefix("v1a,"))
+        .map(|signature| STANDARD.decode(signature).unwrap())
+        .any(|signature| {
+            keys.iter().any(|key| {
+                let public = key["whpk"].as_str().unwrap();
+                let public = STANDARD
+                    .decode(public.strip_prefix("whpk_").unwrap())
+                    .unwrap();
+                UnparsedPublicKey::new(&ED25519, public)
+                    .verify(signed.as_bytes(), &signature)
+                    .is_ok()
+            })
+        })
+}
+
+/// Has a decision delivered, and answers with what the receiver got.
+async fn delivered(world: &World, correlation: &str) -> Value {
+    let ada = "ada@example.com";
+    let token = world.sign_in(ada, World::PASSWORD).await.text_of("token");
+    let task = world.create_task(&token, ada, "approver@example.com").await;
+    world.register_webhook(&token, &task.id, correlation).await;
+    let path = format!("/people-task/tasks/{}/approve", task.id);
+    let body = json!({"secret": task.approver_secret});
+    let _ = world.http.put(&path).json(&body).send().await.expect(200);
+    world.received_webhook(correlation).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn webhooks_verify_by_the_published_keys_while_their_key_changes() {
+    let secrets = Secrets::make();
+    let mut world = world_with(&secrets).await;
+    let _ = world.sign_up("ada@example.com").await;
+    let path = "/.well-known/webhook-keys.json";
+    let first = published(&world, path).await;
+    assert!(verifies(&delivered(&world, "first").await, &first));
+
+    secrets.rotate("webhook", "rotate");
+    world.restart_with(&[]).await;
+    let both = published(&world, path).await;
+    let call = delivered(&world, "both").await;
+    assert_eq!((first.len(), both.len()), (1, 2));
+    assert!(verifies(&call, &first), "a receiver that kept the old key");
+    assert!(
+        verifies(&call, &both[..1]),
+        "a receiver that read the new one"
+    );
+
+    secrets.rotate("webhook", "drop");
+    world.restart_with(&[]).await;
+    let call = delivered(&world, "last").await;
+    assert!(verifies(&call, &both[..1]));
+    assert!(!verifies(&call, &first), "the old key signs no more");
+    world.stop().await;
+}
+
+#[test]
+fn a_run_that_was_interrupted_loses_no_key_and_is_finished_by_the_next_one() {
+    let secrets = Secrets::make();
+    secrets.rotate("token", "prepare");
+    let read = |file: &str| std::fs::read_to_string(secrets.path(file)).unwrap();
+    let (key, second) = ("token_signing_key.pem", "token_previous_key.pem");
+    let (old, new) = (read(key), read(second));
+    // What a switch leaves that is killed between the two renames.
+    std::fs::write(secrets.path(".token_signing_key.pem.new"), &new).unwrap();
+    std::fs::write(secrets.path(".token_signing_key.pem.ready"), "").unwrap();
+    let second_path = secrets.path(second);
+    std::fs::remove_file(&second_path).unwrap();
+    std::fs::write(&second_path, &old).unwrap();
+    secrets.rotate("token", "status");
+    assert_eq!((read(key), read(second)), (new, old));
+}
+
+#[test]
+fn a_key_in_use_is_never_thrown_away_by_mistake() {
+    let secrets = Secrets::make();
+    secrets.rotate("token", "prepare");
+    let refused = |step: &str| {
+        let mut command = Command::new(deploy().join("rotate-keys"));
+        let command = command.args(["token", step]).arg(secrets.0.path());
+        !command.output().unwrap().status.success()
+    };
+    assert!(
+        refused("prepare") && refused("rotate"),
+        "a second key is there"
+    );
+    secrets.rotate("token", "drop");
+    assert!(refused("switch"), "there is no second key");
+}

@@ -1,0 +1,349 @@
+//! A whole system of its own for each test: every process, a database, a vhost, free ports.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use app_config::{Description, Reader, Settings, describe};
+use serde_json::{Value, json};
+use service_runtime::{ProcessSettings, Running};
+use testkit::{Http, Reply, TestBroker, TestDatabase, eventually};
+
+const GRACE: Duration = Duration::from_secs(20);
+const ADMIN: &str = "admin@countersign.local";
+
+/// A running system.
+pub(crate) struct World {
+    /// Requests through the gateway.
+    pub(crate) http: Http,
+    /// A token of the administrator.
+    pub(crate) admin: String,
+    /// The system's database.
+    pub(crate) database: TestDatabase,
+    engine: demo_engine::Server,
+    environment: Vec<(String, String)>,
+    running: Vec<Running>,
+    broker: TestBroker,
+}
+
+/// A task, as its creator got it.
+pub(crate) struct Task {
+    /// Its identifier.
+    pub(crate) id: String,
+    /// What opens it for the approver.
+    pub(crate) approver_secret: String,
+}
+
+impl World {
+    /// The password of everybody.
+    pub(crate) const PASSWORD: &str = "correct horse";
+
+    /// Starts everything and signs the administrator in.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts everything with some settings of one's own.
+    pub(crate) async fn start_with(settings: &[(&str, &str)]) -> Self {
+        let (database, broker) = (TestDatabase::empty(), TestBroker::new());
+        let engine = demo_engine::run(demo_engine::Settings::default())
+            .await
+            .unwrap();
+        let mut environment = environment(&broker, &engine.url());
+        for (name, value) in settings {
+            set(&mut environment, name, value);
+        }
+
+        let (running, http) = started(&mut environment, &database).await;
+        let mut world = Self {
+            http,
+            admin: String::new(),
+            database,
+            engine,
+            environment,
+            running,
+            broker,
+        };
+        world.admin = world
+            .sign_in(ADMIN, Self::PASSWORD)
+            .await
+            .expect(200)
+            .text_of("token");
+        world
+    }
+
+    /// Stops every process and starts it again with some settings of one's own: a new release, say.
+    /// Database, broker and flow engine stay.
+    pub(crate) async fn restart_with(&mut self, settings: &[(&str, &str)]) {
+        for running in &self.running {
+            assert!(running.stop(GRACE).await, "a process did not end in time");
+        }
+        for (name, value) in settings {
+            set(&mut self.environment, name, value);
+        }
+        (self.running, self.http) = started(&mut self.environment, &self.database).await;
+    }
+
+    /// One more replica of the gateway.
+    pub(crate) async fn another_gateway(&self) -> Http {
+        let gateway = gateway::run(read(&self.environment)).await.unwrap();
+        ready(&gateway).await
+    }
+
+    /// Stops the workers, so that messages wait in their queues.
+    pub(crate) async fn stop_workers(&mut self) {
+        // The gateway comes first and the services last.
+        for worker in self.running.drain(1..4) {
+            assert!(worker.stop(GRACE).await, "a worker did not end in time");
+        }
+    }
+
+    /// Starts them again.
+    pub(crate) async fn start_workers(&mut self) {
+        let workers = workers(&self.environment, &self.database).await;
+        self.running.splice(1..1, workers);
+    }
+
+    /// Every message that waits in a queue.
+    pub(crate) fn queued(&self) -> Vec<Value> {
+        self.broker.waiting()
+    }
+
+    /// A setting of the processes.
+    pub(crate) fn setting(&self, name: &str) -> String {
+        let mut given = self.environment.iter().rev();
+        given.find(|(n, _)| n == name).unwrap().1.clone()
+    }
+
+    /// Takes the broker away from every process, or gives it back.
+    pub(crate) fn set_broker_reachable(&self, reachable: bool) {
+        self.broker.set_reachable(reachable);
+    }
+
+    /// Stops everything; fails when something does not end.
+    pub(crate) async fn stop(self) {
+        for running in &self.running {
+            assert!(running.stop(GRACE).await, "a process did not end in time");
+        }
+        self.engine.running.stop(GRACE).await;
+    }
+
+    /// The flow engine's address for webhooks.
+    pub(crate) fn receiver(&self) -> String {
+        format!("{}/webhooks/flow", self.engine.url())
+    }
+
+    /// Signs somebody up: the token.
+    pub(crate) async fn sign_up(&self, email: &str) -> String {
+        let body = json!({"username": email, "password": Self::PASSWORD});
+        self.http
+            .post("/user")
+            .json(&body)
+            .send()
+            .await
+            .expect(200)
+            .text_of("token")
+    }
+
+    /// Tries to sign somebody in.
+    pub(crate) async fn sign_in(&self, username: &str, password: &str) -> Reply {
+        let body = json!({"username": username, "password": password});
+        self.http.post("/user/auth").json(&body).send().await
+    }
+
+    /// The identifier of a user.
+    pub(crate) async fn user_id(&self, email: &str) -> String {
+        let path = format!("/users?filter=email:{email}");
+        let found = self
+            .http
+            .get(&path)
+            .bearer(&self.admin)
+            .send()
+            .await
+            .expect(200);
+        found.json[0]["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Creates a task.
+    pub(crate) async fn create_task(&self, token: &str, requester: &str, approver: &str) -> Task {
+        let body = json!({"title": "A title", "requester": requester, "approver": approver});
+        self.create_task_of(token, &body).await
+    }
+
+    /// Creates a task with these fields.
+    pub(crate) async fn create_task_of(&self, token: &str, body: &Value) -> Task {
+        let created = self
+            .http
+            .post("/people-task/tasks")
+            .bearer(token)
+            .json(body)
+            .send()
+            .await
+            .expect(200);
+        Task {
+            id: created.text_of("id"),
+            approver_secret: created.text_of("approverSecret"),
+        }
+    }
+
+    /// Registers a webhook that the flow engine receives with this correlation id.
+    pub(crate) async fn register_webhook(&self, token: &str, task: &str, correlation: &str) {
+        let url = format!("{}?correlationId={correlation}", self.receiver());
+        let body = json!({"url": url, "taskId": task});
+        let _ = self
+            .http
+            .post("/people-task/webhooks")
+            .bearer(token)
+            .json(&body)
+            .send()
+            .await
+            .expect(200);
+    }
+
+    /// What the flow engine received, filtered by a query.
+    pub(crate) async fn received(&self, query: &str) -> Vec<Value> {
+        let engine = Http::to(self.engine.address());
+        let reply = engine
+            .get(&format!("/received?{query}"))
+            .send()
+            .await
+            .expect(200);
+        reply.json["items"].as_array().unwrap().clone()
+    }
+
+    /// Waits until the flow engine received something.
+    pub(crate) async fn received_one(&self, query: &str) -> Value {
+        eventually("the flow engine to receive it", || async {
+            self.received(query).await.into_iter().next()
+        })
+        .await
+    }
+
+    /// Waits until the flow engine received the webhook with this correlation id.
+    pub(crate) async fn received_webhook(&self, correlation: &str) -> Value {
+        self.received_one(&format!("kind=webhook&correlationId={correlation}"))
+            .await
+    }
+}
+
+/// Every process, and requests through the gateway.
+async fn started(
+    environment: &mut Vec<(String, String)>,
+    database: &TestDatabase,
+) -> (Vec<Running>, Http) {
+    let users = user_service::run(read_for(environment, "users", database))
+        .await
+        .unwrap();
+    set(environment, "USER_SERVICE_URL", &url_of(&users));
+    let tasks = people_task_service::run(read_for(environment, "tasks", database))
+        .await
+        .unwrap();
+    set(environment, "PEOPLE_TASK_SERVICE_URL", &url_of(&tasks));
+    let mut running = workers(environment, database).await;
+    running.extend([tasks, users]);
+    let gateway = gateway::run(read(environment)).await.unwrap();
+    let http = ready(&gateway).await;
+    running.insert(0, gateway);
+    (running, http)
+}
+
+async fn workers(environment: &[(String, String)], database: &TestDatabase) -> Vec<Running> {
+    let deleting = user_service::run_deletion_worker(read_for(environment, "users", database));
+    let notifying = user_service::run_notification_worker(read_for(environment, "users", database));
+    let delivering =
+        people_task_service::run_webhook_worker(read_for(environment, "tasks", database));
+    let (deleting, notifying, delivering) = (deleting.await, notifying.await, delivering.await);
+    vec![deleting.unwrap(), notifying.unwrap(), delivering.unwrap()]
+}
+
+async fn ready(gateway: &Running) -> Http {
+    let http = Http::to(gateway.address.unwrap());
+    eventually("the gateway to be ready", || async {
+        (http.get("/readyz").send().await.status == 200).then_some(())
+    })
+    .await;
+    http
+}
+
+/// What every process shares; the database urls differ, because each service has its own role.
+fn environment(broker: &TestBroker, engine: &str) -> Vec<(String, String)> {
+    let key = testkit::ed25519_pem();
+    let webhook_key = testkit::ed25519_pem();
+    let forgot = format!("{engine}/forgot-password");
+    [
+        ("LISTEN_ADDRESS", "127.0.0.1:0"),
+        ("AMQP_URL", broker.url().expose()),
+        ("TOKEN_SIGNING_KEY", key.expose()),
+        ("WEBHOOK_SIGNING_KEY", webhook_key.expose()),
+        ("BCRYPT_COST", "4"),
+        ("ADMIN_USERNAME", ADMIN),
+        ("ADMIN_PASSWORD", World::PASSWORD),
+        ("FLOW_ENGINE_URL", engine),
+        ("WEBHOOK_USER_FORGOT_PASSWORD", &forgot),
+        ("FORGOT_PASSWORD_LOG", "true"),
+        ("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),
+        ("RATE_LIMIT", "off"),
+        ("DATABASE_POOL_SIZE", "4"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .to_vec()
+}
+
+fn set(environment: &mut Vec<(String, String)>, name: &str, value: &str) {
+    environment.push((name.to_owned(), value.to_owned()));
+}
+
+fn url_of(running: &Running) -> String {
+    let address: SocketAddr = running.address.unwrap();
+    format!("http://{address}")
+}
+
+fn read<S: Settings>(environment: &[(String, String)]) -> S {
+    let mut reader = Reader::from_pairs(environment.iter().cloned()).unwrap();
+    S::read(&mut reader).unwrap()
+}
+
+/// Settings of a process that works in the schema of the users or of the tasks.
+fn read_for<S: Settings>(
+    environment: &[(String, String)],
+    schema: &str,
+    database: &TestDatabase,
+) -> S {
+    let (url, owner) = match schema {
+        "users" => (database.users_url(), database.users_owner_url()),
+        _ => (database.people_task_url(), database.people_task_owner_url()),
+    };
+    let mut environment = environment.to_vec();
+    set(&mut environment, "DATABASE_URL", url.expose());
+    set(&mut environment, "DATABASE_OWNER_URL", owner.expose());
+    read(&environment)
+}
+
+/// Every process and the settings that it reads.
+pub(crate) fn described() -> Vec<(&'static str, Vec<Description>)> {
+    fn both<S: Settings>() -> Vec<Description> {
+        let mut all = describe::<ProcessSettings>().unwrap();
+        all.extend(describe::<S>().unwrap());
+        all
+    }
+    vec![
+        ("gateway", both::<gateway::GatewaySettings>()),
+        ("user-service", both::<user_service::UserServiceSettings>()),
+        (
+            "deletion-worker",
+            both::<user_service::DeletionWorkerSettings>(),
+        ),
+        (
+            "notification-worker",
+            both::<user_service::NotificationWorkerSettings>(),
+        ),
+        (
+            "people-task-service",
+            both::<people_task_service::PeopleTaskServiceSettings>(),
+        ),
+        (
+            "webhook-worker",
+            both::<people_task_service::WebhookWorkerSettings>(),
+        ),
+        ("demo-engine", both::<demo_engine::Settings>()),
+    ]
+}

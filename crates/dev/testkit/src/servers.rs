@@ -1,0 +1,19 @@
+use std::sync::OnceLock;
+
+use local_stack::Description;
+
+/// Chooses the TLS library's cryptography, as `service_runtime::main` does; a second choice would be the same.
+pub(crate) fn install_cryptography() {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+}
+
+/// The servers that `cargo xtask test` started.
+pub(crate) fn servers() -> &'static Description {
+    static SERVERS: OnceLock<Description> = OnceLock::new();
+    SERVERS.get_or_init(|| {
+        install_cryptography();
+        Description::from_environment()
+            .expect("COUNTERSIGN_TEST_SERVERS must name a readable file")
+            .expect("this test needs its servers: run it with `cargo xtask test -- <filter>`")
+    })
+}

@@ -1,0 +1,54 @@
+use std::future::Future;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use http_kit::Health;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The tasks of a service or worker that runs, and the way to end them.
+#[derive(Debug, Clone, Default)]
+pub struct Running {
+    /// Where it listens, if it serves HTTP.
+    pub address: Option<SocketAddr>,
+    /// What must work before it is ready.
+    pub health: Health,
+    shutdown: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Running {
+    /// Nothing runs yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The token that is cancelled when the process shall end: tasks finish what they have begun and
+    /// take on nothing new.
+    #[must_use]
+    pub fn shutdown(&self) -> CancellationToken {
+        self.shutdown.clone()
+    }
+
+    /// Starts a task that ends by itself when [`Running::shutdown`] is cancelled.
+    pub fn spawn<F>(&self, task: F)
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        self.tasks.spawn(task);
+    }
+
+    /// Ends every task; `false` when some were not done within the grace.
+    pub async fn stop(&self, grace: Duration) -> bool {
+        self.shutdown.cancel();
+        self.tasks.close();
+        tokio::time::timeout(grace, self.tasks.wait()).await.is_ok()
+    }
+
+    /// Waits until every task has ended, which without [`Running::stop`] means that they failed.
+    pub async fn ended(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}

@@ -1,0 +1,109 @@
+//! Clients that send or read too slowly, as bytes on a socket.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use actix_web::web::{Bytes, get};
+use actix_web::{App, HttpResponse};
+use futures_util::stream;
+use service_runtime::{HttpServerSettings, Running, bind, serve};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, interval, timeout};
+
+const GET: &[u8] = b"GET /short HTTP/1.1\r\nHost: x\r\n\r\n";
+/// Far more than a time limit of these tests.
+const LONG: Duration = Duration::from_secs(20);
+
+fn server() -> (Running, SocketAddr) {
+    let running = Running::new();
+    let (listener, address) = bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let settings = HttpServerSettings {
+        workers: 1,
+        head_timeout: Duration::from_secs(1),
+        // The library's clock for this one has steps of half a second.
+        keep_alive: Duration::from_millis(1_500),
+        request_timeout: Duration::from_millis(1_500),
+        ..HttpServerSettings::default()
+    };
+    serve(&running, listener, settings, || {
+        App::new()
+            .route("/short", get().to(HttpResponse::Ok))
+            .route("/endless", get().to(endless))
+    })
+    .unwrap();
+    (running, address)
+}
+
+async fn endless() -> HttpResponse {
+    let parts = stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[0; 65_536])));
+    HttpResponse::Ok().streaming(parts)
+}
+
+/// Sends one byte of a head now and then, until the server closes; how long that took.
+async fn trickle(socket: &mut TcpStream) -> Duration {
+    let started = Instant::now();
+    let mut pace = interval(Duration::from_millis(50));
+    let mut buffer = [0; 1024];
+    let closed = async {
+        loop {
+            tokio::select! {
+                _ = pace.tick() => if socket.write_all(b"G").await.is_err() { return },
+                read = socket.read(&mut buffer) => if matches!(read, Ok(0) | Err(_)) { return },
+            }
+        }
+    };
+    timeout(LONG, closed).await.unwrap();
+    started.elapsed()
+}
+
+async fn answered(socket: &mut TcpStream) {
+    let mut buffer = [0; 1024];
+    socket.write_all(GET).await.unwrap();
+    let read = socket.read(&mut buffer).await.unwrap();
+    assert!(buffer.get(..read).unwrap().starts_with(b"HTTP/1.1 200"));
+}
+
+#[tokio::test]
+async fn a_first_head_that_trickles_is_cut_off() {
+    let (_running, address) = server();
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let took = trickle(&mut socket).await;
+    assert!(took < Duration::from_secs(3), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_later_head_that_trickles_is_cut_off_too() {
+    let (_running, address) = server();
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    answered(&mut socket).await;
+    let took = trickle(&mut socket).await;
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_client_that_does_not_read_its_answer_is_cut_off() {
+    let (_running, address) = server();
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let ask = b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n";
+    socket.write_all(ask).await.unwrap();
+    let mut read = vec![0; 65_536];
+    let _ = socket.read(&mut read).await.unwrap();
+    // What the system had stored for the client is still readable; then there is an end.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let drained = async { while matches!(socket.read(&mut read).await, Ok(1..)) {} };
+    timeout(LONG, drained).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_in_good_use_stays_open() {
+    let (_running, address) = server();
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    let started = Instant::now();
+    while started.elapsed() < Duration::from_secs(4) {
+        answered(&mut socket).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+}
