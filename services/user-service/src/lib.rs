@@ -15,8 +15,10 @@
 mod accounts;
 mod app;
 mod audit;
+mod context;
 pub mod deletions;
 mod documentation;
+mod hashing;
 mod jitter;
 pub mod notifications;
 mod passwords;

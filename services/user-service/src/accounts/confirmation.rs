@@ -7,23 +7,30 @@ use values::{Secret, UserId};
 
 use super::error::AccountError;
 use super::store;
-use crate::app::Service;
+use crate::context::Context;
 use crate::notifications::{self, Channel, store::Kind};
+use crate::settings::EmailVerification;
+
+/// Whether an e-mail address counts only after it was confirmed.
+pub(super) fn confirmation_is_required(context: &Context) -> bool {
+    context.email_verification == EmailVerification::Required
+}
 
 /// How a new e-mail address is confirmed: a code goes to it by every channel.
 #[derive(Debug)]
-pub(crate) struct Confirmation {
+pub(super) struct Confirmation {
     channels: Vec<Channel>,
-    context: RequestContext,
+    request: RequestContext,
 }
 
 impl Confirmation {
-    /// On behalf of the current request.
-    pub(crate) fn by(channels: Vec<Channel>) -> Self {
-        Self {
-            channels,
-            context: RequestContext::current_or_fresh(),
-        }
+    /// The confirmation of an address that is new by the current request. `None` if addresses need not
+    /// be confirmed.
+    pub(super) fn required(context: &Context) -> Option<Self> {
+        confirmation_is_required(context).then(|| Self {
+            channels: Channel::configured(&context.channels),
+            request: RequestContext::current_or_fresh(),
+        })
     }
 
     /// Stores the messages, in the transaction that makes the address new. They are sent after its
@@ -34,11 +41,11 @@ impl Confirmation {
         user: UserId,
     ) -> Result<Vec<Message>, DieselError> {
         let kind = Kind::VerifyEmail;
-        let (channels, context) = (&self.channels, &self.context);
-        let queued = notifications::store::insert(connection, kind, Some(user), channels, context)?;
+        let (channels, request) = (&self.channels, &self.request);
+        let queued = notifications::store::insert(connection, kind, Some(user), channels, request)?;
         let messages = queued
             .iter()
-            .map(|queued| Message::new(queued.id, context.clone()));
+            .map(|queued| Message::new(queued.id, request.clone()));
         Ok(messages.collect())
     }
 }
@@ -46,7 +53,7 @@ impl Confirmation {
 /// Confirms an e-mail address by the code that was sent to it.
 #[tracing::instrument(skip_all)]
 pub(super) async fn verify_email(
-    service: &Service,
+    context: &Context,
     code: &Secret,
     origin: RequestMeta,
 ) -> Result<(), AccountError> {
@@ -54,5 +61,5 @@ pub(super) async fn verify_email(
     let verify = move |connection: &mut PgConnection| {
         store::verify_email(connection, code, origin)?.ok_or(AccountError::InvalidCode)
     };
-    service.database.transaction(verify).await.map(drop)
+    context.database.transaction(verify).await.map(drop)
 }

@@ -7,7 +7,7 @@ use actix_web::{FromRequest, HttpRequest};
 use auth::Caller;
 use http_kit::Problem;
 
-use crate::app::Service;
+use crate::context::Context;
 
 /// Somebody who may make an account: anybody, unless `API_USER_CREATE_SCOPE` names scopes; then only
 /// a caller whose token holds one of them. Open sign-up does not look at a token at all: then it holds
@@ -19,8 +19,8 @@ impl FromRequest for Creator {
     type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        let service = request.app_data::<Data<Service>>();
-        let scopes = service.and_then(|service| service.sign_up.scopes.clone());
+        let context = request.app_data::<Data<Context>>();
+        let scopes = context.and_then(|context| context.sign_up.scopes.clone());
         let caller = scopes
             .is_some()
             .then(|| Caller::from_request(request, payload));

@@ -2,7 +2,7 @@ use actix_web::http::StatusCode;
 use diesel::result::Error as DieselError;
 use http_kit::Problem;
 
-use crate::passwords::HashError;
+use crate::hashing::HashError;
 
 /// Why an account was not made, read or changed.
 #[derive(Debug, thiserror::Error)]

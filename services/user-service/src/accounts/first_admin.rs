@@ -8,7 +8,7 @@ use values::UserId;
 use super::user::NewUser;
 use super::{AccountError, admin_scopes, store};
 use crate::audit::Action;
-use crate::passwords::{Hasher, NewPassword, PasswordRules};
+use crate::hashing::{Hasher, NewPassword, PasswordRules};
 use crate::settings::{FirstAdmin, SignUpSettings};
 
 /// Replicas that start together make one administrator: they take turns by this lock.
@@ -18,7 +18,7 @@ const LOCK: i64 = 0x6164_6d69_6e31;
 ///
 /// # Errors
 /// A password that breaks the rules, or a database that does not answer.
-pub(crate) async fn make_first_admin(
+pub(crate) async fn create_first_admin(
     database: &Database,
     hasher: &Hasher,
     rules: PasswordRules,

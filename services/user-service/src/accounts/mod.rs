@@ -14,6 +14,7 @@ mod list;
 mod parameters;
 pub(crate) mod routes;
 pub(crate) mod store;
+mod token;
 mod update;
 mod user;
 
@@ -25,14 +26,15 @@ use messaging::Message;
 use values::{EmailAddress, Secret, UserId};
 
 pub(crate) use answers::{Empty, SignedIn};
-pub(crate) use confirmation::Confirmation;
+use confirmation::Confirmation;
 pub(crate) use error::AccountError;
-pub(crate) use first_admin::make_first_admin;
+pub(crate) use first_admin::create_first_admin;
+pub(crate) use token::{revoke_earlier_tokens, sign_token};
 pub(crate) use user::User;
 
-use crate::app::Service;
 use crate::audit::{Action, Author};
-use crate::passwords::{NewPassword, Password};
+use crate::context::Context;
+use crate::hashing::{NewPassword, Password};
 use fields::Metadata;
 use list::{UserFilter, UserSort};
 use update::{UserChange, UserUpdate};
@@ -53,21 +55,21 @@ struct SignUp {
 /// Makes an account and signs it in. The creator is whoever had to show a token for it.
 #[tracing::instrument(skip_all)]
 async fn sign_up(
-    service: &Service,
+    context: &Context,
     wanted: SignUp,
     creator: Option<Caller>,
     origin: RequestMeta,
 ) -> Result<(User, Secret), AccountError> {
-    let password_hash = service.hasher.hash(wanted.password).await?;
-    let confirmation = service.confirmation();
+    let password_hash = context.hasher.hash(wanted.password).await?;
+    let confirmation = Confirmation::required(context);
     let new = NewUser {
         id: UserId::generate(),
         username: wanted.username,
         email: wanted.email,
         password_hash,
-        plan: service.sign_up.plan.clone(),
+        plan: context.sign_up.plan.clone(),
         scope: vec![USER_SCOPE.to_owned()],
-        vendor: service.sign_up.vendor.clone(),
+        vendor: context.sign_up.vendor.clone(),
         metadata: wanted.metadata.0,
         email_verified: confirmation.is_none(),
     };
@@ -80,84 +82,84 @@ async fn sign_up(
         let asked = confirmation.map(|how| how.ask(connection, user.id));
         Ok::<_, AccountError>((user, asked.transpose()?.unwrap_or_default()))
     };
-    let (user, messages) = service.database.transaction(insert).await?;
-    service.notifications.send(messages);
-    let token = service.sign(&user)?;
+    let (user, messages) = context.database.transaction(insert).await?;
+    context.notifications.send(messages);
+    let token = sign_token(context, &user)?;
     metrics::counter!("sign_ups_total").increment(1);
     Ok((user, token))
 }
 
 /// The user of a token.
-async fn current(service: &Service, id: UserId) -> Result<User, AccountError> {
-    get(service, id).await.map_err(|error| match error {
+async fn current(context: &Context, id: UserId) -> Result<User, AccountError> {
+    get(context, id).await.map_err(|error| match error {
         AccountError::NotFound => AccountError::CallerGone,
         other => other,
     })
 }
 
-async fn get(service: &Service, id: UserId) -> Result<User, AccountError> {
+async fn get(context: &Context, id: UserId) -> Result<User, AccountError> {
     let find = move |connection: &mut PgConnection| {
         store::find(connection, id)?.ok_or(AccountError::NotFound)
     };
-    service.database.run(find).await
+    context.database.run(find).await
 }
 
 async fn list(
-    service: &Service,
+    context: &Context,
     query: ListQuery<UserSort, UserFilter>,
 ) -> Result<Page<User>, AccountError> {
     let paging = query.paging;
-    let rows = service
+    let rows = context
         .database
         .run(move |connection| Ok::<_, AccountError>(store::list(connection, &query)?))
         .await?;
     Ok(paging.page(rows))
 }
 
-async fn count(service: &Service, conditions: Conditions<UserFilter>) -> Result<i64, AccountError> {
+async fn count(context: &Context, conditions: Conditions<UserFilter>) -> Result<i64, AccountError> {
     let count = move |connection: &mut PgConnection| Ok(store::count(connection, &conditions)?);
-    service.database.run(count).await
+    context.database.run(count).await
 }
 
 /// Changes an account. Tokens are revoked if what they say or rest on becomes another value.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
 async fn update(
-    service: &Service,
+    context: &Context,
     id: UserId,
     mut wanted: UserUpdate,
     author: Author,
 ) -> Result<User, AccountError> {
     let password_hash = match wanted.password.take() {
-        Some(password) => hash_if_new(service, id, password).await?,
+        Some(password) => hash_if_new(context, id, password).await?,
         None => None,
     };
-    let confirmation = service.confirmation();
+    let confirmation = Confirmation::required(context);
     let entry = author.entry(Action::UserUpdated, id);
     let change = move |connection: &mut PgConnection| {
         change(connection, id, wanted, password_hash, confirmation, entry)
     };
-    let (user, messages) = service.database.transaction(change).await?;
-    service.notifications.send(messages);
-    service.revoke(&user);
+    let (user, messages) = context.database.transaction(change).await?;
+    context.notifications.send(messages);
+    revoke_earlier_tokens(context, &user);
     Ok(user)
 }
 
 /// The hash of a password that is not the current one. The comparison is made without a transaction
 /// around it: whoever changes the password meanwhile comes after us.
 async fn hash_if_new(
-    service: &Service,
+    context: &Context,
     id: UserId,
     password: NewPassword,
 ) -> Result<Option<String>, AccountError> {
-    let current = service
+    let current = context
         .database
         .run(move |connection| store::password_hash(connection, id)?.ok_or(AccountError::NotFound))
         .await?;
     let same = Password::from(password.clone());
-    if service.hasher.verify(same, Some(current)).await? {
+    if context.hasher.verify(same, Some(current)).await? {
         return Ok(None);
     }
-    Ok(Some(service.hasher.hash(password).await?))
+    Ok(Some(context.hasher.hash(password).await?))
 }
 
 fn change(

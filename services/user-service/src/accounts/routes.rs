@@ -17,17 +17,17 @@ use super::list::UserSort;
 use super::parameters::{ConditionParameters, ListParameters};
 use super::update::UserUpdate;
 use super::{SignUp, count, current, get, list, sign_up, update};
-use crate::app::Service;
 use crate::audit::Author;
+use crate::context::Context;
 use crate::documentation::{
     AdminProblems, BodyProblems, CodeProblems, HashProblems, QueryProblems, SignUpProblems,
     TokenProblems, UpdateProblems, UserProblems,
 };
-use crate::passwords::NewPassword;
+use crate::hashing::NewPassword;
 
 impl SignUp {
-    fn read(mut fields: Fields, service: &Service) -> Result<Self, Problem> {
-        let password = NewPassword::read(&mut fields, "password", service.rules);
+    fn read(mut fields: Fields, context: &Context) -> Result<Self, Problem> {
+        let password = NewPassword::read(&mut fields, "password", context.rules);
         let username = fields.optional::<EmailAddress>("username");
         let email = fields.optional::<EmailAddress>("email");
         let metadata = fields.optional("metadata").unwrap_or_default();
@@ -65,12 +65,12 @@ impl SignUp {
 #[post("/user")]
 pub(crate) async fn create_user(
     Creator(creator): Creator,
-    service: Data<Service>,
+    context: Data<Context>,
     origin: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<SignedIn>, Problem> {
-    let wanted = SignUp::read(body.0, &service)?;
-    let (user, token) = sign_up(&service, wanted, creator, origin).await?;
+    let wanted = SignUp::read(body.0, &context)?;
+    let (user, token) = sign_up(&context, wanted, creator, origin).await?;
     Ok(Json(SignedIn::new(user, &token)))
 }
 
@@ -85,9 +85,9 @@ pub(crate) async fn create_user(
 #[get("/user")]
 pub(crate) async fn current_user(
     caller: Caller,
-    service: Data<Service>,
+    context: Data<Context>,
 ) -> Result<Json<CurrentUser>, Problem> {
-    let user = current(&service, caller.id()).await?;
+    let user = current(&context, caller.id()).await?;
     Ok(Json(user.into()))
 }
 
@@ -104,10 +104,10 @@ pub(crate) async fn current_user(
 #[get("/users/{userId}")]
 pub(crate) async fn get_user(
     _admin: AdminCaller,
-    service: Data<Service>,
+    context: Data<Context>,
     id: Path<String>,
 ) -> Result<Json<FullUser>, Problem> {
-    let user = get(&service, path_id::<UserId>(&id, "user")?).await?;
+    let user = get(&context, path_id::<UserId>(&id, "user")?).await?;
     Ok(Json(user.into()))
 }
 
@@ -130,13 +130,13 @@ pub(crate) async fn get_user(
 #[get("/users")]
 pub(crate) async fn list_users(
     _admin: AdminCaller,
-    service: Data<Service>,
+    context: Data<Context>,
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let wanted = ListQuery::parse(&query, Sort::descending(UserSort::Created))?;
     let _room = wanted.paging.room().await?;
-    let page = list(&service, wanted).await?;
+    let page = list(&context, wanted).await?;
     Ok(page.map(FullUser::from).respond(&request))
 }
 
@@ -153,19 +153,19 @@ pub(crate) async fn list_users(
 #[get("/users/count")]
 pub(crate) async fn count_users(
     _admin: AdminCaller,
-    service: Data<Service>,
+    context: Data<Context>,
     query: Query,
 ) -> Result<Json<Count>, Problem> {
-    let count = count(&service, Conditions::parse(&query)?).await?;
+    let count = count(&context, Conditions::parse(&query)?).await?;
     Ok(Json(Count { count }))
 }
 
 impl UserUpdate {
-    fn read(mut fields: Fields, service: &Service) -> Result<Self, Problem> {
+    fn read(mut fields: Fields, context: &Context) -> Result<Self, Problem> {
         let update = Self {
             username: fields.optional("username"),
             email: fields.optional("email"),
-            password: NewPassword::read_optional(&mut fields, "password", service.rules),
+            password: NewPassword::read_optional(&mut fields, "password", context.rules),
             is_active: fields.optional("isActive"),
             plan: fields.optional("plan"),
             scope: fields.optional("scope"),
@@ -195,14 +195,14 @@ impl UserUpdate {
 #[put("/users/{userId}")]
 pub(crate) async fn update_user(
     admin: AdminCaller,
-    service: Data<Service>,
+    context: Data<Context>,
     origin: RequestMeta,
     id: Path<String>,
     body: JsonBody,
 ) -> Result<Json<FullUser>, Problem> {
     let author = Author::new(&admin, origin);
-    let wanted = UserUpdate::read(body.0, &service)?;
-    let user = update(&service, path_id::<UserId>(&id, "user")?, wanted, author).await?;
+    let wanted = UserUpdate::read(body.0, &context)?;
+    let user = update(&context, path_id::<UserId>(&id, "user")?, wanted, author).await?;
     Ok(Json(user.into()))
 }
 
@@ -229,13 +229,13 @@ struct VerifyEmailBody {
 )]
 #[post("/user/verify-email")]
 pub(crate) async fn verify_email(
-    service: Data<Service>,
+    context: Data<Context>,
     origin: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<Empty>, Problem> {
     let mut fields = body.0;
     let code = fields.required::<Secret>("code");
     let code = fields.finish_with(code)?;
-    verify_email_by(&service, &code, origin).await?;
+    verify_email_by(&context, &code, origin).await?;
     Ok(Json(Empty {}))
 }

@@ -5,7 +5,7 @@ use values::EmailAddress;
 
 use super::fields::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
 use super::user::User;
-use crate::passwords::NewPassword;
+use crate::hashing::NewPassword;
 
 /// What an administrator asks to change. What is `None` stays.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use audit_log::{AuditEntry, AuditParameters};
 use auth::AdminCaller;
 use http_kit::{Problem, Query};
 
-use crate::app::Service;
+use crate::context::Context;
 use crate::documentation::{AdminProblems, QueryProblems};
 
 /// Get the audit log of users
@@ -28,9 +28,9 @@ use crate::documentation::{AdminProblems, QueryProblems};
 #[get("/audit")]
 pub(crate) async fn list_audit(
     _admin: AdminCaller,
-    service: Data<Service>,
+    context: Data<Context>,
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    audit_log::respond(&service.database, &query, &request).await
+    audit_log::respond(&context.database, &query, &request).await
 }

@@ -14,8 +14,8 @@ use values::{Secret, Timestamp, UserId};
 
 use super::start::{cancel, list, start, status};
 use super::store::Deletion;
-use crate::app::Service;
 use crate::audit::Author;
+use crate::context::Context;
 use crate::documentation::{
     AdminProblems, CancelProblems, DeleteProblems, QueryProblems, TicketProblems,
 };
@@ -104,13 +104,13 @@ impl From<Deletion> for ListedDeletion {
 #[delete("/users/{userId}")]
 pub(crate) async fn delete_user(
     admin: AdminCaller,
-    service: Data<Service>,
+    context: Data<Context>,
     origin: RequestMeta,
     id: Path<String>,
 ) -> Result<HttpResponse, Problem> {
     let id = path_id::<UserId>(&id, "user")?;
     let author = Author::new(&admin, origin);
-    let ticket = start(&service, id, author).await?.expose().to_owned();
+    let ticket = start(&context, id, author).await?.expose().to_owned();
     let location = format!("/users/{id}/delete-status/{ticket}");
     Ok(HttpResponse::Ok()
         .insert_header((LOCATION, location))
@@ -144,11 +144,11 @@ fn ticket_of(path: Path<(String, String)>) -> Result<(UserId, Secret), Problem> 
 #[get("/users/{userId}/delete-status/{ticket}")]
 pub(crate) async fn delete_status(
     _admin: AdminCaller,
-    service: Data<Service>,
+    context: Data<Context>,
     path: Path<(String, String)>,
 ) -> Result<Json<DeletionStatus>, Problem> {
     let (user, ticket) = ticket_of(path)?;
-    Ok(Json(status(&service, user, ticket).await?.into()))
+    Ok(Json(status(&context, user, ticket).await?.into()))
 }
 
 /// Cancel a deletion
@@ -170,13 +170,13 @@ pub(crate) async fn delete_status(
 #[delete("/users/{userId}/delete-status/{ticket}")]
 pub(crate) async fn cancel_deletion(
     admin: AdminCaller,
-    service: Data<Service>,
+    context: Data<Context>,
     origin: RequestMeta,
     path: Path<(String, String)>,
 ) -> Result<Json<DeletionStatus>, Problem> {
     let (user, ticket) = ticket_of(path)?;
     let author = Author::new(&admin, origin);
-    Ok(Json(cancel(&service, user, ticket, author).await?.into()))
+    Ok(Json(cancel(&context, user, ticket, author).await?.into()))
 }
 
 /// Get all deletions
@@ -195,12 +195,12 @@ pub(crate) async fn cancel_deletion(
 #[get("/users/deletions")]
 pub(crate) async fn list_deletions(
     _admin: AdminCaller,
-    service: Data<Service>,
+    context: Data<Context>,
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let paging = Paging::parse(&query)?;
     let _room = paging.room().await?;
-    let page = list(&service, paging).await?;
+    let page = list(&context, paging).await?;
     Ok(page.map(ListedDeletion::from).respond(&request))
 }

@@ -10,9 +10,9 @@ use values::{DeletionId, Secret, UserId};
 use super::error::DeletionError;
 use super::store::Deletion;
 use super::{Step, store};
-use crate::accounts::{self, AccountError, User, check_not_last_admin};
-use crate::app::Service;
+use crate::accounts::{self, AccountError, User, check_not_last_admin, revoke_earlier_tokens};
 use crate::audit::{Action, Author};
+use crate::context::Context;
 
 /// What a request for a deletion found or made.
 enum Started {
@@ -30,23 +30,23 @@ enum Started {
 /// answers with the same ticket.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
 pub(super) async fn start(
-    service: &Service,
+    context: &Context,
     id: UserId,
     author: Author,
 ) -> Result<Secret, DeletionError> {
-    let context = RequestContext::current_or_fresh();
-    let steps = Step::of_new_deletion(service.has_engine);
-    let row_context = context.clone();
+    let request = RequestContext::current_or_fresh();
+    let steps = Step::of_new_deletion(context.has_engine);
+    let row_request = request.clone();
     let entry = author.entry(Action::DeletionRequested, id);
-    let started = service
+    let started = context
         .database
-        .transaction(move |connection| begin(connection, id, &steps, &row_context, entry))
+        .transaction(move |connection| begin(connection, id, &steps, &row_request, entry))
         .await?;
     match started {
         Started::Before(ticket) => Ok(ticket),
         Started::Now { id, ticket, user } => {
-            service.revoke(&user);
-            service.deletions.send([Message::new(id, context)]);
+            revoke_earlier_tokens(context, &user);
+            context.deletions.send([Message::new(id, request)]);
             metrics::counter!("deletions_started_total").increment(1);
             Ok(ticket)
         }
@@ -57,7 +57,7 @@ fn begin(
     connection: &mut PgConnection,
     id: UserId,
     steps: &[Step],
-    context: &RequestContext,
+    request: &RequestContext,
     entry: Entry,
 ) -> Result<Started, DeletionError> {
     let admins = accounts::store::lock_active_admins(connection)?;
@@ -69,26 +69,26 @@ fn begin(
     check_not_last_admin(&user, &admins)?;
     let user = Box::new(accounts::store::deactivate(connection, user.id, entry)?);
     let ticket = Secret::random();
-    let id = store::insert(connection, user.id, &ticket, steps, context)?;
+    let id = store::insert(connection, user.id, &ticket, steps, request)?;
     Ok(Started::Now { id, ticket, user })
 }
 
 /// How far a deletion is.
 pub(super) async fn status(
-    service: &Service,
+    context: &Context,
     user: UserId,
     ticket: Secret,
 ) -> Result<Deletion, DeletionError> {
     let find = move |connection: &mut PgConnection| {
         store::find(connection, user, &ticket)?.ok_or(DeletionError::UnknownTicket)
     };
-    service.database.run(find).await
+    context.database.run(find).await
 }
 
 /// Cancels a deletion that is in progress. What was deleted stays deleted, and the account inactive.
 #[tracing::instrument(skip_all, fields(user.id = %user))]
 pub(super) async fn cancel(
-    service: &Service,
+    context: &Context,
     user: UserId,
     ticket: Secret,
     author: Author,
@@ -103,16 +103,16 @@ pub(super) async fn cancel(
             None => Err(DeletionError::UnknownTicket),
         }
     };
-    service.database.run(cancel).await
+    context.database.run(cancel).await
 }
 
 /// All deletions, newest first.
 pub(super) async fn list(
-    service: &Service,
+    context: &Context,
     paging: Paging,
 ) -> Result<Page<Deletion>, DeletionError> {
     let list = move |connection: &mut PgConnection| {
         Ok::<_, DeletionError>(store::list(connection, paging)?)
     };
-    Ok(paging.page(service.database.run(list).await?))
+    Ok(paging.page(context.database.run(list).await?))
 }

@@ -5,63 +5,64 @@ use diesel::PgConnection;
 use values::{EmailAddress, Secret, UserId};
 
 use super::error::PasswordError;
-use super::{NewPassword, Password, store};
-use crate::accounts::User;
-use crate::app::Service;
+use super::store;
+use crate::accounts::{User, revoke_earlier_tokens, sign_token};
 use crate::audit::{Action, Author};
+use crate::context::Context;
+use crate::hashing::{NewPassword, Password};
 use crate::sign_in::{SignInName, store::forget_all_failures};
 
 /// Changes the password of somebody who knows the old one. All tokens are revoked; the new one that
 /// is returned is the only one that counts.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
 pub(super) async fn change(
-    service: &Service,
+    context: &Context,
     author: Author,
     id: UserId,
     old: Secret,
     new: NewPassword,
 ) -> Result<Secret, PasswordError> {
-    let (current, epoch) = service
+    let (current, epoch) = context
         .database
         .run(move |connection| store::password(connection, id)?.ok_or(PasswordError::CallerGone))
         .await?;
-    if !service
+    if !context
         .hasher
         .verify(Password::from(old), Some(current))
         .await?
     {
         return Err(PasswordError::WrongPassword);
     }
-    let hash = service.hasher.hash(new).await?;
+    let hash = context.hasher.hash(new).await?;
     let entry = author.entry(Action::PasswordChanged, id);
     let entry = entry.authenticated_by(AuthMethod::Password);
-    let user = service
+    let user = context
         .database
         .run(move |connection| {
             store::set_password(connection, id, Some(epoch), &hash, entry)?
                 .ok_or(PasswordError::CallerGone)
         })
         .await?;
-    service.revoke(&user);
-    Ok(service.sign(&user)?)
+    revoke_earlier_tokens(context, &user);
+    Ok(sign_token(context, &user)?)
 }
 
 /// Sets the password of the user with an e-mail address.
 #[tracing::instrument(skip_all, fields(user.id))]
 pub(super) async fn reset(
-    service: &Service,
+    context: &Context,
     author: Author,
     email: EmailAddress,
     new: NewPassword,
 ) -> Result<(), PasswordError> {
-    let id = service
+    let id = context
         .database
         .run(move |connection| {
             store::user_with_email(connection, &email)?.ok_or(PasswordError::UnknownEmail)
         })
         .await?;
     tracing::Span::current().record("user.id", id.to_string());
-    let hash = service.hasher.hash(new).await?;
+    let hash = context.hasher.hash(new).await?;
     let entry = author.entry(Action::PasswordReset, id);
     let set = move |connection: &mut PgConnection| {
         let user = store::set_password(connection, id, None, &hash, entry)?
@@ -69,8 +70,8 @@ pub(super) async fn reset(
         end_back_off(connection, &user)?;
         Ok::<_, PasswordError>(user)
     };
-    let user = service.database.transaction(set).await?;
-    service.revoke(&user);
+    let user = context.database.transaction(set).await?;
+    revoke_earlier_tokens(context, &user);
     Ok(())
 }
 

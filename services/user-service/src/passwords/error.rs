@@ -4,7 +4,7 @@ use actix_web::http::StatusCode;
 use diesel::result::Error as DieselError;
 use http_kit::Problem;
 
-use super::HashError;
+use crate::hashing::HashError;
 
 /// Why a password was not changed or a code not sent.
 #[derive(Debug, thiserror::Error)]

@@ -6,12 +6,7 @@
 mod answers;
 mod change;
 mod error;
-mod hasher;
 mod limits;
-mod password;
 mod recovery;
 pub(crate) mod routes;
 mod store;
-
-pub(crate) use hasher::{HashError, Hasher};
-pub(crate) use password::{NewPassword, Password, PasswordRules};

@@ -12,10 +12,11 @@ use values::{EmailAddress, Secret};
 use super::change::end_back_off;
 use super::error::PasswordError;
 use super::limits::count_request;
-use super::{NewPassword, store};
-use crate::accounts;
-use crate::app::Service;
+use super::store;
+use crate::accounts::{self, revoke_earlier_tokens};
 use crate::audit::Action;
+use crate::context::Context;
+use crate::hashing::NewPassword;
 use crate::notifications::store::{Kind, Queued, drop_pending_forgot_password};
 use crate::notifications::{self, Channel};
 
@@ -25,23 +26,23 @@ use crate::notifications::{self, Channel};
 /// No channel, too many requests for this address or from this client, or no database.
 #[tracing::instrument(skip_all)]
 pub(super) async fn forgot(
-    service: &Service,
+    context: &Context,
     email: EmailAddress,
     client_address: String,
     origin: RequestMeta,
 ) -> Result<Vec<Queued>, PasswordError> {
-    let channels = Channel::configured(&service.channels);
+    let channels = Channel::configured(&context.channels);
     if channels.is_empty() {
         return Err(PasswordError::NotConfigured);
     }
-    let (limits, wanted) = (service.code_requests, email.clone());
+    let (limits, wanted) = (context.code_requests, email.clone());
     let count = move |connection: &mut PgConnection| {
         count_request(connection, limits, &wanted, &client_address)
     };
     // Counted apart from the rest: a deletion takes the user's row first and the counts after it.
-    service.database.transaction(count).await?;
-    let context = RequestContext::current_or_fresh();
-    let row_context = context.clone();
+    context.database.transaction(count).await?;
+    let request = RequestContext::current_or_fresh();
+    let row_request = request.clone();
     let store = move |connection: &mut PgConnection| {
         let user = store::begin_recovery(connection, &email)?;
         let action = Action::PasswordResetRequested;
@@ -52,36 +53,36 @@ pub(super) async fn forgot(
             Kind::ForgotPassword,
             user,
             &channels,
-            &row_context,
+            &row_request,
         )?;
         Ok::<_, PasswordError>(queued)
     };
-    let queued = service.database.transaction(store).await?;
+    let queued = context.database.transaction(store).await?;
     let messages = queued
         .iter()
-        .map(|message| Message::new(message.id, context.clone()));
-    service.notifications.send(messages);
+        .map(|message| Message::new(message.id, request.clone()));
+    context.notifications.send(messages);
     Ok(queued)
 }
 
 /// Sets a new password by a code. Afterwards no code, no token and no waiting of before is left.
 #[tracing::instrument(skip_all, fields(user.id))]
 pub(super) async fn reset_forgotten(
-    service: &Service,
+    context: &Context,
     code: Secret,
     new: NewPassword,
     origin: RequestMeta,
 ) -> Result<(), PasswordError> {
     let code = code.fingerprint();
     // A cheap look first, so that junk does not cost a hash.
-    let id = service
+    let id = context
         .database
         .run(move |connection| {
             store::user_of_code(connection, code)?.ok_or(PasswordError::InvalidCode)
         })
         .await?;
     tracing::Span::current().record("user.id", id.to_string());
-    let hash = service.hasher.hash(new).await?;
+    let hash = context.hasher.hash(new).await?;
     let entry = Action::PasswordReset.entry(Actor::User(id), id, origin);
     let entry = entry.authenticated_by(AuthMethod::ResetCode);
     let redeem = move |connection: &mut PgConnection| {
@@ -97,7 +98,7 @@ pub(super) async fn reset_forgotten(
         end_back_off(connection, &user)?;
         Ok(user)
     };
-    let user = service.database.transaction(redeem).await?;
-    service.revoke(&user);
+    let user = context.database.transaction(redeem).await?;
+    revoke_earlier_tokens(context, &user);
     Ok(())
 }

@@ -9,17 +9,17 @@ use telemetry::RequestContext;
 use utoipa::ToSchema;
 use values::{EmailAddress, Secret};
 
-use super::NewPassword;
 use super::answers::{Entry, NewToken};
 use super::change::{change, reset};
 use super::recovery::{forgot, reset_forgotten};
 use crate::accounts::Empty;
-use crate::app::Service;
 use crate::audit::Author;
+use crate::context::Context;
 use crate::documentation::{
     AdminProblems, BodyProblems, ChangePasswordProblems, CodeProblems, ForgotPasswordProblems,
     HashProblems, TokenProblems, UserProblems,
 };
+use crate::hashing::NewPassword;
 use crate::sign_in::client_address;
 
 #[derive(ToSchema)]
@@ -56,16 +56,16 @@ struct ChangePasswordBody {
 #[post("/user/change-password")]
 pub(crate) async fn change_password(
     caller: Caller,
-    service: Data<Service>,
+    context: Data<Context>,
     origin: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<NewToken>, Problem> {
     let mut fields = body.0;
     let old = fields.required::<Secret>("oldPassword");
-    let new = NewPassword::read(&mut fields, "newPassword", service.rules);
+    let new = NewPassword::read(&mut fields, "newPassword", context.rules);
     let (old, new) = fields.finish_with(old.zip(new))?;
     let author = Author::new(&caller, origin);
-    let token = change(&service, author, caller.id(), old, new).await?;
+    let token = change(&context, author, caller.id(), old, new).await?;
     Ok(Json(NewToken::new(&token)))
 }
 
@@ -103,15 +103,15 @@ struct ResetPasswordBody {
 #[post("/user/reset-password")]
 pub(crate) async fn reset_password(
     admin: AdminCaller,
-    service: Data<Service>,
+    context: Data<Context>,
     origin: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<Empty>, Problem> {
     let mut fields = body.0;
     let email = fields.required::<EmailAddress>("email");
-    let password = NewPassword::read(&mut fields, "password", service.rules);
+    let password = NewPassword::read(&mut fields, "password", context.rules);
     let (email, password) = fields.finish_with(email.zip(password))?;
-    reset(&service, Author::new(&admin, origin), email, password).await?;
+    reset(&context, Author::new(&admin, origin), email, password).await?;
     Ok(Json(Empty {}))
 }
 
@@ -142,7 +142,7 @@ struct ForgotPasswordBody {
 )]
 #[post("/user/forgot-password")]
 pub(crate) async fn forgot_password(
-    service: Data<Service>,
+    context: Data<Context>,
     origin: RequestMeta,
     request: HttpRequest,
     body: JsonBody,
@@ -151,11 +151,11 @@ pub(crate) async fn forgot_password(
     let email = fields.required::<EmailAddress>("email");
     let email = fields.finish_with(email)?;
     let counted_by = client_address(&request);
-    let queued = forgot(&service, email.clone(), counted_by, origin).await?;
-    let context = RequestContext::current_or_fresh();
+    let queued = forgot(&context, email.clone(), counted_by, origin).await?;
+    let request_context = RequestContext::current_or_fresh();
     let entries = queued
         .iter()
-        .map(|message| Entry::new(message, &email, &context));
+        .map(|message| Entry::new(message, &email, &request_context));
     Ok(Json(entries.collect()))
 }
 
@@ -192,14 +192,14 @@ struct ResetForgottenPasswordBody {
 )]
 #[post("/user/forgot-password/reset")]
 pub(crate) async fn reset_forgotten_password(
-    service: Data<Service>,
+    context: Data<Context>,
     origin: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<Empty>, Problem> {
     let mut fields = body.0;
     let code = fields.required::<Secret>("code");
-    let password = NewPassword::read(&mut fields, "password", service.rules);
+    let password = NewPassword::read(&mut fields, "password", context.rules);
     let (code, password) = fields.finish_with(code.zip(password))?;
-    reset_forgotten(&service, code, password, origin).await?;
+    reset_forgotten(&context, code, password, origin).await?;
     Ok(Json(Empty {}))
 }

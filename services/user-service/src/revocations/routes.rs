@@ -7,7 +7,7 @@ use http_kit::{Problem, Query};
 use utoipa::ToSchema;
 
 use super::feed;
-use crate::app::Service;
+use crate::context::Context;
 
 /// A JSON Web Key set (RFC 7517): the keys that verify access tokens, the one in use first.
 #[derive(ToSchema)]
@@ -30,14 +30,14 @@ struct KeySetBody {
     security(())
 )]
 #[get("/.well-known/jwks.json")]
-pub(crate) async fn keys(service: Data<Service>) -> Json<JwkSet> {
-    Json(service.signer.published().clone())
+pub(crate) async fn keys(context: Data<Context>) -> Json<JwkSet> {
+    Json(context.signer.published().clone())
 }
 
 /// What was raised since the cursor. Internal: the gateway does not route it, and the document does
 /// not show it.
 pub(crate) async fn revocations(
-    service: Data<Service>,
+    context: Data<Context>,
     query: Query,
 ) -> Result<Json<RevocationFeed>, Problem> {
     let cursor = match query.first("cursor") {
@@ -45,6 +45,6 @@ pub(crate) async fn revocations(
         None => None,
     };
     Ok(Json(
-        feed(&service.database, cursor, service.token_lifetime).await?,
+        feed(&context.database, cursor, context.token_lifetime).await?,
     ))
 }

@@ -5,7 +5,7 @@ use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use diesel::result::Error as DieselError;
 use http_kit::Problem;
 
-use crate::passwords::HashError;
+use crate::hashing::HashError;
 
 /// Why somebody was not signed in.
 #[derive(Debug, thiserror::Error)]

@@ -21,10 +21,10 @@ pub(crate) use client_address::client_address;
 use error::SignInError;
 use refusal::Refusal;
 
-use crate::accounts::User;
-use crate::app::Service;
+use crate::accounts::{User, sign_token};
 use crate::audit::Action;
-use crate::passwords::{NewPassword, Password};
+use crate::context::Context;
+use crate::hashing::{NewPassword, Password};
 
 /// An account that is changed while its password is being checked is looked at once more.
 const LOOKS: usize = 2;
@@ -56,40 +56,40 @@ struct Candidate {
 /// Signs somebody in.
 #[tracing::instrument(skip_all, fields(user.id))]
 async fn sign_in(
-    service: &Service,
+    context: &Context,
     attempt: Attempt,
     password: Secret,
 ) -> Result<(User, Secret), SignInError> {
     let mut known = None;
     for _ in 0..LOOKS {
-        let (candidate, tally) = begin(service, attempt.clone()).await?;
+        let (candidate, tally) = begin(context, attempt.clone()).await?;
         known = candidate.as_ref().map(|found| found.id);
         let hash = candidate.as_ref().map(|found| found.password_hash.clone());
-        let right = judge(service, &tally, &password, hash).await?;
+        let right = judge(context, &tally, &password, hash).await?;
         let Some(candidate) = candidate.filter(|_| right) else {
             count("failed");
-            return Err(refuse(service, known, attempt.origin, Refusal::InvalidCredentials).await);
+            return Err(refuse(context, known, attempt.origin, Refusal::InvalidCredentials).await);
         };
         tracing::Span::current().record("user.id", candidate.id.to_string());
-        let renewed = renewed_hash(service, &candidate, &password).await;
+        let renewed = renewed_hash(context, &candidate, &password).await;
         let is_active = candidate.is_active;
-        if let Some(user) = succeed(service, tally, candidate, renewed, &attempt.origin).await? {
+        if let Some(user) = succeed(context, tally, candidate, renewed, &attempt.origin).await? {
             count("signed-in");
-            let token = service.sign(&user)?;
+            let token = sign_token(context, &user)?;
             return Ok((user, token));
         }
         if !is_active {
             count("inactive");
-            return Err(refuse(service, known, attempt.origin, Refusal::Inactive).await);
+            return Err(refuse(context, known, attempt.origin, Refusal::Inactive).await);
         }
     }
-    Err(refuse(service, known, attempt.origin, Refusal::InvalidCredentials).await)
+    Err(refuse(context, known, attempt.origin, Refusal::InvalidCredentials).await)
 }
 
 /// Notes that an attempt was judged and refused. A name that nobody has causes the same statements.
 /// Returns why the attempt fails.
 async fn refuse(
-    service: &Service,
+    context: &Context,
     known: Option<UserId>,
     origin: RequestMeta,
     refusal: Refusal,
@@ -102,7 +102,7 @@ async fn refuse(
         refusal.explain(entry).record(connection)?;
         Ok::<_, SignInError>(())
     };
-    match service.database.transaction(note).await {
+    match context.database.transaction(note).await {
         Ok(()) => refusal.into(),
         Err(error) => error,
     }
@@ -110,7 +110,7 @@ async fn refuse(
 
 /// Finds the candidate and counts the attempt, unless the account must wait.
 async fn begin(
-    service: &Service,
+    context: &Context,
     attempt: Attempt,
 ) -> Result<(Option<Candidate>, Tally), SignInError> {
     let begin = move |connection: &mut PgConnection| {
@@ -123,24 +123,24 @@ async fn begin(
             None => Ok((candidate, tally)),
         }
     };
-    service.database.transaction(begin).await
+    context.database.transaction(begin).await
 }
 
 /// Whether the password is right. An attempt that could not be judged does not count.
 async fn judge(
-    service: &Service,
+    context: &Context,
     tally: &Tally,
     password: &Secret,
     hash: Option<String>,
 ) -> Result<bool, SignInError> {
     let claimed = Password::from(password.clone());
-    let judged = service.hasher.verify(claimed, hash).await;
+    let judged = context.hasher.verify(claimed, hash).await;
     if judged.is_err() {
         let tally = tally.clone();
         let uncount = move |connection: &mut PgConnection| {
             Ok::<_, SignInError>(store::uncount_attempt(connection, &tally)?)
         };
-        service.database.transaction(uncount).await?;
+        context.database.transaction(uncount).await?;
     }
     Ok(judged?)
 }
@@ -148,7 +148,7 @@ async fn judge(
 /// Takes the failures back that a right password ends, and notes the sign-in. `None` when the account
 /// is inactive, or was changed meanwhile.
 async fn succeed(
-    service: &Service,
+    context: &Context,
     tally: Tally,
     candidate: Candidate,
     renewed_hash: Option<String>,
@@ -164,20 +164,20 @@ async fn succeed(
         store::forget_failures(connection, &tally)?;
         Ok::<_, SignInError>(user)
     };
-    service.database.transaction(note).await
+    context.database.transaction(note).await
 }
 
 /// A hash of the current cost, if the stored one has another. A sign-in does not fail for want of it.
 async fn renewed_hash(
-    service: &Service,
+    context: &Context,
     candidate: &Candidate,
     password: &Secret,
 ) -> Option<String> {
-    if !service.hasher.is_outdated(&candidate.password_hash) {
+    if !context.hasher.is_outdated(&candidate.password_hash) {
         return None;
     }
-    let password = NewPassword::known(password.clone());
-    service.hasher.hash(password).await.ok()
+    let password = NewPassword::verified(password.clone());
+    context.hasher.hash(password).await.ok()
 }
 
 fn count(outcome: &'static str) {

@@ -10,7 +10,7 @@ use super::bodies::SignInBody;
 use super::client_address::client_address;
 use super::{Attempt, SignInName, sign_in as sign_in_user};
 use crate::accounts::SignedIn;
-use crate::app::Service;
+use crate::context::Context;
 use crate::documentation::{BodyProblems, HashProblems, SignInProblems};
 
 /// Sign in
@@ -29,7 +29,7 @@ use crate::documentation::{BodyProblems, HashProblems, SignInProblems};
 )]
 #[post("/user/auth")]
 pub(crate) async fn sign_in(
-    service: Data<Service>,
+    context: Data<Context>,
     origin: RequestMeta,
     request: HttpRequest,
     body: JsonBody,
@@ -47,8 +47,8 @@ pub(crate) async fn sign_in(
         client_address: client_address(&request),
         origin,
     };
-    let failure = service.sign_in_failure_status;
-    let signed_in = sign_in_user(&service, attempt, password).await;
+    let failure = context.sign_in_failure_status;
+    let signed_in = sign_in_user(&context, attempt, password).await;
     let (user, token) = signed_in.map_err(|error| error.into_problem(failure))?;
     Ok(Json(SignedIn::new(user, &token)))
 }

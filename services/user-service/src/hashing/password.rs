@@ -1,22 +1,21 @@
-use http_kit::Fields;
 use values::{Invalid, Secret};
 
-/// bcrypt looks at so many bytes and no further.
+/// bcrypt ignores everything after this many bytes.
 const MAX_BYTES: usize = 72;
 
 /// What a new password must be like.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PasswordRules {
-    /// Characters that it must have.
+    /// The minimum number of characters.
     pub(crate) min_length: usize,
 }
 
-/// A password that a user may have from now on: long enough, and not cut by bcrypt.
+/// A password that a user may choose: long enough, and not truncated by bcrypt.
 #[derive(Debug, Clone)]
 pub(crate) struct NewPassword(Secret);
 
 impl NewPassword {
-    /// Checks a password.
+    /// Checks a password against the rules.
     ///
     /// # Errors
     /// `too-short` or `too-long`.
@@ -33,34 +32,8 @@ impl NewPassword {
         Ok(Self(text))
     }
 
-    /// Reads the field of a body; `None` means that the error was noted.
-    pub(crate) fn read(fields: &mut Fields, name: &str, rules: PasswordRules) -> Option<Self> {
-        let text = fields.required::<Secret>(name)?;
-        Self::checked(fields, name, text, rules)
-    }
-
-    /// Like [`NewPassword::read`], for a field that may be absent.
-    pub(crate) fn read_optional(
-        fields: &mut Fields,
-        name: &str,
-        rules: PasswordRules,
-    ) -> Option<Self> {
-        let text = fields.optional::<Secret>(name)?;
-        Self::checked(fields, name, text, rules)
-    }
-
-    fn checked(
-        fields: &mut Fields,
-        name: &str,
-        text: Secret,
-        rules: PasswordRules,
-    ) -> Option<Self> {
-        let checked = Self::parse(text, rules);
-        checked.map_err(|invalid| fields.reject(name, invalid)).ok()
-    }
-
-    /// The password that a user was found to have; rules that came later do not matter.
-    pub(crate) fn known(text: Secret) -> Self {
+    /// A password that was verified against its hash. Today's rules do not apply to it.
+    pub(crate) fn verified(text: Secret) -> Self {
         Self(text)
     }
 
@@ -69,12 +42,12 @@ impl NewPassword {
     }
 }
 
-/// A password that somebody claims to have. It may be anything.
+/// A password that a caller claims to have. It can be any text.
 #[derive(Debug, Clone)]
 pub(crate) struct Password(Secret);
 
 impl Password {
-    /// The password, unless no user can have it.
+    /// The password, unless it is too long for any user to have.
     pub(crate) fn possible(&self) -> Option<&str> {
         Self::fits(&self.0).then(|| self.0.expose())
     }

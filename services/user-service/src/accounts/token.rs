@@ -1,0 +1,23 @@
+use auth::{SignError, Subject};
+use values::Secret;
+
+use super::confirmation::confirmation_is_required;
+use super::user::User;
+use crate::context::Context;
+
+/// Signs an access token for a user.
+pub(crate) fn sign_token(context: &Context, user: &User) -> Result<Secret, SignError> {
+    context.signer.sign(Subject {
+        id: user.id,
+        email: user.email.clone(),
+        username: user.username.clone(),
+        scope: user.scope.clone(),
+        epoch: user.epoch,
+        email_verified: user.email_verified || !confirmation_is_required(context),
+    })
+}
+
+/// Makes this process refuse tokens of earlier epochs at once. Other processes read the feed.
+pub(crate) fn revoke_earlier_tokens(context: &Context, user: &User) {
+    context.verifier.revoked().raise([(user.id, user.epoch)]);
+}

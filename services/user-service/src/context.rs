@@ -1,0 +1,31 @@
+//! What the handlers of all capabilities share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use auth::{Signer, Verifier};
+use database::Database;
+use messaging::Publisher;
+
+use crate::hashing::{Hasher, PasswordRules};
+use crate::settings::{ChannelSettings, CodeRequestSettings, EmailVerification, SignUpSettings};
+
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) database: Database,
+    pub(crate) hasher: Hasher,
+    pub(crate) rules: PasswordRules,
+    pub(crate) signer: Signer,
+    pub(crate) verifier: Arc<Verifier>,
+    pub(crate) token_lifetime: Duration,
+    pub(crate) sign_up: SignUpSettings,
+    pub(crate) sign_in_failure_status: StatusCode,
+    pub(crate) email_verification: EmailVerification,
+    pub(crate) channels: ChannelSettings,
+    pub(crate) code_requests: CodeRequestSettings,
+    /// Whether a deletion has steps at a flow engine.
+    pub(crate) has_engine: bool,
+    pub(crate) deletions: Publisher,
+    pub(crate) notifications: Publisher,
+}

@@ -1,0 +1,33 @@
+use http_kit::Fields;
+use values::Secret;
+
+use super::password::{NewPassword, PasswordRules};
+
+impl NewPassword {
+    /// Reads a required field of a body. `None` means that `fields` holds an error.
+    pub(crate) fn read(fields: &mut Fields, name: &str, rules: PasswordRules) -> Option<Self> {
+        let text = fields.required::<Secret>(name)?;
+        Self::read_text(fields, name, text, rules)
+    }
+
+    /// Reads an optional field of a body.
+    pub(crate) fn read_optional(
+        fields: &mut Fields,
+        name: &str,
+        rules: PasswordRules,
+    ) -> Option<Self> {
+        let text = fields.optional::<Secret>(name)?;
+        Self::read_text(fields, name, text, rules)
+    }
+
+    fn read_text(
+        fields: &mut Fields,
+        name: &str,
+        text: Secret,
+        rules: PasswordRules,
+    ) -> Option<Self> {
+        Self::parse(text, rules)
+            .map_err(|invalid| fields.reject(name, invalid))
+            .ok()
+    }
+}
