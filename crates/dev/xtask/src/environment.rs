@@ -25,7 +25,7 @@ const NOT_INHERITED: [&str; 5] = [
 ];
 
 /// Variables by name.
-pub(crate) type Variables = BTreeMap<&'static str, String>;
+pub type Variables = BTreeMap<&'static str, String>;
 
 /// Gives `command` the caller's environment and, where the caller is silent, `variables`.
 pub(crate) fn apply(command: &mut Command, variables: &Variables) {

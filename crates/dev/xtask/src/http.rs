@@ -5,7 +5,7 @@ use std::time::Duration;
 use ureq::Agent;
 
 /// No proxy (everything is local), no redirects, and every status is an answer rather than an error.
-pub(crate) fn agent(timeout: Duration) -> Agent {
+pub fn agent(timeout: Duration) -> Agent {
     Agent::config_builder()
         .proxy(None)
         .max_redirects(0)
@@ -16,7 +16,7 @@ pub(crate) fn agent(timeout: Duration) -> Agent {
 }
 
 /// Whether `GET <base>/readyz` answers 200.
-pub(crate) fn is_ready(agent: &Agent, base: &str) -> bool {
+pub fn is_ready(agent: &Agent, base: &str) -> bool {
     agent
         .get(format!("{base}/readyz"))
         .call()
@@ -24,7 +24,7 @@ pub(crate) fn is_ready(agent: &Agent, base: &str) -> bool {
 }
 
 /// What `/readyz` says, for a person to read.
-pub(crate) fn readiness(agent: &Agent, base: &str) -> String {
+pub fn readiness(agent: &Agent, base: &str) -> String {
     match agent.get(format!("{base}/readyz")).call() {
         Ok(mut answer) => answer
             .body_mut()

@@ -10,14 +10,14 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 /// Knows whether somebody wants this program to end.
 #[derive(Clone)]
-pub(crate) struct Interrupt {
+pub struct Interrupt {
     /// Zero, or the signal that came last.
     signal: Arc<AtomicUsize>,
 }
 
 impl Interrupt {
     /// From now on these signals no longer end the program.
-    pub(crate) fn watch() -> anyhow::Result<Self> {
+    pub fn watch() -> anyhow::Result<Self> {
         let signal = Arc::new(AtomicUsize::new(0));
         for number in [SIGINT, SIGTERM, SIGHUP] {
             let value = usize::try_from(number)?;
@@ -27,12 +27,13 @@ impl Interrupt {
         Ok(Self { signal })
     }
 
-    pub(crate) fn came(&self) -> bool {
+    /// Whether a signal arrived.
+    pub fn came(&self) -> bool {
         self.signal.load(Ordering::SeqCst) != 0
     }
 
     /// An error when somebody wants this program to end, so that waiting loops can leave by `?`.
-    pub(crate) fn check(&self) -> anyhow::Result<()> {
+    pub fn check(&self) -> anyhow::Result<()> {
         anyhow::ensure!(!self.came(), "interrupted");
         Ok(())
     }

@@ -80,7 +80,8 @@ pub(crate) fn stop(workspace: &Workspace) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(crate) fn say(text: &str) {
+/// Prints a line about what a command is doing.
+pub fn say(text: &str) {
     outln!("{} {text}", paint::dim("==>"));
 }
 
@@ -162,10 +163,7 @@ fn what_is_given() -> (Option<Parts>, Option<String>, Option<String>) {
 }
 
 /// Builds every program of the system and says where each is.
-pub(crate) fn build(
-    workspace: &Workspace,
-    release: bool,
-) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+pub fn build(workspace: &Workspace, release: bool) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     say(if release {
         "building (release)"
     } else {
@@ -231,7 +229,7 @@ fn database_of(url: &str) -> anyhow::Result<String> {
 }
 
 /// Makes an empty log for each process, and follows them if they are to be shown.
-pub(crate) fn prepare_logs(
+pub fn prepare_logs(
     workspace: &Workspace,
     plan: &Plan,
     show: bool,
@@ -251,7 +249,7 @@ pub(crate) fn prepare_logs(
 }
 
 /// Starts the processes in the order of their stages, each stage when the one before it is ready.
-pub(crate) fn start_processes(
+pub fn start_processes(
     workspace: &Workspace,
     plan: &Plan,
     programs: &BTreeMap<String, PathBuf>,
@@ -279,7 +277,7 @@ pub(crate) fn start_processes(
 }
 
 /// Starts one process, without waiting for it to be ready.
-pub(crate) fn spawn(
+pub fn spawn(
     workspace: &Workspace,
     process: &Planned,
     programs: &BTreeMap<String, PathBuf>,

@@ -22,7 +22,8 @@ fn painted(code: &str, text: &str) -> String {
     }
 }
 
-pub(crate) fn red(text: &str) -> String {
+/// Red, for errors.
+pub fn red(text: &str) -> String {
     painted("1;31", text)
 }
 
@@ -38,7 +39,8 @@ pub(crate) fn cyan(text: &str) -> String {
     painted("36", text)
 }
 
-pub(crate) fn bold(text: &str) -> String {
+/// Bold, for headings.
+pub fn bold(text: &str) -> String {
     painted("1", text)
 }
 

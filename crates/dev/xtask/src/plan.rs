@@ -24,7 +24,7 @@ const WEBHOOK_NETWORKS: &str =
     "127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7";
 
 /// How often each program runs, by its name. A program that is not named runs once.
-pub(crate) type Replicas = BTreeMap<String, usize>;
+pub type Replicas = BTreeMap<String, usize>;
 
 /// The programs in the order in which they start; those of one stage start together.
 const PROGRAMS: [(&str, Kind, u8); 7] = [
@@ -50,37 +50,47 @@ enum Kind {
 
 /// Where the servers are.
 #[derive(Debug, Clone)]
-pub(crate) struct Backing {
-    pub(crate) databases: RoleUrls,
-    pub(crate) amqp: String,
+pub struct Backing {
+    /// The database URLs of the services' roles.
+    pub databases: RoleUrls,
+    /// RabbitMQ's URL.
+    pub amqp: String,
 }
 
 /// One process to start.
 #[derive(Debug, Clone)]
-pub(crate) struct Planned {
+pub struct Planned {
     /// The program's name; that of its second replica ends in `-2`.
-    pub(crate) name: String,
-    pub(crate) program: &'static str,
-    pub(crate) stage: u8,
+    pub name: String,
+    /// The program that the process runs.
+    pub program: &'static str,
+    /// Processes of a stage start together, when those of the stage before are ready.
+    pub stage: u8,
     /// Its public or internal API.
-    pub(crate) url: Option<String>,
+    pub url: Option<String>,
     /// Where `/readyz` and `/metrics` are.
-    pub(crate) metrics: String,
-    pub(crate) variables: Variables,
+    pub metrics: String,
+    /// Its environment.
+    pub variables: Variables,
 }
 
 /// All processes, and the addresses by which they know each other.
 #[derive(Debug, Clone)]
-pub(crate) struct Plan {
-    pub(crate) gateway: String,
-    pub(crate) demo_engine: String,
-    pub(crate) admin_username: String,
-    pub(crate) admin_password: String,
-    pub(crate) processes: Vec<Planned>,
+pub struct Plan {
+    /// The first gateway's URL.
+    pub gateway: String,
+    /// The demo engine's URL.
+    pub demo_engine: String,
+    /// The first administrator's username.
+    pub admin_username: String,
+    /// The first administrator's password.
+    pub admin_password: String,
+    /// All processes, in the order in which they start.
+    pub processes: Vec<Planned>,
 }
 
 /// Reads `process=n`.
-pub(crate) fn parse_replicas(text: &str) -> anyhow::Result<(String, usize)> {
+pub fn parse_replicas(text: &str) -> anyhow::Result<(String, usize)> {
     let (name, count) = text
         .split_once('=')
         .context("it is not of the form process=number")?;
@@ -101,7 +111,7 @@ pub(crate) fn parse_replicas(text: &str) -> anyhow::Result<(String, usize)> {
 
 impl Plan {
     /// `gateway_port` is that of the first gateway; every other port is a free one.
-    pub(crate) fn new(
+    pub fn new(
         workspace: &Workspace,
         replicas: &Replicas,
         gateway_port: u16,

@@ -16,7 +16,7 @@ const PKCS8_ED25519: [u8; 16] = [
 
 /// Where the secrets are, and those that are needed here.
 #[derive(Debug, Clone)]
-pub(crate) struct Secrets {
+pub struct Secrets {
     pub(crate) token_signing_key: PathBuf,
     pub(crate) webhook_signing_key: PathBuf,
     pub(crate) admin_password: String,
@@ -28,7 +28,7 @@ pub(crate) struct Secrets {
 
 impl Secrets {
     /// Reads them, and makes those that are missing.
-    pub(crate) fn prepare(workspace: &Workspace) -> anyhow::Result<Self> {
+    pub fn prepare(workspace: &Workspace) -> anyhow::Result<Self> {
         let key = |name: &str| kept(workspace, name, ed25519_pem).map(|_| workspace.secret(name));
         let password = |name: &str| kept(workspace, name, || Ok(random::password()?));
         let roles = kept(workspace, "database-roles.json", || {

@@ -22,9 +22,11 @@ pub(crate) struct Stack {
 
 /// The first administrator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Admin {
-    pub(crate) username: String,
-    pub(crate) password: String,
+pub struct Admin {
+    /// The username.
+    pub username: String,
+    /// The password.
+    pub password: String,
 }
 
 /// Database urls: those of the services' roles, and the superuser's.

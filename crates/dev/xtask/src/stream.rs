@@ -15,7 +15,7 @@ use std::{
 use crate::paint;
 
 /// Follows log files until it is dropped; then prints what is left and ends.
-pub(crate) struct Stream {
+pub struct Stream {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }

@@ -15,14 +15,14 @@ use crate::launch::say;
 
 /// The project's folder and the places in it.
 #[derive(Debug, Clone)]
-pub(crate) struct Workspace {
+pub struct Workspace {
     root: PathBuf,
     local: PathBuf,
 }
 
 impl Workspace {
     /// The workspace that this program belongs to.
-    pub(crate) fn find() -> anyhow::Result<Self> {
+    pub fn find() -> anyhow::Result<Self> {
         let start = match env::var_os("CARGO_MANIFEST_DIR") {
             Some(folder) => PathBuf::from(folder),
             None => env::current_dir().context("finding the current folder")?,
@@ -44,23 +44,25 @@ impl Workspace {
 
     /// The same sources, for a system of its own that runs beside the usual one: `name` is its folder in
     /// `.local`.
-    pub(crate) fn aside(&self, name: &str) -> Self {
+    pub fn aside(&self, name: &str) -> Self {
         Self {
             root: self.root.clone(),
             local: self.local.join(name),
         }
     }
 
-    pub(crate) fn root(&self) -> &Path {
+    /// The folder of the sources.
+    pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// Everything that running the system leaves on the disk.
-    pub(crate) fn local(&self) -> PathBuf {
+    pub fn local(&self) -> PathBuf {
         self.local.clone()
     }
 
-    pub(crate) fn servers(&self) -> PathBuf {
+    /// The data of Postgres and RabbitMQ.
+    pub fn servers(&self) -> PathBuf {
         self.local().join("servers")
     }
 
@@ -68,7 +70,8 @@ impl Workspace {
         self.local().join("test-servers")
     }
 
-    pub(crate) fn log(&self, process: &str) -> PathBuf {
+    /// The log of a process.
+    pub fn log(&self, process: &str) -> PathBuf {
         self.local().join("log").join(format!("{process}.log"))
     }
 
@@ -77,7 +80,7 @@ impl Workspace {
     }
 
     /// Waits until no other command of this name is at work here; the lock ends with the returned file.
-    pub(crate) fn lock(&self, name: &str) -> anyhow::Result<File> {
+    pub fn lock(&self, name: &str) -> anyhow::Result<File> {
         let path = self.local().join(format!("{name}.lock"));
         let failed = || format!("locking {}", path.display());
         fs::create_dir_all(self.local()).with_context(failed)?;

@@ -17,28 +17,34 @@ const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const LONGEST_PAUSE: Duration = Duration::from_secs(3);
 
 /// Talks to one base url.
-pub(crate) struct Client {
+pub struct Client {
     agent: Agent,
     base: String,
     /// Whether requests and answers are printed; polling is not.
-    pub(crate) quiet: bool,
+    pub quiet: bool,
 }
 
 /// One request.
 #[derive(Clone)]
-pub(crate) struct Call<'call> {
-    pub(crate) method: &'static str,
-    pub(crate) path: String,
-    pub(crate) token: Option<&'call str>,
-    pub(crate) body: Option<Value>,
+pub struct Call<'call> {
+    /// The method.
+    pub method: &'static str,
+    /// The path with its query.
+    pub path: String,
+    /// The bearer token.
+    pub token: Option<&'call str>,
+    /// The JSON body; `null` in an answer without one.
+    pub body: Option<Value>,
 }
 
 /// Its answer.
-pub(crate) struct Answer {
-    pub(crate) status: u16,
-    pub(crate) body: Value,
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The JSON body; `null` in an answer without one.
+    pub body: Value,
     /// Whether an earlier try may have had its effect although nobody heard the answer.
-    pub(crate) repeated: bool,
+    pub repeated: bool,
     what: String,
 }
 
@@ -55,7 +61,8 @@ struct Trouble {
 }
 
 impl<'call> Call<'call> {
-    pub(crate) fn new(method: &'static str, path: impl Into<String>) -> Self {
+    /// A request or client with the defaults.
+    pub fn new(method: &'static str, path: impl Into<String>) -> Self {
         Self {
             method,
             path: path.into(),
@@ -64,14 +71,16 @@ impl<'call> Call<'call> {
         }
     }
 
-    pub(crate) fn token(self, token: &'call str) -> Self {
+    /// Adds a bearer token.
+    pub fn token(self, token: &'call str) -> Self {
         Self {
             token: Some(token),
             ..self
         }
     }
 
-    pub(crate) fn body(self, body: Value) -> Self {
+    /// Adds a JSON body.
+    pub fn body(self, body: Value) -> Self {
         Self {
             body: Some(body),
             ..self
@@ -81,7 +90,7 @@ impl<'call> Call<'call> {
 
 impl Answer {
     /// The answer, if it has this status.
-    pub(crate) fn expect(self, status: u16) -> anyhow::Result<Self> {
+    pub fn expect(self, status: u16) -> anyhow::Result<Self> {
         if self.status == status {
             return Ok(self);
         }
@@ -94,7 +103,7 @@ impl Answer {
     }
 
     /// A text of the body, by its JSON pointer.
-    pub(crate) fn text(&self, pointer: &str) -> anyhow::Result<&str> {
+    pub fn text(&self, pointer: &str) -> anyhow::Result<&str> {
         self.body
             .pointer(pointer)
             .and_then(Value::as_str)
@@ -107,7 +116,7 @@ impl Answer {
     }
 
     /// The `code` of a problem, or nothing.
-    pub(crate) fn code(&self) -> &str {
+    pub fn code(&self) -> &str {
         self.body
             .get("code")
             .and_then(Value::as_str)
@@ -116,7 +125,8 @@ impl Answer {
 }
 
 impl Client {
-    pub(crate) fn new(base: &str) -> Self {
+    /// A request or client with the defaults.
+    pub fn new(base: &str) -> Self {
         Self {
             agent: http::agent(Duration::from_secs(30)),
             base: base.to_owned(),
@@ -125,7 +135,7 @@ impl Client {
     }
 
     /// For [`Self::once`]: gives an answer no longer than `timeout`.
-    pub(crate) fn impatient(base: &str, timeout: Duration) -> Self {
+    pub fn impatient(base: &str, timeout: Duration) -> Self {
         Self {
             agent: http::agent(timeout),
             ..Self::new(base)
@@ -134,7 +144,7 @@ impl Client {
 
     /// Makes a call until somebody answers it. A call that is repeated may have had its effect already:
     /// see [`Answer::repeated`].
-    pub(crate) fn call(&self, call: &Call<'_>) -> anyhow::Result<Answer> {
+    pub fn call(&self, call: &Call<'_>) -> anyhow::Result<Answer> {
         let what = format!("{} {}", call.method, show::path(&call.path));
         if !self.quiet {
             show::request(call);
@@ -198,7 +208,7 @@ impl Client {
     }
 
     /// Makes a call once: status, pause that was asked for, body.
-    pub(crate) fn once(&self, call: &Call<'_>) -> Result<(u16, Option<u64>, Value), ureq::Error> {
+    pub fn once(&self, call: &Call<'_>) -> Result<(u16, Option<u64>, Value), ureq::Error> {
         let mut request = Request::builder()
             .method(call.method)
             .uri(format!("{}{}", self.base, call.path));

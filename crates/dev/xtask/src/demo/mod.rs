@@ -1,6 +1,6 @@
 //! `cargo xtask demo`: the main job once, visibly.
 
-pub(crate) mod client;
+pub mod client;
 mod show;
 mod steps;
 

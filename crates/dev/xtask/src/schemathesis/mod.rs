@@ -15,10 +15,8 @@ use clap::Args;
 use local_stack::random;
 
 use crate::{
-    chaos::{
-        guard::{self, Keep},
-        parse_duration,
-    },
+    cleanup::{Keep, clean_up},
+    duration::parse_duration,
     environment::Variables,
     interrupt::Interrupt,
     launch::{self, Wishes, say},
@@ -64,7 +62,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let tool = Tool::install(&base)?;
     let workspace = base.aside("schemathesis");
     // Left behind by a run that was killed.
-    guard::clean_up(&workspace, Keep::Nothing)?;
+    clean_up(&workspace, Keep::Nothing)?;
     let outcome = perform(&workspace, arguments, seed, &tool, &interrupt);
     let holds = matches!(outcome, Ok(true));
     say("stopping everything");
@@ -73,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Keep::Everything
     };
-    guard::clean_up(&workspace, keep)?;
+    clean_up(&workspace, keep)?;
     if outcome? {
         outln!("\nschemathesis: ok");
         return Ok(ExitCode::SUCCESS);

@@ -4,10 +4,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{
-    chaos::journal::Told,
-    demo::client::{Call, Client},
-};
+use xtask::demo::client::{Call, Client};
+
+use crate::journal::Told;
 
 /// How long a caller waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(8);

@@ -14,15 +14,14 @@ use anyhow::Context;
 use local_stack::Stop;
 use nix::sys::signal::Signal;
 
+use xtask::{interrupt::Interrupt, outln};
+
 use crate::{
-    chaos::{
-        door::locked,
-        link::Link,
-        receiver::Receiver,
-        schedule::{Fault, Kind, Parts},
-        system::{Process, System},
-    },
-    interrupt::Interrupt,
+    door::locked,
+    link::Link,
+    receiver::Receiver,
+    schedule::{Fault, Kind, Parts},
+    system::{Process, System},
 };
 
 const POLL: Duration = Duration::from_millis(50);

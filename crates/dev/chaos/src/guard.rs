@@ -1,14 +1,13 @@
 //! Nothing of a run stays behind, even when the run itself is killed: a second process watches it.
 
-use std::{env, fs, path::Path, process::ExitCode, thread, time::Duration};
+use std::{env, path::Path, process::ExitCode, thread, time::Duration};
 
-use anyhow::{Context, bail};
-use local_stack::{
-    Servers, Stop,
-    process::{Detached, Identity},
+use anyhow::Context;
+use local_stack::process::{Detached, Identity};
+use xtask::{
+    cleanup::{Keep, clean_up},
+    workspace::Workspace,
 };
-
-use crate::{processes, workspace::Workspace};
 
 const POLL: Duration = Duration::from_millis(200);
 const FOLDER: &str = "chaos";
@@ -22,14 +21,6 @@ pub(crate) struct Arguments {
 
 /// Ends with the value.
 pub(crate) struct Guard(Identity);
-
-/// What is left on the disk.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Keep {
-    /// Logs and data, for whoever looks for the cause of a failure.
-    Everything,
-    Nothing,
-}
 
 /// Where a run has its system.
 pub(crate) fn workspace_of(base: &Workspace) -> Workspace {
@@ -46,7 +37,7 @@ impl Guard {
         detached
             .command()
             .current_dir(base.root())
-            .arg("chaos-guard")
+            .arg("watchdog")
             .args([this.pid.to_string(), this.start_time.to_string()]);
         Ok(Self(detached.spawn()?))
     }
@@ -73,27 +64,4 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let _alone = base.lock("chaos")?;
     clean_up(&workspace_of(&base), Keep::Everything)?;
     Ok(ExitCode::SUCCESS)
-}
-
-/// Kills whatever runs of a system, processes and servers.
-pub(crate) fn clean_up(workspace: &Workspace, keep: Keep) -> anyhow::Result<()> {
-    // One that was starting while we looked shows up at the second look.
-    for _ in 0..2 {
-        for one in processes::running(workspace) {
-            one.identity.kill()?;
-        }
-    }
-    if keep == Keep::Everything {
-        if let Some(servers) = Servers::find(&workspace.servers())? {
-            servers.stop(Stop::Kill)?;
-        }
-        return Ok(());
-    }
-    Servers::discard(&workspace.servers())?;
-    match fs::remove_dir_all(workspace.local()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            bail!("removing {}: {error}", workspace.local().display())
-        }
-        _ => Ok(()),
-    }
 }

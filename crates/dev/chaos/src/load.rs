@@ -13,17 +13,18 @@ use anyhow::Context;
 use local_stack::random;
 use serde_json::{Value, json};
 
-use crate::{
-    chaos::{
-        caller::Caller,
-        dice::Dice,
-        door::locked,
-        journal::{Decision, Hook, Journal, Task, Told},
-        receiver::{Manner, Receiver},
-        signature::secret_of,
-    },
+use xtask::{
     demo::client::{Call, Client},
     interrupt::Interrupt,
+};
+
+use crate::{
+    caller::Caller,
+    dice::Dice,
+    door::locked,
+    journal::{Decision, Hook, Journal, Task, Told},
+    receiver::{Manner, Receiver},
+    signature::secret_of,
 };
 
 /// Callers at the same time. When each of them waits for an answer, the load is lower than wished.

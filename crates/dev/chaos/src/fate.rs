@@ -9,15 +9,16 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{
-    chaos::{
-        door::locked,
-        journal::{Journal, Task, Told},
-        load::Person,
-        receiver::key_of,
-    },
+use xtask::{
     demo::client::{Call, Client},
     interrupt::Interrupt,
+};
+
+use crate::{
+    door::locked,
+    journal::{Journal, Task, Told},
+    load::Person,
+    receiver::key_of,
 };
 
 /// Between two looks at what is not settled.

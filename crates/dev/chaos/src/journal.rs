@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::chaos::door::locked;
+use crate::door::locked;
 
 /// What became of a call that changes something. Callers make it once.
 #[derive(Debug, Clone, PartialEq, Eq)]

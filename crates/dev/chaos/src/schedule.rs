@@ -2,7 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use crate::chaos::dice::Dice;
+use crate::dice::Dice;
 
 /// Before the first fault: what is delivered here shows how fast the system is when it is well.
 pub(crate) const CALM: Duration = Duration::from_secs(6);

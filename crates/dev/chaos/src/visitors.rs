@@ -11,18 +11,19 @@ use anyhow::Context;
 use local_stack::random;
 use serde_json::{Value, json};
 
-use crate::{
-    chaos::{
-        caller::Caller,
-        door::locked,
-        journal::Told,
-        mailbox::Mailbox,
-        schedule::CALM,
-        verdict::{Fault, Finding},
-    },
+use xtask::{
     demo::client::{Answer, Call, Client},
     interrupt::Interrupt,
     stack_file::Admin,
+};
+
+use crate::{
+    caller::Caller,
+    door::locked,
+    journal::Told,
+    mailbox::Mailbox,
+    schedule::CALM,
+    verdict::{Fault, Finding},
 };
 
 const INTERVAL: Duration = Duration::from_secs(4);

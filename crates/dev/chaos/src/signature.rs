@@ -9,10 +9,9 @@ use serde_json::Value;
 use standardwebhooks::Webhook;
 use ureq::http::HeaderMap;
 
-use crate::{
-    chaos::dice::Dice,
-    demo::client::{Call, Client},
-};
+use xtask::demo::client::{Call, Client};
+
+use crate::dice::Dice;
 
 const SECRET_LENGTH: usize = 32;
 /// How far a call's time may be from ours.

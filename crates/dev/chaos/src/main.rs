@@ -12,7 +12,7 @@ mod dice;
 mod door;
 mod fate;
 mod faults;
-pub(crate) mod guard;
+mod guard;
 mod journal;
 mod link;
 mod load;
@@ -37,39 +37,76 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, ensure};
-use clap::Args;
+use anyhow::Context;
+use clap::{Args, Parser, Subcommand};
 use local_stack::{ports, random};
 
-use crate::{
-    chaos::{
-        caller::Caller,
-        faults::Faults,
-        guard::{Guard, Keep},
-        journal::Journal,
-        load::{Load, Pace, Person},
-        mailbox::Mailbox,
-        receiver::{MANNERS, Receiver},
-        signature::Keys,
-        system::{System, Wishes},
-        table::Report,
-        verdict::Times,
-        visitors::Visitors,
-    },
+use xtask::{
+    cleanup::{Keep, clean_up},
+    duration::parse_duration,
+    errln,
     interrupt::Interrupt,
     launch::say,
-    paint,
+    outln, paint,
     plan::parse_replicas,
     workspace::Workspace,
+};
+
+use crate::{
+    caller::Caller,
+    faults::Faults,
+    guard::Guard,
+    journal::Journal,
+    load::{Load, Pace, Person},
+    mailbox::Mailbox,
+    receiver::{MANNERS, Receiver},
+    signature::Keys,
+    system::{System, Wishes},
+    table::Report,
+    verdict::Times,
+    visitors::Visitors,
 };
 
 const SUPERVISION: Duration = Duration::from_millis(250);
 /// Deliveries of decisions made this long before the first fault are not disturbed by it.
 const UNDISTURBED: Duration = Duration::from_secs(1);
 
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask chaos",
+    about,
+    version,
+    args_conflicts_with_subcommands = true
+)]
+struct Cli {
+    #[command(flatten)]
+    arguments: Arguments,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Ends what a run started when that run was killed; a run starts it by itself.
+    #[command(hide = true)]
+    Watchdog(guard::Arguments),
+}
+
+fn main() -> ExitCode {
+    let Cli { arguments, command } = Cli::parse();
+    let outcome = match command {
+        None => run(&arguments),
+        Some(Command::Watchdog(arguments)) => guard::run(&arguments),
+    };
+    outcome.unwrap_or_else(|error| {
+        errln!("{} {error:#}", paint::red("error:"));
+        ExitCode::FAILURE
+    })
+}
+
 /// How hard and how long.
 #[derive(Args)]
-pub(crate) struct Arguments {
+struct Arguments {
     /// Repeats the faults and choices of an earlier run. Without it a new one is drawn and printed.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -90,24 +127,7 @@ pub(crate) struct Arguments {
     programs: Option<PathBuf>,
 }
 
-pub(crate) fn parse_duration(text: &str) -> anyhow::Result<Duration> {
-    let (number, unit) = match (text.strip_suffix('s'), text.strip_suffix('m')) {
-        (Some(number), _) => (number, 1),
-        (_, Some(number)) => (number, 60),
-        _ => anyhow::bail!("it is not of the form 90s or 5m"),
-    };
-    let number: u64 = number
-        .parse()
-        .with_context(|| format!("{number} is not a number"))?;
-    let seconds = number.saturating_mul(unit);
-    ensure!(
-        (15..=24 * 3600).contains(&seconds),
-        "it is not between 15s and a day"
-    );
-    Ok(Duration::from_secs(seconds))
-}
-
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
     let seed = match arguments.seed {
         Some(seed) => seed,
@@ -118,7 +138,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let _alone = base.lock("chaos")?;
     let workspace = guard::workspace_of(&base);
-    guard::clean_up(&workspace, Keep::Nothing)?;
+    clean_up(&workspace, Keep::Nothing)?;
     let guard = Guard::start(&base)?;
     let outcome = perform(&workspace, arguments, seed, &interrupt);
     let holds = outcome.as_ref().is_ok_and(Report::holds);
@@ -129,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         Keep::Everything
     };
-    guard::clean_up(&workspace, keep)?;
+    clean_up(&workspace, keep)?;
     drop(guard);
     if let Ok(report) = &outcome {
         report.print();
@@ -343,19 +363,5 @@ impl Stage<'_> {
             let unexpected = unexpected.map_err(|_| anyhow::anyhow!("a visitor panicked"))?;
             Ok((healed, unexpected))
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_are_read() {
-        assert_eq!(parse_duration("90s").unwrap(), Duration::from_secs(90));
-        assert_eq!(parse_duration("5m").unwrap(), Duration::from_secs(300));
-        for wrong in ["5", "xs", "1s", "100000m", ""] {
-            assert!(parse_duration(wrong).is_err(), "{wrong}");
-        }
     }
 }

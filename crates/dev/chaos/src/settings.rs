@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::plan::Planned;
+use xtask::plan::Planned;
 
 /// After the faults, what is still to be delivered has this long, and one pause more.
 pub(crate) const HEALING: Duration = Duration::from_secs(90);

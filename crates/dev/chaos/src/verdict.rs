@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::chaos::{
+use crate::{
     fate::{Fate, Fates},
     journal::{Answer, Arrival, Arrivals, Decision, Hook, Task, Told},
 };

@@ -9,7 +9,7 @@ use std::{
 use local_stack::ports;
 use serde_json::Value;
 
-use crate::chaos::{
+use crate::{
     door::{Door, locked},
     receiver::read_request,
 };

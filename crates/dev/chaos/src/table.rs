@@ -2,14 +2,13 @@
 
 use std::{collections::BTreeMap, fmt::Display, time::Duration};
 
+use xtask::{outln, paint};
+
 use crate::{
-    chaos::{
-        journal::Told,
-        schedule::Kind,
-        verdict::{Fault, Finding, Verdict},
-        visitors::Visits,
-    },
-    paint,
+    journal::Told,
+    schedule::Kind,
+    verdict::{Fault, Finding, Verdict},
+    visitors::Visits,
 };
 
 /// Findings that are shown one by one; the rest is counted.

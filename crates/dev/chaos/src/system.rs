@@ -22,8 +22,7 @@ use local_stack::{
 };
 use nix::sys::signal::Signal;
 
-use crate::{
-    chaos::{door::locked, link::Link, settings},
+use xtask::{
     http,
     interrupt::Interrupt,
     launch::{self, say},
@@ -32,6 +31,8 @@ use crate::{
     stack_file::Admin,
     workspace::Workspace,
 };
+
+use crate::{door::locked, link::Link, settings};
 
 const DATABASE: &str = "countersign";
 const READY_LIMIT: Duration = Duration::from_secs(90);

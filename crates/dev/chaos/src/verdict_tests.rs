@@ -1,5 +1,5 @@
 use super::*;
-use crate::chaos::journal::Decision;
+use crate::journal::Decision;
 
 fn now() -> Times {
     let now = Instant::now();

@@ -12,7 +12,7 @@ use std::{
 use serde_json::Value;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::chaos::{
+use crate::{
     dice::Dice,
     door::{Door, Watched},
     journal::{Answer, Arrival, Journal},

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use crate::chaos::door::{Door, Watched, locked, spawn};
+use crate::door::{Door, Watched, locked, spawn};
 
 const ANSWERS_LOST: Duration = Duration::from_millis(300);
 
