@@ -4,6 +4,7 @@ use database::Database;
 use diesel::PgConnection;
 use http_kit::{Problem, Query};
 use listing::{Filter, ListQuery, Names, Sort};
+use service_http::database_problem;
 use utoipa::IntoParams;
 use values::{FromText as _, Invalid, UserId};
 
@@ -120,7 +121,8 @@ pub async fn respond(
     let list = move |connection: &mut PgConnection| {
         Ok::<_, database::Error>(store::list(connection, &wanted)?)
     };
-    let page = paging.page(database.run(list).await?);
+    let rows = database.run(list).await.map_err(database_problem)?;
+    let page = paging.page(rows);
     Ok(page.map(AuditEntry::from).respond(request))
 }
 

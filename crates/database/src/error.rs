@@ -1,6 +1,5 @@
 use diesel::r2d2::PoolError;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
-use http_kit::Problem;
 
 /// Why the database did not do what was asked.
 #[derive(Debug, thiserror::Error)]
@@ -20,6 +19,17 @@ pub enum Error {
     /// The closure panicked; its transaction was rolled back.
     #[error("database work panicked")]
     Panicked,
+}
+
+impl Error {
+    /// The name of the constraint that the statement violated.
+    #[must_use]
+    pub fn violated_constraint(&self) -> Option<&str> {
+        match self {
+            Self::Statement(error) => violated_constraint(error),
+            _ => None,
+        }
+    }
 }
 
 impl From<DieselError> for Error {
@@ -83,28 +93,4 @@ pub fn violated_constraint(error: &DieselError) -> Option<&str> {
         ) => information.constraint_name(),
         _ => None,
     }
-}
-
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::Busy => overloaded(),
-            Error::Contended(source) => {
-                tracing::warn!(error = ?source, "a statement was ended by the database");
-                overloaded()
-            }
-            Error::Unavailable(source) => {
-                tracing::error!(error = ?source, "the database cannot be reached");
-                Self::unavailable(
-                    "database-unavailable",
-                    "Our database is away. Try again shortly.",
-                )
-            }
-            Error::Statement(_) | Error::Panicked => Self::internal(&error),
-        }
-    }
-}
-
-fn overloaded() -> Problem {
-    Problem::unavailable("overloaded", "Too much is going on. Try again shortly.")
 }

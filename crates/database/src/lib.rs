@@ -17,5 +17,9 @@ mod prepared;
 
 pub use error::{Error, violated_constraint};
 pub use migrations::{MigrationError, migrate};
-pub use pool::{Database, DatabaseSettings};
+pub use pool::{Database, DatabaseSettings, transaction};
 pub use prepared::{And, Prepared, prepared};
+
+/// A connection to Postgres: what [`Database::run`] hands to its closure and rules pass on to stores, so
+/// that only stores name diesel.
+pub type Connection = diesel::PgConnection;

@@ -3,14 +3,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use app_config::{Reader, Settings};
+use diesel::RunQueryDsl as _;
 use diesel::connection::Connection as _;
 use diesel::r2d2::Pool;
-use diesel::{PgConnection, RunQueryDsl as _};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use values::Secret;
 
-use crate::Error;
 use crate::connector::{Connector, Door};
+use crate::{Connection, Error};
 
 /// Work that may wait for each connection before more is refused.
 const WAITING_PER_CONNECTION: usize = 64;
@@ -110,7 +110,7 @@ impl Database {
     /// What the closure returns, or [`Error`] when there is no connection for it.
     pub async fn run<T, E, F>(&self, work: F) -> Result<T, E>
     where
-        F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
+        F: FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
         E: From<Error> + Send + 'static,
     {
@@ -137,17 +137,17 @@ impl Database {
     /// What the closure returns, or [`Error`] when there is no connection for it or the commit fails.
     pub async fn transaction<T, E, F>(&self, work: F) -> Result<T, E>
     where
-        F: FnOnce(&mut PgConnection) -> Result<T, E> + Send + 'static,
+        F: FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
         T: Send + 'static,
-        E: From<Error> + From<diesel::result::Error> + Send + 'static,
+        E: From<Error> + Send + 'static,
     {
-        self.run(move |connection| connection.transaction(work))
+        self.run(move |connection| transaction(connection, work))
             .await
     }
 
     /// Whether a statement can be run now.
     pub async fn is_usable(&self) -> bool {
-        let ping = |connection: &mut PgConnection| {
+        let ping = |connection: &mut Connection| {
             diesel::sql_query("SELECT 1").execute(connection)?;
             Ok::<_, Error>(())
         };
@@ -163,6 +163,33 @@ impl Database {
         let permit = tokio::time::timeout(self.timeout, permit).await;
         drop(place);
         permit.ok().and_then(Result::ok).ok_or(Error::Busy)
+    }
+}
+
+/// Runs a closure in a transaction that an error rolls back: a savepoint, inside another transaction.
+///
+/// # Errors
+/// What the closure returns, or [`Error`] when the transaction cannot begin or commit.
+pub fn transaction<T, E: From<Error>>(
+    connection: &mut Connection,
+    work: impl FnOnce(&mut Connection) -> Result<T, E>,
+) -> Result<T, E> {
+    let done = connection.transaction(|connection| work(connection).map_err(Failure::Work));
+    done.map_err(|failure| match failure {
+        Failure::Work(error) => error,
+        Failure::Transaction(error) => Error::from(error).into(),
+    })
+}
+
+/// What ended a transaction without a commit: the work, or the transaction itself.
+enum Failure<E> {
+    Work(E),
+    Transaction(diesel::result::Error),
+}
+
+impl<E> From<diesel::result::Error> for Failure<E> {
+    fn from(error: diesel::result::Error) -> Self {
+        Self::Transaction(error)
     }
 }
 

@@ -1,11 +1,12 @@
+use actix_web::App;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Data, PathConfig, ServiceConfig, get, to};
-use actix_web::{App, HttpRequest, HttpResponse};
+use actix_web::web::{Data, ServiceConfig};
 use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
 use database::Database;
-use http_kit::{Health, Problem, ProblemBody, Routes};
+use http_kit::{Health, ProblemBody};
 use messaging::{BrokerSettings, Publisher, Queue};
+use service_http::Document;
 use service_runtime::Running;
 use std::sync::Arc;
 use utoipa::openapi::OpenApi;
@@ -34,12 +35,6 @@ struct Shared {
     document: Data<Document>,
 }
 
-/// The OpenAPI document, and the routes that it names.
-struct Document {
-    json: String,
-    routes: Routes,
-}
-
 /// Starts the people-task-service; it answers when this returns.
 ///
 /// # Errors
@@ -66,7 +61,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
         signer: Data::new(signer),
         dashboard: Data::new(Dashboard(settings.dashboard_url)),
         health: Data::new(running.health.clone()),
-        document: Data::new(document()?),
+        document: Data::new(Document::new(&openapi())?),
     };
     let (listener, address) = service_runtime::bind(settings.listen_address)?;
     running.address = Some(address);
@@ -90,16 +85,8 @@ fn publisher(running: &Running, broker: BrokerSettings) -> Publisher {
 }
 
 fn health(database: &Database, publisher: &Publisher, authority: &Arc<RemoteAuthority>) -> Health {
-    let (database, publisher) = (database.clone(), publisher.clone());
     let (known, fresh) = (Arc::clone(authority), Arc::clone(authority));
-    Health::default()
-        .required("database", move || {
-            let database = database.clone();
-            async move { database.is_usable().await }
-        })
-        .required("queue", move || {
-            std::future::ready(publisher.is_connected())
-        })
+    service_http::health(database, [publisher])
         .required("keys", move || std::future::ready(known.is_ready()))
         .optional("revocations", move || std::future::ready(fresh.is_fresh()))
 }
@@ -114,14 +101,8 @@ impl Shared {
             .app_data(self.guard.clone())
             .app_data(self.signer.clone())
             .app_data(self.dashboard.clone())
-            .app_data(self.health.clone())
-            .app_data(self.document.clone())
-            .app_data(PathConfig::default().error_handler(|_, _| Problem::not_found("path").into()))
-            .service(erasure::routes::erase)
-            .route("/healthz", get().to(http_kit::healthz))
-            .route("/readyz", get().to(http_kit::readyz))
-            .route("/openapi.json", get().to(openapi_json))
-            .default_service(to(refuse));
+            .service(erasure::routes::erase);
+        service_http::mount(config, self.health.clone(), self.document.clone());
     }
 }
 
@@ -190,22 +171,4 @@ pub fn openapi() -> OpenApi {
         .split_for_parts();
     plugins::describe(&mut document);
     document
-}
-
-fn document() -> anyhow::Result<Document> {
-    let document = openapi();
-    Ok(Document {
-        json: document.to_json()?,
-        routes: Routes::of(&document),
-    })
-}
-
-async fn openapi_json(document: Data<Document>) -> HttpResponse {
-    HttpResponse::Ok()
-        .content_type("application/json")
-        .body(document.json.clone())
-}
-
-async fn refuse(request: HttpRequest, document: Data<Document>) -> Result<HttpResponse, Problem> {
-    Err(document.routes.refuse(&request))
 }

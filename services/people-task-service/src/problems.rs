@@ -124,6 +124,6 @@ problem_responses! {
     NotJson = "415" "The body is not sent as JSON." [unsupported()];
     /// `503`.
     Unavailable = "503" "The database is away or busy; try again after `Retry-After`." [
-        database::Error::Busy.into(),
+        service_http::database_problem(database::Error::Busy),
     ];
 }

@@ -6,13 +6,14 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Data, PathConfig, get};
-use actix_web::{App, Error, HttpRequest, HttpResponse};
+use actix_web::web::{Data, get};
+use actix_web::{App, Error};
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
 use database::Database;
-use http_kit::{Health, Problem, Routes};
+use http_kit::Health;
 use messaging::{Publisher, Queue};
+use service_http::Document;
 use service_runtime::Running;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -46,8 +47,14 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     running.address = Some(address);
     let verifier = Data::from(Arc::clone(&context.verifier));
     let (context, health) = (Data::new(context), Data::new(running.health.clone()));
+    let document = Data::new(Document::new(&openapi())?);
     service_runtime::serve(&running, listener, http, move || {
-        app(context.clone(), verifier.clone(), health.clone())
+        app(
+            context.clone(),
+            verifier.clone(),
+            health.clone(),
+            document.clone(),
+        )
     })?;
     Ok(running)
 }
@@ -144,23 +151,10 @@ fn signer(settings: &TokenSettings) -> anyhow::Result<Signer> {
 }
 
 fn health(context: &Context) -> Health {
-    let database = context.database.clone();
     let verifier = Arc::clone(&context.verifier);
-    let publishers = [context.deletions.clone(), context.notifications.clone()];
-    Health::default()
-        .required("database", move || {
-            let database = database.clone();
-            async move { database.is_usable().await }
-        })
-        .required("keys", move || {
-            let has_keys = verifier.has_keys();
-            async move { has_keys }
-        })
-        // While it is disconnected, requests still succeed: the workers' sweeps find the rows later.
-        .required("queue", move || {
-            let connected = publishers.iter().all(Publisher::is_connected);
-            async move { connected }
-        })
+    let publishers = [&context.deletions, &context.notifications];
+    service_http::health(&context.database, publishers)
+        .required("keys", move || std::future::ready(verifier.has_keys()))
 }
 
 /// The service's OpenAPI document.
@@ -199,6 +193,7 @@ fn app(
     context: Data<Context>,
     verifier: Data<Verifier>,
     health: Data<Health>,
+    document: Data<Document>,
 ) -> App<
     impl ServiceFactory<
         ServiceRequest,
@@ -211,26 +206,11 @@ fn app(
     let app = App::new()
         .app_data(context)
         .app_data(verifier)
-        .app_data(health)
-        .app_data(PathConfig::default().error_handler(|_, _| Problem::not_found("path").into()))
         .wrap(from_fn(http_kit::request_context));
-    let (app, document) = routes(app.into_utoipa_app()).split_for_parts();
-    let known_routes = Routes::of(&document);
-    let document = Data::new(document);
-    app.app_data(document)
-        .route("/healthz", get().to(http_kit::healthz))
-        .route("/readyz", get().to(http_kit::readyz))
-        .route("/openapi.json", get().to(show_document))
-        .route(
-            "/internal/revocations",
-            get().to(revocations::routes::revocations),
-        )
-        .default_service(actix_web::web::to(move |request: HttpRequest| {
-            let problem = known_routes.refuse(&request);
-            async move { Err::<HttpResponse, _>(problem) }
-        }))
-}
-
-async fn show_document(document: Data<OpenApi>) -> HttpResponse {
-    HttpResponse::Ok().json(document.get_ref())
+    let (app, _) = routes(app.into_utoipa_app()).split_for_parts();
+    app.route(
+        "/internal/revocations",
+        get().to(revocations::routes::revocations),
+    )
+    .configure(|config| service_http::mount(config, health, document))
 }

@@ -1,4 +1,5 @@
 use http_kit::Problem;
+use service_http::database_problem;
 
 use crate::tasks;
 
@@ -27,7 +28,7 @@ impl From<Error> for Problem {
         match error {
             Error::NotFound => Self::not_found("delivery"),
             Error::Task(error) => error.into(),
-            Error::Database(error) => error.into(),
+            Error::Database(error) => database_problem(error),
         }
     }
 }

@@ -27,7 +27,9 @@ pub(crate) async fn erase(
 ) -> Result<Json<ErasedAnswer>, Problem> {
     let emails = emails(fields)?;
     let user = path_id(&id, "user")?;
-    let erased = super::erase(&database, user, emails, origin).await?;
+    let erased = super::erase(&database, user, emails, origin)
+        .await
+        .map_err(service_http::database_problem)?;
     Ok(Json(ErasedAnswer {
         deleted: erased.deleted,
         more: erased.more,

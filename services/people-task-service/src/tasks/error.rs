@@ -1,5 +1,6 @@
 use actix_web::http::StatusCode;
 use http_kit::Problem;
+use service_http::database_problem;
 
 use crate::status::TaskStatus;
 use crate::tasks::access::Denied;
@@ -56,7 +57,7 @@ impl From<Error> for Problem {
                 ),
             )
             .with("taskStatus", status.as_str()),
-            Error::Database(error) => error.into(),
+            Error::Database(error) => database_problem(error),
         }
     }
 }

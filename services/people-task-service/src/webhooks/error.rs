@@ -1,5 +1,6 @@
 use actix_web::http::StatusCode;
 use http_kit::Problem;
+use service_http::database_problem;
 use values::Invalid;
 
 use crate::tasks;
@@ -55,7 +56,7 @@ impl From<Error> for Problem {
                 "The task has 20 webhooks, which is the most. Delete one first.",
             ),
             Error::Task(error) => error.into(),
-            Error::Database(error) => error.into(),
+            Error::Database(error) => database_problem(error),
         }
     }
 }

@@ -1,6 +1,7 @@
 use actix_web::http::StatusCode;
 use diesel::result::Error as DieselError;
 use http_kit::Problem;
+use service_http::database_problem;
 
 use crate::hashing::HashError;
 
@@ -71,7 +72,7 @@ impl From<AccountError> for Problem {
             ),
             AccountError::Hash(error) => error.into(),
             AccountError::Sign(_) => Self::internal(&error),
-            AccountError::Database(error) => error.into(),
+            AccountError::Database(error) => database_problem(error),
         }
     }
 }

@@ -1,6 +1,7 @@
 use actix_web::http::StatusCode;
 use diesel::result::Error as DieselError;
 use http_kit::Problem;
+use service_http::database_problem;
 
 use crate::accounts::AccountError;
 
@@ -37,7 +38,7 @@ impl From<DeletionError> for Problem {
                 "deletion-ended",
                 "The deletion has ended already, so it cannot be cancelled.",
             ),
-            DeletionError::Database(error) => error.into(),
+            DeletionError::Database(error) => database_problem(error),
         }
     }
 }

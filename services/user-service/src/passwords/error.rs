@@ -3,6 +3,7 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use diesel::result::Error as DieselError;
 use http_kit::Problem;
+use service_http::database_problem;
 
 use crate::hashing::HashError;
 
@@ -72,7 +73,7 @@ impl From<PasswordError> for Problem {
             ),
             PasswordError::Hash(error) => error.into(),
             PasswordError::Sign(_) => Self::internal(&error),
-            PasswordError::Database(error) => error.into(),
+            PasswordError::Database(error) => database_problem(error),
         }
     }
 }

@@ -44,7 +44,6 @@ pub(crate) async fn revocations(
         Some(_) => Some(query.number("cursor", 0..=i64::MAX, 0)?),
         None => None,
     };
-    Ok(Json(
-        feed(&context.database, cursor, context.token_lifetime).await?,
-    ))
+    let feed = feed(&context.database, cursor, context.token_lifetime).await;
+    Ok(Json(feed.map_err(service_http::database_problem)?))
 }

@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use diesel::result::Error as DieselError;
 use http_kit::Problem;
+use service_http::database_problem;
 
 use crate::hashing::HashError;
 
@@ -55,7 +56,7 @@ impl SignInError {
             .retry_after(wait),
             Self::Hash(error) => error.into(),
             Self::Sign(_) => Problem::internal(&self),
-            Self::Database(error) => error.into(),
+            Self::Database(error) => database_problem(error),
         }
     }
 }

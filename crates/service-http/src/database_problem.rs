@@ -1,0 +1,32 @@
+use database::Error;
+use http_kit::Problem;
+
+/// Maps a failure of the database to a response and logs its cause, once.
+///
+/// `503 overloaded` when the database is busy or ended the statement, `503 database-unavailable` when it
+/// cannot be reached, and an opaque `500` for anything else.
+#[must_use]
+pub fn database_problem(error: Error) -> Problem {
+    match error {
+        Error::Busy => overloaded(),
+        Error::Contended(source) => {
+            tracing::warn!(error = ?source, "the database ended a statement");
+            overloaded()
+        }
+        Error::Unavailable(source) => {
+            tracing::error!(error = ?source, "the database is unavailable");
+            Problem::unavailable(
+                "database-unavailable",
+                "The database is unavailable. Try again shortly.",
+            )
+        }
+        Error::Statement(_) | Error::Panicked => Problem::internal(&error),
+    }
+}
+
+fn overloaded() -> Problem {
+    Problem::unavailable(
+        "overloaded",
+        "The service is overloaded. Try again shortly.",
+    )
+}

@@ -1,0 +1,47 @@
+use actix_web::web::{Data, PathConfig, ServiceConfig, get, to};
+use actix_web::{HttpRequest, HttpResponse};
+use http_kit::{Health, Problem, Routes, healthz, readyz};
+use utoipa::openapi::OpenApi;
+
+/// A service's OpenAPI document, and the routes that it names.
+#[derive(Debug)]
+pub struct Document {
+    json: String,
+    routes: Routes,
+}
+
+impl Document {
+    /// Serializes the document once, for all requests.
+    ///
+    /// # Errors
+    /// The document cannot be serialized.
+    pub fn new(document: &OpenApi) -> Result<Self, serde_json::Error> {
+        Ok(Self {
+            json: document.to_json()?,
+            routes: Routes::of(document),
+        })
+    }
+}
+
+/// Adds what both services have beside their own routes: `/healthz`, `/readyz`, `/openapi.json`, `404` for
+/// a path parameter of the wrong form, and `404` or `405` for requests that no route takes.
+pub fn mount(config: &mut ServiceConfig, health: Data<Health>, document: Data<Document>) {
+    config
+        .app_data(health)
+        .app_data(document)
+        .app_data(PathConfig::default().error_handler(|_, _| Problem::not_found("path").into()))
+        .route("/healthz", get().to(healthz))
+        .route("/readyz", get().to(readyz))
+        .route("/openapi.json", get().to(openapi_json))
+        .default_service(to(fallback));
+}
+
+async fn openapi_json(document: Data<Document>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("application/json")
+        .body(document.json.clone())
+}
+
+async fn fallback(request: HttpRequest, document: Data<Document>) -> Result<HttpResponse, Problem> {
+    Err(document.routes.refuse(&request))
+}
