@@ -1,13 +1,13 @@
 -- Prepares the database that psql is connected to: roles, schemas, rights.
--- Run it as a superuser, as often as you like:
+-- Run it as a superuser. It is idempotent:
 --
 --   psql --set ON_ERROR_STOP=1 --file bootstrap.sql postgres://…/countersign
 --
--- It asks for four passwords: psql variables (--set users_owner_password=…) or, where a variable is
--- missing, environment variables of the same name in capitals. A run with other passwords changes them.
+-- It takes four passwords from psql variables (--set users_owner_password=…) or, where a variable is missing, from
+-- the environment variable of the same name in capitals. A run with other passwords changes them.
 --
--- Each service has two roles: the owner creates tables (migrations), the service role only reads and
--- writes rows. Neither service's roles can look into the other's schema.
+-- Each service has two roles: the owner creates tables (migrations), and the service role only reads and writes
+-- rows. Neither service's roles can read the other's schema.
 
 \set ON_ERROR_STOP 1
 
@@ -40,8 +40,8 @@ ALTER ROLE users_service SET search_path = users, public;
 ALTER ROLE people_task_owner SET search_path = people_task, public;
 ALTER ROLE people_task_service SET search_path = people_task, public;
 
--- Managed databases hand out an administrator that is no superuser: it has to be a member of a role
--- before it may create what that role owns.
+-- Managed databases have an administrator that is not a superuser: it must be a member of a role before it may
+-- create a schema that the role owns.
 SELECT format('GRANT %I TO CURRENT_USER', owner.name)
 FROM (VALUES ('users_owner'), ('people_task_owner')) AS owner (name)
 WHERE NOT (SELECT rolsuper FROM pg_catalog.pg_roles WHERE rolname = current_user) \gexec
