@@ -1,0 +1,196 @@
+//! `cargo xtask check`: packages, layers and files depend on each other only as the architecture says.
+
+mod circles;
+mod dependencies;
+mod layers;
+mod modules;
+mod source;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use cargo_metadata::{Metadata, MetadataCommand};
+
+use self::modules::{Graph, Package};
+use crate::{launch::say, paint, workspace::Workspace};
+
+/// A known violation: which file, or which import, and why it is accepted.
+pub(crate) struct Exception {
+    what: &'static str,
+    reason: &'static str,
+}
+
+/// Imports that close a circle, as `folder: from -> to`.
+const CIRCLES: [Exception; 0] = [];
+
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    let metadata = MetadataCommand::new()
+        .current_dir(workspace.root())
+        .no_deps()
+        .exec()
+        .context("reading the workspace")?;
+    let mut errors = dependencies::check(&workspace, &metadata)?;
+    let packages = read_packages(&workspace, &metadata)?;
+    let warnings = [check_layers(&packages), check_circles(&packages)].concat();
+    for warning in &warnings {
+        outln!("{} {warning}", paint::yellow("warning:"));
+    }
+    errors.sort();
+    for error in &errors {
+        outln!("{} {error}", paint::red("error:"));
+    }
+    if errors.is_empty() {
+        say("dependencies are as they should be");
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+/// Each package with its folder, such as `crates/values`.
+fn read_packages(
+    workspace: &Workspace,
+    metadata: &Metadata,
+) -> anyhow::Result<Vec<(String, Package)>> {
+    let mut packages = Vec::new();
+    for package in &metadata.packages {
+        let folder = package
+            .manifest_path
+            .parent()
+            .context("a manifest without a folder")?;
+        let name = folder.as_std_path().strip_prefix(workspace.root())?;
+        let read = Package::read(folder.join("src").as_std_path())?;
+        packages.push((name.display().to_string(), read));
+    }
+    packages.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(packages)
+}
+
+fn check_layers(packages: &[(String, Package)]) -> Vec<String> {
+    let mut found = Vec::new();
+    for layer in layers::LAYERS {
+        for (folder, package) in packages {
+            for file in layer.violations(folder, package) {
+                found.push((
+                    format!("{file}: {}", layer.title),
+                    format!("{file} names {}", layer.title),
+                ));
+            }
+        }
+    }
+    without_exceptions(found, &layers::EXCEPTIONS)
+}
+
+fn check_circles(packages: &[(String, Package)]) -> Vec<String> {
+    let mut errors = Vec::new();
+    for (folder, package) in packages {
+        let mut files = package.files();
+        for exception in &CIRCLES {
+            if let Some(edge) = exception.what.strip_prefix(&format!("{folder}: "))
+                && !remove_circular_edge(&mut files, edge)
+            {
+                errors.push(format!(
+                    "{} is not in a circle any more: remove the exception ({})",
+                    exception.what, exception.reason
+                ));
+            }
+        }
+        for (kind, graph) in [("files", files), ("modules", package.folders())] {
+            for circle in circles::find(&graph) {
+                errors.push(format!(
+                    "{folder}: {kind} import each other: {}",
+                    circle.join(" -> ")
+                ));
+            }
+        }
+    }
+    errors
+}
+
+/// Says whether `edge`, as `from -> to`, was there and in a circle.
+fn remove_circular_edge(graph: &mut Graph, edge: &str) -> bool {
+    let Some((from, to)) = edge.split_once(" -> ") else {
+        return false;
+    };
+    let circular = circles::shortest_path(graph, to, from).is_some();
+    let removed = graph
+        .get_mut(from)
+        .is_some_and(|imported| imported.remove(to));
+    removed && circular
+}
+
+/// The messages of `found` that are not excepted, and an error for each exception that is not needed.
+fn without_exceptions(found: Vec<(String, String)>, exceptions: &[Exception]) -> Vec<String> {
+    let stale = exceptions
+        .iter()
+        .filter(|exception| !found.iter().any(|(key, _)| key == exception.what))
+        .map(|exception| {
+            format!(
+                "{} is not a violation any more: remove the exception ({})",
+                exception.what, exception.reason
+            )
+        });
+    let mut errors: Vec<String> = stale.collect();
+    let known = |key: &str| exceptions.iter().any(|exception| exception.what == key);
+    errors.extend(
+        found
+            .into_iter()
+            .filter(|(key, _)| !known(key))
+            .map(|(_, message)| message),
+    );
+    errors
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn messages(exceptions: &[Exception]) -> Vec<String> {
+        without_exceptions(
+            vec![("a.rs".to_owned(), "a.rs names diesel".to_owned())],
+            exceptions,
+        )
+    }
+
+    #[test]
+    fn an_exception_silences_its_violation() {
+        assert_eq!(messages(&[]), ["a.rs names diesel"]);
+        let exception = Exception {
+            what: "a.rs",
+            reason: "a column type",
+        };
+        assert!(messages(&[exception]).is_empty());
+    }
+
+    #[test]
+    fn a_stale_exception_is_an_error() {
+        let exceptions = [
+            Exception {
+                what: "a.rs",
+                reason: "a column type",
+            },
+            Exception {
+                what: "b.rs",
+                reason: "a column type",
+            },
+        ];
+        assert!(messages(&exceptions)[0].starts_with("b.rs is not a violation any more"));
+    }
+
+    #[test]
+    fn an_edge_is_a_needed_exception_only_in_a_circle() {
+        let graph = |text: &str| -> Graph {
+            let files = [
+                ("lib.rs", "mod a; mod b;"),
+                ("a.rs", text),
+                ("b.rs", "use crate::a;"),
+            ];
+            let files = files.map(|(file, text)| (file.to_owned(), text.to_owned()));
+            Package::parse(&files).unwrap().files()
+        };
+        let mut circular = graph("use crate::b;");
+        assert!(remove_circular_edge(&mut circular, "a.rs -> b.rs"));
+        assert!(circles::find(&circular).is_empty());
+        assert!(!remove_circular_edge(&mut graph(""), "b.rs -> a.rs"));
+    }
+}
