@@ -6,7 +6,7 @@ mod layers;
 mod modules;
 mod source;
 
-use std::process::ExitCode;
+use std::{collections::BTreeSet, process::ExitCode};
 
 use anyhow::Context;
 use cargo_metadata::{Metadata, MetadataCommand};
@@ -95,14 +95,27 @@ fn check_circles(packages: &[(String, Package)]) -> Vec<String> {
                 ));
             }
         }
-        for (kind, graph) in [("files", files), ("modules", package.folders())] {
-            for circle in circles::find(&graph) {
-                errors.push(format!(
-                    "{folder}: {kind} import each other: {}",
-                    circle.join(" -> ")
-                ));
-            }
-        }
+        let files = circles::find(&files)
+            .into_iter()
+            .map(|circle| circle.join(" -> "));
+        let files: BTreeSet<String> = files.collect();
+        let folders = package.folders();
+        let folders = circles::find(&folders)
+            .into_iter()
+            .map(|circle| circle.join(" -> "));
+        // Circles of files at the top are reported once.
+        let folders = folders.filter(|circle| {
+            !files
+                .iter()
+                .any(|files| files.replace(".rs", "") == *circle)
+        });
+        errors
+            .extend(folders.map(|circle| format!("{folder}: modules import each other: {circle}")));
+        errors.extend(
+            files
+                .iter()
+                .map(|circle| format!("{folder}: files import each other: {circle}")),
+        );
     }
     errors
 }
