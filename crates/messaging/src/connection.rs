@@ -6,12 +6,11 @@ use lapin::{Channel, Connection, ConnectionProperties};
 use tokio_util::sync::CancellationToken;
 use values::Secret;
 
-use crate::Queue;
+use crate::error::{Error, with_timeout};
+use crate::queue::Queue;
 
-/// Longest wait for any single answer of the broker.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
 
 /// Where the broker is.
 #[derive(Debug, Clone)]
@@ -31,44 +30,19 @@ impl Settings for BrokerSettings {
     }
 }
 
-/// Why the broker did not do what was asked.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The connection or the channel failed.
-    #[error("the broker refused or the connection broke")]
-    Broker(#[from] lapin::Error),
-    /// The broker did not answer in time.
-    #[error("the broker did not answer within {} s", ANSWER_TIMEOUT.as_secs())]
-    Timeout,
-    /// A message found no place in its queue.
-    #[error("the broker did not take a message: is its queue full?")]
-    Refused,
-}
-
-/// Waits for an answer of the broker, but not for ever.
-pub(crate) async fn within<T>(
-    answer: impl Future<Output = Result<T, lapin::Error>>,
-) -> Result<T, Error> {
-    match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
-        Ok(answer) => Ok(answer?),
-        Err(_) => Err(Error::Timeout),
-    }
-}
-
-/// A connection with one channel, whose queues exist.
-pub(crate) struct Link {
+/// A connection with one channel, whose queues are declared.
+pub(crate) struct BrokerConnection {
     pub(crate) channel: Channel,
     connection: Connection,
 }
 
-impl Link {
-    pub(crate) async fn open(settings: &BrokerSettings, queues: &[Queue]) -> Result<Self, Error> {
+impl BrokerConnection {
+    pub(crate) async fn open(settings: &BrokerSettings, queue: Queue) -> Result<Self, Error> {
         let properties = ConnectionProperties::default();
-        let connection = within(Connection::connect(settings.url.expose(), properties)).await?;
-        for queue in queues {
-            queue.declare(&connection).await?;
-        }
-        let channel = within(connection.create_channel()).await?;
+        let connecting = Connection::connect(settings.url.expose(), properties);
+        let connection = with_timeout(connecting).await?;
+        queue.declare(&connection).await?;
+        let channel = with_timeout(connection.create_channel()).await?;
         Ok(Self {
             channel,
             connection,
@@ -76,29 +50,29 @@ impl Link {
     }
 
     pub(crate) async fn close(self) {
-        // A connection that is broken already has nothing to close.
-        let _ = within(self.connection.close(200, "done".into())).await;
+        // Closing fails when the connection is already broken, which does not matter here.
+        let _ = with_timeout(self.connection.close(200, "done".into())).await;
     }
 }
 
-/// Runs `session` again and again, each time on a new connection, until it is cancelled.
+/// Runs `session` on a new connection whenever the last one ended, until it is cancelled.
 pub(crate) async fn supervise<S, R>(
     role: &'static str,
     settings: &BrokerSettings,
-    queues: &[Queue],
+    queue: Queue,
     shutdown: &CancellationToken,
     mut session: S,
 ) where
-    S: FnMut(Link) -> R,
+    S: FnMut(BrokerConnection) -> R,
     R: Future<Output = Result<(), Error>>,
 {
     let mut pause = FIRST_PAUSE;
     while !shutdown.is_cancelled() {
-        let outcome = match Link::open(settings, queues).await {
-            Ok(link) => {
+        let outcome = match BrokerConnection::open(settings, queue).await {
+            Ok(connection) => {
                 pause = FIRST_PAUSE;
                 tracing::info!(role, "connected to the broker");
-                session(link).await
+                session(connection).await
             }
             Err(error) => Err(error),
         };
@@ -110,6 +84,6 @@ pub(crate) async fn supervise<S, R>(
             () = tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))) => {}
             () = shutdown.cancelled() => {}
         }
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        pause = (pause * 2).min(MAX_PAUSE);
     }
 }

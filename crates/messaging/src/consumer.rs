@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
+use lapin::Channel;
 use lapin::message::Delivery;
 use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
@@ -12,21 +13,23 @@ use lapin::types::FieldTable;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::connection::{Link, supervise, within};
-use crate::{BrokerSettings, Error, Message, Queue};
+use crate::connection::{BrokerSettings, supervise};
+use crate::error::{Error, with_timeout};
+use crate::message::Message;
+use crate::queue::Queue;
 
-const TAG: &str = "countersign";
-/// How often a silent connection is asked whether it lives: a consumer does not always learn of a stop.
+const CONSUMER_TAG: &str = "countersign";
+/// How often an idle connection is checked: a consumer is not always told that the broker stopped.
 const LIVENESS_INTERVAL: Duration = Duration::from_secs(5);
 
-/// What became of a message.
+/// How a delivery is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
-    /// The row was acted upon, or needs nothing: acknowledge.
+    /// The row was processed, or needs nothing: acknowledge.
     Done,
-    /// The row could not be read just now: deliver the message again.
+    /// The row could not be read: requeue the message.
     Requeue,
-    /// The message makes no sense: to the dead-letter queue.
+    /// The message is invalid: send it to the dead-letter queue.
     Reject,
 }
 
@@ -37,14 +40,14 @@ pub struct ConsumerConfig {
     pub settings: BrokerSettings,
     /// The queue.
     pub queue: Queue,
-    /// Messages in flight at once.
+    /// The largest number of unacknowledged messages.
     pub prefetch: u16,
     /// True while messages can arrive; for readiness.
     pub connected: Arc<AtomicBool>,
 }
 
 impl ConsumerConfig {
-    /// How a queue is consumed, before it is.
+    /// A configuration whose consumer is not connected yet.
     #[must_use]
     pub fn new(settings: BrokerSettings, queue: Queue, prefetch: u16) -> Self {
         Self {
@@ -56,27 +59,25 @@ impl ConsumerConfig {
     }
 }
 
-/// Hands each message to `handle`, at most `prefetch` at once, and settles it by what that says.
+/// Passes each message to `handle`, at most `prefetch` at once, and settles it as `handle` says.
 ///
-/// Returns after `shutdown` was cancelled and every message in flight is settled. While the
-/// broker is away it goes on trying.
-pub async fn consume<H, R>(consumption: ConsumerConfig, shutdown: CancellationToken, handle: H)
+/// Returns after `shutdown` was cancelled and every message in flight is settled. While the broker is
+/// unavailable it keeps reconnecting.
+pub async fn consume<H, R>(config: ConsumerConfig, shutdown: CancellationToken, handle: H)
 where
     H: Fn(Message) -> R + Clone + Send + Sync + 'static,
     R: Future<Output = Disposition> + Send + 'static,
 {
-    let queue = consumption.queue;
-    let settings = consumption.settings.clone();
-    supervise("consumer", &settings, &[queue], &shutdown, |link| {
-        let (consumption, shutdown, handle) =
-            (consumption.clone(), shutdown.clone(), handle.clone());
+    let (queue, settings) = (config.queue, config.settings.clone());
+    supervise("consumer", &settings, queue, &shutdown, |connection| {
+        let (config, shutdown, handle) = (config.clone(), shutdown.clone(), handle.clone());
         async move {
             let tasks = TaskTracker::new();
-            let outcome = session(&link, &consumption, &tasks, &shutdown, handle).await;
-            consumption.connected.store(false, Ordering::Release);
+            let outcome = session(&connection.channel, &config, &tasks, &shutdown, handle).await;
+            config.connected.store(false, Ordering::Release);
             tasks.close();
             tasks.wait().await;
-            link.close().await;
+            connection.close().await;
             outcome
         }
     })
@@ -84,8 +85,8 @@ where
 }
 
 async fn session<H, R>(
-    link: &Link,
-    consumption: &ConsumerConfig,
+    channel: &Channel,
+    config: &ConsumerConfig,
     tasks: &TaskTracker,
     shutdown: &CancellationToken,
     handle: H,
@@ -94,42 +95,42 @@ where
     H: Fn(Message) -> R + Clone + Send + Sync + 'static,
     R: Future<Output = Disposition> + Send + 'static,
 {
-    let (channel, queue) = (&link.channel, consumption.queue);
-    within(channel.basic_qos(consumption.prefetch, BasicQosOptions::default())).await?;
-    let options = BasicConsumeOptions::default();
+    let queue = config.queue;
+    with_timeout(channel.basic_qos(config.prefetch, BasicQosOptions::default())).await?;
     let consumer = channel.basic_consume(
         queue.name().into(),
-        TAG.into(),
-        options,
+        CONSUMER_TAG.into(),
+        BasicConsumeOptions::default(),
         FieldTable::default(),
     );
-    let mut deliveries = within(consumer).await?;
-    consumption.connected.store(true, Ordering::Release);
-    let mut pulse = tokio::time::interval(LIVENESS_INTERVAL);
+    let mut deliveries = with_timeout(consumer).await?;
+    config.connected.store(true, Ordering::Release);
+    let mut liveness = tokio::time::interval(LIVENESS_INTERVAL);
     loop {
         tokio::select! {
             delivery = deliveries.next() => match delivery {
                 Some(delivery) => {
-                    tasks.spawn(work(queue, delivery?, handle.clone()));
+                    tasks.spawn(process(queue, delivery?, handle.clone()));
                 }
                 None => return Ok(()),
             },
-            _ = pulse.tick() => {
+            _ = liveness.tick() => {
                 queue.depth(channel).await?;
             }
             () = shutdown.cancelled() => {
-                return within(channel.basic_cancel(TAG.into(), BasicCancelOptions::default())).await;
+                let options = BasicCancelOptions::default();
+                return with_timeout(channel.basic_cancel(CONSUMER_TAG.into(), options)).await;
             }
         }
     }
 }
 
-async fn work<H, R>(queue: Queue, delivery: Delivery, handle: H)
+async fn process<H, R>(queue: Queue, delivery: Delivery, handle: H)
 where
     H: Fn(Message) -> R,
     R: Future<Output = Disposition>,
 {
-    let disposition = match Message::read(&delivery) {
+    let disposition = match Message::parse(&delivery) {
         Some(message) => {
             let context = message.context.clone();
             context.scope(queue.name(), handle(message)).await
@@ -137,17 +138,17 @@ where
         None => Disposition::Reject,
     };
     let settled = match disposition {
-        Disposition::Done => within(delivery.ack(BasicAckOptions::default())).await,
-        Disposition::Requeue => within(delivery.nack(requeue(true))).await,
-        Disposition::Reject => within(delivery.nack(requeue(false))).await,
+        Disposition::Done => with_timeout(delivery.ack(BasicAckOptions::default())).await,
+        Disposition::Requeue => with_timeout(delivery.nack(nack(true))).await,
+        Disposition::Reject => with_timeout(delivery.nack(nack(false))).await,
     };
     if let Err(error) = settled {
-        // The message comes again, finds its row done, and is acknowledged then.
+        // The broker delivers the message again; its row is done by then, and it is acknowledged.
         tracing::debug!(error = ?error, queue = queue.name(), "a message could not be settled");
     }
 }
 
-fn requeue(requeue: bool) -> BasicNackOptions {
+fn nack(requeue: bool) -> BasicNackOptions {
     BasicNackOptions {
         requeue,
         ..BasicNackOptions::default()

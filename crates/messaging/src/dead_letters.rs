@@ -1,20 +1,20 @@
-use lapin::Confirmation;
 use lapin::message::{BasicGetMessage, Delivery};
-use lapin::options::{
-    BasicAckOptions, BasicGetOptions, BasicNackOptions, BasicPublishOptions, ConfirmSelectOptions,
-};
+use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions, ConfirmSelectOptions};
 use lapin::types::AMQPValue;
 
-use crate::connection::{Link, within};
-use crate::{BrokerSettings, Error, Message, Queue};
+use crate::connection::{BrokerConnection, BrokerSettings};
+use crate::error::{Error, with_timeout};
+use crate::message::Message;
+use crate::publish::{PublishOutcome, publish};
+use crate::queue::Queue;
 
-/// Characters of an identifier that are shown; ours are shorter.
-const SHOWN: usize = 64;
+/// Characters of an identifier that are shown; valid ones are shorter.
+const MAX_ID_LENGTH: usize = 64;
 
-/// A message that was delivered too often, or that nobody could read.
+/// A message that was delivered too often or could not be parsed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
-    /// The identifier of its row, or the beginning of whatever stands in its place; without control
+    /// The identifier of its row, or the beginning of the body if that is something else; without control
     /// characters.
     pub id: String,
     /// Why it is here, in the broker's words: `delivery_limit`, `rejected`, `maxlen`.
@@ -25,25 +25,25 @@ pub struct DeadLetter {
     pub request_id: Option<String>,
 }
 
-/// The dead-letter queue of a queue, for the operator who looks into it.
+/// The dead-letter queue of a queue, for operators.
 ///
-/// Messages are only wake-ups: a row is found by the sweeps whether its message lies here or not. So what
-/// lies here tells of a fault, and it may be discarded once that is understood.
+/// The row of a dead letter does not depend on it: the sweep finds due rows all the same. A dead letter
+/// is evidence of a bug or an outage, and may be discarded once that is understood.
 pub struct DeadLetters {
-    link: Link,
+    connection: BrokerConnection,
     queue: Queue,
 }
 
 impl DeadLetters {
-    /// Connects to the broker; the queues exist afterwards.
+    /// Connects to the broker and declares the queues.
     ///
     /// # Errors
-    /// The broker cannot be reached, or refuses.
+    /// The broker is unavailable or refuses.
     pub async fn open(settings: &BrokerSettings, queue: Queue) -> Result<Self, Error> {
-        let link = Link::open(settings, &[queue]).await?;
-        let confirmed = link.channel.confirm_select(ConfirmSelectOptions::default());
-        within(confirmed).await?;
-        Ok(Self { link, queue })
+        let connection = BrokerConnection::open(settings, queue).await?;
+        let options = ConfirmSelectOptions::default();
+        with_timeout(connection.channel.confirm_select(options)).await?;
+        Ok(Self { connection, queue })
     }
 
     /// The dead-letter queue's name.
@@ -52,111 +52,101 @@ impl DeadLetters {
         self.queue.dead_letter_name()
     }
 
-    /// How many there are.
+    /// The number of dead letters.
     ///
     /// # Errors
-    /// The broker is away.
+    /// The broker is unavailable.
     pub async fn depth(&self) -> Result<u32, Error> {
-        self.queue.dead_letter_depth(&self.link.channel).await
+        self.queue.dead_letter_depth(&self.connection.channel).await
     }
 
-    /// Looks at the first `limit` ones, and leaves them there.
+    /// Lists the first `limit` dead letters and leaves them in the queue.
     ///
     /// # Errors
-    /// The broker is away.
+    /// The broker is unavailable.
     pub async fn list(&self, limit: usize) -> Result<Vec<DeadLetter>, Error> {
-        let (mut found, mut held) = (Vec::new(), Vec::new());
-        // Held until all are read: what is given back at once would be the next one again.
-        while held.len() < limit
+        let (mut found, mut unacknowledged) = (Vec::new(), Vec::new());
+        // Requeued after all are read: a message that is requeued at once would be delivered next again.
+        while unacknowledged.len() < limit
             && let Some(message) = self.next().await?
         {
             found.push(describe(&message.delivery));
-            held.push(message.delivery);
+            unacknowledged.push(message.delivery);
         }
-        for delivery in held {
-            let back = BasicNackOptions {
+        for delivery in unacknowledged {
+            let requeue = BasicNackOptions {
                 requeue: true,
                 ..BasicNackOptions::default()
             };
-            within(delivery.nack(back)).await?;
+            with_timeout(delivery.nack(requeue)).await?;
         }
         Ok(found)
     }
 
-    /// Sends the first `limit` ones to their queue again, and returns how many. Each is removed after the
-    /// broker has confirmed its copy: a fault in between leaves it twice, which does no harm.
+    /// Publishes the first `limit` dead letters to their queue again and returns how many. Each is
+    /// removed after the broker has confirmed its copy: a failure in between leaves both, which does no
+    /// harm.
     ///
     /// # Errors
-    /// The broker is away, or refuses a copy because the queue is full.
+    /// The broker is unavailable, or refuses a copy because the queue is full.
     pub async fn replay(&self, limit: usize) -> Result<usize, Error> {
-        self.take(limit, true).await
-    }
-
-    /// Removes the first `limit` ones, and returns how many.
-    ///
-    /// # Errors
-    /// The broker is away.
-    pub async fn discard(&self, limit: usize) -> Result<usize, Error> {
-        self.take(limit, false).await
-    }
-
-    async fn take(&self, limit: usize, replayed: bool) -> Result<usize, Error> {
-        let mut taken = 0;
-        while taken < limit
+        let mut replayed = 0;
+        while replayed < limit
             && let Some(message) = self.next().await?
         {
-            if replayed {
-                self.copy(&message.delivery).await?;
-            }
-            within(message.delivery.ack(BasicAckOptions::default())).await?;
-            taken += 1;
+            self.publish_copy(&message.delivery).await?;
+            with_timeout(message.delivery.ack(BasicAckOptions::default())).await?;
+            replayed += 1;
         }
-        Ok(taken)
+        Ok(replayed)
     }
 
-    async fn copy(&self, delivery: &Delivery) -> Result<(), Error> {
-        let options = BasicPublishOptions {
-            mandatory: true,
-            ..BasicPublishOptions::default()
-        };
-        // The headers say how often it was delivered already, so they stay behind but for the context.
-        let properties = Message::read(delivery).map(|message| message.properties());
-        let published = self.link.channel.basic_publish(
-            "".into(),
-            self.queue.name().into(),
-            options,
-            &delivery.data,
-            properties.unwrap_or_default(),
-        );
-        match within(within(published).await?).await? {
-            Confirmation::Ack(None) | Confirmation::NotRequested => Ok(()),
-            Confirmation::Ack(Some(_)) | Confirmation::Nack(_) => Err(Error::Refused),
+    /// Removes the first `limit` dead letters and returns how many.
+    ///
+    /// # Errors
+    /// The broker is unavailable.
+    pub async fn discard(&self, limit: usize) -> Result<usize, Error> {
+        let mut discarded = 0;
+        while discarded < limit
+            && let Some(message) = self.next().await?
+        {
+            with_timeout(message.delivery.ack(BasicAckOptions::default())).await?;
+            discarded += 1;
+        }
+        Ok(discarded)
+    }
+
+    async fn publish_copy(&self, delivery: &Delivery) -> Result<(), Error> {
+        // Only the request's context is copied: the other headers count the deliveries so far.
+        let properties = Message::parse(delivery).map(|message| message.properties());
+        let (channel, properties) = (&self.connection.channel, properties.unwrap_or_default());
+        let confirm = publish(channel, self.queue, &delivery.data, properties).await?;
+        match confirm.await? {
+            PublishOutcome::Confirmed => Ok(()),
+            PublishOutcome::Returned | PublishOutcome::Refused => Err(Error::Refused),
         }
     }
 
     async fn next(&self) -> Result<Option<BasicGetMessage>, Error> {
         let name = self.queue.dead_letter_name();
-        let got = self
-            .link
-            .channel
-            .basic_get(name.into(), BasicGetOptions::default());
-        within(got).await
+        let channel = &self.connection.channel;
+        with_timeout(channel.basic_get(name.into(), BasicGetOptions::default())).await
     }
 
-    /// Ends the connection; what was looked at and not taken stays.
+    /// Closes the connection; listed messages stay in the queue.
     pub async fn close(self) {
-        self.link.close().await;
+        self.connection.close().await;
     }
 }
 
 fn describe(delivery: &Delivery) -> DeadLetter {
-    let context = Message::read(delivery).map(|message| message.context);
+    let context = Message::parse(delivery).map(|message| message.context);
     let shown = String::from_utf8_lossy(&delivery.data);
     DeadLetter {
         id: shown
             .chars()
             .filter(|c| !c.is_control())
-            .take(SHOWN)
+            .take(MAX_ID_LENGTH)
             .collect(),
         reason: death(delivery, "reason")
             .and_then(|value| value.as_long_string().map(ToString::to_string))
@@ -166,7 +156,7 @@ fn describe(delivery: &Delivery) -> DeadLetter {
     }
 }
 
-/// A field of the newest entry of the header that the broker writes about a message's end.
+/// A field of the newest entry of `x-death`, the header in which the broker records dead-lettering.
 fn death<'a>(delivery: &'a Delivery, field: &str) -> Option<&'a AMQPValue> {
     let headers = delivery.properties.headers().as_ref()?.inner();
     let deaths = headers.get("x-death")?.as_array()?;

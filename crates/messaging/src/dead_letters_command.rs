@@ -5,11 +5,14 @@ use std::process::ExitCode;
 
 use app_config::{Reader, Settings as _};
 
-use crate::{BrokerSettings, DeadLetters, Queue};
+use crate::connection::BrokerSettings;
+use crate::dead_letters::DeadLetters;
+use crate::error::Error;
+use crate::queue::Queue;
 
 const USAGE: &str = "usage: dead-letters list | replay | discard [LIMIT]";
-/// Dead letters that one call takes when it does not say how many.
-const USUAL_LIMIT: usize = 100;
+/// The limit when none is given.
+const DEFAULT_LIMIT: usize = 100;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Action {
@@ -18,10 +21,10 @@ enum Action {
     Discard,
 }
 
-/// The command `dead-letters` of a worker: `list`, `replay` or `discard`, and how many at the most (100
-/// when not said). It reads the same settings as the worker, so that it is run where the worker is.
+/// The subcommand `dead-letters` of a worker: `list`, `replay` or `discard`, and an optional limit (100 by
+/// default). It reads the worker's own settings, so run it in the worker's environment.
 ///
-/// `None` when the process was called without it.
+/// `None` when the process was started without the subcommand.
 pub fn dead_letters_command(queue: Queue) -> Option<ExitCode> {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let (command, arguments) = arguments.split_first()?;
@@ -31,7 +34,7 @@ pub fn dead_letters_command(queue: Queue) -> Option<ExitCode> {
     let done = parse(arguments).and_then(|(action, limit)| run(queue, action, limit));
     Some(match done {
         Ok(text) => {
-            // Nobody may read any more, as in a pipe to `head`.
+            // The reader may be gone, as in a pipe to `head`.
             let _ = std::io::stdout().write_all(text.as_bytes());
             ExitCode::SUCCESS
         }
@@ -51,7 +54,7 @@ fn parse(arguments: &[OsString]) -> Result<(Action, usize), String> {
         _ => return Err(USAGE.to_owned()),
     };
     let limit = match (arguments.next(), arguments.next()) {
-        (None, _) => Some(USUAL_LIMIT),
+        (None, _) => Some(DEFAULT_LIMIT),
         (Some(limit), None) => limit.and_then(|text| text.parse().ok()),
         _ => None,
     };
@@ -72,13 +75,13 @@ fn run(queue: Queue, action: Action, limit: usize) -> Result<String, String> {
         letters.close().await;
         done
     });
-    done.map_err(|error: crate::Error| chain(&error))
+    done.map_err(|error: Error| with_causes(&error))
 }
 
-async fn act(letters: &DeadLetters, action: Action, limit: usize) -> Result<String, crate::Error> {
+async fn act(letters: &DeadLetters, action: Action, limit: usize) -> Result<String, Error> {
     let name = letters.name();
     Ok(match action {
-        Action::Replay => format!("{} sent again from {name}\n", letters.replay(limit).await?),
+        Action::Replay => format!("{} replayed from {name}\n", letters.replay(limit).await?),
         Action::Discard => format!("{} discarded from {name}\n", letters.discard(limit).await?),
         Action::List => {
             let depth = letters.depth().await?;
@@ -100,7 +103,7 @@ async fn act(letters: &DeadLetters, action: Action, limit: usize) -> Result<Stri
     })
 }
 
-fn chain(error: &dyn std::error::Error) -> String {
+fn with_causes(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(error.source(), |cause| cause.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
@@ -114,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_action_and_perhaps_a_limit_are_taken_and_nothing_else() {
+    fn it_takes_an_action_and_an_optional_limit() {
         assert_eq!(parsed(&["list"]), Ok((Action::List, 100)));
         assert_eq!(parsed(&["replay", "7"]), Ok((Action::Replay, 7)));
         assert_eq!(parsed(&["discard", "1"]), Ok((Action::Discard, 1)));

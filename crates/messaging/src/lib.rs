@@ -1,34 +1,39 @@
-//! RabbitMQ as a wake-up, never as the truth.
+//! RabbitMQ as a notification that work is due. The database holds the work itself.
 //!
-//! A message holds the identifier of a row and nothing else; the row is claimed in the database before
-//! anything is done. So a message may be lost, doubled or reordered without harm:
+//! A message is the identifier of a row; the row is claimed in the database before anything is done. So
+//! a message may be lost, duplicated or reordered without harm:
 //!
-//! - [`Publisher`] sends right after a commit and never makes its caller wait. What it cannot send is
-//!   dropped and counted, because
-//! - [`relay()`] sweeps the database for rows that are due and publishes them (again).
-//! - [`consume`] hands messages to a handler, with a bounded number in flight, and acknowledges after
-//!   the handler is done.
+//! - [`Publisher`] publishes right after a commit without making its caller wait. A message that it
+//!   cannot publish is dropped and counted, because
+//! - [`relay()`] sweeps the database for due rows that have no message in flight and publishes them.
+//! - [`consume`] passes messages to a handler, a limited number at once, and acknowledges each after its
+//!   handler has returned.
 //!
-//! What cannot be read, or was delivered too often, goes to the queue's dead-letter queue, whose depth is
-//! measured; [`DeadLetters`] and [`dead_letters_command()`] look into it.
+//! A message that cannot be parsed, or was delivered too often, goes to the queue's dead-letter queue,
+//! whose depth is measured; [`DeadLetters`] and [`dead_letters_command()`] list, replay and discard them.
 //!
-//! Each publisher and each consumer owns a connection and a supervisor: a lost connection is opened
-//! again with growing pauses, the [`Queue`]s are declared again, and no loss ends the process.
-//! Every wait for the broker has a time limit, because a broker that stops does not always say so.
+//! Each publisher and each consumer owns a connection and a supervisor: after a lost connection it
+//! reconnects with growing pauses and declares its [`Queue`] again; no loss ends the process. Every wait
+//! for the broker has a time limit, because a broker that stops does not always close the connection.
+//!
+//! Deliberately absent: the names of queues, which belong to the capabilities that own them.
 
 mod connection;
 mod consumer;
 mod dead_letters;
 mod dead_letters_command;
+mod error;
 mod message;
+mod publish;
 mod publisher;
 mod queue;
 mod relay;
 
-pub use connection::{BrokerSettings, Error};
+pub use connection::BrokerSettings;
 pub use consumer::{ConsumerConfig, Disposition, consume};
 pub use dead_letters::{DeadLetter, DeadLetters};
 pub use dead_letters_command::dead_letters_command;
+pub use error::Error;
 pub use message::Message;
 pub use publisher::Publisher;
 pub use queue::Queue;

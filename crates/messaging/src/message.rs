@@ -7,19 +7,19 @@ const REQUEST_ID: &str = "x-request-id";
 const TRACEPARENT: &str = "traceparent";
 const PERSISTENT: u8 = 2;
 
-/// A wake-up: the identifier of a row, and the request that caused it.
+/// The identifier of a row that is due, and the request that caused it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// The row's identifier.
     pub id: String,
     /// The request that caused the row.
     pub context: RequestContext,
-    /// Whether somebody got it before and did not settle it: whoever that was has probably died.
+    /// Whether the message was delivered before and not settled: that consumer has probably died.
     pub redelivered: bool,
 }
 
 impl Message {
-    /// A wake-up for a row on behalf of a request.
+    /// A message for a row on behalf of a request.
     #[must_use]
     #[expect(
         clippy::needless_pass_by_value,
@@ -45,8 +45,8 @@ impl Message {
             .with_headers(headers)
     }
 
-    /// Reads a delivery; `None` when its body is no text.
-    pub(crate) fn read(delivery: &Delivery) -> Option<Self> {
+    /// Parses a delivery; `None` when its body is not UTF-8.
+    pub(crate) fn parse(delivery: &Delivery) -> Option<Self> {
         let id = std::str::from_utf8(&delivery.data).ok()?.to_owned();
         let headers = delivery.properties.headers();
         let header = |name: &str| {

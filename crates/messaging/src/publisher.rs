@@ -5,24 +5,27 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use lapin::options::{BasicPublishOptions, ConfirmSelectOptions};
-use lapin::{Confirmation, PublisherConfirm};
+use lapin::Channel;
+use lapin::options::ConfirmSelectOptions;
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{Link, supervise, within};
-use crate::{BrokerSettings, Error, Message, Queue};
+use crate::connection::{BrokerSettings, supervise};
+use crate::error::{Error, with_timeout};
+use crate::message::Message;
+use crate::publish::{PublishOutcome, publish};
+use crate::queue::Queue;
 
-/// Messages that wait to be sent; more are dropped, and their rows come due again.
+/// Messages that wait to be published; more are dropped, and the sweep publishes their rows later.
 const BUFFER: usize = 10_000;
-/// Messages that are sent without waiting in between.
+/// Messages that are published before confirms are read again.
 const BATCH: usize = 256;
-/// Confirms that are waited for at once; more publishing waits for one of them.
-const UNCONFIRMED: usize = 2_000;
-/// How often the depth of the queue is read, which also notices a dead connection.
-const DEPTH_PAUSE: Duration = Duration::from_secs(1);
+/// Unconfirmed messages; publishing pauses at this number.
+const MAX_UNCONFIRMED: usize = 2_000;
+/// How often the depth of the queue is read, which also detects a dead connection.
+const DEPTH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Sends wake-ups to one queue, pipelined and confirmed.
+/// Publishes messages to one queue, pipelined and confirmed.
 #[derive(Debug, Clone)]
 pub struct Publisher {
     queue: Queue,
@@ -51,22 +54,29 @@ impl Publisher {
             state: Arc::clone(&state),
         };
         let task = async move {
-            // One session runs at a time, so nobody waits for this lock.
+            // One session runs at a time, so the lock is never contended.
             let incoming = Mutex::new(incoming);
-            supervise("publisher", &settings, &[queue], &shutdown, |link| async {
-                let mut incoming = incoming.lock().await;
-                let outcome = session(&link, queue, &mut incoming, &state, &shutdown).await;
-                state.connected.store(false, Ordering::Release);
-                link.close().await;
-                outcome
-            })
+            supervise(
+                "publisher",
+                &settings,
+                queue,
+                &shutdown,
+                |connection| async {
+                    let mut incoming = incoming.lock().await;
+                    let channel = &connection.channel;
+                    let outcome = session(channel, queue, &mut incoming, &state, &shutdown).await;
+                    state.connected.store(false, Ordering::Release);
+                    connection.close().await;
+                    outcome
+                },
+            )
             .await;
         };
         (publisher, task)
     }
 
-    /// Hands messages over for sending and returns at once. What cannot be sent is dropped and counted:
-    /// the relay finds its row.
+    /// Queues messages for publishing and returns at once. A message that does not fit the buffer is
+    /// dropped and counted: the sweep publishes its row later.
     pub fn send(&self, messages: impl IntoIterator<Item = Message>) {
         for message in messages {
             if self.outgoing.try_send(message).is_err() {
@@ -75,13 +85,13 @@ impl Publisher {
         }
     }
 
-    /// Whether messages can be sent now.
+    /// Whether messages can be published now.
     #[must_use]
     pub fn is_connected(&self) -> bool {
         self.state.connected.load(Ordering::Acquire)
     }
 
-    /// How many messages waited in the queue when it was last read, at most a second ago.
+    /// The number of messages in the queue when it was last read, at most a second ago.
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.state.depth.load(Ordering::Acquire)
@@ -89,71 +99,54 @@ impl Publisher {
 }
 
 async fn session(
-    link: &Link,
+    channel: &Channel,
     queue: Queue,
     incoming: &mut mpsc::Receiver<Message>,
     state: &State,
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
-    let channel = &link.channel;
-    within(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    state
-        .depth
-        .store(queue.depth(channel).await?, Ordering::Release);
+    with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
+    let read_depth = async || {
+        let depth = queue.depth(channel).await?;
+        state.depth.store(depth, Ordering::Release);
+        Ok::<_, Error>(())
+    };
+    read_depth().await?;
     state.connected.store(true, Ordering::Release);
     let mut unconfirmed = FuturesUnordered::new();
     let mut batch = Vec::with_capacity(BATCH);
-    let mut depth = tokio::time::interval(DEPTH_PAUSE);
+    let mut interval = tokio::time::interval(DEPTH_INTERVAL);
     loop {
-        let room = UNCONFIRMED.saturating_sub(unconfirmed.len()).min(BATCH);
+        let free = MAX_UNCONFIRMED.saturating_sub(unconfirmed.len()).min(BATCH);
         tokio::select! {
-            // What was confirmed makes room before more is sent.
+            // Confirms are read before more is published.
             biased;
-            Some(confirmed) = unconfirmed.next() => confirm(queue, &confirmed?),
-            received = incoming.recv_many(&mut batch, room), if room > 0 => {
+            Some(outcome) = unconfirmed.next() => count_outcome(queue, outcome)?,
+            received = incoming.recv_many(&mut batch, free), if free > 0 => {
                 if received == 0 {
                     return Ok(());
                 }
                 for message in batch.drain(..) {
-                    unconfirmed.push(within(publish(link, queue, &message).await?));
+                    let (body, properties) = (message.id.as_bytes(), message.properties());
+                    unconfirmed.push(publish(channel, queue, body, properties).await?);
                 }
             }
-            _ = depth.tick() => {
-                state.depth.store(queue.depth(channel).await?, Ordering::Release);
+            _ = interval.tick() => {
+                read_depth().await?;
                 queue.dead_letter_depth(channel).await?;
             }
             () = shutdown.cancelled() => break,
         }
     }
-    while let Some(confirmed) = unconfirmed.next().await {
-        confirm(queue, &confirmed?);
+    while let Some(outcome) = unconfirmed.next().await {
+        count_outcome(queue, outcome)?;
     }
     Ok(())
 }
 
-async fn publish(link: &Link, queue: Queue, message: &Message) -> Result<PublisherConfirm, Error> {
-    // Without `mandatory` the broker confirms what it could not route, and drops it.
-    let options = BasicPublishOptions {
-        mandatory: true,
-        ..BasicPublishOptions::default()
-    };
-    let published = link.channel.basic_publish(
-        "".into(),
-        queue.name().into(),
-        options,
-        message.id.as_bytes(),
-        message.properties(),
-    );
-    within(published).await
-}
-
-fn confirm(queue: Queue, confirmation: &Confirmation) {
-    let outcome = match confirmation {
-        Confirmation::Ack(None) | Confirmation::NotRequested => "confirmed",
-        Confirmation::Ack(Some(_)) => "returned",
-        Confirmation::Nack(_) => "refused",
-    };
-    count(queue, outcome);
+fn count_outcome(queue: Queue, outcome: Result<PublishOutcome, Error>) -> Result<(), Error> {
+    count(queue, outcome?.name());
+    Ok(())
 }
 
 fn count(queue: Queue, outcome: &'static str) {

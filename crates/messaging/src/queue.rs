@@ -3,49 +3,48 @@ use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{Channel, Connection, ErrorKind};
 
-use crate::connection::{Error, within};
+use crate::error::{Error, with_timeout};
 
-/// Wake-ups that a queue holds before it refuses more; their rows come due again by themselves.
+/// Messages that a queue holds before it refuses more; the sweep publishes their rows later.
 const MAX_LENGTH: i64 = 100_000;
 /// Deliveries of one message before it counts as poison and goes to the dead-letter queue.
 const DELIVERY_LIMIT: i64 = 20;
-/// What AMQP 0-9-1 answers to a success.
+/// Listing a dead letter counts as a delivery, and newer brokers drop a message after 20 deliveries.
+const DEAD_LETTER_DELIVERY_LIMIT: i64 = 1_000_000;
+/// The AMQP 0-9-1 reply code for success.
 const REPLY_SUCCESS: u16 = 200;
-/// Looking at a dead letter counts as a delivery, and newer brokers drop what was delivered twenty times.
-const LOOKS_LIMIT: i64 = 1_000_000;
 
 /// A durable quorum queue with its dead-letter queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queue(&'static str);
 
 impl Queue {
-    /// Decisions on their way to webhooks.
-    pub const WEBHOOK_DELIVERIES: Self = Self("webhook.deliveries");
-    /// Users that are being deleted.
-    pub const USER_DELETIONS: Self = Self("user.deletions");
-    /// Messages to users.
-    pub const USER_NOTIFICATIONS: Self = Self("user.notifications");
+    /// The queue of this name. Each capability that owns a queue defines it as a constant.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self(name)
+    }
 
     /// The queue's name.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         self.0
     }
 
-    /// The queue that takes what was delivered too often or could not be read.
+    /// The queue for messages that were delivered too often or could not be parsed.
     #[must_use]
     pub fn dead_letter_name(self) -> String {
         format!("{}.dead", self.0)
     }
 
-    /// Declares the queue and its dead-letter queue; doing it again changes nothing.
+    /// Declares the queue and its dead-letter queue; declaring them again changes nothing.
     ///
-    /// A queue that an earlier version declared with other arguments stays as it is: arguments cannot be
-    /// changed, and an upgrade must not stop everything.
+    /// A queue that an earlier version declared with other arguments keeps them: arguments cannot be
+    /// changed, and an upgrade must not stop every process.
     pub(crate) async fn declare(self, connection: &Connection) -> Result<(), Error> {
         let dead = self.dead_letter_name();
         let mut arguments = quorum();
-        arguments.insert("x-delivery-limit".into(), LOOKS_LIMIT.into());
+        arguments.insert("x-delivery-limit".into(), DEAD_LETTER_DELIVERY_LIMIT.into());
         arguments.insert("x-max-length".into(), MAX_LENGTH.into());
         arguments.insert("x-overflow".into(), text("drop-head"));
         declare(connection, &dead, arguments).await?;
@@ -60,12 +59,12 @@ impl Queue {
         declare(connection, self.0, arguments).await
     }
 
-    /// How many messages wait in it; asking also shows that the channel works.
+    /// The number of ready messages. Asking also shows that the channel works.
     pub(crate) async fn depth(self, channel: &Channel) -> Result<u32, Error> {
         depth(channel, self.0.to_owned()).await
     }
 
-    /// How many messages lie in its dead-letter queue.
+    /// The number of messages in the dead-letter queue.
     pub(crate) async fn dead_letter_depth(self, channel: &Channel) -> Result<u32, Error> {
         depth(channel, self.dead_letter_name()).await
     }
@@ -77,7 +76,7 @@ async fn depth(channel: &Channel, queue: String) -> Result<u32, Error> {
         ..QueueDeclareOptions::default()
     };
     let declared = channel.queue_declare(queue.as_str().into(), passive, FieldTable::default());
-    let depth = within(declared).await?.message_count();
+    let depth = with_timeout(declared).await?.message_count();
     metrics::gauge!("queue_messages", "queue" => queue).set(depth);
     Ok(depth)
 }
@@ -93,15 +92,15 @@ fn text(value: &str) -> AMQPValue {
 }
 
 async fn declare(connection: &Connection, name: &str, arguments: FieldTable) -> Result<(), Error> {
-    // The broker closes the channel on which it refuses something.
-    let channel = within(connection.create_channel()).await?;
+    // The broker closes the channel on which it refuses a declaration.
+    let channel = with_timeout(connection.create_channel()).await?;
     let declared = channel.queue_declare(name.into(), QueueDeclareOptions::durable(), arguments);
-    match within(declared).await {
-        Ok(_) => within(channel.close(REPLY_SUCCESS, "done".into())).await,
+    match with_timeout(declared).await {
+        Ok(_) => with_timeout(channel.close(REPLY_SUCCESS, "done".into())).await,
         Err(Error::Broker(error)) if is_precondition_failed(&error) => {
             tracing::warn!(
                 queue = name,
-                "the queue exists with other arguments, and keeps them"
+                "the queue exists with other arguments and keeps them"
             );
             Ok(())
         }

@@ -4,27 +4,29 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use crate::{Message, Publisher};
+use crate::message::Message;
+use crate::publisher::Publisher;
 
-/// A queue that holds more wake-ups than this has enough to do; its rows can wait in the database.
-const ENOUGH_WAITING: u32 = 1_000;
+/// A queue that holds more messages than this needs no more; due rows wait in the database.
+const MAX_QUEUE_DEPTH: u32 = 1_000;
+const PAUSE_AFTER_FULL_BATCH: Duration = Duration::from_millis(100);
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(1);
 
 /// How the database is swept for rows that are due.
 #[derive(Debug, Clone, Copy)]
 pub struct RelaySettings {
-    /// The pause between two sweeps that found little.
+    /// The pause after a sweep that found less than a batch.
     pub pause: Duration,
-    /// Rows that one sweep takes at the most.
+    /// The largest number of rows in one sweep.
     pub batch: i64,
 }
 
-/// Publishes rows that are due until it is cancelled: what a crash or a full buffer left behind, and
-/// retries whose time has come.
+/// The outbox relay: publishes rows that are due and have no message in flight, until it is cancelled.
+/// Those are retries, and what a crash or a full buffer left behind.
 ///
-/// `due` takes at most so many rows, marks them as looked at (so that no other sweep takes them for a
-/// while), and returns their messages. It is not called while the broker is away or has enough to
-/// do, so an outage ends in a smooth catch-up.
+/// `due` takes a batch size and returns the messages of at most that many rows, which it marks so that
+/// no sweep returns them again for a while. It is not called while the broker is unavailable or its
+/// queue is long, so that after an outage the backlog is published gradually.
 pub async fn relay<F, R, E>(
     publisher: Publisher,
     settings: RelaySettings,
@@ -37,14 +39,14 @@ pub async fn relay<F, R, E>(
 {
     while !shutdown.is_cancelled() {
         let mut pause = settings.pause;
-        if publisher.is_connected() && publisher.depth() < ENOUGH_WAITING {
+        if publisher.is_connected() && publisher.depth() < MAX_QUEUE_DEPTH {
             match due(settings.batch).await {
                 Ok(messages) => {
                     let full = i64::try_from(messages.len()).is_ok_and(|n| n >= settings.batch);
                     publisher.send(messages);
                     if full {
                         // The depth is read once a second, so a backlog goes out in steps.
-                        pause = pause.min(Duration::from_millis(100));
+                        pause = pause.min(PAUSE_AFTER_FULL_BATCH);
                     }
                 }
                 Err(error) => {

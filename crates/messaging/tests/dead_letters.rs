@@ -1,4 +1,4 @@
-//! What an operator finds in a dead-letter queue and can do with it.
+//! Listing, replaying and discarding dead letters.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -14,19 +14,17 @@ use telemetry::RequestContext;
 use testkit::{TestBroker, eventually};
 use tokio_util::sync::CancellationToken;
 
-const QUEUE: Queue = Queue::USER_NOTIFICATIONS;
+const QUEUE: Queue = Queue::new("test.letters");
 
-/// A broker in whose dead-letter queue three messages lie, and those messages.
-async fn three_dead() -> (TestBroker, DeadLetters, Vec<Message>) {
+/// A broker with three messages in its dead-letter queue, and those messages.
+async fn three_dead_letters() -> (TestBroker, DeadLetters, Vec<Message>) {
     let broker = TestBroker::new();
     let settings = BrokerSettings { url: broker.url() };
     let (shutdown, consuming) = (CancellationToken::new(), CancellationToken::new());
     let (publisher, publishing) = Publisher::new(settings.clone(), QUEUE, shutdown.clone());
     let publishing = tokio::spawn(publishing);
-    let consumption = ConsumerConfig::new(settings.clone(), QUEUE, 8);
-    let rejecting = consume(consumption, consuming.clone(), |_| async {
-        Disposition::Reject
-    });
+    let config = ConsumerConfig::new(settings.clone(), QUEUE, 8);
+    let rejecting = consume(config, consuming.clone(), |_| async { Disposition::Reject });
     let rejecting = tokio::spawn(rejecting);
     let messages: Vec<_> = ["one", "two", "three"]
         .map(|id| Message::new(id, RequestContext::fresh()))
@@ -55,8 +53,8 @@ fn ids(messages: &[Message]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn looking_tells_what_lies_there_and_why_and_leaves_it() {
-    let (_broker, letters, messages) = three_dead().await;
+async fn a_list_shows_each_dead_letter_with_its_reason_and_leaves_it_there() {
+    let (_broker, letters, messages) = three_dead_letters().await;
     for _ in 0..3 {
         let found = letters.list(10).await.unwrap();
         let mut listed: Vec<_> = found.iter().map(|letter| letter.id.as_str()).collect();
@@ -70,7 +68,7 @@ async fn looking_tells_what_lies_there_and_why_and_leaves_it() {
         }
     }
     assert_eq!(letters.list(2).await.unwrap().len(), 2);
-    eventually("all to be back", async || {
+    eventually("all messages to be requeued", async || {
         (letters.depth().await.unwrap() == 3).then_some(())
     })
     .await;
@@ -78,8 +76,8 @@ async fn looking_tells_what_lies_there_and_why_and_leaves_it() {
 }
 
 #[tokio::test]
-async fn what_is_sent_again_arrives_in_its_queue_with_its_request() {
-    let (broker, letters, messages) = three_dead().await;
+async fn a_replayed_message_arrives_in_its_queue_with_its_request_id() {
+    let (broker, letters, messages) = three_dead_letters().await;
     assert_eq!(letters.replay(10).await.unwrap(), 3);
     assert_eq!(letters.depth().await.unwrap(), 0);
     letters.close().await;
@@ -87,8 +85,8 @@ async fn what_is_sent_again_arrives_in_its_queue_with_its_request() {
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let settings = BrokerSettings { url: broker.url() };
     let shutdown = CancellationToken::new();
-    let consumption = ConsumerConfig::new(settings, QUEUE, 8);
-    let consuming = tokio::spawn(consume(consumption, shutdown.clone(), move |message| {
+    let config = ConsumerConfig::new(settings, QUEUE, 8);
+    let consuming = tokio::spawn(consume(config, shutdown.clone(), move |message| {
         sender.send(message).unwrap();
         async { Disposition::Done }
     }));
@@ -107,8 +105,8 @@ async fn what_is_sent_again_arrives_in_its_queue_with_its_request() {
 }
 
 #[tokio::test]
-async fn what_is_discarded_is_gone() {
-    let (_broker, letters, _) = three_dead().await;
+async fn a_discarded_message_is_removed() {
+    let (_broker, letters, _) = three_dead_letters().await;
     assert_eq!(letters.discard(2).await.unwrap(), 2);
     assert_eq!(letters.depth().await.unwrap(), 1);
     assert_eq!(letters.list(10).await.unwrap().len(), 1);
@@ -116,7 +114,7 @@ async fn what_is_discarded_is_gone() {
 }
 
 #[tokio::test]
-async fn a_queue_that_an_earlier_version_declared_otherwise_is_used_as_it_is() {
+async fn a_queue_that_was_declared_with_other_arguments_is_used_as_it_is() {
     let broker = TestBroker::new();
     let url = broker.url();
     let connection = lapin::Connection::connect(url.expose(), ConnectionProperties::default());

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
 use database::Database;
 use http_kit::{Health, ProblemBody};
-use messaging::{BrokerSettings, Publisher, Queue};
+use messaging::{BrokerSettings, Publisher};
 use service_http::Document;
 use service_runtime::Running;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
 }
 
 fn publisher(running: &Running, broker: BrokerSettings) -> Publisher {
-    let queue = Queue::WEBHOOK_DELIVERIES;
+    let queue = deliveries::QUEUE;
     let (publisher, publishing) = Publisher::new(broker, queue, running.shutdown());
     running.spawn(publishing);
     publisher

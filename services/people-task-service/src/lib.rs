@@ -13,7 +13,7 @@
 
 mod app;
 mod audit;
-mod deliveries;
+pub mod deliveries;
 mod erasure;
 mod plugins;
 mod problems;

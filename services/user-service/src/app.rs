@@ -12,7 +12,7 @@ use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
 use database::Database;
 use http_kit::Health;
-use messaging::{Publisher, Queue};
+use messaging::Publisher;
 use service_http::Document;
 use service_runtime::Running;
 use utoipa::OpenApi as _;
@@ -23,7 +23,7 @@ use crate::accounts;
 use crate::context::Context;
 use crate::documentation::Base;
 use crate::hashing::{Hasher, PasswordRules};
-use crate::notifications::Channel;
+use crate::notifications::{self, Channel};
 use crate::revocations::{self, Poller};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
 use crate::{MIGRATIONS, SCHEMA, audit, deletions, passwords, sign_in};
@@ -112,8 +112,8 @@ async fn start_context(
         publisher
     };
     Ok(Context {
-        deletions: publisher(Queue::USER_DELETIONS),
-        notifications: publisher(Queue::USER_NOTIFICATIONS),
+        deletions: publisher(deletions::QUEUE),
+        notifications: publisher(notifications::QUEUE),
         database,
         hasher,
         rules,

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use messaging::{Queue, dead_letters_command};
+use messaging::dead_letters_command;
+use people_task_service::deliveries;
 
 fn main() -> ExitCode {
-    dead_letters_command(Queue::WEBHOOK_DELIVERIES).unwrap_or_else(|| {
+    dead_letters_command(deliveries::QUEUE).unwrap_or_else(|| {
         service_runtime::main("webhook-worker", people_task_service::run_webhook_worker)
     })
 }

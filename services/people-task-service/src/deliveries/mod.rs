@@ -9,7 +9,7 @@ use audit_log::RequestMeta;
 use database::Database;
 use diesel::PgConnection;
 use listing::{Page, Paging};
-use messaging::{Message, Publisher};
+use messaging::{Message, Publisher, Queue};
 use serde_json::json;
 use telemetry::RequestContext;
 use url::Url;
@@ -18,6 +18,9 @@ use values::{DeliveryId, TaskId};
 use crate::audit;
 use crate::tasks;
 use crate::tasks::access::{Action, Actor, Denied};
+
+/// Identifiers of deliveries that are due.
+pub const QUEUE: Queue = Queue::new("webhook.deliveries");
 
 pub(crate) use error::Error;
 pub(crate) use store::{Attempt, Delivery};

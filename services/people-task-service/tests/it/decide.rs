@@ -194,7 +194,7 @@ async fn a_decision_is_published_after_the_commit() {
     let settings = messaging::BrokerSettings {
         url: app.broker.url(),
     };
-    let queue = messaging::Queue::WEBHOOK_DELIVERIES;
+    let queue = people_task_service::deliveries::QUEUE;
     let shutdown = tokio_util::sync::CancellationToken::new();
     let consumption = messaging::ConsumerConfig::new(settings, queue, 10);
     let consuming = messaging::consume(consumption, shutdown.clone(), move |message| {

@@ -12,7 +12,7 @@ use actix_web::{App, HttpRequest, HttpResponse};
 use app_config::{Reader, Settings as _};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query};
-use messaging::{BrokerSettings, Message, Publisher, Queue};
+use messaging::{BrokerSettings, Message, Publisher};
 use people_task_service::{MIGRATIONS, WebhookWorkerSettings, run_webhook_worker};
 use service_runtime::{HttpServerSettings, Running};
 use telemetry::RequestContext;
@@ -161,7 +161,7 @@ impl Stage {
         let settings = BrokerSettings {
             url: self.broker.url(),
         };
-        let queue = Queue::WEBHOOK_DELIVERIES;
+        let queue = people_task_service::deliveries::QUEUE;
         let (publisher, publishing) = Publisher::new(settings, queue, CancellationToken::new());
         tokio::spawn(publishing);
         eventually("the publisher to be connected", async || {

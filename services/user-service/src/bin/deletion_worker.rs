@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use messaging::{Queue, dead_letters_command};
+use messaging::dead_letters_command;
+use user_service::deletions;
 
 fn main() -> ExitCode {
-    dead_letters_command(Queue::USER_DELETIONS).unwrap_or_else(|| {
+    dead_letters_command(deletions::QUEUE).unwrap_or_else(|| {
         service_runtime::main("deletion-worker", user_service::run_deletion_worker)
     })
 }

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
-use messaging::{Queue, dead_letters_command};
+use messaging::dead_letters_command;
+use user_service::notifications;
 
 fn main() -> ExitCode {
-    dead_letters_command(Queue::USER_NOTIFICATIONS).unwrap_or_else(|| {
+    dead_letters_command(notifications::QUEUE).unwrap_or_else(|| {
         service_runtime::main("notification-worker", user_service::run_notification_worker)
     })
 }

@@ -10,4 +10,9 @@ mod steps;
 mod store;
 pub mod worker;
 
+use messaging::Queue;
+
 pub use steps::Step;
+
+/// Identifiers of deletions that are due.
+pub const QUEUE: Queue = Queue::new("user.deletions");

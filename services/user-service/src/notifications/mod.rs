@@ -7,4 +7,9 @@ mod channel;
 pub(crate) mod store;
 pub mod worker;
 
+use messaging::Queue;
+
 pub use channel::Channel;
+
+/// Identifiers of notifications that are due.
+pub const QUEUE: Queue = Queue::new("user.notifications");

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use demo_engine::{Control, ControlChange};
-use messaging::{BrokerSettings, Message, Publisher, Queue};
+use messaging::{BrokerSettings, Message, Publisher};
 use telemetry::RequestContext;
 use testkit::eventually;
 use tokio_util::sync::CancellationToken;
+use user_service::deletions::QUEUE;
 
 use crate::audit::pseudonym;
 use crate::deletion_worker_stage::Stage;
@@ -26,7 +27,7 @@ async fn messages_that_come_again_and_again_do_no_harm() {
     let broker = BrokerSettings {
         url: stage.broker.url(),
     };
-    let (publisher, publishing) = Publisher::new(broker, Queue::USER_DELETIONS, shutdown.clone());
+    let (publisher, publishing) = Publisher::new(broker, QUEUE, shutdown.clone());
     let publishing = tokio::spawn(publishing);
     let workers = [stage.worker(&[]).await, stage.worker(&[]).await];
     let job = stage.delete(ada);

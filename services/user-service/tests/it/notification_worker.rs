@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use demo_engine::ControlChange;
-use messaging::{BrokerSettings, Message, Publisher, Queue};
+use messaging::{BrokerSettings, Message, Publisher};
 use telemetry::RequestContext;
 use testkit::eventually;
 use tokio_util::sync::CancellationToken;
+use user_service::notifications::QUEUE;
 
 use crate::notification_worker_stage::{EMAIL, LINK, Stage};
 
@@ -132,8 +133,7 @@ async fn each_message_is_sent_once_however_often_it_wakes_somebody_up() {
     let broker = BrokerSettings {
         url: stage.broker.url(),
     };
-    let queue = Queue::USER_NOTIFICATIONS;
-    let (publisher, publishing) = Publisher::new(broker, queue, shutdown.clone());
+    let (publisher, publishing) = Publisher::new(broker, QUEUE, shutdown.clone());
     let publishing = tokio::spawn(publishing);
     let workers = [stage.worker(&[]).await, stage.worker(&[]).await];
     let ids: Vec<_> = (0..20).map(|_| stage.forgotten(ada, "webhook")).collect();

@@ -30,7 +30,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use database::Database;
 use http_kit::Health;
-use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message, Publisher, Queue};
+use messaging::{BrokerSettings, ConsumerConfig, Disposition, Message, Publisher};
 use outbound::{GuardedClient, Limits};
 use service_runtime::Running;
 use tokio::sync::{mpsc, oneshot};
@@ -41,9 +41,9 @@ use self::ledger::{Bounds, Ledger, WakeUp};
 use self::schedule::RetrySchedule;
 use self::sweep::Sweeper;
 use crate::WebhookWorkerSettings;
+use crate::deliveries::QUEUE;
 use crate::webhooks::signing::WebhookSigner;
 
-const QUEUE: Queue = Queue::WEBHOOK_DELIVERIES;
 /// Wake-ups that wait to be looked at; the broker keeps the rest.
 const PREFETCH: u16 = 512;
 /// What reading the beginning of an answer may add to an attempt.

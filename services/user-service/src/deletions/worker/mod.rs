@@ -20,9 +20,10 @@ use std::time::Duration;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey};
 use database::Database;
-use messaging::{ConsumerConfig, Publisher, Queue};
+use messaging::{ConsumerConfig, Publisher};
 use service_runtime::Running;
 
+use crate::deletions::QUEUE;
 use crate::deletions::calls;
 use crate::deletions::engine::Engine;
 use crate::deletions::people_tasks::PeopleTasks;
@@ -46,11 +47,7 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     let database = Database::connect(&settings.database);
     let hands = hands(&settings, &database)?;
 
-    let (publisher, publishing) = Publisher::new(
-        settings.broker.clone(),
-        Queue::USER_DELETIONS,
-        shutdown.clone(),
-    );
+    let (publisher, publishing) = Publisher::new(settings.broker.clone(), QUEUE, shutdown.clone());
     running.spawn(publishing);
     let sweep = worker::sweep(
         publisher.clone(),
@@ -65,7 +62,7 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     let rules = vec![Rule::deletions(settings.ticket_retention)];
     running.spawn(retention::retain(database.clone(), rules, shutdown.clone()));
 
-    let consumption = ConsumerConfig::new(settings.broker, Queue::USER_DELETIONS, JOBS_AT_ONCE);
+    let consumption = ConsumerConfig::new(settings.broker, QUEUE, JOBS_AT_ONCE);
     running.health = worker::health(&database, &consumption);
     let jobs = Worker {
         hands,

@@ -18,9 +18,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use database::Database;
-use messaging::{ConsumerConfig, Publisher, Queue};
+use messaging::{ConsumerConfig, Publisher};
 use service_runtime::Running;
 
+use crate::notifications::QUEUE;
 use crate::retention::{self, Rule};
 use crate::settings::NotificationWorkerSettings;
 use crate::worker::{self, Outbox};
@@ -54,7 +55,7 @@ pub async fn run_notification_worker(
         shutdown: shutdown.clone(),
     };
 
-    let queue = Queue::USER_NOTIFICATIONS;
+    let queue = QUEUE;
     let (publisher, publishing) = Publisher::new(settings.broker.clone(), queue, shutdown.clone());
     running.spawn(publishing);
     let sweep = worker::sweep(publisher, database.clone(), shutdown.clone(), store::due);

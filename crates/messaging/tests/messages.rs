@@ -1,4 +1,4 @@
-//! Wake-ups against a real broker, also one that goes away.
+//! Publishing and consuming with a real broker, through outages too.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -15,9 +15,9 @@ use testkit::{TestBroker, eventually};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-const QUEUE: Queue = Queue::WEBHOOK_DELIVERIES;
+const QUEUE: Queue = Queue::new("test.messages");
 
-struct World {
+struct Fixture {
     broker: TestBroker,
     shutdown: CancellationToken,
     publisher: Publisher,
@@ -25,20 +25,20 @@ struct World {
     tasks: Vec<JoinHandle<()>>,
 }
 
-impl World {
+impl Fixture {
     async fn start() -> Self {
         let broker = TestBroker::new();
         let shutdown = CancellationToken::new();
         let (publisher, task) = Publisher::new(settings(&broker), QUEUE, shutdown.clone());
-        let world = Self {
+        let fixture = Self {
             broker,
             shutdown,
             publisher,
             received: Arc::default(),
             tasks: vec![tokio::spawn(task)],
         };
-        world.connected().await;
-        world
+        fixture.connected().await;
+        fixture
     }
 
     async fn connected(&self) {
@@ -48,14 +48,14 @@ impl World {
         .await;
     }
 
-    /// Consumes in the background: every message is noted, then settled as `dispose` says.
+    /// Consumes in the background: every message is recorded, then settled as `dispose` says.
     fn consume(
         &mut self,
         dispose: impl Fn(&Message) -> Disposition + Clone + Send + Sync + 'static,
     ) {
         let received = Arc::clone(&self.received);
-        let consumption = ConsumerConfig::new(settings(&self.broker), QUEUE, 8);
-        let task = consume(consumption, self.shutdown.clone(), move |message| {
+        let config = ConsumerConfig::new(settings(&self.broker), QUEUE, 8);
+        let task = consume(config, self.shutdown.clone(), move |message| {
             let (received, dispose) = (Arc::clone(&received), dispose.clone());
             async move {
                 let disposition = dispose(&message);
@@ -95,63 +95,68 @@ fn message(id: &str) -> Message {
 
 #[tokio::test]
 async fn a_message_arrives_with_the_request_that_caused_it() {
-    let mut world = World::start().await;
-    world.consume(|_| Disposition::Done);
+    let mut fixture = Fixture::start().await;
+    fixture.consume(|_| Disposition::Done);
     let sent = message("abc");
-    world.publisher.send([sent.clone()]);
-    let received = world.received(1).await.remove(0);
+    fixture.publisher.send([sent.clone()]);
+    let received = fixture.received(1).await.remove(0);
     assert_eq!(received.id, "abc");
     assert_eq!(received.context.request_id, sent.context.request_id);
     assert_eq!(
         received.context.trace.trace_id(),
         sent.context.trace.trace_id()
     );
-    world.stop().await;
+    fixture.stop().await;
 }
 
 #[tokio::test]
-async fn a_message_that_could_not_be_handled_comes_again_and_a_senseless_one_does_not() {
-    let mut world = World::start().await;
+async fn a_requeued_message_is_redelivered_and_a_rejected_one_is_not() {
+    let mut fixture = Fixture::start().await;
     let tries = Arc::new(AtomicUsize::new(0));
-    world.consume(move |message| match message.id.as_str() {
-        "senseless" => Disposition::Reject,
+    fixture.consume(move |message| match message.id.as_str() {
+        "invalid" => Disposition::Reject,
         _ if tries.fetch_add(1, Ordering::SeqCst) < 2 => Disposition::Requeue,
         _ => Disposition::Done,
     });
-    world
+    fixture
         .publisher
-        .send([message("senseless"), message("stubborn")]);
-    let mut ids: Vec<_> = world.received(4).await.into_iter().map(|m| m.id).collect();
+        .send([message("invalid"), message("requeued")]);
+    let mut ids: Vec<_> = fixture
+        .received(4)
+        .await
+        .into_iter()
+        .map(|m| m.id)
+        .collect();
     ids.sort_unstable();
-    assert_eq!(ids, ["senseless", "stubborn", "stubborn", "stubborn"]);
-    world.stop().await;
+    assert_eq!(ids, ["invalid", "requeued", "requeued", "requeued"]);
+    fixture.stop().await;
 }
 
 #[tokio::test]
-async fn publisher_and_consumer_outlive_a_broker_that_goes_away() {
-    let mut world = World::start().await;
-    world.consume(|_| Disposition::Done);
-    world.publisher.send([message("before")]);
-    world.received(1).await;
+async fn publisher_and_consumer_reconnect_after_an_outage() {
+    let mut fixture = Fixture::start().await;
+    fixture.consume(|_| Disposition::Done);
+    fixture.publisher.send([message("before")]);
+    fixture.received(1).await;
 
-    world.broker.set_reachable(false);
-    eventually("the publisher to notice", || async {
-        world.broker.cut_connections();
-        (!world.publisher.is_connected()).then_some(())
+    fixture.broker.set_reachable(false);
+    eventually("the publisher to be disconnected", || async {
+        fixture.broker.cut_connections();
+        (!fixture.publisher.is_connected()).then_some(())
     })
     .await;
-    world.broker.set_reachable(true);
-    world.connected().await;
-    world.publisher.send([message("after")]);
-    let received = world.received(2).await;
+    fixture.broker.set_reachable(true);
+    fixture.connected().await;
+    fixture.publisher.send([message("after")]);
+    let received = fixture.received(2).await;
     assert_eq!(received.last().unwrap().id, "after");
-    world.stop().await;
+    fixture.stop().await;
 }
 
 #[tokio::test]
-async fn the_relay_publishes_what_is_due_and_waits_while_the_broker_is_away() {
-    let mut world = World::start().await;
-    world.consume(|_| Disposition::Done);
+async fn the_relay_publishes_due_rows_and_pauses_during_an_outage() {
+    let mut fixture = Fixture::start().await;
+    fixture.consume(|_| Disposition::Done);
     let due = Arc::new(Mutex::new(vec![
         message("one"),
         message("two"),
@@ -163,9 +168,9 @@ async fn the_relay_publishes_what_is_due_and_waits_while_the_broker_is_away() {
         batch: 2,
     };
     let sweeping = relay(
-        world.publisher.clone(),
+        fixture.publisher.clone(),
         settings,
-        world.shutdown.clone(),
+        fixture.shutdown.clone(),
         move |batch| {
             let mut due = source.lock().unwrap();
             let taken = due.len().min(usize::try_from(batch).unwrap());
@@ -173,29 +178,29 @@ async fn the_relay_publishes_what_is_due_and_waits_while_the_broker_is_away() {
             async { Ok::<_, std::io::Error>(messages) }
         },
     );
-    world.tasks.push(tokio::spawn(sweeping));
-    assert_eq!(world.received(3).await.len(), 3);
+    fixture.tasks.push(tokio::spawn(sweeping));
+    assert_eq!(fixture.received(3).await.len(), 3);
 
-    world.broker.set_reachable(false);
-    eventually("the publisher to notice", || async {
-        world.broker.cut_connections();
-        (!world.publisher.is_connected()).then_some(())
+    fixture.broker.set_reachable(false);
+    eventually("the publisher to be disconnected", || async {
+        fixture.broker.cut_connections();
+        (!fixture.publisher.is_connected()).then_some(())
     })
     .await;
     due.lock().unwrap().push(message("kept"));
-    world.broker.set_reachable(true);
-    assert_eq!(world.received(4).await.last().unwrap().id, "kept");
-    world.stop().await;
+    fixture.broker.set_reachable(true);
+    assert_eq!(fixture.received(4).await.last().unwrap().id, "kept");
+    fixture.stop().await;
 }
 
 #[tokio::test]
-async fn a_stop_lets_handlers_in_flight_finish() {
-    let mut world = World::start().await;
+async fn shutdown_waits_for_handlers_in_flight() {
+    let mut fixture = Fixture::start().await;
     let (started, finished) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let release = CancellationToken::new();
-    let consumption = ConsumerConfig::new(settings(&world.broker), QUEUE, 8);
+    let config = ConsumerConfig::new(settings(&fixture.broker), QUEUE, 8);
     let (s, f, r) = (Arc::clone(&started), Arc::clone(&finished), release.clone());
-    let consuming = consume(consumption, world.shutdown.clone(), move |_| {
+    let consuming = consume(config, fixture.shutdown.clone(), move |_| {
         let (s, f, r) = (Arc::clone(&s), Arc::clone(&f), r.clone());
         async move {
             s.fetch_add(1, Ordering::SeqCst);
@@ -204,14 +209,14 @@ async fn a_stop_lets_handlers_in_flight_finish() {
             Disposition::Done
         }
     });
-    world.tasks.push(tokio::spawn(consuming));
-    world.publisher.send([message("slow")]);
+    fixture.tasks.push(tokio::spawn(consuming));
+    fixture.publisher.send([message("slow")]);
     eventually("the handler to start", || async {
         (started.load(Ordering::SeqCst) == 1).then_some(())
     })
     .await;
-    world.shutdown.cancel();
+    fixture.shutdown.cancel();
     release.cancel();
-    world.stop().await;
+    fixture.stop().await;
     assert_eq!(finished.load(Ordering::SeqCst), 1);
 }

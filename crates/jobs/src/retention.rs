@@ -1,0 +1,73 @@
+use std::time::Duration;
+
+use database::Database;
+use tokio_util::sync::CancellationToken;
+
+use crate::store;
+
+/// Rows that one statement deletes: small enough that no statement holds locks for long.
+const BATCH: i64 = 1_000;
+const BATCH_PAUSE: Duration = Duration::from_millis(100);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(60);
+
+/// Which rows of a table are deleted, and when.
+#[derive(Debug, Clone, Copy)]
+pub struct RetentionRule {
+    /// The table.
+    pub table: &'static str,
+    /// The column with the time from which a row's age counts; it has an index.
+    pub column: &'static str,
+    /// How long a row is kept after that time.
+    pub keep: Duration,
+}
+
+/// Deletes old rows until it is cancelled.
+pub async fn retain(database: Database, rules: Vec<RetentionRule>, shutdown: CancellationToken) {
+    let keeps = rules.iter().map(|rule| rule.keep / 4);
+    let shortest = keeps.filter(|keep| !keep.is_zero()).min();
+    let pause = shortest.unwrap_or(MAX_PAUSE).clamp(MIN_PAUSE, MAX_PAUSE);
+    while !shutdown.is_cancelled() {
+        for rule in &rules {
+            apply(&database, *rule, &shutdown).await;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(pause) => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+}
+
+async fn apply(database: &Database, rule: RetentionRule, shutdown: &CancellationToken) {
+    let RetentionRule {
+        table,
+        column,
+        keep,
+    } = rule;
+    let mut total = 0;
+    while !shutdown.is_cancelled() {
+        let delete =
+            move |connection: &mut _| store::delete_old(connection, table, column, keep, BATCH);
+        match database.run(delete).await {
+            Ok(deleted) => {
+                total += deleted;
+                if i64::try_from(deleted).is_ok_and(|deleted| deleted < BATCH) {
+                    break;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(table, error = ?error, "old rows could not be deleted");
+                break;
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(BATCH_PAUSE) => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+    if total > 0 {
+        metrics::counter!("retention_deleted_total", "table" => table)
+            .increment(u64::try_from(total).unwrap_or(u64::MAX));
+        tracing::info!(table, rows = total, "old rows deleted");
+    }
+}
