@@ -11,11 +11,13 @@
 
 mod connector;
 mod error;
+mod interval;
 mod migrations;
 mod pool;
 mod prepared;
 
 pub use error::{Error, violated_constraint};
+pub use interval::interval;
 pub use migrations::{MigrationError, migrate};
 pub use pool::{Database, DatabaseSettings, transaction};
 pub use prepared::{And, Prepared, prepared};

@@ -1,0 +1,35 @@
+//! Jobs that are rows of a table, and the worker that processes them.
+//!
+//! A [`JobTable`] is any table with the columns that its documentation lists. A request inserts a row; a
+//! [`Worker`] says how a row is claimed and what one step of its work is; [`run`] does the rest:
+//!
+//! - It consumes the queue, whose messages are identifiers of rows, and claims the row of each.
+//! - It calls [`Worker::handle`] until the job has ended, waits, or should go to another worker.
+//! - It publishes due rows that have no message in flight: retries whose time has come, and what a crash
+//!   left behind.
+//! - It deletes old rows, keeps the gauges of the backlog up to date, and reports readiness.
+//!
+//! Invariants:
+//! - A claim has a [`Lease`] with a number. Every write of a worker names it, so that a worker that lost
+//!   its lease writes nothing.
+//! - A job needs no message: lost, duplicated and reordered messages do no harm.
+//! - No connection is held while a step calls another service.
+//!
+//! Deliberately absent: what ends a job. The status and the columns that explain it belong to the table's
+//! capability.
+
+mod backlog;
+mod retention;
+mod retry;
+mod store;
+mod worker;
+
+pub use retention::{RetentionRule, retain};
+pub use retry::{RetryPolicy, jitter};
+pub use store::{Claim, JobId, JobTable, Lease};
+pub use worker::{Outcome, Worker, WorkerConfig, health, run};
+
+use std::time::Duration;
+
+/// How long sweeps ignore a new row: its request publishes the message right after the commit.
+pub const REPUBLISH_GRACE: Duration = Duration::from_secs(5);

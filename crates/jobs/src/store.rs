@@ -1,0 +1,231 @@
+//! The statements on job tables. They are raw SQL because the DSL has no tables that are parameters; the
+//! names of tables and columns are constants of the program.
+
+use std::fmt::Display;
+use std::marker::PhantomData;
+use std::time::Duration;
+
+use database::{Connection, Error, interval};
+use diesel::pg::Pg;
+use diesel::serialize::ToSql;
+use diesel::sql_types::{BigInt, Binary, Bool, Double, Interval, Text};
+use diesel::{OptionalExtension as _, QueryableByName, RunQueryDsl as _, sql_query};
+use messaging::Message;
+use telemetry::RequestContext;
+use values::FromText;
+
+/// The identifier of a job: one of the types in `values`.
+pub trait JobId: FromText + Display + ToSql<Binary, Pg> + Copy + Send + 'static {}
+
+impl<Id: FromText + Display + ToSql<Binary, Pg> + Copy + Send + 'static> JobId for Id {}
+
+/// A table whose rows are jobs. It has these columns:
+///
+/// | column | |
+/// |---|---|
+/// | `id bytea` | the primary key |
+/// | `request_id text`, `traceparent text` | the request that caused the job |
+/// | `next_attempt timestamptz` | the job is not claimed before this time |
+/// | `republish_at timestamptz` | no sweep publishes the job before this time |
+/// | `lease bigint` | the number of claims so far |
+/// | `lease_until timestamptz` | when the latest claim ends; null when there is none |
+/// | `finished timestamptz` | when the job ended; null until then |
+///
+/// and indexes on `republish_at` (`WHERE finished IS NULL`) and `finished` (`WHERE finished IS NOT NULL`).
+#[derive(Debug, Clone, Copy)]
+pub struct JobTable<Id> {
+    name: &'static str,
+    id: PhantomData<fn() -> Id>,
+}
+
+/// A request to claim a job.
+#[derive(Debug, Clone, Copy)]
+pub struct Claim<Id> {
+    /// The job.
+    pub id: Id,
+    /// How long the claim lasts unless it is renewed.
+    pub duration: Duration,
+    /// Claim the job even if another lease is still valid.
+    pub ignore_lease: bool,
+}
+
+/// A claim on a job. It is lost when the job is claimed again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease<Id> {
+    /// The job.
+    pub id: Id,
+    /// The value of the column `lease` while the claim is valid.
+    pub number: i64,
+}
+
+#[derive(QueryableByName)]
+struct LeaseRow {
+    #[diesel(sql_type = BigInt)]
+    lease: i64,
+}
+
+#[derive(QueryableByName)]
+struct DueRow {
+    #[diesel(sql_type = Text)]
+    id: String,
+    #[diesel(sql_type = Text)]
+    request_id: String,
+    #[diesel(sql_type = Text)]
+    traceparent: String,
+}
+
+/// The jobs that have not ended.
+#[derive(Debug, Clone, Copy, QueryableByName)]
+pub(crate) struct Backlog {
+    #[diesel(sql_type = BigInt)]
+    pub(crate) open: i64,
+    /// How long the oldest one has been due.
+    #[diesel(sql_type = Double)]
+    pub(crate) overdue_seconds: f64,
+}
+
+impl<Id: JobId> JobTable<Id> {
+    /// The table of this name.
+    #[must_use]
+    pub const fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            id: PhantomData,
+        }
+    }
+
+    /// The table's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// Claims a job that is due and has no valid lease; `None` when it is not claimable.
+    ///
+    /// # Errors
+    /// The statement fails.
+    pub fn claim(
+        self,
+        connection: &mut Connection,
+        claim: Claim<Id>,
+    ) -> Result<Option<Lease<Id>>, Error> {
+        let claimed = sql_query(format!(
+            "UPDATE {table} SET lease = lease + 1, lease_until = now() + $2, republish_at = now() + $2
+             WHERE id = $1 AND finished IS NULL AND next_attempt <= now()
+                AND (lease_until IS NULL OR lease_until <= now() OR $3)
+             RETURNING lease",
+            table = self.name
+        ))
+        .bind::<Binary, _>(claim.id)
+        .bind::<Interval, _>(interval(claim.duration))
+        .bind::<Bool, _>(claim.ignore_lease)
+        .get_result::<LeaseRow>(connection)
+        .optional()?;
+        Ok(claimed.map(|row| Lease {
+            id: claim.id,
+            number: row.lease,
+        }))
+    }
+
+    /// Extends a claim; `false` when it is lost.
+    ///
+    /// # Errors
+    /// The statement fails.
+    pub fn renew(
+        self,
+        connection: &mut Connection,
+        lease: Lease<Id>,
+        duration: Duration,
+    ) -> Result<bool, Error> {
+        let renewed = sql_query(format!(
+            "UPDATE {table} SET lease_until = now() + $3, republish_at = now() + $3
+             WHERE id = $1 AND lease = $2 AND finished IS NULL",
+            table = self.name
+        ))
+        .bind::<Binary, _>(lease.id)
+        .bind::<BigInt, _>(lease.number)
+        .bind::<Interval, _>(interval(duration))
+        .execute(connection)?;
+        Ok(renewed > 0)
+    }
+
+    /// Ends a claim: any worker may claim the job after `pause`. `false` when the claim was lost before;
+    /// then nothing is written.
+    ///
+    /// # Errors
+    /// The statement fails.
+    pub fn release(
+        self,
+        connection: &mut Connection,
+        lease: Lease<Id>,
+        pause: Duration,
+    ) -> Result<bool, Error> {
+        let released = sql_query(format!(
+            "UPDATE {table} SET lease_until = NULL, next_attempt = now() + $3, republish_at = now() + $3
+             WHERE id = $1 AND lease = $2 AND finished IS NULL",
+            table = self.name
+        ))
+        .bind::<Binary, _>(lease.id)
+        .bind::<BigInt, _>(lease.number)
+        .bind::<Interval, _>(interval(pause))
+        .execute(connection)?;
+        Ok(released > 0)
+    }
+
+    /// The messages of at most `batch` jobs that are due and have no message in flight. Sweeps ignore
+    /// these jobs for `pause` from now on.
+    pub(crate) fn take_due(
+        self,
+        connection: &mut Connection,
+        batch: i64,
+        pause: Duration,
+    ) -> Result<Vec<Message>, Error> {
+        // Identifiers in messages are hexadecimal.
+        let due: Vec<DueRow> = sql_query(format!(
+            "UPDATE {table} SET republish_at = now() + $2 WHERE id = ANY(ARRAY(
+                SELECT id FROM {table} WHERE finished IS NULL AND republish_at <= now()
+                ORDER BY republish_at LIMIT $1 FOR UPDATE SKIP LOCKED))
+             RETURNING encode(id, 'hex') AS id, request_id, traceparent",
+            table = self.name
+        ))
+        .bind::<BigInt, _>(batch)
+        .bind::<Interval, _>(interval(pause))
+        .load(connection)?;
+        let messages = due.into_iter().map(|row| {
+            let context = RequestContext::continued(Some(&row.request_id), Some(&row.traceparent));
+            Message::new(row.id, context)
+        });
+        Ok(messages.collect())
+    }
+
+    pub(crate) fn backlog(self, connection: &mut Connection) -> Result<Backlog, Error> {
+        let backlog = sql_query(format!(
+            "SELECT count(*) AS open,
+                greatest(coalesce(extract(epoch FROM now() - min(next_attempt)), 0), 0)::double precision
+                    AS overdue_seconds
+             FROM {table} WHERE finished IS NULL",
+            table = self.name
+        ));
+        Ok(backlog.get_result(connection)?)
+    }
+}
+
+/// Deletes at most `batch` rows of a table whose `column` is further in the past than `keep`, and returns
+/// how many were deleted.
+pub(crate) fn delete_old(
+    connection: &mut Connection,
+    table: &'static str,
+    column: &'static str,
+    keep: Duration,
+    batch: i64,
+) -> Result<usize, Error> {
+    let deleted = sql_query(format!(
+        "DELETE FROM {table} WHERE ctid = ANY(ARRAY(
+            SELECT ctid FROM {table} WHERE {column} < now() - $1
+            ORDER BY {column} LIMIT $2 FOR UPDATE SKIP LOCKED))"
+    ))
+    .bind::<Interval, _>(interval(keep))
+    .bind::<BigInt, _>(batch)
+    .execute(connection)?;
+    Ok(deleted)
+}
