@@ -1,5 +1,5 @@
-//! The receivers of webhooks: some are fast, some slow, some fail at first, some want nothing any more, and
-//! each can be made to refuse or to hang.
+//! The receivers of webhooks: some are fast, some slow, some fail at first, some respond with 410. Each one
+//! can be made to refuse connections or to hang.
 
 use std::{
     io::{self, BufRead, BufReader, Write},
@@ -13,60 +13,61 @@ use serde_json::Value;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::{
-    dice::Dice,
-    door::{Door, Watched},
-    journal::{Answer, Arrival, Journal},
+    history::{Arrival, History, Reply},
+    rng::Rng,
     signature::{Keys, secret_of},
+    sync::Watch,
+    toggle_listener::ToggleListener,
 };
 
-const LARGEST_BODY: usize = 1024 * 1024;
-const SHORTEST_SLOWNESS: Duration = Duration::from_millis(300);
-const LONGEST_SLOWNESS: Duration = Duration::from_secs(2);
+const MAX_BODY: usize = 1024 * 1024;
+const MIN_DELAY: Duration = Duration::from_millis(300);
+const MAX_DELAY: Duration = Duration::from_secs(2);
 
-/// How a receiver behaves when nothing is wrong with it.
+/// How a receiver behaves while no fault hits it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Manner {
+pub(crate) enum Behaviour {
     Fast,
-    /// Answers after 300 ms to 2 s.
+    /// Responds after 300 ms to 2 s.
     Slow,
     /// Fails the first one to three attempts of each webhook.
     Failing,
-    /// Answers 410 to every attempt of one webhook of two, and 200 to those of the others.
-    Leaving,
+    /// Responds with 410 for half of the webhooks and with 200 for the others.
+    Gone,
 }
 
-/// All that run, in this order.
-pub(crate) const MANNERS: [Manner; 9] = [
-    Manner::Fast,
-    Manner::Fast,
-    Manner::Fast,
-    Manner::Slow,
-    Manner::Slow,
-    Manner::Failing,
-    Manner::Failing,
-    Manner::Failing,
-    Manner::Leaving,
+/// The receivers of a run, in this order.
+pub(crate) const BEHAVIOURS: [Behaviour; 9] = [
+    Behaviour::Fast,
+    Behaviour::Fast,
+    Behaviour::Fast,
+    Behaviour::Slow,
+    Behaviour::Slow,
+    Behaviour::Failing,
+    Behaviour::Failing,
+    Behaviour::Failing,
+    Behaviour::Gone,
 ];
 
-/// One receiver on a port of its own.
+/// A receiver on its own port.
 pub(crate) struct Receiver {
     pub(crate) name: String,
-    pub(crate) manner: Manner,
+    pub(crate) behaviour: Behaviour,
     seed: u64,
-    door: Door,
-    hanging: Arc<Watched<bool>>,
+    listener: ToggleListener,
+    hanging: Arc<Watch<bool>>,
 }
 
 /// What the connections of a receiver share.
-struct Desk {
-    manner: Manner,
+struct Handler {
+    behaviour: Behaviour,
     seed: u64,
     keys: Keys,
-    hanging: Arc<Watched<bool>>,
-    journal: Arc<Journal>,
+    hanging: Arc<Watch<bool>>,
+    history: Arc<History>,
 }
 
-/// One request, as it came.
+/// A request.
 pub(crate) struct Request {
     /// The last segment of the path.
     key: String,
@@ -77,35 +78,35 @@ pub(crate) struct Request {
 impl Receiver {
     pub(crate) fn open(
         number: usize,
-        manner: Manner,
+        behaviour: Behaviour,
         port: u16,
         seed: u64,
         keys: &Keys,
-        journal: &Arc<Journal>,
+        history: &Arc<History>,
     ) -> anyhow::Result<Self> {
-        let hanging = Arc::new(Watched::new(false));
-        let desk = Desk {
-            manner,
+        let hanging = Arc::new(Watch::new(false));
+        let handler = Handler {
+            behaviour,
             seed,
             keys: keys.clone(),
             hanging: Arc::clone(&hanging),
-            journal: Arc::clone(journal),
+            history: Arc::clone(history),
         };
-        let door = Door::open(port, move |stream| {
-            // A connection that breaks is the sender's to notice.
-            let _ = desk.serve(stream);
+        let listener = ToggleListener::open(port, move |stream| {
+            // Broken connections are reported by the sender.
+            let _ = handler.serve(stream);
         })?;
-        let manner_name = match manner {
-            Manner::Fast => "fast",
-            Manner::Slow => "slow",
-            Manner::Failing => "failing",
-            Manner::Leaving => "leaving",
+        let behaviour_name = match behaviour {
+            Behaviour::Fast => "fast",
+            Behaviour::Slow => "slow",
+            Behaviour::Failing => "failing",
+            Behaviour::Gone => "gone",
         };
         Ok(Self {
-            name: format!("receiver {number} ({manner_name})"),
-            manner,
+            name: format!("receiver {number} ({behaviour_name})"),
+            behaviour,
             seed,
-            door,
+            listener,
             hanging,
         })
     }
@@ -113,54 +114,56 @@ impl Receiver {
     pub(crate) fn url(&self, key: &str) -> String {
         format!(
             "http://127.0.0.1:{}/hooks/{key}?correlationId={key}",
-            self.door.port()
+            self.listener.port()
         )
     }
 
-    /// Whether every attempt of this webhook is answered with 410.
+    /// Whether the response for this webhook is always 410.
     pub(crate) fn is_gone(&self, key: &str) -> bool {
-        is_gone(self.manner, self.seed, key)
+        is_gone(self.behaviour, self.seed, key)
     }
 
-    /// Refuses new connections. Those that stand are served on.
+    /// Refuses new connections and keeps serving open ones.
     pub(crate) fn refuse(&self) {
-        self.door.shut();
+        self.listener.close();
     }
 
-    /// Takes requests and answers none of them.
+    /// Accepts requests without responding.
     pub(crate) fn hang(&self) {
         self.hanging.set(true);
     }
 
-    pub(crate) fn heal(&self) {
+    pub(crate) fn restore(&self) {
         self.hanging.set(false);
-        self.door.reopen();
+        self.listener.reopen();
     }
 }
 
-impl Desk {
+impl Handler {
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
         let mut out = stream.try_clone()?;
         let mut input = BufReader::new(stream);
         while let Some(request) = read_request(&mut input)? {
-            let Some(answer) = self.answer(&request) else {
+            let Some(response) = self.respond(&request) else {
                 return Ok(());
             };
-            out.write_all(answer.as_bytes())?;
+            out.write_all(response.as_bytes())?;
         }
         Ok(())
     }
 
-    /// The whole answer; `None` when the connection ends without one.
-    fn answer(&self, request: &Request) -> Option<String> {
-        let number = self.journal.arrived(&request.key, self.arrival(request));
+    /// Returns the whole response, or `None` to close the connection without one.
+    fn respond(&self, request: &Request) -> Option<String> {
+        let number = self
+            .history
+            .record_arrival(&request.key, self.arrival(request));
         if self.hanging.get() {
             self.hanging.wait_while(|hanging| *hanging);
             return None;
         }
-        let (answer, text) = self.reaction(&request.key, number);
-        self.journal.answered(&request.key, number, answer);
-        text
+        let (reply, response) = self.choose_reply(&request.key, number);
+        self.history.record_reply(&request.key, number, reply);
+        response
     }
 
     fn arrival(&self, request: &Request) -> Arrival {
@@ -174,37 +177,39 @@ impl Desk {
             webhook_id: id.unwrap_or_default().to_owned(),
             task: field("id").unwrap_or_default().to_owned(),
             status: field("status").unwrap_or_default().to_owned(),
-            forged: self
-                .keys
-                .fault_of(&request.headers, &request.body, secret.as_deref()),
+            signature_error: self.keys.find_error(
+                &request.headers,
+                &request.body,
+                secret.as_deref(),
+            ),
             at: now,
-            answer: Answer::None,
-            answered: now,
+            reply: Reply::None,
+            replied_at: now,
         }
     }
 
-    /// How the request of this number is answered, by the time that it takes.
-    fn reaction(&self, key: &str, number: usize) -> (Answer, Option<String>) {
-        let mut dice = Dice::of(self.seed, key);
-        match self.manner {
-            Manner::Failing if number <= dice.below(3) => return failure(dice.below(6), key),
-            Manner::Slow => thread::sleep(dice.between(SHORTEST_SLOWNESS, LONGEST_SLOWNESS)),
-            Manner::Leaving if is_gone(self.manner, self.seed, key) => {
-                return (Answer::Failed(Duration::ZERO), Some(head("410 Gone", "")));
+    /// Chooses the reply to the request of this number, after a delay if the receiver is slow.
+    fn choose_reply(&self, key: &str, number: usize) -> (Reply, Option<String>) {
+        let mut rng = Rng::for_subject(self.seed, key);
+        match self.behaviour {
+            Behaviour::Failing if number <= rng.below(3) => return failure(rng.below(6), key),
+            Behaviour::Slow => thread::sleep(rng.between(MIN_DELAY, MAX_DELAY)),
+            Behaviour::Gone if is_gone(self.behaviour, self.seed, key) => {
+                return (Reply::Failed(Duration::ZERO), Some(head("410 Gone", "")));
             }
             _ => {}
         }
-        (Answer::Taken, Some(head("200 OK", "")))
+        (Reply::Accepted, Some(head("200 OK", "")))
     }
 }
 
-fn is_gone(manner: Manner, seed: u64, key: &str) -> bool {
-    manner == Manner::Leaving && Dice::of(seed, &format!("gone {key}")).chance(50)
+fn is_gone(behaviour: Behaviour, seed: u64, key: &str) -> bool {
+    behaviour == Behaviour::Gone && Rng::for_subject(seed, &format!("gone {key}")).chance(50)
 }
 
-/// One of the ways in which receivers fail. What a redirect leads to is a webhook that nobody registered.
-fn failure(which: usize, key: &str) -> (Answer, Option<String>) {
-    let (pause, text) = match which {
+/// One of several failures. A redirect leads to a webhook that was never registered.
+fn failure(which: usize, key: &str) -> (Reply, Option<String>) {
+    let (pause, response) = match which {
         0 => (0, None),
         1 => (
             1,
@@ -218,14 +223,14 @@ fn failure(which: usize, key: &str) -> (Answer, Option<String>) {
         4 => (0, Some(head("404 Not Found", ""))),
         _ => (0, Some(head("500 Internal Server Error", ""))),
     };
-    (Answer::Failed(Duration::from_secs(pause)), text)
+    (Reply::Failed(Duration::from_secs(pause)), response)
 }
 
 fn head(status: &str, header: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{header}content-length: 2\r\n\r\nok")
 }
 
-/// Reads one request; `None` when the connection ended between two.
+/// Reads one request. Returns `None` if the connection was closed before it.
 pub(crate) fn read_request(input: &mut impl BufRead) -> io::Result<Option<Request>> {
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {
@@ -248,12 +253,12 @@ pub(crate) fn read_request(input: &mut impl BufRead) -> io::Result<Option<Reques
     }
     let length = headers.get("content-length");
     let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0).min(LARGEST_BODY)];
+    let mut body = vec![0; length.unwrap_or(0).min(MAX_BODY)];
     input.read_exact(&mut body)?;
     Ok(Some(Request { key, headers, body }))
 }
 
-/// The last segment of a url's path.
+/// The last segment of a URL's path.
 pub(crate) fn key_of(url: &str) -> &str {
     let path = url.split('?').next().unwrap_or_default();
     path.rsplit('/').next().unwrap_or_default()
@@ -264,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_request_is_read_and_the_next_one_too() {
+    fn two_requests_on_one_connection_are_read() {
         let one = "POST /hooks/7-1?correlationId=7-1 HTTP/1.1\r\nContent-Length: 22\r\nWebhook-Id: abc\r\n\r\n{\"status\": \"approved\"}";
         let mut input = io::Cursor::new(format!("{one}{one}"));
         for _ in 0..2 {
@@ -277,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_request_is_none() {
+    fn an_incomplete_request_is_an_error() {
         let mut input =
             io::Cursor::new("POST /hooks/7-1 HTTP/1.1\r\ncontent-length: 9\r\n\r\n{\"st");
         assert!(read_request(&mut input).is_err());

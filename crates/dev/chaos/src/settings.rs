@@ -1,28 +1,27 @@
-//! The settings of the processes that differ from the usual ones, so that a run ends soon.
+//! Settings of the processes that make a run shorter.
 
 use std::time::Duration;
-
 use xtask::plan::Planned;
 
-/// After the faults, what is still to be delivered has this long, and one pause more.
-pub(crate) const HEALING: Duration = Duration::from_secs(90);
-/// The pauses after the first attempts, in seconds; after them, each is the last one.
+/// After the last fault, the remaining deliveries must arrive within this time plus one pause.
+pub(crate) const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
+/// The pauses after the first attempts, in seconds. All later ones are `LAST_PAUSE`.
 const FIRST_PAUSES: [u64; 6] = [1, 1, 2, 2, 3, 3];
 const LAST_PAUSE: u64 = 5;
-/// Also the longest lease that a killed worker leaves behind, but for a margin of the worker's.
+/// Also bounds the lease that a killed worker leaves behind.
 pub(crate) const WEBHOOK_TIMEOUT: &str = "5s";
 
-/// Doubles with every attempt, so it begins small: ten failed ones end a deletion for good.
+/// Doubles with every attempt. Small, because a deletion fails after ten attempts.
 const DELETE_RETRY_PAUSE: &str = "250ms";
 
-/// The longest pause, with its 20 % of chance.
+/// The longest pause, with 20 % of jitter.
 pub(crate) const LONGEST_PAUSE: Duration = Duration::from_secs(LAST_PAUSE + LAST_PAUSE / 5);
 
-/// How many pauses follow the first ones: no delivery is given up, however long everything was broken.
+/// The number of pauses after the first ones, chosen so that no delivery is given up during a run.
 pub(crate) fn further_pauses(duration: Duration) -> usize {
-    let whole = (duration + HEALING).as_secs();
-    // 20 % shorter is the shortest that a pause can be.
-    usize::try_from(whole * 5 / 4 / LAST_PAUSE + 1).unwrap_or(usize::MAX)
+    let seconds = (duration + RECOVERY_LIMIT).as_secs();
+    // Jitter shortens a pause by at most 20 %.
+    usize::try_from(seconds * 5 / 4 / LAST_PAUSE + 1).unwrap_or(usize::MAX)
 }
 
 fn retry_schedule(duration: Duration) -> String {
@@ -35,26 +34,26 @@ fn retry_schedule(duration: Duration) -> String {
     pauses.join(",")
 }
 
-/// What a person has to know of the settings.
+/// The changed settings, for the log of the run.
 pub(crate) fn description(duration: Duration) -> String {
     let first = FIRST_PAUSES.map(|seconds| format!("{seconds}s")).join(",");
     format!(
-        "WEBHOOK_RETRY_SCHEDULE=NOTIFICATION_RETRY_SCHEDULE={first} and then {} times {LAST_PAUSE}s, WEBHOOK_TIMEOUT={WEBHOOK_TIMEOUT}, \
+        "WEBHOOK_RETRY_SCHEDULE=NOTIFICATION_RETRY_SCHEDULE={first} then {} times {LAST_PAUSE}s, WEBHOOK_TIMEOUT={WEBHOOK_TIMEOUT}, \
          DELETE_RETRY_PAUSE={DELETE_RETRY_PAUSE}, RATE_LIMIT=off, BCRYPT_COST=4",
         further_pauses(duration)
     )
 }
 
-/// Gives a process the settings of a run of this duration; messages to users go to `mailbox`.
-pub(crate) fn set(process: &mut Planned, duration: Duration, mailbox: &str) {
-    let mailbox = ("WEBHOOK_USER_FORGOT_PASSWORD", mailbox.to_owned());
+/// Adds the changed settings to a process. Password codes are sent to `code_receiver`.
+pub(crate) fn apply(process: &mut Planned, duration: Duration, code_receiver: &str) {
+    let code_receiver = ("WEBHOOK_USER_FORGOT_PASSWORD", code_receiver.to_owned());
     let variables = match process.program {
         "gateway" => vec![("RATE_LIMIT", "off".to_owned())],
-        "user-service" => vec![("BCRYPT_COST", "4".to_owned()), mailbox],
+        "user-service" => vec![("BCRYPT_COST", "4".to_owned()), code_receiver],
         "deletion-worker" => vec![("DELETE_RETRY_PAUSE", DELETE_RETRY_PAUSE.to_owned())],
         "notification-worker" => vec![
             ("NOTIFICATION_RETRY_SCHEDULE", retry_schedule(duration)),
-            mailbox,
+            code_receiver,
         ],
         "webhook-worker" => vec![
             ("WEBHOOK_TIMEOUT", WEBHOOK_TIMEOUT.to_owned()),
@@ -70,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_delivery_is_given_up_within_a_run() {
+    fn the_retry_schedule_is_longer_than_the_run() {
         for seconds in [10, 60, 600] {
             let duration = Duration::from_secs(seconds);
             let schedule = retry_schedule(duration);
@@ -79,7 +78,7 @@ mod tests {
                 .map(|pause| pause.trim_end_matches('s').parse::<u64>().unwrap())
                 .sum();
             let shortest = Duration::from_secs(sum * 4 / 5);
-            assert!(shortest >= duration + HEALING, "{schedule}");
+            assert!(shortest >= duration + RECOVERY_LIMIT, "{schedule}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Whether a webhook call is signed as Standard Webhooks says, checked with other people's code.
+//! Checks signatures by the Standard Webhooks specification, with independent implementations.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -8,23 +8,22 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::Value;
 use standardwebhooks::Webhook;
 use ureq::http::HeaderMap;
-
 use xtask::demo::client::{Call, Client};
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 const SECRET_LENGTH: usize = 32;
-/// How far a call's time may be from ours.
+/// The maximum difference between a timestamp and the current time.
 const TOLERANCE_SECONDS: u64 = 5 * 60;
-/// How many of a hundred webhooks have a secret of their own.
-const WITH_SECRET: usize = 50;
+/// The percentage of webhooks that have a secret.
+const SECRET_PERCENT: usize = 50;
 
 /// The Ed25519 keys that the system publishes.
 #[derive(Debug, Clone)]
 pub(crate) struct Keys(Vec<Vec<u8>>);
 
 impl Keys {
-    /// Reads them as any receiver would.
+    /// Loads the published keys.
     pub(crate) fn published(gateway: &str) -> anyhow::Result<Self> {
         let mut client = Client::new(gateway);
         client.quiet = true;
@@ -40,8 +39,8 @@ impl Keys {
         Ok(Self(keys))
     }
 
-    /// What is wrong with the signatures of a call to a webhook with this secret, if anything is.
-    pub(crate) fn fault_of(
+    /// Returns what is wrong with the signatures of a request to a webhook with this secret.
+    pub(crate) fn find_error(
         &self,
         headers: &HeaderMap,
         body: &[u8],
@@ -56,7 +55,7 @@ impl Keys {
             return Some("a header is missing");
         };
         if !is_recent(time) {
-            return Some("the timestamp is not of now");
+            return Some("the timestamp is not current");
         }
         let of = |wanted: &'static str| {
             let all = signatures.split(' ').filter_map(|one| one.split_once(','));
@@ -67,8 +66,8 @@ impl Keys {
         if of("v1a").next().is_none() {
             return Some("there is no v1a signature");
         }
-        if !of("v1a").all(|(_, signature)| self.made(&signed, signature)) {
-            return Some("a v1a signature is by no published key");
+        if !of("v1a").all(|(_, signature)| self.verify(&signed, signature)) {
+            return Some("a v1a signature does not match any published key");
         }
         match (secret, of("v1").count()) {
             (None, 0) => None,
@@ -82,7 +81,7 @@ impl Keys {
         }
     }
 
-    fn made(&self, signed: &[u8], signature: &str) -> bool {
+    fn verify(&self, signed: &[u8], signature: &str) -> bool {
         let Ok(signature) = STANDARD.decode(signature) else {
             return false;
         };
@@ -101,13 +100,13 @@ fn is_recent(seconds: &str) -> bool {
     then.is_ok_and(|then| now.abs_diff(then) <= TOLERANCE_SECONDS)
 }
 
-/// The secret of a webhook of the run of a `seed`; every other one has none.
+/// The secret of a webhook. Every second webhook has none.
 pub(crate) fn secret_of(seed: u64, key: &str) -> Option<String> {
-    let mut dice = Dice::of(seed, &format!("secret {key}"));
-    if !dice.chance(WITH_SECRET) {
+    let mut rng = Rng::for_subject(seed, &format!("secret {key}"));
+    if !rng.chance(SECRET_PERCENT) {
         return None;
     }
-    let byte = |_| u8::try_from(dice.below(256)).unwrap_or_default();
+    let byte = |_| u8::try_from(rng.below(256)).unwrap_or_default();
     let bytes: Vec<u8> = (0..SECRET_LENGTH).map(byte).collect();
     Some(format!("whsec_{}", STANDARD.encode(bytes)))
 }
@@ -154,40 +153,40 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_by_the_published_key_and_the_secret_is_right() {
+    fn a_signature_by_the_published_key_and_the_secret_is_valid() {
         let time = now();
         let ours = headers(&v1a(1, time), time);
-        assert_eq!(keys().fault_of(&ours, BODY, None), None);
+        assert_eq!(keys().find_error(&ours, BODY, None), None);
         let both = headers(&format!("{} {}", v1a(1, time), v1(time)), time);
-        assert_eq!(keys().fault_of(&both, BODY, Some(SECRET)), None);
+        assert_eq!(keys().find_error(&both, BODY, Some(SECRET)), None);
     }
 
     #[test]
-    fn every_fault_is_noticed() {
+    fn invalid_signatures_are_found() {
         let time = now();
         let (ours, theirs) = (v1a(1, time), v1a(2, time));
-        let faulty = |signatures: &str, secret| {
-            let fault = keys().fault_of(&headers(signatures, time), BODY, secret);
-            fault.is_some()
+        let invalid = |signatures: &str, secret| {
+            let error = keys().find_error(&headers(signatures, time), BODY, secret);
+            error.is_some()
         };
-        assert!(faulty("", None));
-        assert!(faulty(&theirs, None));
-        assert!(faulty(&format!("{ours} {theirs}"), None));
-        assert!(faulty(&ours, Some(SECRET)));
-        assert!(faulty(&format!("{ours} {}", v1(time)), None));
-        assert!(faulty(
+        assert!(invalid("", None));
+        assert!(invalid(&theirs, None));
+        assert!(invalid(&format!("{ours} {theirs}"), None));
+        assert!(invalid(&ours, Some(SECRET)));
+        assert!(invalid(&format!("{ours} {}", v1(time)), None));
+        assert!(invalid(
             &format!("{ours} v1,{}", STANDARD.encode("x")),
             Some(SECRET)
         ));
         let ours = headers(&ours, time);
-        assert!(keys().fault_of(&ours, b"{}", None).is_some());
+        assert!(keys().find_error(&ours, b"{}", None).is_some());
         let old = time - 301;
         let old = headers(&v1a(1, old), old);
-        assert!(keys().fault_of(&old, BODY, None).is_some());
+        assert!(keys().find_error(&old, BODY, None).is_some());
     }
 
     #[test]
-    fn some_webhooks_have_a_secret_and_keep_it() {
+    fn the_secret_of_a_webhook_is_stable_and_optional() {
         let secrets: Vec<_> = (0..50).map(|key| secret_of(1, &key.to_string())).collect();
         assert!(secrets.contains(&None));
         assert!(

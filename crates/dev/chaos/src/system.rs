@@ -1,5 +1,5 @@
-//! The system under test: processes of its own, on servers of its own, connected through links that can
-//! be cut.
+//! The system under test: its own processes and servers, connected through proxies that can cut
+//! connections.
 
 use std::{
     collections::BTreeMap,
@@ -21,7 +21,6 @@ use local_stack::{
     process::{Identity, wait_until},
 };
 use nix::sys::signal::Signal;
-
 use xtask::{
     http,
     interrupt::Interrupt,
@@ -32,15 +31,15 @@ use xtask::{
     workspace::Workspace,
 };
 
-use crate::{door::locked, link::Link, settings};
+use crate::{settings, sync::lock, tcp_proxy::TcpProxy};
 
 const DATABASE: &str = "countersign";
 const READY_LIMIT: Duration = Duration::from_secs(90);
-/// A little more than the processes' own grace.
+/// Slightly longer than the grace period of the processes.
 const STOP_LIMIT: Duration = Duration::from_secs(28);
 
-/// What goes through links: the program, its variable, and who is at the other end.
-const LINKED: [(&str, &str, &str); 15] = [
+/// The proxied connections: program, variable, and target.
+const PROXIED: [(&str, &str, &str); 15] = [
     ("deletion-worker", "AMQP_URL", "RabbitMQ"),
     ("deletion-worker", "DATABASE_URL", "Postgres"),
     ("deletion-worker", "FLOW_ENGINE_URL", "demo-engine"),
@@ -62,48 +61,48 @@ const LINKED: [(&str, &str, &str); 15] = [
     ("webhook-worker", "DATABASE_URL", "Postgres"),
 ];
 
-/// Everything that runs.
+/// The running system.
 pub(crate) struct System {
     workspace: Workspace,
     programs: BTreeMap<String, PathBuf>,
     pub(crate) servers: Servers,
     pub(crate) processes: Vec<Process>,
-    pub(crate) links: Vec<Link>,
+    pub(crate) proxies: Vec<TcpProxy>,
     pub(crate) gateways: Vec<String>,
     pub(crate) admin: Admin,
-    ended_by_themselves: AtomicUsize,
+    unexpected_exits: AtomicUsize,
 }
 
-/// One process, whichever incarnation of it runs.
+/// A process, across its restarts.
 pub(crate) struct Process {
     pub(crate) planned: Planned,
-    /// Held by the fault that happens to it: a process that takes long to stop may meet the next one.
-    pub(crate) turn: Mutex<()>,
+    /// Held while a fault hits the process: a process that stops slowly may meet the next fault.
+    pub(crate) fault_lock: Mutex<()>,
     state: Mutex<State>,
 }
 
 struct State {
     identity: Identity,
-    /// Whether it is meant to run; one that ended by itself is started again.
-    wanted: bool,
+    /// Whether it should run. A process that exits unexpectedly is restarted.
+    should_run: bool,
 }
 
-/// What a run has of its own.
-pub(crate) struct Wishes<'run> {
-    /// The folder with the programs; they are built when there is none.
+/// How to start the system.
+pub(crate) struct LaunchOptions<'run> {
+    /// The folder with the programs; `None` builds them.
     pub(crate) programs: Option<&'run Path>,
     pub(crate) release: bool,
     pub(crate) replicas: Replicas,
     pub(crate) duration: Duration,
-    /// Where messages to users go.
-    pub(crate) mailbox: String,
+    /// The forgot-password webhook.
+    pub(crate) code_receiver: String,
 }
 
 impl System {
-    /// Starts everything and waits until it is ready. What was started is not ended when this fails.
+    /// Starts everything and waits until it is ready. On failure, the caller stops what was started.
     pub(crate) fn start(
         workspace: &Workspace,
-        wishes: &Wishes<'_>,
+        options: &LaunchOptions<'_>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
         let needs = [
@@ -113,23 +112,23 @@ impl System {
             Need::Psql,
         ];
         packages::ensure(&needs, &say)?;
-        let programs = kept(workspace, programs(workspace, wishes)?)?;
+        let programs = copy_programs(workspace, programs(workspace, options)?)?;
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
-        let (servers, backing) = back(workspace)?;
+        let (servers, backing) = start_servers(workspace)?;
         interrupt.check()?;
         let [gateway_port] = ports::free()?;
         let mut plan = Plan::new(
             workspace,
-            &wishes.replicas,
+            &options.replicas,
             gateway_port,
             &secrets,
             &backing,
         )?;
         for process in &mut plan.processes {
-            settings::set(process, wishes.duration, &wishes.mailbox);
+            settings::apply(process, options.duration, &options.code_receiver);
         }
-        let links = link(&mut plan.processes)?;
+        let proxies = open_proxies(&mut plan.processes)?;
         launch::prepare_logs(workspace, &plan, false)?;
         let running = launch::start_processes(workspace, &plan, &programs, interrupt)?;
         let gateways = plan.processes.iter();
@@ -141,27 +140,27 @@ impl System {
             servers,
             admin: admin(&plan),
             processes: running.into_iter().map(Process::new).collect(),
-            links,
-            ended_by_themselves: AtomicUsize::new(0),
+            proxies,
+            unexpected_exits: AtomicUsize::new(0),
         })
     }
 
-    /// Kills a process; it stays away until [`Self::bring_up`].
-    pub(crate) fn take_down(&self, process: &Process) -> anyhow::Result<()> {
-        let mut state = locked(&process.state);
-        state.wanted = false;
+    /// Kills a process. It stays stopped until [`Self::start_process`].
+    pub(crate) fn kill_process(&self, process: &Process) -> anyhow::Result<()> {
+        let mut state = lock(&process.state);
+        state.should_run = false;
         Ok(state.identity.kill()?)
     }
 
-    /// Asks a process to stop, and kills it when it takes too long; says whether it stopped in time.
-    pub(crate) fn ask_to_stop(
+    /// Sends SIGTERM to a process, and kills it if it does not stop in time. Returns whether it did.
+    pub(crate) fn stop_process(
         &self,
         process: &Process,
         interrupt: &Interrupt,
     ) -> anyhow::Result<bool> {
         let identity = {
-            let mut state = locked(&process.state);
-            state.wanted = false;
+            let mut state = lock(&process.state);
+            state.should_run = false;
             state.identity
         };
         identity.signal(Signal::SIGTERM);
@@ -173,30 +172,30 @@ impl System {
     }
 
     /// Starts a process again, without waiting for it to be ready.
-    pub(crate) fn bring_up(&self, process: &Process) -> anyhow::Result<()> {
-        let mut state = locked(&process.state);
+    pub(crate) fn start_process(&self, process: &Process) -> anyhow::Result<()> {
+        let mut state = lock(&process.state);
         state.identity = launch::spawn(&self.workspace, &process.planned, &self.programs)?;
-        state.wanted = true;
+        state.should_run = true;
         Ok(())
     }
 
-    /// Starts what ended without having been asked to, as a container's restart policy would.
-    pub(crate) fn revive(&self) -> anyhow::Result<()> {
+    /// Restarts processes that exited unexpectedly, as a container's restart policy would.
+    pub(crate) fn restart_exited(&self) -> anyhow::Result<()> {
         for process in &self.processes {
-            let mut state = locked(&process.state);
-            if state.wanted && !state.identity.is_alive() {
+            let mut state = lock(&process.state);
+            if state.should_run && !state.identity.is_alive() {
                 say(&format!(
-                    "{} ended by itself; it is started again",
+                    "{} exited unexpectedly; restarting it",
                     process.planned.name
                 ));
-                self.ended_by_themselves.fetch_add(1, Ordering::Relaxed);
+                self.unexpected_exits.fetch_add(1, Ordering::Relaxed);
                 state.identity = launch::spawn(&self.workspace, &process.planned, &self.programs)?;
             }
         }
         Ok(())
     }
 
-    /// Lines of the logs that speak of a panic.
+    /// Lines of the logs that report a panic.
     pub(crate) fn panics(&self) -> anyhow::Result<Vec<String>> {
         let mut panics = Vec::new();
         for process in &self.processes {
@@ -213,12 +212,12 @@ impl System {
         Ok(panics)
     }
 
-    pub(crate) fn ended_by_themselves(&self) -> usize {
-        self.ended_by_themselves.load(Ordering::Relaxed)
+    pub(crate) fn unexpected_exits(&self) -> usize {
+        self.unexpected_exits.load(Ordering::Relaxed)
     }
 
     /// Waits until servers and processes are ready.
-    pub(crate) fn wait_well(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
+    pub(crate) fn wait_ready(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
         self.servers.postgres.wait_ready()?;
         self.servers.rabbitmq.wait_ready()?;
         let agent = http::agent(Duration::from_secs(3));
@@ -231,8 +230,8 @@ impl System {
                 http::is_ready(&agent, &process.planned.metrics).then_some(Ok(()))
             });
             ready.with_context(|| {
-                let said = http::readiness(&agent, &process.planned.metrics);
-                format!("{name} does not become ready again and says {said}")
+                let readiness = http::readiness(&agent, &process.planned.metrics);
+                format!("{name} did not become ready again: {readiness}")
             })??;
         }
         Ok(())
@@ -243,23 +242,23 @@ impl Process {
     fn new((planned, identity): (Planned, Identity)) -> Self {
         let state = State {
             identity,
-            wanted: true,
+            should_run: true,
         };
         Self {
             planned,
-            turn: Mutex::default(),
+            fault_lock: Mutex::default(),
             state: Mutex::new(state),
         }
     }
 
     pub(crate) fn signal(&self, which: Signal) {
-        locked(&self.state).identity.signal(which);
+        lock(&self.state).identity.signal(which);
     }
 
-    /// Kills it without waiting for its end; it stays away like one that was taken down.
+    /// Kills it without waiting for its exit. It stays stopped.
     pub(crate) fn kill_now(&self) {
-        let mut state = locked(&self.state);
-        state.wanted = false;
+        let mut state = lock(&self.state);
+        state.should_run = false;
         state.identity.signal(Signal::SIGKILL);
     }
 }
@@ -271,13 +270,13 @@ fn admin(plan: &Plan) -> Admin {
     }
 }
 
-/// Where each program is: in the folder that was given, or where cargo builds it.
+/// Returns the path of each program.
 fn programs(
     workspace: &Workspace,
-    wishes: &Wishes<'_>,
+    options: &LaunchOptions<'_>,
 ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
-    let Some(folder) = wishes.programs else {
-        return launch::build(workspace, wishes.release);
+    let Some(folder) = options.programs else {
+        return launch::build(workspace, options.release);
     };
     let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
     let mut programs = BTreeMap::new();
@@ -291,24 +290,24 @@ fn programs(
     Ok(programs)
 }
 
-/// Keeps the programs as they are now: a build while this runs changes them.
-fn kept(
+/// Copies the programs, so that a build during the run does not change them.
+fn copy_programs(
     workspace: &Workspace,
     programs: BTreeMap<String, PathBuf>,
 ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let folder = workspace.local().join("bin");
     fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let keep = |(name, built): (String, PathBuf)| {
-        let kept = folder.join(&name);
-        // A copy rather than a link: a linker may write into the file that it finds.
-        fs::copy(&built, &kept).with_context(|| format!("copying {}", built.display()))?;
-        Ok((name, kept))
+    let copy = |(name, built): (String, PathBuf)| {
+        let target = folder.join(&name);
+        // A copy rather than a hard link: the linker may write into the existing file.
+        fs::copy(&built, &target).with_context(|| format!("copying {}", built.display()))?;
+        Ok((name, target))
     };
-    programs.into_iter().map(keep).collect()
+    programs.into_iter().map(copy).collect()
 }
 
 /// Starts the servers and prepares the database.
-fn back(workspace: &Workspace) -> anyhow::Result<(Servers, Backing)> {
+fn start_servers(workspace: &Workspace) -> anyhow::Result<(Servers, Backing)> {
     say("starting Postgres and RabbitMQ");
     let options = Options {
         folder: workspace.servers(),
@@ -327,11 +326,11 @@ fn back(workspace: &Workspace) -> anyhow::Result<(Servers, Backing)> {
     Ok((servers, backing))
 }
 
-/// Puts a link into each connection of [`LINKED`].
-fn link(processes: &mut [Planned]) -> anyhow::Result<Vec<Link>> {
-    let mut links = Vec::new();
+/// Puts a proxy into each connection of [`PROXIED`].
+fn open_proxies(processes: &mut [Planned]) -> anyhow::Result<Vec<TcpProxy>> {
+    let mut proxies = Vec::new();
     for process in processes {
-        for (program, variable, other) in LINKED {
+        for (program, variable, other) in PROXIED {
             if process.program != program {
                 continue;
             }
@@ -339,24 +338,24 @@ fn link(processes: &mut [Planned]) -> anyhow::Result<Vec<Link>> {
             let target = url
                 .and_then(|url| port_of(url))
                 .with_context(|| format!("{} has no usable {variable}", process.name))?;
-            let [entrance] = ports::free()?;
-            links.push(Link::open(
+            let [listen_port] = ports::free()?;
+            proxies.push(TcpProxy::open(
                 format!("{} → {other}", process.name),
-                entrance,
+                listen_port,
                 target,
             )?);
             let owner = (variable == "DATABASE_URL").then_some("DATABASE_OWNER_URL");
             for name in [Some(variable), owner].into_iter().flatten() {
                 if let Some(url) = process.variables.get_mut(name) {
-                    *url = url.replace(&format!(":{target}"), &format!(":{entrance}"));
+                    *url = url.replace(&format!(":{target}"), &format!(":{listen_port}"));
                 }
             }
         }
     }
-    Ok(links)
+    Ok(proxies)
 }
 
-/// The port of a url of this machine.
+/// The port of a loopback URL.
 fn port_of(url: &str) -> Option<u16> {
     let (_, after) = url.split_once("127.0.0.1:")?;
     let end = after.find(|character: char| !character.is_ascii_digit());
@@ -368,7 +367,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_port_is_found_in_every_kind_of_url() {
+    fn the_port_of_every_kind_of_url_is_found() {
         for url in [
             "http://127.0.0.1:8081",
             "amqp://countersign:12ab@127.0.0.1:8081/%2f",

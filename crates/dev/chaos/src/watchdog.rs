@@ -1,4 +1,4 @@
-//! Nothing of a run stays behind, even when the run itself is killed: a second process watches it.
+//! A second process that cleans up when a run is killed.
 
 use std::{env, path::Path, process::ExitCode, thread, time::Duration};
 
@@ -12,27 +12,27 @@ use xtask::{
 const POLL: Duration = Duration::from_millis(200);
 const FOLDER: &str = "chaos";
 
-/// Whom to watch.
+/// The process to watch.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
     pid: i32,
     start_time: u64,
 }
 
-/// Ends with the value.
-pub(crate) struct Guard(Identity);
+/// The running watchdog; dropping it ends the process.
+pub(crate) struct Watchdog(Identity);
 
-/// Where a run has its system.
+/// Where a run keeps its system.
 pub(crate) fn workspace_of(base: &Workspace) -> Workspace {
     base.aside(FOLDER)
 }
 
-impl Guard {
+impl Watchdog {
     /// Watches this process.
     pub(crate) fn start(base: &Workspace) -> anyhow::Result<Self> {
-        let pid = i32::try_from(std::process::id()).context("reading the own pid")?;
+        let pid = i32::try_from(std::process::id()).context("reading this process's pid")?;
         let this = Identity::of(pid).context("this process has no identity")?;
-        let program = env::current_exe().context("finding the own program")?;
+        let program = env::current_exe().context("finding this program")?;
         let mut detached = Detached::new(&program, Path::new("/dev/null"));
         detached
             .command()
@@ -43,14 +43,14 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for Watchdog {
     fn drop(&mut self) {
-        // One that stays finds nothing to do, and ends by itself.
+        // One that survives finds nothing to clean up and exits.
         let _ = self.0.kill();
     }
 }
 
-/// Waits for the end of a run, and ends what it left behind.
+/// Waits for a run to end, and stops what it left behind.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let watched = Identity {
         pid: arguments.pid,
@@ -60,8 +60,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         thread::sleep(POLL);
     }
     let base = Workspace::find()?;
-    // Another run cleans up by itself, and its own system is not to be taken for remains.
-    let _alone = base.lock("chaos")?;
+    // Another run cleans up by itself; the lock keeps its system from being taken for remains.
+    let _lock = base.lock("chaos")?;
     clean_up(&workspace_of(&base), Keep::Everything)?;
     Ok(ExitCode::SUCCESS)
 }

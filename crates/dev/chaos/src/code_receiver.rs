@@ -1,4 +1,4 @@
-//! Where the messages to users go: the webhook for forgotten passwords.
+//! The receiver of the forgot-password webhook.
 
 use std::{
     collections::HashSet,
@@ -9,29 +9,26 @@ use std::{
 use local_stack::ports;
 use serde_json::Value;
 
-use crate::{
-    door::{Door, locked},
-    receiver::read_request,
-};
+use crate::{receiver::read_request, sync::lock, toggle_listener::ToggleListener};
 
-/// Takes every message at once.
-pub(crate) struct Mailbox {
-    door: Door,
-    addressees: Arc<Mutex<HashSet<String>>>,
+/// Answers every message with 200, and remembers the addresses that a code was sent to.
+pub(crate) struct CodeReceiver {
+    listener: ToggleListener,
+    addresses: Arc<Mutex<HashSet<String>>>,
 }
 
-impl Mailbox {
+impl CodeReceiver {
     pub(crate) fn open() -> anyhow::Result<Self> {
         let [port] = ports::free()?;
-        let addressees = Arc::new(Mutex::new(HashSet::new()));
-        let noted = Arc::clone(&addressees);
-        let door = Door::open(port, move |mut stream| {
+        let addresses = Arc::new(Mutex::new(HashSet::new()));
+        let received = Arc::clone(&addresses);
+        let listener = ToggleListener::open(port, move |mut stream| {
             let Ok(copy) = stream.try_clone() else { return };
             let mut input = BufReader::new(copy);
             while let Ok(Some(request)) = read_request(&mut input) {
                 let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
                 if let (Some(email), Some(_)) = (text(&body, "email"), text(&body, "code")) {
-                    locked(&noted).insert(email.to_owned());
+                    lock(&received).insert(email.to_owned());
                 }
                 if stream
                     .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n")
@@ -41,16 +38,19 @@ impl Mailbox {
                 }
             }
         })?;
-        Ok(Self { door, addressees })
+        Ok(Self {
+            listener,
+            addresses,
+        })
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}/forgot-password", self.door.port())
+        format!("http://127.0.0.1:{}/forgot-password", self.listener.port())
     }
 
-    /// Whether a code came for this address.
+    /// Whether a code was sent to this address.
     pub(crate) fn has_code_for(&self, email: &str) -> bool {
-        locked(&self.addressees).contains(email)
+        lock(&self.addresses).contains(email)
     }
 }
 

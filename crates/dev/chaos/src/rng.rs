@@ -1,23 +1,23 @@
-//! Random choices that a seed repeats.
+//! A seeded random number generator.
 
 use std::time::Duration;
 
-/// SplitMix64: small, and good enough to choose among faults.
+/// SplitMix64: small, and good enough to choose faults.
 #[derive(Debug, Clone)]
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
-    /// The choices of one `subject` in the run of a `seed`, independent of those of other subjects.
-    pub(crate) fn of(seed: u64, subject: &str) -> Self {
+impl Rng {
+    /// A generator for one `subject` of a run, independent of those for other subjects.
+    pub(crate) fn for_subject(seed: u64, subject: &str) -> Self {
         let hash = subject.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
             (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
         });
-        let mut dice = Self(seed ^ hash);
-        dice.roll();
-        dice
+        let mut rng = Self(seed ^ hash);
+        rng.next_u64();
+        rng
     }
 
-    fn roll(&mut self) -> u64 {
+    fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -25,13 +25,13 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `bound`; 0 when there is none.
+    /// A number below `bound`, or 0 if `bound` is 0.
     pub(crate) fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).unwrap_or(u64::MAX).max(1);
-        usize::try_from(self.roll() % bound).unwrap_or_default()
+        usize::try_from(self.next_u64() % bound).unwrap_or_default()
     }
 
-    /// Whether something happens that happens `percent` times of a hundred.
+    /// Returns `true` with a probability of `percent`.
     pub(crate) fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
@@ -58,32 +58,32 @@ impl Dice {
 mod tests {
     use super::*;
 
-    fn rolls(seed: u64, subject: &str) -> Vec<usize> {
-        let mut dice = Dice::of(seed, subject);
-        (0..20).map(|_| dice.below(1000)).collect()
+    fn numbers(seed: u64, subject: &str) -> Vec<usize> {
+        let mut rng = Rng::for_subject(seed, subject);
+        (0..20).map(|_| rng.below(1000)).collect()
     }
 
     #[test]
-    fn a_seed_repeats_itself_and_subjects_differ() {
-        assert_eq!(rolls(7, "faults"), rolls(7, "faults"));
-        assert_ne!(rolls(7, "faults"), rolls(8, "faults"));
-        assert_ne!(rolls(7, "faults"), rolls(7, "task 1"));
+    fn the_same_seed_and_subject_yield_the_same_numbers() {
+        assert_eq!(numbers(7, "faults"), numbers(7, "faults"));
+        assert_ne!(numbers(7, "faults"), numbers(8, "faults"));
+        assert_ne!(numbers(7, "faults"), numbers(7, "task 1"));
     }
 
     #[test]
-    fn durations_stay_within_their_bounds() {
-        let mut dice = Dice::of(1, "");
+    fn durations_are_between_the_bounds() {
+        let mut rng = Rng::for_subject(1, "");
         let (from, to) = (Duration::from_millis(300), Duration::from_millis(303));
         for _ in 0..100 {
-            assert!((from..=to).contains(&dice.between(from, to)));
+            assert!((from..=to).contains(&rng.between(from, to)));
         }
-        assert_eq!(dice.between(to, to), to);
+        assert_eq!(rng.between(to, to), to);
     }
 
     #[test]
     fn shuffling_keeps_every_item() {
         let mut items: Vec<usize> = (0..50).collect();
-        Dice::of(3, "").shuffle(&mut items);
+        Rng::for_subject(3, "").shuffle(&mut items);
         assert_ne!(items, (0..50).collect::<Vec<_>>());
         items.sort_unstable();
         assert_eq!(items, (0..50).collect::<Vec<_>>());

@@ -1,0 +1,312 @@
+//! Accounts of a run: each one signs up and creates a task. Then every second account is deleted, and the
+//! others request a password code.
+
+use std::{
+    sync::Mutex,
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use local_stack::random;
+use serde_json::{Value, json};
+use xtask::{
+    demo::client::{Answer, Call, Client},
+    interrupt::Interrupt,
+    stack_file::Admin,
+};
+
+use crate::{
+    checker::{Finding, Violation},
+    code_receiver::CodeReceiver,
+    history::CallOutcome,
+    one_shot_client::OneShotClient,
+    schedule::CALM,
+    sync::lock,
+};
+
+const INTERVAL: Duration = Duration::from_secs(4);
+const MAX_ACCOUNTS: u32 = 200;
+/// Between two checks of something that is unfinished.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
+
+/// Creates accounts and remembers the outcomes.
+pub(crate) struct AccountWorkload<'run> {
+    pub(crate) client: &'run OneShotClient,
+    pub(crate) gateway: &'run str,
+    pub(crate) code_receiver: &'run CodeReceiver,
+    pub(crate) interrupt: &'run Interrupt,
+    admin_token: String,
+    accounts: Mutex<Vec<Account>>,
+}
+
+/// An account whose sign-up succeeded.
+#[derive(Debug, Clone)]
+struct Account {
+    email: String,
+    password: String,
+    id: String,
+    token: String,
+    task: Option<String>,
+    /// Whether the account is deleted; otherwise a code is requested.
+    is_deleted: bool,
+    /// The outcome of that call, and the ticket of a deletion.
+    outcome: CallOutcome,
+    ticket: String,
+}
+
+/// Confirmed calls and their effects.
+#[derive(Debug, Default)]
+pub(crate) struct AccountResults {
+    pub(crate) signed_up: usize,
+    /// Deletions that were confirmed with 200.
+    pub(crate) deletions: usize,
+    /// Confirmed deletions that are complete.
+    pub(crate) deleted: usize,
+    /// Complete deletions whose call had an unknown outcome.
+    pub(crate) deleted_unknown: usize,
+    /// Code requests that were confirmed with 200.
+    pub(crate) codes: usize,
+    /// Confirmed codes that arrived.
+    pub(crate) arrived: usize,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl<'run> AccountWorkload<'run> {
+    /// Signs the administrator in, with retries.
+    pub(crate) fn new(
+        client: &'run OneShotClient,
+        gateway: &'run str,
+        admin: &Admin,
+        code_receiver: &'run CodeReceiver,
+        interrupt: &'run Interrupt,
+    ) -> anyhow::Result<Self> {
+        let credentials = json!({"username": admin.username, "password": admin.password});
+        let sign_in = Call::new("POST", "/user/auth").body(credentials);
+        let response = quiet_client(gateway).call(&sign_in)?.expect(200)?;
+        Ok(Self {
+            client,
+            gateway,
+            code_receiver,
+            interrupt,
+            admin_token: response.text("/token")?.to_owned(),
+            accounts: Mutex::default(),
+        })
+    }
+
+    /// Creates accounts at regular intervals until `begin + duration`. Returns the unexpected responses.
+    pub(crate) fn run(&self, begin: Instant, duration: Duration) -> Vec<String> {
+        let interval = INTERVAL.max(duration / MAX_ACCOUNTS);
+        let unexpected = Mutex::new(Vec::new());
+        thread::scope(|scope| {
+            let mut next = begin + CALM;
+            for number in 0.. {
+                while Instant::now() < next && !self.interrupt.came() {
+                    thread::sleep(
+                        POLL_INTERVAL.min(next.saturating_duration_since(Instant::now())),
+                    );
+                }
+                if next >= begin + duration || self.interrupt.came() {
+                    break;
+                }
+                let unexpected = &unexpected;
+                scope.spawn(move || {
+                    if let Err(response) = self.run_one(number) {
+                        lock(unexpected).push(response);
+                    }
+                });
+                next += interval;
+            }
+        });
+        unexpected.into_inner().unwrap_or_default()
+    }
+
+    fn run_one(&self, number: u64) -> Result<(), String> {
+        let Some(mut account) = self.sign_up(number)? else {
+            return Ok(());
+        };
+        let Account { email, token, .. } = &account;
+        let task = json!({"title": "Task of a new account", "requester": email, "approver": email});
+        let create = Call::new("POST", "/people-task/tasks").token(token);
+        let (_, task) = self.call(&create.body(task), number)?;
+        let call = if account.is_deleted {
+            Call::new("DELETE", format!("/users/{}", account.id)).token(&self.admin_token)
+        } else {
+            Call::new("POST", "/user/forgot-password").body(json!({"email": email}))
+        };
+        let (outcome, response) = self.call(&call, number)?;
+        account.task = text(&task, "/id");
+        account.outcome = outcome;
+        account.ticket = text(&response, "/ticket").unwrap_or_default();
+        lock(&self.accounts).push(account);
+        Ok(())
+    }
+
+    /// Returns `None` unless the sign-up succeeded.
+    fn sign_up(&self, number: u64) -> Result<Option<Account>, String> {
+        let password = random::password().map_err(|error| error.to_string())?;
+        let unique = password.get(..8).unwrap_or_default();
+        let email = format!("account{number}.{unique}@example.com");
+        let body = json!({"email": email, "password": password});
+        let (outcome, body) = self.call(&Call::new("POST", "/user").body(body), number)?;
+        if outcome != CallOutcome::Succeeded {
+            return Ok(None);
+        }
+        let (Some(id), Some(token)) = (text(&body, "/user/id"), text(&body, "/token")) else {
+            return Err("POST /user: 200 without id and token".to_owned());
+        };
+        Ok(Some(Account {
+            email,
+            password,
+            id,
+            token,
+            task: None,
+            is_deleted: number.is_multiple_of(2),
+            outcome: CallOutcome::Unknown,
+            ticket: String::new(),
+        }))
+    }
+
+    /// Makes a call once. An unexpected response is an error.
+    fn call(&self, call: &Call<'_>, number: u64) -> Result<(CallOutcome, Value), String> {
+        let (outcome, body) = self.client.call(call, number);
+        let response = match &outcome {
+            CallOutcome::Unexpected(response) => response.as_str(),
+            CallOutcome::AlreadyResolved(_) => "409",
+            _ => return Ok((outcome, body)),
+        };
+        Err(format!("{} {}: {response}", call.method, call.path))
+    }
+
+    /// Compares the outcomes with the state of the accounts. Waits until `end` for deletions and codes.
+    pub(crate) fn check(&self, end: Instant) -> anyhow::Result<AccountResults> {
+        let client = quiet_client(self.gateway);
+        let mut results = AccountResults::default();
+        for account in lock(&self.accounts).iter() {
+            self.interrupt.check()?;
+            results.signed_up += 1;
+            let problem = if account.is_deleted {
+                self.check_deletion(&client, account, end, &mut results)?
+            } else {
+                self.check_code(&client, account, end, &mut results)?
+            };
+            results.findings.extend(problem.map(|what| Finding {
+                violation: Violation::AccountState,
+                task: format!("of {}", account.id),
+                what,
+            }));
+        }
+        Ok(results)
+    }
+
+    fn check_deletion(
+        &self,
+        client: &Client,
+        account: &Account,
+        end: Instant,
+        results: &mut AccountResults,
+    ) -> anyhow::Result<Option<String>> {
+        results.deletions += usize::from(account.outcome == CallOutcome::Succeeded);
+        let user = format!("/users/{}", account.id);
+        let mut ticket = account.ticket.clone();
+        if account.outcome != CallOutcome::Succeeded {
+            // Returns the job of the first call, if there is one.
+            let response = client.call(&Call::new("DELETE", &user).token(&self.admin_token))?;
+            if response.status == 404 {
+                results.deleted_unknown += 1;
+                return self.find_remains(client, account);
+            }
+            response
+                .expect(200)?
+                .text("/ticket")?
+                .clone_into(&mut ticket);
+        }
+        let path = format!("{user}/delete-status/{ticket}");
+        loop {
+            let response = client.call(&Call::new("GET", &path).token(&self.admin_token))?;
+            let status = response.text("/status").unwrap_or_default();
+            match status {
+                "completed" => break,
+                "in-progress" if Instant::now() < end => thread::sleep(POLL_INTERVAL),
+                _ => {
+                    let what = format!("was to be deleted, and the ticket reads {}", response.body);
+                    return Ok(Some(what));
+                }
+            }
+            self.interrupt.check()?;
+        }
+        *(match account.outcome {
+            CallOutcome::Succeeded => &mut results.deleted,
+            _ => &mut results.deleted_unknown,
+        }) += 1;
+        self.find_remains(client, account)
+    }
+
+    /// Describes what a deleted user can still do or has left behind.
+    fn find_remains(&self, client: &Client, account: &Account) -> anyhow::Result<Option<String>> {
+        let token = client.call(&Call::new("GET", "/user").token(&account.token))?;
+        if token.status != 401 {
+            let what = format!("is deleted, and the token yields {}", token.status);
+            return Ok(Some(what));
+        }
+        if let Some(task) = &account.task {
+            let path = format!("/people-task/tasks/{task}");
+            let task = client.call(&Call::new("GET", path).token(&self.admin_token))?;
+            if task.status != 404 {
+                let what = format!("is deleted, and a task yields {}", task.status);
+                return Ok(Some(what));
+            }
+        }
+        let sign_in = sign_in(client, account)?.status;
+        Ok((sign_in != 401).then(|| format!("is deleted, and signing in yields {sign_in}")))
+    }
+
+    fn check_code(
+        &self,
+        client: &Client,
+        account: &Account,
+        end: Instant,
+        results: &mut AccountResults,
+    ) -> anyhow::Result<Option<String>> {
+        let signed_in = sign_in(client, account)?;
+        if signed_in.status != 200 {
+            let what = format!(
+                "signed up with 200, and signing in yields {}",
+                signed_in.status
+            );
+            return Ok(Some(what));
+        }
+        if account.outcome != CallOutcome::Succeeded {
+            return Ok(None);
+        }
+        results.codes += 1;
+        while !self.code_receiver.has_code_for(&account.email) {
+            self.interrupt.check()?;
+            if Instant::now() > end {
+                return Ok(Some(
+                    "requested a code with 200 that never arrived".to_owned(),
+                ));
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+        results.arrived += 1;
+        Ok(None)
+    }
+}
+
+fn quiet_client(gateway: &str) -> Client {
+    let mut client = Client::new(gateway);
+    client.quiet = true;
+    client
+}
+
+fn sign_in(client: &Client, account: &Account) -> anyhow::Result<Answer> {
+    let body = json!({"username": account.email, "password": account.password});
+    client
+        .call(&Call::new("POST", "/user/auth").body(body))
+        .context("signing in")
+}
+
+fn text(body: &Value, pointer: &str) -> Option<String> {
+    Some(body.pointer(pointer)?.as_str()?.to_owned())
+}

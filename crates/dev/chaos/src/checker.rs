@@ -1,0 +1,358 @@
+//! Compares the responses to callers with the requests to receivers and with the final state.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    time::{Duration, Instant},
+};
+
+use crate::{
+    final_state::{FinalState, FinalStates},
+    history::{Arrival, Arrivals, CallOutcome, Decision, Hook, Reply, Task},
+};
+
+/// Tolerance for the difference between the clocks of two processes.
+const CLOCK_TOLERANCE: Duration = Duration::from_millis(50);
+
+/// What must never happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Violation {
+    /// Data that was confirmed with 200 is missing, or a webhook of a decision never arrived.
+    Lost,
+    /// A webhook arrived for a decision that was not made, or two decisions of one task succeeded.
+    Phantom,
+    /// A webhook arrived under two webhook-ids, or two webhooks under one.
+    WebhookId,
+    /// A signature is missing or wrong.
+    Signature,
+    /// A webhook that arrived is not `sent`, or one that was refused with 410 is not `fail`.
+    WebhookStatus,
+    /// An attempt came before the `Retry-After` of the previous one had passed.
+    RetriedTooEarly,
+    /// An account is not in the state that was confirmed with 200.
+    AccountState,
+    /// A response that no fault explains.
+    UnexpectedResponse,
+    /// A process panicked.
+    Panic,
+}
+
+/// One violation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) violation: Violation,
+    pub(crate) task: String,
+    pub(crate) what: String,
+}
+
+/// The figures and findings of a run.
+#[derive(Debug, Default)]
+pub(crate) struct CheckResult {
+    /// Decisions that succeeded.
+    pub(crate) succeeded: usize,
+    pub(crate) unknown: usize,
+    /// Decisions with an unknown outcome that took effect.
+    pub(crate) unknown_decided: usize,
+    /// Decisions that were refused because the task was already decided.
+    pub(crate) conflicts: usize,
+    pub(crate) expected: usize,
+    pub(crate) delivered: usize,
+    /// Webhooks whose receivers respond with 410.
+    pub(crate) gone: usize,
+    /// Requests to receivers. The signatures of all of them are checked.
+    pub(crate) requests: usize,
+    /// Accepted deliveries of a webhook after the first one.
+    pub(crate) duplicates: usize,
+    /// Time from the end of the last fault to the latest first delivery.
+    pub(crate) latest: Option<Duration>,
+    /// Times from a decision's response to its delivery to a fast receiver, before the first fault; sorted.
+    pub(crate) latencies: Vec<Duration>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// The times that divide a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Times {
+    /// No fault affects decisions before this.
+    pub(crate) calm_until: Instant,
+    /// When the last fault ended.
+    pub(crate) healed: Instant,
+}
+
+/// Checks a run.
+pub(crate) fn check(
+    tasks: &[Task],
+    states: &FinalStates,
+    arrivals: &Arrivals,
+    times: Times,
+) -> CheckResult {
+    let mut checker = Checker {
+        arrivals,
+        times,
+        result: CheckResult::default(),
+        webhook_ids: HashMap::new(),
+    };
+    let missing = FinalState {
+        status: None,
+        hooks: Vec::new(),
+    };
+    for task in tasks {
+        checker.check_decisions(task, states.get(&task.id).unwrap_or(&missing));
+        checker.check_webhooks(task, states.get(&task.id).unwrap_or(&missing));
+    }
+    checker.check_unknown_webhooks(tasks);
+    checker.result.latencies.sort_unstable();
+    checker
+        .result
+        .findings
+        .sort_by_key(|finding| finding.violation);
+    checker.result
+}
+
+impl CheckResult {
+    pub(crate) fn count(&self, violation: Violation) -> usize {
+        let same = |finding: &&Finding| finding.violation == violation;
+        self.findings.iter().filter(same).count()
+    }
+
+    /// The latency percentile.
+    pub(crate) fn latency(&self, percent: usize) -> Option<Duration> {
+        let rank = (self.latencies.len() * percent).div_ceil(100);
+        self.latencies.get(rank.saturating_sub(1)).copied()
+    }
+}
+
+struct Checker<'run> {
+    arrivals: &'run Arrivals,
+    times: Times,
+    result: CheckResult,
+    /// The webhook of each webhook-id that was seen.
+    webhook_ids: HashMap<&'run str, &'run str>,
+}
+
+impl<'run> Checker<'run> {
+    fn report(&mut self, violation: Violation, task: &str, what: impl Into<String>) {
+        self.result.findings.push(Finding {
+            violation,
+            task: task.to_owned(),
+            what: what.into(),
+        });
+    }
+
+    fn check_decisions(&mut self, task: &Task, state: &FinalState) {
+        let Some(status) = &state.status else {
+            return self.report(
+                Violation::Lost,
+                &task.id,
+                "was created with 200 and is missing",
+            );
+        };
+        let mut won = 0;
+        for decision in &task.decisions {
+            match &decision.outcome {
+                CallOutcome::Succeeded => {
+                    won += 1;
+                    self.result.succeeded += 1;
+                    if status != decision.requested {
+                        let what = format!("was {} with 200, and is {status}", decision.requested);
+                        self.report(Violation::Lost, &task.id, what);
+                    }
+                }
+                CallOutcome::Unknown => {
+                    self.result.unknown += 1;
+                    self.result.unknown_decided += usize::from(status == decision.requested);
+                }
+                CallOutcome::AlreadyResolved(winner) => {
+                    self.result.conflicts += 1;
+                    self.check_conflict(task, decision, winner, status);
+                }
+                CallOutcome::Unexpected(response) => {
+                    let what = format!(
+                        "was to be {}, and the response was {response}",
+                        decision.requested
+                    );
+                    self.report(Violation::UnexpectedResponse, &task.id, what);
+                }
+            }
+        }
+        if won > 1 {
+            self.report(Violation::Phantom, &task.id, "was decided twice with 200");
+        }
+    }
+
+    /// Checks a decision that was refused because the task was already `winner`.
+    fn check_conflict(&mut self, task: &Task, lost: &Decision, winner: &str, status: &str) {
+        if winner != status {
+            let what = format!("was {winner} according to a 409, and is {status}");
+            self.report(Violation::Phantom, &task.id, what);
+        }
+        let won = |one: &Decision| {
+            one.requested == winner
+                && matches!(one.outcome, CallOutcome::Succeeded | CallOutcome::Unknown)
+                && one.requested != lost.requested
+        };
+        if !task.decisions.iter().any(won) {
+            let what = "was refused with 409, and no other caller had decided";
+            self.report(Violation::UnexpectedResponse, &task.id, what);
+        }
+    }
+
+    fn check_webhooks(&mut self, task: &'run Task, state: &FinalState) {
+        let registered = state.hooks.iter().map(|(key, _)| key.as_str());
+        let mut keys: BTreeSet<&str> = registered.collect();
+        for hook in &task.hooks {
+            match &hook.outcome {
+                CallOutcome::Succeeded if !keys.contains(hook.key.as_str()) => {
+                    let what = format!(
+                        "webhook {} was registered with 200 and is missing",
+                        hook.key
+                    );
+                    self.report(Violation::Lost, &task.id, what);
+                    keys.insert(&hook.key);
+                }
+                CallOutcome::Unexpected(response) => {
+                    let what = format!("registering webhook {}: {response}", hook.key);
+                    self.report(Violation::UnexpectedResponse, &task.id, what);
+                }
+                CallOutcome::AlreadyResolved(_) => {
+                    let what = format!(
+                        "webhook {} was refused with 409 before any decision",
+                        hook.key
+                    );
+                    self.report(Violation::UnexpectedResponse, &task.id, what);
+                }
+                _ => {}
+            }
+        }
+        for hook in &task.hooks {
+            let all = self.arrivals.get(&hook.key).map_or(&[][..], Vec::as_slice);
+            self.check_contents(task, hook, state, all);
+            self.check_pauses(task, hook, all);
+            if state.is_decided() && keys.contains(hook.key.as_str()) {
+                self.check_delivery(task, hook, state, all);
+            } else if !all.is_empty() {
+                let what = format!("webhook {} arrived without a decision", hook.key);
+                self.report(Violation::Phantom, &task.id, what);
+            }
+        }
+    }
+
+    fn check_delivery(&mut self, task: &Task, hook: &Hook, state: &FinalState, all: &[Arrival]) {
+        let mut accepted = all.iter().filter(|arrival| arrival.is_accepted());
+        let key = &hook.key;
+        let listed = state.hooks.iter().find(|(listed, _)| listed == key);
+        let webhook_status = listed.map_or("missing", |(_, status)| status.as_str());
+        if hook.gone {
+            return self.check_gone(task, key, all, webhook_status);
+        }
+        self.result.expected += 1;
+        let Some(first) = accepted.next() else {
+            let what = format!(
+                "webhook {key} was never accepted after {} attempts; its status is {webhook_status}",
+                all.len()
+            );
+            return self.report(Violation::Lost, &task.id, what);
+        };
+        self.result.delivered += 1;
+        self.result.duplicates += accepted.count();
+        if webhook_status != "sent" {
+            let what = format!("webhook {key} arrived, and its status is {webhook_status}");
+            self.report(Violation::WebhookStatus, &task.id, what);
+        }
+        let after = first
+            .replied_at
+            .saturating_duration_since(self.times.healed);
+        self.result.latest = self.result.latest.max(Some(after));
+        if let [decision] = task.decisions.as_slice()
+            && decision.outcome == CallOutcome::Succeeded
+            && decision.at < self.times.calm_until
+            && hook.fast
+        {
+            let latency = first.replied_at.saturating_duration_since(decision.at);
+            self.result.latencies.push(latency);
+        }
+    }
+
+    /// A receiver that responds with 410 must get at least one attempt, and the webhook must fail.
+    fn check_gone(&mut self, task: &Task, key: &str, all: &[Arrival], webhook_status: &str) {
+        self.result.gone += 1;
+        if all.is_empty() {
+            let what = format!("webhook {key} never arrived; its status is {webhook_status}");
+            self.report(Violation::Lost, &task.id, what);
+        } else if webhook_status != "fail" {
+            let what =
+                format!("webhook {key} was refused with 410, and its status is {webhook_status}");
+            self.report(Violation::WebhookStatus, &task.id, what);
+        }
+    }
+
+    /// Checks that no attempt came before the `Retry-After` of the previous one had passed.
+    fn check_pauses(&mut self, task: &Task, hook: &Hook, all: &[Arrival]) {
+        for (before, after) in all.iter().zip(all.iter().skip(1)) {
+            if let Reply::Failed(pause) = before.reply
+                && after.at + CLOCK_TOLERANCE < before.replied_at + pause
+            {
+                let what = format!(
+                    "webhook {} was retried after {:?} instead of {pause:?}",
+                    hook.key,
+                    after.at.saturating_duration_since(before.replied_at)
+                );
+                self.report(Violation::RetriedTooEarly, &task.id, what);
+            }
+        }
+    }
+
+    /// Checks every request of a webhook.
+    fn check_contents(
+        &mut self,
+        task: &Task,
+        hook: &'run Hook,
+        state: &FinalState,
+        all: &'run [Arrival],
+    ) {
+        let key = &hook.key;
+        let mut ids = BTreeSet::new();
+        self.result.requests += all.len();
+        for arrival in all {
+            if let Some(error) = arrival.signature_error {
+                let what = format!("webhook {key}: {error}");
+                self.report(Violation::Signature, &task.id, what);
+            }
+            let id = arrival.webhook_id.as_str();
+            let first_key = *self.webhook_ids.entry(id).or_insert(key);
+            if first_key != key {
+                let what = format!("webhooks {key} and {first_key} have the same webhook-id {id}");
+                self.report(Violation::WebhookId, &task.id, what);
+            }
+            ids.insert(id);
+            if arrival.task != task.id || Some(&arrival.status) != state.status.as_ref() {
+                let what = format!(
+                    "webhook {key} reported {} for task {}, and the task is {}",
+                    arrival.status,
+                    arrival.task,
+                    state.status.as_deref().unwrap_or("missing")
+                );
+                self.report(Violation::Phantom, &task.id, what);
+            }
+        }
+        if ids.len() > 1 {
+            let what = format!("webhook {key} arrived with several webhook-ids: {ids:?}");
+            self.report(Violation::WebhookId, &task.id, what);
+        }
+    }
+
+    /// Reports requests for webhooks that were never registered.
+    fn check_unknown_webhooks(&mut self, tasks: &[Task]) {
+        let hooks = tasks.iter().flat_map(|task| &task.hooks);
+        let known: BTreeSet<&str> = hooks.map(|hook| hook.key.as_str()).collect();
+        for (key, all) in self.arrivals {
+            if let (false, Some(arrival)) = (known.contains(key.as_str()), all.first()) {
+                let what = format!("webhook {key:?} arrived, and was never registered");
+                self.report(Violation::Phantom, &arrival.task, what);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "checker_tests.rs"]
+mod tests;

@@ -1,0 +1,276 @@
+//! Injects the planned faults, and ends each one after its duration.
+
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use local_stack::Stop;
+use nix::sys::signal::Signal;
+use xtask::{interrupt::Interrupt, outln};
+
+use crate::{
+    receiver::Receiver,
+    schedule::{FaultKind, InjectedFault, Parts},
+    sync::lock,
+    system::{Process, System},
+    tcp_proxy::TcpProxy,
+};
+
+const POLL: Duration = Duration::from_millis(50);
+
+/// How often each program is hit, relative to the others. Programs that make and deliver decisions have
+/// the highest weights.
+const WEIGHTS: [(&str, usize); 6] = [
+    ("people-task-service", 4),
+    ("webhook-worker", 4),
+    ("gateway", 2),
+    ("user-service", 1),
+    ("deletion-worker", 1),
+    ("notification-worker", 1),
+];
+
+/// The targets of faults, and counts of what happened.
+pub(crate) struct FaultInjector<'run> {
+    pub(crate) system: &'run System,
+    pub(crate) receivers: &'run [Receiver],
+    pub(crate) interrupt: &'run Interrupt,
+    pub(crate) begin: Instant,
+    counts: Mutex<BTreeMap<FaultKind, usize>>,
+    /// Processes that did not stop in time after SIGTERM.
+    slow_stops: AtomicUsize,
+}
+
+/// The targets of a system.
+pub(crate) fn parts(system: &System, receivers: &[Receiver]) -> Parts {
+    let weight = |process: &Process| {
+        let known = WEIGHTS
+            .iter()
+            .find(|(name, _)| *name == process.planned.program);
+        known.map_or(0, |(_, weight)| *weight)
+    };
+    let processes = system.processes.iter().enumerate();
+    Parts {
+        processes: processes
+            .flat_map(|(index, process)| std::iter::repeat_n(index, weight(process)))
+            .collect(),
+        connections: system.proxies.len(),
+        receivers: receivers.len(),
+    }
+}
+
+fn join(thread: thread::ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
+    let result = thread.join();
+    result.unwrap_or_else(|_| Err(anyhow::anyhow!("a fault panicked")))
+}
+
+impl<'run> FaultInjector<'run> {
+    pub(crate) fn new(
+        system: &'run System,
+        receivers: &'run [Receiver],
+        interrupt: &'run Interrupt,
+        begin: Instant,
+    ) -> Self {
+        Self {
+            system,
+            receivers,
+            interrupt,
+            begin,
+            counts: Mutex::default(),
+            slow_stops: AtomicUsize::new(0),
+        }
+    }
+
+    /// Injects each fault at its time. Returns when the last one has ended.
+    pub(crate) fn inject_all(&self, faults: &[InjectedFault]) -> anyhow::Result<()> {
+        thread::scope(|scope| {
+            let mut threads: Vec<thread::ScopedJoinHandle<'_, anyhow::Result<()>>> = Vec::new();
+            for fault in faults {
+                self.sleep_until(self.begin + fault.start);
+                if self.interrupt.came() {
+                    break;
+                }
+                // Finished threads are joined early: each keeps its stack, and a long run has many.
+                threads
+                    .extract_if(.., |thread| thread.is_finished())
+                    .try_for_each(join)?;
+                threads.push(scope.spawn(|| self.inject(fault)));
+            }
+            threads.into_iter().try_for_each(join)
+        })?;
+        self.interrupt.check()
+    }
+
+    pub(crate) fn counts(&self) -> BTreeMap<FaultKind, usize> {
+        lock(&self.counts).clone()
+    }
+
+    pub(crate) fn slow_stops(&self) -> usize {
+        self.slow_stops.load(Ordering::Relaxed)
+    }
+
+    fn inject(&self, fault: &InjectedFault) -> anyhow::Result<()> {
+        *lock(&self.counts).entry(fault.kind).or_default() += 1;
+        self.hit(fault)
+            .with_context(|| format!("injecting this fault: {}", fault.kind.name()))
+    }
+
+    fn hit(&self, fault: &InjectedFault) -> anyhow::Result<()> {
+        let (kind, index, duration) = (fault.kind, fault.index, fault.duration);
+        match kind {
+            FaultKind::KillAllProcesses => {
+                self.announce(fault, "");
+                self.kill_all(duration)
+            }
+            FaultKind::KillProcess | FaultKind::RestartProcess | FaultKind::FreezeProcess => {
+                let process = self
+                    .system
+                    .processes
+                    .get(index)
+                    .context("no such process")?;
+                let _lock = lock(&process.fault_lock);
+                self.announce(fault, &process.planned.name);
+                self.hit_process(kind, process, duration)
+            }
+            FaultKind::KillBroker
+            | FaultKind::RestartBroker
+            | FaultKind::StopBroker
+            | FaultKind::KillDatabase
+            | FaultKind::RestartDatabase => {
+                self.announce(fault, "");
+                self.hit_server(kind, duration)
+            }
+            FaultKind::CutConnection | FaultKind::StallConnection => {
+                let proxy = self.system.proxies.get(index).context("no such proxy")?;
+                self.announce(fault, &proxy.name);
+                self.hit_connection(kind, proxy, duration);
+                Ok(())
+            }
+            FaultKind::RefuseAtReceiver | FaultKind::HangReceiver => {
+                let receiver = self.receivers.get(index).context("no such receiver")?;
+                self.announce(fault, &receiver.name);
+                self.hit_receiver(kind, receiver, duration);
+                Ok(())
+            }
+        }
+    }
+
+    fn hit_connection(&self, kind: FaultKind, proxy: &TcpProxy, duration: Duration) {
+        if kind == FaultKind::CutConnection {
+            proxy.cut();
+        } else {
+            proxy.stall();
+        }
+        self.sleep(duration);
+        proxy.restore();
+    }
+
+    fn hit_receiver(&self, kind: FaultKind, receiver: &Receiver, duration: Duration) {
+        if kind == FaultKind::HangReceiver {
+            receiver.hang();
+        } else {
+            receiver.refuse();
+        }
+        self.sleep(duration);
+        receiver.restore();
+    }
+
+    fn kill_all(&self, duration: Duration) -> anyhow::Result<()> {
+        let all = &self.system.processes;
+        let _locks: Vec<_> = all
+            .iter()
+            .map(|process| lock(&process.fault_lock))
+            .collect();
+        // All at the same time; the second loop waits until each one is gone.
+        for process in all {
+            process.kill_now();
+        }
+        for process in all {
+            self.system.kill_process(process)?;
+        }
+        self.sleep(duration);
+        for process in all {
+            self.start_process(process)?;
+        }
+        Ok(())
+    }
+
+    fn hit_process(
+        &self,
+        kind: FaultKind,
+        process: &Process,
+        duration: Duration,
+    ) -> anyhow::Result<()> {
+        match kind {
+            FaultKind::FreezeProcess => {
+                process.signal(Signal::SIGSTOP);
+                self.sleep(duration);
+                process.signal(Signal::SIGCONT);
+                return Ok(());
+            }
+            FaultKind::RestartProcess => {
+                if !self.system.stop_process(process, self.interrupt)? {
+                    self.slow_stops.fetch_add(1, Ordering::Relaxed);
+                    outln!("          {} did not stop in time", process.planned.name);
+                }
+            }
+            _ => self.system.kill_process(process)?,
+        }
+        self.sleep(duration);
+        self.start_process(process)
+    }
+
+    fn start_process(&self, process: &Process) -> anyhow::Result<()> {
+        if self.interrupt.came() {
+            return Ok(());
+        }
+        self.system.start_process(process)
+    }
+
+    fn hit_server(&self, kind: FaultKind, duration: Duration) -> anyhow::Result<()> {
+        let servers = &self.system.servers;
+        match kind {
+            FaultKind::KillDatabase => servers.postgres.stop(Stop::Kill)?,
+            FaultKind::RestartDatabase => servers.postgres.stop(Stop::Graceful)?,
+            FaultKind::StopBroker | FaultKind::RestartBroker => {
+                servers.rabbitmq.stop(Stop::Graceful)?;
+            }
+            _ => servers.rabbitmq.stop(Stop::Kill)?,
+        }
+        self.sleep(duration);
+        if self.interrupt.came() {
+            return Ok(());
+        }
+        if matches!(kind, FaultKind::KillDatabase | FaultKind::RestartDatabase) {
+            servers.postgres.spawn()?;
+        } else {
+            servers.rabbitmq.spawn()?;
+        }
+        Ok(())
+    }
+
+    fn announce(&self, fault: &InjectedFault, target: &str) {
+        let after = self.begin.elapsed().as_secs_f64();
+        let name = fault.kind.name();
+        let colon = if target.is_empty() { "" } else { ": " };
+        let duration = fault.duration.as_secs_f64();
+        outln!("{after:7.1} s  {name}{colon}{target}, for {duration:.1} s");
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.sleep_until(Instant::now() + duration);
+    }
+
+    /// Returns early after an interrupt.
+    fn sleep_until(&self, end: Instant) {
+        while Instant::now() < end && !self.interrupt.came() {
+            thread::sleep(POLL.min(end.saturating_duration_since(Instant::now())));
+        }
+    }
+}

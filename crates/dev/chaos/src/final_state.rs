@@ -1,0 +1,165 @@
+//! The final state of tasks and webhooks, read when the system is ready again.
+
+use std::{
+    collections::HashMap,
+    sync::Mutex,
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::Value;
+use xtask::{
+    demo::client::{Call, Client},
+    interrupt::Interrupt,
+};
+
+use crate::{
+    history::{CallOutcome, History, Task},
+    receiver::key_of,
+    sync::lock,
+    task_workload::TestUser,
+};
+
+/// Between two reads of unsettled tasks.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// How long late decisions may take to appear.
+const GRACE: Duration = Duration::from_secs(2);
+const READERS: usize = 6;
+
+/// The final state of one task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FinalState {
+    /// `None` if the task does not exist.
+    pub(crate) status: Option<String>,
+    /// The key and status of each webhook.
+    pub(crate) hooks: Vec<(String, String)>,
+}
+
+/// Final states by task id.
+pub(crate) type FinalStates = HashMap<String, FinalState>;
+
+impl FinalState {
+    fn load(client: &Client, user: &TestUser, id: &str) -> anyhow::Result<Self> {
+        let path = format!("/people-task/tasks/{id}");
+        let get = |path: String| client.call(&Call::new("GET", path).token(&user.token));
+        let response = get(path.clone())?;
+        if response.status == 404 {
+            return Ok(Self {
+                status: None,
+                hooks: Vec::new(),
+            });
+        }
+        let status = response.expect(200)?.text("/status")?.to_owned();
+        let list = get(format!("{path}/webhooks"))?.expect(200)?.body;
+        let hook = |hook: &Value| {
+            let field = |name: &str| hook.get(name).and_then(Value::as_str);
+            Some((
+                key_of(field("url")?).to_owned(),
+                field("status")?.to_owned(),
+            ))
+        };
+        Ok(Self {
+            status: Some(status),
+            hooks: list
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(hook)
+                .collect(),
+        })
+    }
+
+    pub(crate) fn is_decided(&self) -> bool {
+        matches!(self.status.as_deref(), Some("approved" | "rejected"))
+    }
+
+    /// Whether neither the task nor its webhooks will change any more.
+    fn is_settled(&self, task: &Task, history: &History) -> bool {
+        if !self.is_decided() {
+            return !task
+                .decisions
+                .iter()
+                .any(|one| one.outcome == CallOutcome::Succeeded);
+        }
+        let hooks = || self.hooks.iter();
+        let known = |key: &str| hooks().any(|(known, _)| known == key);
+        // A webhook that failed is never sent again.
+        let finished = |key: &str, status: &str| match status {
+            "sent" => history.is_delivered(key),
+            other => other == "fail",
+        };
+        hooks().all(|(key, status)| finished(key, status))
+            && task
+                .hooks
+                .iter()
+                .all(|hook| hook.outcome != CallOutcome::Succeeded || known(&hook.key))
+    }
+}
+
+/// Reads final states through the gateway.
+pub(crate) struct StateReader<'run> {
+    pub(crate) gateway: &'run str,
+    pub(crate) user: &'run TestUser,
+    pub(crate) history: &'run History,
+    pub(crate) interrupt: &'run Interrupt,
+}
+
+impl StateReader<'_> {
+    /// Reads until every task is settled, at most until `end`.
+    pub(crate) fn wait_settled(&self, tasks: &[Task], end: Instant) -> anyhow::Result<FinalStates> {
+        let mut states = self.load(tasks.iter())?;
+        loop {
+            let settled = |states: &FinalStates, task: &Task| {
+                let state = states.get(&task.id);
+                state.is_some_and(|state| state.is_settled(task, self.history))
+            };
+            let open: Vec<&Task> = tasks
+                .iter()
+                .filter(|task| !settled(&states, task))
+                .collect();
+            if open.is_empty() {
+                // A decision whose caller gave up may still be made.
+                thread::sleep(GRACE);
+                let undecided =
+                    |task: &&Task| !states.get(&task.id).is_some_and(FinalState::is_decided);
+                states.extend(self.load(tasks.iter().filter(undecided))?);
+                if tasks.iter().all(|task| settled(&states, task)) {
+                    return Ok(states);
+                }
+            } else if Instant::now() > end {
+                return Ok(states);
+            } else {
+                thread::sleep(POLL_INTERVAL);
+                states.extend(self.load(open.into_iter())?);
+            }
+        }
+    }
+
+    fn load<'task>(
+        &self,
+        tasks: impl Iterator<Item = &'task Task> + Send,
+    ) -> anyhow::Result<FinalStates> {
+        let tasks = Mutex::new(tasks);
+        let next = || lock(&tasks).next();
+        let read = || {
+            let mut client = Client::new(self.gateway);
+            client.quiet = true;
+            let mut states = FinalStates::new();
+            while let Some(task) = next() {
+                self.interrupt.check()?;
+                let state = FinalState::load(&client, self.user, &task.id)?;
+                states.insert(task.id.clone(), state);
+            }
+            anyhow::Ok(states)
+        };
+        thread::scope(|scope| {
+            let readers: Vec<_> = (0..READERS).map(|_| scope.spawn(read)).collect();
+            let mut all = FinalStates::new();
+            for reader in readers {
+                let states = reader.join();
+                all.extend(states.unwrap_or_else(|_| Err(anyhow::anyhow!("a reader panicked")))?);
+            }
+            Ok(all)
+        })
+    }
+}

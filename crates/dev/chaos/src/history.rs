@@ -1,0 +1,146 @@
+//! What happened, as seen from outside: the outcomes of calls, and the requests that receivers received.
+
+use std::{
+    collections::HashMap,
+    sync::Mutex,
+    time::{Duration, Instant},
+};
+
+use crate::sync::lock;
+
+/// The outcome of a call that changes something. Calls are never repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CallOutcome {
+    /// `200`.
+    Succeeded,
+    /// A timeout, a broken connection, or a 502, 503 or 504 during faults: the change may or may not have
+    /// happened.
+    Unknown,
+    /// `409 task-already-resolved`, with the status of the task.
+    AlreadyResolved(String),
+    /// Any other response, described: every call of a run is valid.
+    Unexpected(String),
+}
+
+/// A webhook that a caller tried to register.
+#[derive(Debug, Clone)]
+pub(crate) struct Hook {
+    /// The last segment of its URL, unique in the run.
+    pub(crate) key: String,
+    pub(crate) outcome: CallOutcome,
+    /// Whether its receiver responds immediately.
+    pub(crate) fast: bool,
+    /// Whether its receiver responds to every attempt with 410.
+    pub(crate) gone: bool,
+}
+
+/// A decision that a caller tried to make.
+#[derive(Debug, Clone)]
+pub(crate) struct Decision {
+    /// The requested status of the task.
+    pub(crate) requested: &'static str,
+    pub(crate) outcome: CallOutcome,
+    /// When the caller received the response.
+    pub(crate) at: Instant,
+}
+
+/// A task whose creation succeeded, and every call about it.
+#[derive(Debug, Clone)]
+pub(crate) struct Task {
+    pub(crate) id: String,
+    pub(crate) hooks: Vec<Hook>,
+    /// More than one when callers raced.
+    pub(crate) decisions: Vec<Decision>,
+}
+
+/// How a receiver responded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// Not at all, or not yet.
+    None,
+    /// `200`.
+    Accepted,
+    /// Any other response; the next attempt must not come before this pause has passed.
+    Failed(Duration),
+}
+
+/// A request that a receiver received.
+#[derive(Debug, Clone)]
+pub(crate) struct Arrival {
+    /// The `webhook-id` header.
+    pub(crate) webhook_id: String,
+    /// The `id` in the body.
+    pub(crate) task: String,
+    /// The `status` in the body.
+    pub(crate) status: String,
+    /// What is wrong with its signatures.
+    pub(crate) signature_error: Option<&'static str>,
+    pub(crate) at: Instant,
+    pub(crate) reply: Reply,
+    /// When the receiver responded; equal to `at` until then.
+    pub(crate) replied_at: Instant,
+}
+
+impl Arrival {
+    pub(crate) fn is_accepted(&self) -> bool {
+        self.reply == Reply::Accepted
+    }
+}
+
+/// Requests by the key of the webhook.
+pub(crate) type Arrivals = HashMap<String, Vec<Arrival>>;
+
+/// Everything that happened in a run.
+#[derive(Debug, Default)]
+pub(crate) struct History {
+    tasks: Mutex<Vec<Task>>,
+    /// The outcomes of creations that did not succeed.
+    uncreated: Mutex<Vec<CallOutcome>>,
+    arrivals: Mutex<Arrivals>,
+}
+
+impl History {
+    pub(crate) fn record_task(&self, task: Task) {
+        lock(&self.tasks).push(task);
+    }
+
+    pub(crate) fn record_uncreated(&self, outcome: CallOutcome) {
+        lock(&self.uncreated).push(outcome);
+    }
+
+    /// Records a request without a reply yet. Returns the number of earlier requests for this webhook.
+    pub(crate) fn record_arrival(&self, key: &str, arrival: Arrival) -> usize {
+        let mut arrivals = lock(&self.arrivals);
+        let all = arrivals.entry(key.to_owned()).or_default();
+        all.push(arrival);
+        all.len() - 1
+    }
+
+    /// Records how the receiver replies to the request of this number.
+    pub(crate) fn record_reply(&self, key: &str, number: usize, reply: Reply) {
+        let mut arrivals = lock(&self.arrivals);
+        if let Some(arrival) = arrivals.get_mut(key).and_then(|all| all.get_mut(number)) {
+            arrival.reply = reply;
+            arrival.replied_at = Instant::now();
+        }
+    }
+
+    pub(crate) fn is_delivered(&self, key: &str) -> bool {
+        let arrivals = lock(&self.arrivals);
+        arrivals
+            .get(key)
+            .is_some_and(|all| all.iter().any(Arrival::is_accepted))
+    }
+
+    pub(crate) fn all_tasks(&self) -> Vec<Task> {
+        lock(&self.tasks).clone()
+    }
+
+    pub(crate) fn all_uncreated(&self) -> Vec<CallOutcome> {
+        lock(&self.uncreated).clone()
+    }
+
+    pub(crate) fn all_arrivals(&self) -> Arrivals {
+        lock(&self.arrivals).clone()
+    }
+}

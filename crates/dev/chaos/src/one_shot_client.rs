@@ -1,0 +1,87 @@
+//! A client that makes each call exactly once.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use xtask::demo::client::{Call, Client};
+
+use crate::history::CallOutcome;
+
+/// How long a caller waits for a response.
+const TIMEOUT: Duration = Duration::from_secs(8);
+
+/// Spreads calls over the gateways.
+pub(crate) struct OneShotClient {
+    gateways: Vec<Client>,
+    /// Until then no fault is injected, and every call must succeed.
+    calm_until: Instant,
+}
+
+impl OneShotClient {
+    pub(crate) fn new(gateways: &[String], calm_until: Instant) -> Self {
+        let clients = gateways.iter();
+        Self {
+            gateways: clients.map(|url| Client::impatient(url, TIMEOUT)).collect(),
+            calm_until,
+        }
+    }
+
+    /// Makes a call and returns its outcome and the response body. `number` chooses the gateway.
+    pub(crate) fn call(&self, call: &Call<'_>, number: u64) -> (CallOutcome, Value) {
+        let count = u64::try_from(self.gateways.len()).unwrap_or(1).max(1);
+        let index = usize::try_from(number % count).unwrap_or_default();
+        let Some(gateway) = self.gateways.get(index) else {
+            return (CallOutcome::Unknown, Value::Null);
+        };
+        let response = gateway.once(call);
+        let (outcome, body) = match response {
+            Ok((status, _, body)) => (outcome_of(status, &body), body),
+            Err(_) => (CallOutcome::Unknown, Value::Null),
+        };
+        if outcome == CallOutcome::Unknown && Instant::now() < self.calm_until {
+            let what = "no response, or 502 to 504, before the first fault";
+            return (CallOutcome::Unexpected(what.to_owned()), body);
+        }
+        (outcome, body)
+    }
+}
+
+/// Classifies a response. When part of the system is unavailable, the response must still be a problem.
+fn outcome_of(status: u16, body: &Value) -> CallOutcome {
+    let text = |name: &str| body.get(name).and_then(Value::as_str).unwrap_or_default();
+    match (status, text("code")) {
+        (200, _) => CallOutcome::Succeeded,
+        (502..=504, code) if !code.is_empty() => CallOutcome::Unknown,
+        (409, "task-already-resolved") => {
+            CallOutcome::AlreadyResolved(text("taskStatus").to_owned())
+        }
+        (_, code) => CallOutcome::Unexpected(format!("{status} {code}").trim().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_gateway_problem_makes_the_outcome_unknown() {
+        assert_eq!(outcome_of(200, &json!({})), CallOutcome::Succeeded);
+        let unavailable = json!({"code": "bad-gateway"});
+        assert_eq!(outcome_of(502, &unavailable), CallOutcome::Unknown);
+        let resolved = json!({"code": "task-already-resolved", "taskStatus": "rejected"});
+        assert_eq!(
+            outcome_of(409, &resolved),
+            CallOutcome::AlreadyResolved("rejected".into())
+        );
+        for status in [201, 302, 400, 401, 409, 429, 500, 501, 505] {
+            let unexpected = CallOutcome::Unexpected(format!("{status} bad-gateway"));
+            assert_eq!(outcome_of(status, &unavailable), unexpected);
+        }
+        assert_eq!(
+            outcome_of(503, &Value::Null),
+            CallOutcome::Unexpected("503".into())
+        );
+    }
+}

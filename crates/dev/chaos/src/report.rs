@@ -1,0 +1,159 @@
+//! The table that is printed at the end of a run.
+
+use std::{collections::BTreeMap, fmt::Display, time::Duration};
+use xtask::{outln, paint};
+
+use crate::{
+    account_workload::AccountResults,
+    checker::{CheckResult, Finding, Violation},
+    history::CallOutcome,
+    schedule::FaultKind,
+};
+
+/// At most this many findings are listed; the rest are counted.
+const MAX_LISTED: usize = 20;
+
+/// The results of a run.
+pub(crate) struct Report {
+    pub(crate) result: CheckResult,
+    pub(crate) faults: BTreeMap<FaultKind, usize>,
+    pub(crate) slow_stops: usize,
+    pub(crate) unexpected_exits: usize,
+    pub(crate) tasks: usize,
+    pub(crate) uncreated: Vec<CallOutcome>,
+    pub(crate) accounts: AccountResults,
+}
+
+impl Report {
+    /// Whether at least one decision succeeded and nothing is wrong.
+    pub(crate) fn passed(&self) -> bool {
+        self.result.findings.is_empty() && self.result.succeeded > 0
+    }
+
+    pub(crate) fn print(&self) {
+        outln!(
+            "\n{}",
+            paint::bold("responses to callers and requests to receivers")
+        );
+        self.print_tasks();
+        self.print_accounts();
+        self.print_faults();
+        self.print_findings();
+    }
+
+    fn print_tasks(&self) {
+        let result = &self.result;
+        let created = format!("{} (failed: {})", self.tasks, self.uncreated.len());
+        row("tasks created", created);
+        row("decisions with 200", result.succeeded);
+        let decided = result.unknown_decided;
+        let unknown = format!("{} (of these decided: {decided})", result.unknown);
+        row("decisions unknown", unknown);
+        row("decisions that lost a race", result.conflicts);
+        row("deliveries due", result.expected);
+        row("delivered at least once", result.delivered);
+        self.must_be_zero("lost", Violation::Lost);
+        self.must_be_zero("delivered, never decided: phantom", Violation::Phantom);
+        row("duplicates (same webhook-id)", result.duplicates);
+        self.must_be_zero("wrong webhook-id", Violation::WebhookId);
+        row("signatures checked", result.requests);
+        self.must_be_zero("bad signatures", Violation::Signature);
+        row("webhooks refused with 410", result.gone);
+        self.must_be_zero("wrong webhook status", Violation::WebhookStatus);
+        self.must_be_zero("retried before Retry-After", Violation::RetriedTooEarly);
+        row("latest delivery after recovery", seconds(result.latest));
+        let [p50, p99] = [50, 99].map(|percent| milliseconds(result.latency(percent)));
+        let count = result.latencies.len();
+        let calm = format!("p50 {p50}, p99 {p99} (of {count})");
+        row("decision to delivery, no faults", calm);
+        self.must_be_zero("unexpected responses", Violation::UnexpectedResponse);
+    }
+
+    fn print_accounts(&self) {
+        let accounts = &self.accounts;
+        row("sign-ups with 200", accounts.signed_up);
+        let deletions = format!(
+            "{} (completed: {}, and {} with unknown outcome)",
+            accounts.deletions, accounts.deleted, accounts.deleted_unknown
+        );
+        row("deletions with 200", deletions);
+        let codes = format!("{} (arrived: {})", accounts.codes, accounts.arrived);
+        row("password codes with 200", codes);
+        self.must_be_zero("wrong account state", Violation::AccountState);
+        self.must_be_zero("panics in the logs", Violation::Panic);
+    }
+
+    fn print_faults(&self) {
+        row("faults", self.faults.values().sum::<usize>());
+        for (kind, count) in &self.faults {
+            row(&format!("  {}", kind.name()), count);
+        }
+        row("unexpected process exits", self.unexpected_exits);
+        row("slow stops after SIGTERM", self.slow_stops);
+    }
+
+    fn must_be_zero(&self, name: &str, violation: Violation) {
+        let count = self.result.count(violation);
+        let text = format!("{count} (must be 0)");
+        row(name, if count == 0 { text } else { paint::red(&text) });
+    }
+
+    /// Adds panics, unexpected responses, and the findings about accounts.
+    pub(crate) fn complete(mut self, panics: Vec<String>, unexpected: Vec<String>) -> Self {
+        let uncreated = self.uncreated.iter().filter_map(|outcome| match outcome {
+            CallOutcome::Unexpected(description) => Some(format!("creating a task: {description}")),
+            CallOutcome::AlreadyResolved(_) => Some("creating a task: 409".to_owned()),
+            _ => None,
+        });
+        let responses = uncreated
+            .chain(unexpected)
+            .map(|what| (Violation::UnexpectedResponse, what));
+        let panics = panics.into_iter().map(|what| (Violation::Panic, what));
+        let all = responses.chain(panics).map(|(violation, what)| Finding {
+            violation,
+            task: "-".to_owned(),
+            what,
+        });
+        let all: Vec<_> = all.collect();
+        self.result.findings.extend(all);
+        self.result.findings.append(&mut self.accounts.findings);
+        self
+    }
+
+    fn print_findings(&self) {
+        let findings = &self.result.findings;
+        for finding in findings.iter().take(MAX_LISTED) {
+            let violation = format!("{:?}", finding.violation).to_lowercase();
+            outln!(
+                "{} task {} {}",
+                paint::red(&violation),
+                finding.task,
+                finding.what
+            );
+        }
+        if findings.len() > MAX_LISTED {
+            outln!("and {} more", findings.len() - MAX_LISTED);
+        }
+        if self.result.succeeded == 0 {
+            outln!("{} no decision succeeded", paint::red("error:"));
+        }
+    }
+}
+
+fn row(name: &str, value: impl Display) {
+    outln!("  {name:34} {value}");
+}
+
+fn seconds(duration: Option<Duration>) -> String {
+    duration.map_or_else(
+        || "-".to_owned(),
+        |duration| format!("{:.1} s", duration.as_secs_f64()),
+    )
+}
+
+fn milliseconds(duration: Option<Duration>) -> String {
+    duration.map_or_else(
+        || "-".to_owned(),
+        |duration| format!("{} ms", duration.as_millis()),
+    )
+}

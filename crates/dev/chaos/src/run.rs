@@ -1,0 +1,210 @@
+//! One run: starts the system, applies load and faults, waits for recovery, and checks the outcome.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use local_stack::ports;
+use xtask::{interrupt::Interrupt, launch::say, workspace::Workspace};
+
+use crate::{
+    Arguments,
+    account_workload::AccountWorkload,
+    checker::{self, Times},
+    code_receiver::CodeReceiver,
+    fault_injector::{self, FaultInjector},
+    final_state::StateReader,
+    history::History,
+    one_shot_client::OneShotClient,
+    receiver::{BEHAVIOURS, Receiver},
+    report::Report,
+    schedule, settings,
+    signature::Keys,
+    system::{LaunchOptions, System},
+    task_workload::{self, LoadProfile, TaskWorkload, TestUser},
+};
+
+const SUPERVISION_INTERVAL: Duration = Duration::from_millis(250);
+/// The first fault does not affect deliveries of decisions that were made this long before it.
+const CALM_MARGIN: Duration = Duration::from_secs(1);
+
+/// Runs the whole test. The caller stops what it starts.
+pub(crate) fn run(
+    workspace: &Workspace,
+    arguments: &Arguments,
+    seed: u64,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Report> {
+    let history = Arc::new(History::default());
+    let code_receiver = CodeReceiver::open()?;
+    let options = LaunchOptions {
+        programs: arguments.programs.as_deref(),
+        release: arguments.release,
+        replicas: arguments.replicas.iter().cloned().collect(),
+        duration: arguments.duration,
+        code_receiver: code_receiver.url(),
+    };
+    let system = System::start(workspace, &options, interrupt)?;
+    say(&settings::description(options.duration));
+    let gateway = system.gateways.first().context("there is no gateway")?;
+    let receivers = open_receivers(seed, &Keys::published(gateway)?, &history)?;
+    let finished = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let supervisor = scope.spawn(|| supervise(&system, &finished, interrupt));
+        let run = Run {
+            arguments,
+            seed,
+            system: &system,
+            gateway,
+            receivers: &receivers,
+            code_receiver: &code_receiver,
+            history: &history,
+            interrupt,
+        };
+        let report = run.execute();
+        finished.store(true, Ordering::Relaxed);
+        let supervised = supervisor.join();
+        supervised.unwrap_or_else(|_| Err(anyhow::anyhow!("the supervisor panicked")))?;
+        report
+    })
+}
+
+fn open_receivers(seed: u64, keys: &Keys, history: &Arc<History>) -> anyhow::Result<Vec<Receiver>> {
+    let free = ports::several(BEHAVIOURS.len())?;
+    let receivers = free.into_iter().zip(BEHAVIOURS).enumerate();
+    receivers
+        .map(|(index, (port, behaviour))| {
+            Receiver::open(index + 1, behaviour, port, seed, keys, history)
+        })
+        .collect()
+}
+
+fn supervise(system: &System, finished: &AtomicBool, interrupt: &Interrupt) -> anyhow::Result<()> {
+    while !finished.load(Ordering::Relaxed) && !interrupt.came() {
+        system.restart_exited()?;
+        thread::sleep(SUPERVISION_INTERVAL);
+    }
+    Ok(())
+}
+
+/// A run on a system that is ready.
+struct Run<'run> {
+    arguments: &'run Arguments,
+    seed: u64,
+    system: &'run System,
+    gateway: &'run str,
+    receivers: &'run [Receiver],
+    code_receiver: &'run CodeReceiver,
+    history: &'run History,
+    interrupt: &'run Interrupt,
+}
+
+impl Run<'_> {
+    fn execute(&self) -> anyhow::Result<Report> {
+        let users = [
+            TestUser::sign_up(self.gateway, "creator")?,
+            TestUser::sign_up(self.gateway, "approver")?,
+        ];
+        let begin = Instant::now();
+        let client = OneShotClient::new(&self.system.gateways, begin + schedule::CALM);
+        let accounts = AccountWorkload::new(
+            &client,
+            self.gateway,
+            &self.system.admin,
+            self.code_receiver,
+            self.interrupt,
+        )?;
+        let faults = FaultInjector::new(self.system, self.receivers, self.interrupt, begin);
+        let creator = users[0].clone();
+        let (healed, unexpected) =
+            self.apply_load_and_faults(&faults, users, &client, &accounts)?;
+        say("the last fault has ended; waiting for the remaining deliveries");
+        self.system.wait_ready(self.interrupt)?;
+        let report = self.check(&faults, &creator, &accounts, healed)?;
+        Ok(report.complete(self.system.panics()?, unexpected))
+    }
+
+    /// Waits for the remaining deliveries, and checks the outcome.
+    fn check(
+        &self,
+        faults: &FaultInjector<'_>,
+        creator: &TestUser,
+        accounts: &AccountWorkload<'_>,
+        healed: Instant,
+    ) -> anyhow::Result<Report> {
+        let tasks = self.history.all_tasks();
+        let reader = StateReader {
+            gateway: self.gateway,
+            user: creator,
+            history: self.history,
+            interrupt: self.interrupt,
+        };
+        let end = healed + settings::RECOVERY_LIMIT + settings::LONGEST_PAUSE;
+        let states = reader.wait_settled(&tasks, end)?;
+        let accounts = accounts.check(end)?;
+        let times = Times {
+            calm_until: faults.begin + schedule::CALM - CALM_MARGIN,
+            healed,
+        };
+        let arrivals = self.history.all_arrivals();
+        Ok(Report {
+            result: checker::check(&tasks, &states, &arrivals, times),
+            faults: faults.counts(),
+            slow_stops: faults.slow_stops(),
+            unexpected_exits: self.system.unexpected_exits(),
+            tasks: tasks.len(),
+            uncreated: self.history.all_uncreated(),
+            accounts,
+        })
+    }
+
+    /// Returns when the last fault ended, and the unexpected responses of the account workload.
+    fn apply_load_and_faults(
+        &self,
+        faults: &FaultInjector<'_>,
+        users: [TestUser; 2],
+        client: &OneShotClient,
+        accounts: &AccountWorkload<'_>,
+    ) -> anyhow::Result<(Instant, Vec<String>)> {
+        let duration = self.arguments.duration;
+        let profile = LoadProfile {
+            seed: self.seed,
+            rate: task_workload::limit_rate(self.arguments.rate, duration),
+            end: faults.begin + duration,
+        };
+        let tasks = TaskWorkload::new(
+            &profile,
+            client,
+            users,
+            self.receivers,
+            self.history,
+            self.interrupt,
+        );
+        let parts = fault_injector::parts(self.system, self.receivers);
+        let planned = schedule::plan_faults(self.seed, duration, &parts);
+        say(&format!(
+            "{} tasks per second and {} faults for {} s",
+            profile.rate,
+            planned.len(),
+            duration.as_secs()
+        ));
+        thread::scope(|scope| {
+            for _ in 0..task_workload::CALLERS {
+                scope.spawn(|| tasks.run_caller());
+            }
+            let accounts = scope.spawn(|| accounts.run(faults.begin, duration));
+            faults.inject_all(&planned)?;
+            let healed = Instant::now();
+            let unexpected = accounts.join();
+            let unexpected =
+                unexpected.map_err(|_| anyhow::anyhow!("the account workload panicked"))?;
+            Ok((healed, unexpected))
+        })
+    }
+}

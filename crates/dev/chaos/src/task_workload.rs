@@ -1,0 +1,244 @@
+//! Callers that create tasks, register webhooks and make decisions, without retries.
+
+use std::{
+    sync::{
+        Mutex,
+        atomic::{AtomicU64, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use local_stack::random;
+use serde_json::{Value, json};
+use xtask::{
+    demo::client::{Call, Client},
+    interrupt::Interrupt,
+};
+
+use crate::{
+    history::{CallOutcome, Decision, History, Hook, Task},
+    one_shot_client::OneShotClient,
+    receiver::{Behaviour, Receiver},
+    rng::Rng,
+    signature::secret_of,
+    sync::lock,
+};
+
+/// Concurrent callers. While all of them wait for responses, the load is lower than requested.
+pub(crate) const CALLERS: usize = 64;
+/// The maximum number of tasks in a run, because all of them are kept in memory.
+const MAX_TASKS: u64 = 50_000;
+const MAX_DECISION_DELAY: Duration = Duration::from_secs(2);
+/// The percentage of tasks that two callers decide at the same time.
+const RACE_PERCENT: usize = 10;
+
+/// A user with a token.
+#[derive(Debug, Clone)]
+pub(crate) struct TestUser {
+    pub(crate) email: String,
+    pub(crate) token: String,
+}
+
+impl TestUser {
+    /// Signs a user up, with retries.
+    pub(crate) fn sign_up(gateway: &str, name: &str) -> anyhow::Result<Self> {
+        let mut client = Client::new(gateway);
+        client.quiet = true;
+        let unique = random::password()?;
+        let email = format!("{name}.{}@example.com", unique.get(..8).unwrap_or_default());
+        let body = json!({"email": email, "password": unique});
+        let response = client
+            .call(&Call::new("POST", "/user").body(body))?
+            .expect(200)?;
+        let token = response.text("/token").context("signing up")?.to_owned();
+        Ok(Self { email, token })
+    }
+}
+
+/// The state that all callers share.
+pub(crate) struct TaskWorkload<'run> {
+    seed: u64,
+    interval: Duration,
+    end: Instant,
+    next: Mutex<Instant>,
+    count: AtomicU64,
+    client: &'run OneShotClient,
+    creator: TestUser,
+    approver: TestUser,
+    receivers: &'run [Receiver],
+    history: &'run History,
+    interrupt: &'run Interrupt,
+}
+
+/// How much load to apply.
+pub(crate) struct LoadProfile {
+    pub(crate) seed: u64,
+    /// Tasks per second.
+    pub(crate) rate: u32,
+    pub(crate) end: Instant,
+}
+
+/// Limits the tasks per second so that a run of this duration has at most `MAX_TASKS`.
+pub(crate) fn limit_rate(requested: u32, duration: Duration) -> u32 {
+    let limit = MAX_TASKS / duration.as_secs().max(1);
+    u32::try_from(limit)
+        .unwrap_or(u32::MAX)
+        .clamp(1, requested.max(1))
+}
+
+impl<'run> TaskWorkload<'run> {
+    /// `users` are the creator and the approver.
+    pub(crate) fn new(
+        profile: &LoadProfile,
+        client: &'run OneShotClient,
+        users: [TestUser; 2],
+        receivers: &'run [Receiver],
+        history: &'run History,
+        interrupt: &'run Interrupt,
+    ) -> Self {
+        let [creator, approver] = users;
+        Self {
+            seed: profile.seed,
+            interval: Duration::from_secs(1) / profile.rate,
+            end: profile.end,
+            next: Mutex::new(Instant::now()),
+            count: AtomicU64::new(0),
+            client,
+            creator,
+            approver,
+            receivers,
+            history,
+            interrupt,
+        }
+    }
+
+    /// Runs one caller until the load ends.
+    pub(crate) fn run_caller(&self) {
+        loop {
+            let start = self.next_start();
+            if start >= self.end || self.interrupt.came() {
+                return;
+            }
+            thread::sleep(start.saturating_duration_since(Instant::now()));
+            self.run_task(self.count.fetch_add(1, Ordering::Relaxed));
+        }
+    }
+
+    /// Returns when the next task starts. Starts that all callers missed are skipped.
+    fn next_start(&self) -> Instant {
+        let mut next = lock(&self.next);
+        let start = (*next).max(Instant::now());
+        *next = start + self.interval;
+        start
+    }
+
+    fn run_task(&self, number: u64) {
+        let mut rng = Rng::for_subject(self.seed, &format!("task {number}"));
+        let body = json!({
+            "title": format!("Task {number}"),
+            "requester": self.creator.email,
+            "approver": self.approver.email,
+        });
+        let create = Call::new("POST", "/people-task/tasks")
+            .token(&self.creator.token)
+            .body(body);
+        let (outcome, body) = self.client.call(&create, number);
+        let field = |name: &str| body.get(name).and_then(Value::as_str);
+        let (CallOutcome::Succeeded, Some(id), Some(secret)) =
+            (&outcome, field("id"), field("approverSecret"))
+        else {
+            return self.history.record_uncreated(match outcome {
+                CallOutcome::Succeeded => {
+                    CallOutcome::Unexpected("200 without id and secret".to_owned())
+                }
+                other => other,
+            });
+        };
+        let hooks = (0..=rng.below(3))
+            .map(|index| self.register(id, format!("{number}-{index}"), number, &mut rng))
+            .collect();
+        thread::sleep(rng.between(Duration::ZERO, MAX_DECISION_DELAY));
+        let decisions = self.decide(id, secret, number, &mut rng);
+        self.history.record_task(Task {
+            id: id.to_owned(),
+            hooks,
+            decisions,
+        });
+    }
+
+    fn register(&self, task: &str, key: String, number: u64, rng: &mut Rng) -> Hook {
+        let receiver = rng.choose(self.receivers);
+        let url = receiver
+            .map(|receiver| receiver.url(&key))
+            .unwrap_or_default();
+        let call = Call::new("POST", "/people-task/webhooks")
+            .token(&self.creator.token)
+            .body(match secret_of(self.seed, &key) {
+                Some(secret) => json!({"taskId": task, "url": url, "secret": secret}),
+                None => json!({"taskId": task, "url": url}),
+            });
+        let gone = receiver.is_some_and(|receiver| receiver.is_gone(&key));
+        Hook {
+            key,
+            outcome: self.client.call(&call, number).0,
+            fast: receiver.is_some_and(|receiver| receiver.behaviour == Behaviour::Fast),
+            gone,
+        }
+    }
+
+    fn decide(&self, task: &str, secret: &str, number: u64, rng: &mut Rng) -> Vec<Decision> {
+        let verbs = if rng.chance(50) {
+            [("approve", "approved"), ("reject", "rejected")]
+        } else {
+            [("reject", "rejected"), ("approve", "approved")]
+        };
+        let [first, second] = verbs.map(|(verb, requested)| {
+            let path = format!("/people-task/tasks/{task}/{verb}");
+            let call = match rng.below(3) {
+                0 => Call::new("PUT", format!("{path}?secret={secret}")),
+                1 => Call::new("PUT", path).token(&self.approver.token),
+                _ => Call::new("PUT", path).token(&self.creator.token),
+            };
+            (call, requested)
+        });
+        let decide = |(call, requested): (Call<'_>, &'static str)| {
+            let (outcome, body) = self.client.call(&call, number);
+            let reported = body.get("status").and_then(Value::as_str);
+            let outcome = match outcome {
+                CallOutcome::Succeeded if reported != Some(requested) => CallOutcome::Unexpected(
+                    format!("200 for {requested}, and the body has {reported:?}"),
+                ),
+                other => other,
+            };
+            let at = Instant::now();
+            Decision {
+                requested,
+                outcome,
+                at,
+            }
+        };
+        if !rng.chance(RACE_PERCENT) {
+            return vec![decide(first)];
+        }
+        thread::scope(|scope| {
+            let other = scope.spawn(|| decide(second));
+            let mut decisions = vec![decide(first)];
+            decisions.extend(other.join());
+            decisions
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_run_has_a_lower_rate() {
+        assert_eq!(limit_rate(10, Duration::from_secs(600)), 10);
+        assert_eq!(limit_rate(1000, Duration::from_secs(500)), 100);
+        assert_eq!(limit_rate(10, Duration::from_secs(86_400)), 1);
+    }
+}
