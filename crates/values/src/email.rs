@@ -97,6 +97,23 @@ impl Serialize for EmailAddress {
     }
 }
 
+#[cfg(feature = "openapi")]
+impl utoipa::PartialSchema for EmailAddress {
+    fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+        use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+        ObjectBuilder::new()
+            .schema_type(Type::String)
+            .description(Some("An e-mail address. Whitespace around it is removed."))
+            .format(Some(SchemaFormat::Custom("email".to_owned())))
+            .max_length(Some(MAX_LENGTH))
+            .examples(["ada@example.com"])
+            .into()
+    }
+}
+
+#[cfg(feature = "openapi")]
+impl utoipa::ToSchema for EmailAddress {}
+
 /// An address that was stored in the form that it was given.
 #[cfg(feature = "diesel")]
 impl diesel::deserialize::FromSql<diesel::sql_types::Text, diesel::pg::Pg> for EmailAddress {

@@ -40,6 +40,12 @@ macro_rules! identifiers {
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[cfg_attr(feature = "diesel", derive(diesel::expression::AsExpression, diesel::deserialize::FromSqlRow))]
         #[cfg_attr(feature = "diesel", diesel(sql_type = diesel::sql_types::Binary))]
+        #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(
+            value_type = String,
+            description = "24 lower-case hexadecimal digits.",
+            pattern = "^[0-9a-f]{24}$",
+            example = "65b8f0a2c3d4e5f601234567"
+        ))]
         pub struct $name([u8; LENGTH]);
 
         impl $name {

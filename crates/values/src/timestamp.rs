@@ -3,6 +3,12 @@ use serde::{Serialize, Serializer};
 
 /// A moment, written as RFC 3339 in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(
+    value_type = String,
+    description = "RFC 3339 in UTC with milliseconds.",
+    format = DateTime,
+    example = "2026-01-31T09:30:00.000Z"
+))]
 pub struct Timestamp(pub DateTime<Utc>);
 
 impl Timestamp {

@@ -1,6 +1,5 @@
 use audit_log::RequestMeta;
-use diesel::PgConnection;
-use diesel::result::Error as DieselError;
+use database::Connection;
 use messaging::Message;
 use telemetry::RequestContext;
 use values::{Secret, UserId};
@@ -12,11 +11,11 @@ use crate::notifications::{self, Channel, store::Kind};
 use crate::settings::EmailVerification;
 
 /// Whether an e-mail address counts only after it was confirmed.
-pub(super) fn confirmation_is_required(context: &Context) -> bool {
+pub(super) fn is_required(context: &Context) -> bool {
     context.email_verification == EmailVerification::Required
 }
 
-/// How a new e-mail address is confirmed: a code goes to it by every channel.
+/// The confirmation of a new e-mail address: a code is sent to it by every channel.
 #[derive(Debug)]
 pub(super) struct Confirmation {
     channels: Vec<Channel>,
@@ -24,22 +23,21 @@ pub(super) struct Confirmation {
 }
 
 impl Confirmation {
-    /// The confirmation of an address that is new by the current request. `None` if addresses need not
-    /// be confirmed.
+    /// A confirmation on behalf of the current request. `None` if addresses need not be confirmed.
     pub(super) fn required(context: &Context) -> Option<Self> {
-        confirmation_is_required(context).then(|| Self {
+        is_required(context).then(|| Self {
             channels: Channel::configured(&context.channels),
             request: RequestContext::current_or_fresh(),
         })
     }
 
-    /// Stores the messages, in the transaction that makes the address new. They are sent after its
-    /// commit.
-    pub(super) fn ask(
+    /// Stores the notifications in the transaction that sets the address. The caller sends the messages
+    /// after its commit.
+    pub(super) fn queue(
         &self,
-        connection: &mut PgConnection,
+        connection: &mut Connection,
         user: UserId,
-    ) -> Result<Vec<Message>, DieselError> {
+    ) -> Result<Vec<Message>, database::Error> {
         let kind = Kind::VerifyEmail;
         let (channels, request) = (&self.channels, &self.request);
         let queued = notifications::store::insert(connection, kind, Some(user), channels, request)?;
@@ -55,11 +53,11 @@ impl Confirmation {
 pub(super) async fn verify_email(
     context: &Context,
     code: &Secret,
-    origin: RequestMeta,
+    meta: RequestMeta,
 ) -> Result<(), AccountError> {
     let code = code.fingerprint();
-    let verify = move |connection: &mut PgConnection| {
-        store::verify_email(connection, code, origin)?.ok_or(AccountError::InvalidCode)
+    let verify = move |connection: &mut Connection| {
+        store::verify_email(connection, code, meta)?.ok_or(AccountError::InvalidCode)
     };
     context.database.transaction(verify).await.map(drop)
 }

@@ -1,18 +1,17 @@
 use actix_web::http::StatusCode;
-use diesel::result::Error as DieselError;
 use http_kit::Problem;
 use service_http::database_problem;
 
 use crate::hashing::HashError;
 
-/// Why an account was not made, read or changed.
+/// Why an account was not created, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
-    /// There is no such user.
-    #[error("there is no such user")]
+    /// The user does not exist.
+    #[error("the user does not exist")]
     NotFound,
-    /// The user of the token is gone.
-    #[error("the token's user is gone")]
+    /// The user of the token was deleted.
+    #[error("the token's user was deleted")]
     CallerGone,
     /// The username is another user's username or e-mail address.
     #[error("the username is taken")]
@@ -20,29 +19,29 @@ pub(crate) enum AccountError {
     /// The e-mail address is another user's e-mail address or username.
     #[error("the e-mail address is taken")]
     EmailTaken,
-    /// Nobody could administer the system any more.
+    /// The change would leave the system without an administrator.
     #[error("it is the last active administrator")]
     LastAdmin,
     /// The code is unknown, used or expired, or was sent to another address.
-    #[error("the code is not valid")]
+    #[error("the code is invalid")]
     InvalidCode,
-    /// The password was not hashed.
+    /// Hashing the password failed.
     #[error(transparent)]
     Hash(#[from] HashError),
-    /// The token was not signed.
+    /// Signing the token failed.
     #[error(transparent)]
     Sign(#[from] auth::SignError),
-    /// The database did not do it.
+    /// The database failed.
     #[error(transparent)]
-    Database(#[from] database::Error),
+    Database(database::Error),
 }
 
-impl From<DieselError> for AccountError {
-    fn from(error: DieselError) -> Self {
-        match database::violated_constraint(&error) {
+impl From<database::Error> for AccountError {
+    fn from(error: database::Error) -> Self {
+        match error.violated_constraint() {
             Some("users_username_taken") => Self::UsernameTaken,
             Some("users_email_taken") => Self::EmailTaken,
-            _ => Self::Database(error.into()),
+            _ => Self::Database(error),
         }
     }
 }

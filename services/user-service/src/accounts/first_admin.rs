@@ -1,23 +1,21 @@
 use anyhow::Context as _;
 use audit_log::{Actor, Entry, RequestMeta};
+use auth::ADMIN_SCOPE;
+use database::Connection;
 use database::Database;
-use diesel::sql_types::BigInt;
-use diesel::{PgConnection, RunQueryDsl as _};
 use values::UserId;
 
-use super::user::NewUser;
-use super::{AccountError, admin_scopes, store};
-use crate::audit::Action;
+use super::create::USER_SCOPE;
+use super::error::AccountError;
+use super::store::{self, NewUser};
+use crate::audit::AuditAction;
 use crate::hashing::{Hasher, NewPassword, PasswordRules};
 use crate::settings::{FirstAdmin, SignUpSettings};
 
-/// Replicas that start together make one administrator: they take turns by this lock.
-const LOCK: i64 = 0x6164_6d69_6e31;
-
-/// Makes the first administrator, if there is none. Nothing is ever overwritten.
+/// Creates the first administrator if there is none. Never overwrites anything.
 ///
 /// # Errors
-/// A password that breaks the rules, or a database that does not answer.
+/// The password breaks the rules, or the database is unavailable.
 pub(crate) async fn create_first_admin(
     database: &Database,
     hasher: &Hasher,
@@ -25,8 +23,7 @@ pub(crate) async fn create_first_admin(
     sign_up: &SignUpSettings,
     wanted: FirstAdmin,
 ) -> anyhow::Result<()> {
-    let exists =
-        |connection: &mut PgConnection| Ok::<_, AccountError>(store::has_admin(connection)?);
+    let exists = |connection: &mut Connection| Ok::<_, AccountError>(store::has_admin(connection)?);
     if database.run(exists).await? {
         return Ok(());
     }
@@ -37,21 +34,21 @@ pub(crate) async fn create_first_admin(
         username: wanted.username,
         password_hash: hasher.hash(password).await?,
         plan: sign_up.plan.clone(),
-        scope: admin_scopes(),
+        scope: vec![USER_SCOPE.to_owned(), ADMIN_SCOPE.to_owned()],
         vendor: sign_up.vendor.clone(),
         metadata: serde_json::Map::new(),
         email_verified: true,
     };
-    let entry = Action::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());
+    let entry = AuditAction::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());
     match database
         .transaction(move |connection| insert(connection, &new, entry))
         .await
     {
-        Ok(true) => tracing::info!("made the first administrator"),
+        Ok(true) => tracing::info!("created the first administrator"),
         Ok(false) => {}
         Err(AccountError::UsernameTaken | AccountError::EmailTaken) => {
             tracing::warn!(
-                "there is no administrator, and ADMIN_USERNAME is a user without the scope `admin`: choose another ADMIN_USERNAME"
+                "there is no administrator, and ADMIN_USERNAME belongs to a user without the scope `admin`: choose another ADMIN_USERNAME"
             );
         }
         Err(error) => return Err(error.into()),
@@ -59,15 +56,8 @@ pub(crate) async fn create_first_admin(
     Ok(())
 }
 
-fn insert(
-    connection: &mut PgConnection,
-    new: &NewUser,
-    entry: Entry,
-) -> Result<bool, AccountError> {
-    // diesel has no advisory locks. This one ends with the transaction.
-    diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
-        .bind::<BigInt, _>(LOCK)
-        .execute(connection)?;
+fn insert(connection: &mut Connection, new: &NewUser, entry: Entry) -> Result<bool, AccountError> {
+    store::lock_first_admin(connection)?;
     if store::has_admin(connection)? {
         return Ok(false);
     }

@@ -1,83 +1,25 @@
-use listing::{Filter, Names};
-use values::Invalid;
+use database::Connection;
+use listing::{Conditions, ListQuery, Page};
 
-/// What the list of users can be sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UserSort {
-    Created,
-    Mtime,
-    Username,
-    Email,
-    Plan,
-    IsActive,
-    LastSignIn,
+use super::error::AccountError;
+use super::requests::{UserFilter, UserSort};
+use super::store::{self, User};
+use crate::context::Context;
+
+pub(super) async fn list(
+    context: &Context,
+    query: ListQuery<UserSort, UserFilter>,
+) -> Result<Page<User>, AccountError> {
+    let paging = query.paging;
+    let list =
+        move |connection: &mut Connection| Ok::<_, AccountError>(store::list(connection, &query)?);
+    Ok(paging.page(context.database.run(list).await?))
 }
 
-impl Names for UserSort {
-    const ALL: &'static [Self] = &[
-        Self::Created,
-        Self::Mtime,
-        Self::Username,
-        Self::Email,
-        Self::Plan,
-        Self::IsActive,
-        Self::LastSignIn,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Mtime => "mtime",
-            Self::Username => "username",
-            Self::Email => "email",
-            Self::Plan => "plan",
-            Self::IsActive => "isActive",
-            Self::LastSignIn => "lastSignIn",
-        }
-    }
-}
-
-/// What the list and the count of users can be filtered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UserFilter {
-    Username,
-    Email,
-    Scope,
-    Plan,
-    Vendor,
-    IsActive,
-}
-
-impl Names for UserFilter {
-    const ALL: &'static [Self] = &[
-        Self::Username,
-        Self::Email,
-        Self::Scope,
-        Self::Plan,
-        Self::Vendor,
-        Self::IsActive,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Username => "username",
-            Self::Email => "email",
-            Self::Scope => "scope",
-            Self::Plan => "plan",
-            Self::Vendor => "vendor",
-            Self::IsActive => "isActive",
-        }
-    }
-}
-
-impl Filter for UserFilter {
-    fn check(self, value: &str) -> Result<(), Invalid> {
-        if self == Self::IsActive && !["true", "false"].contains(&value) {
-            return Err(Invalid::new(
-                "invalid-value",
-                "The value of isActive must be true or false.",
-            ));
-        }
-        Ok(())
-    }
+pub(super) async fn count(
+    context: &Context,
+    conditions: Conditions<UserFilter>,
+) -> Result<i64, AccountError> {
+    let count = move |connection: &mut Connection| Ok(store::count(connection, &conditions)?);
+    context.database.run(count).await
 }

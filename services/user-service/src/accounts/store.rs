@@ -1,28 +1,31 @@
-//! Accounts in the database.
+//! Accounts and the codes that confirm their addresses in the database.
 
 mod list;
+mod user;
 
 pub(super) use list::{count, list};
+pub(super) use user::NewUser;
+pub(crate) use user::User;
 
 use audit_log::{Actor, AuthMethod, Entry, RequestMeta};
+use database::{Connection, Error};
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::result::Error as DieselError;
+use diesel::sql_types::BigInt;
 use values::{Fingerprint, UserId};
 
-use super::update::UserChange;
-use super::user::{NewUser, User};
-use crate::audit::Action;
+use super::change::UserChange;
+use crate::audit::AuditAction;
 use crate::schema::{codes, users};
 
 const VERIFY_EMAIL: &str = "verify-email";
 
-/// Makes an account, and says so in the audit log; a taken name violates a named constraint.
+/// Inserts an account and its audit entry. A taken name violates a named constraint.
 pub(super) fn insert(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     new: &NewUser,
     entry: Entry,
-) -> Result<User, DieselError> {
+) -> Result<User, Error> {
     let metadata = serde_json::Value::Object(new.metadata.clone());
     let vendor = new.vendor.clone().map(serde_json::Value::String);
     let insert = diesel::insert_into(users::table)
@@ -40,66 +43,74 @@ pub(super) fn insert(
             users::email_verified.eq(new.email_verified),
         ))
         .returning(User::as_returning());
-    entry.with(insert).get_result(connection)
+    Ok(entry.with(insert).get_result(connection)?)
 }
 
-pub(crate) fn find(connection: &mut PgConnection, id: UserId) -> Result<Option<User>, DieselError> {
-    users::table
+pub(crate) fn find(connection: &mut Connection, id: UserId) -> Result<Option<User>, Error> {
+    Ok(users::table
         .find(id)
         .select(User::as_select())
         .first(connection)
-        .optional()
+        .optional()?)
 }
 
-/// The password's hash.
-pub(crate) fn password_hash(
-    connection: &mut PgConnection,
+pub(super) fn find_password_hash(
+    connection: &mut Connection,
     id: UserId,
-) -> Result<Option<String>, DieselError> {
-    users::table
+) -> Result<Option<String>, Error> {
+    Ok(users::table
         .find(id)
         .select(users::password_hash)
         .first(connection)
-        .optional()
+        .optional()?)
 }
 
-/// Reads an account and keeps others from changing it until the transaction ends.
-pub(crate) fn lock(connection: &mut PgConnection, id: UserId) -> Result<Option<User>, DieselError> {
-    users::table
+/// Reads an account and locks it until the transaction ends.
+pub(crate) fn lock(connection: &mut Connection, id: UserId) -> Result<Option<User>, Error> {
+    Ok(users::table
         .find(id)
         .select(User::as_select())
         .for_update()
         .first(connection)
-        .optional()
+        .optional()?)
 }
 
-/// The active administrators. None of them changes until the transaction ends. Whoever also locks an
-/// account calls this first, so that two such transactions do not wait for each other.
-pub(crate) fn lock_active_admins(
-    connection: &mut PgConnection,
-) -> Result<Vec<UserId>, DieselError> {
-    users::table
+/// Reads the active administrators and locks them until the transaction ends. A transaction that also
+/// locks an account calls this first, so that two of them cannot deadlock.
+pub(crate) fn lock_active_admins(connection: &mut Connection) -> Result<Vec<UserId>, Error> {
+    Ok(users::table
         .filter(users::scope.contains(vec![auth::ADMIN_SCOPE]))
         .filter(users::is_active)
         .select(users::id)
         .order(users::id)
         .for_update()
-        .load(connection)
+        .load(connection)?)
 }
 
-/// Whether anybody, active or not, is an administrator.
-pub(super) fn has_admin(connection: &mut PgConnection) -> Result<bool, DieselError> {
+/// Serializes replicas that create the first administrator, until the transaction ends.
+pub(super) fn lock_first_admin(connection: &mut Connection) -> Result<(), Error> {
+    const LOCK: i64 = 0x6164_6d69_6e31;
+    // diesel has no advisory locks.
+    Ok(diesel::sql_query("SELECT pg_advisory_xact_lock($1)")
+        .bind::<BigInt, _>(LOCK)
+        .execute(connection)
+        .map(drop)?)
+}
+
+/// Whether there is an administrator, active or not.
+pub(super) fn has_admin(connection: &mut Connection) -> Result<bool, Error> {
     let admins = users::table.filter(users::scope.contains(vec![auth::ADMIN_SCOPE]));
-    diesel::select(diesel::dsl::exists(admins)).get_result(connection)
+    Ok(diesel::select(diesel::dsl::exists(admins)).get_result(connection)?)
 }
 
-/// Writes what changes, and says so in the audit log; the epoch and the codes' generation rise if the change says so.
+/// Writes a change and its audit entry. Raises the epoch and the generation of codes if the change
+/// revokes tokens or codes.
 pub(super) fn update(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     id: UserId,
     change: &UserChange,
     entry: Entry,
-) -> Result<User, DieselError> {
+) -> Result<User, Error> {
     let columns = (
         change
             .username
@@ -138,15 +149,15 @@ pub(super) fn update(
     let update = diesel::update(users::table.find(id))
         .set(columns)
         .returning(User::as_returning());
-    entry.with(update).get_result(connection)
+    Ok(entry.with(update).get_result(connection)?)
 }
 
-/// Makes an account unusable and its tokens invalid; the entry says why.
+/// Deactivates an account and revokes its tokens.
 pub(crate) fn deactivate(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     id: UserId,
     entry: Entry,
-) -> Result<User, DieselError> {
+) -> Result<User, Error> {
     let update = diesel::update(users::table.find(id))
         .set((
             users::is_active.eq(false),
@@ -154,16 +165,16 @@ pub(crate) fn deactivate(
             users::mtime.eq(now),
         ))
         .returning(User::as_returning());
-    entry.with(update).get_result(connection)
+    Ok(entry.with(update).get_result(connection)?)
 }
 
-/// Notes that the mailbox answered by a code that was sent to the address that the user has now.
-/// `None` for a code that is unknown, used, expired, or of another address.
+/// Records that the user's current address was confirmed by a code that was sent to it. `None` if the
+/// code is unknown, used, expired, or of an earlier address.
 pub(super) fn verify_email(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     code: Fingerprint,
-    origin: RequestMeta,
-) -> Result<Option<UserId>, DieselError> {
+    meta: RequestMeta,
+) -> Result<Option<UserId>, Error> {
     let owner = codes::table
         .inner_join(users::table)
         .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
@@ -184,7 +195,7 @@ pub(super) fn verify_email(
     let verify = diesel::update(current)
         .set(users::email_verified.eq(true))
         .returning(users::id);
-    let entry = Action::EmailVerified.entry(Actor::User(id), id, origin);
+    let entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
     let verified = entry
         .authenticated_by(AuthMethod::VerificationCode)
         .with(verify)

@@ -1,8 +1,8 @@
 use auth::{SignError, Subject};
 use values::Secret;
 
-use super::confirmation::confirmation_is_required;
-use super::user::User;
+use super::confirmation;
+use super::store::User;
 use crate::context::Context;
 
 /// Signs an access token for a user.
@@ -13,7 +13,7 @@ pub(crate) fn sign_token(context: &Context, user: &User) -> Result<Secret, SignE
         username: user.username.clone(),
         scope: user.scope.clone(),
         epoch: user.epoch,
-        email_verified: user.email_verified || !confirmation_is_required(context),
+        email_verified: user.email_verified || !confirmation::is_required(context),
     })
 }
 

@@ -1,5 +1,5 @@
-//! What the audit log of accounts holds. Each capability writes its rows with its changes; here are the
-//! names of actions, and the administrators' view.
+//! The audit log of accounts: the names of its actions and the administrators' view. Each capability
+//! writes its entries with its changes.
 
 pub(crate) mod routes;
 
@@ -7,9 +7,9 @@ use audit_log::{Actor, Entry, RequestMeta, Subject};
 use auth::Caller;
 use values::UserId;
 
-/// What can be done to a user, as the log names it.
+/// An action of the audit log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum AuditAction {
     FirstAdminMade,
     UserCreated,
     UserUpdated,
@@ -25,8 +25,8 @@ pub(crate) enum Action {
     UserDeleted,
 }
 
-impl Action {
-    /// The name, which the table's constraint lists.
+impl AuditAction {
+    /// The name in the table. A constraint lists all of them.
     fn name(self) -> &'static str {
         match self {
             Self::FirstAdminMade => "first-admin-made",
@@ -45,19 +45,19 @@ impl Action {
         }
     }
 
-    /// A row that says that somebody did this to a user.
-    pub(crate) fn entry(self, actor: Actor, user: UserId, origin: RequestMeta) -> Entry {
-        self.entry_about(actor, Some(user), origin)
+    /// An entry about a user.
+    pub(crate) fn entry(self, actor: Actor, user: UserId, meta: RequestMeta) -> Entry {
+        self.entry_about(actor, Some(user), meta)
     }
 
-    /// The same about a name, whether or not a user has it.
+    /// An entry that has no subject if `user` is `None`.
     pub(crate) fn entry_about(
         self,
         actor: Actor,
         user: Option<UserId>,
-        origin: RequestMeta,
+        meta: RequestMeta,
     ) -> Entry {
-        let entry = Entry::new(self.name(), actor, origin);
+        let entry = Entry::new(self.name(), actor, meta);
         match user {
             Some(user) => entry.on(Subject::User(user)),
             None => entry,
@@ -65,24 +65,24 @@ impl Action {
     }
 }
 
-/// Who asks for something, by a token, and from where.
+/// The caller of a request as the actor of an entry, with the request's metadata.
 #[derive(Debug, Clone)]
-pub(crate) struct Author {
-    pub(crate) actor: Actor,
-    pub(crate) origin: RequestMeta,
+pub(crate) struct RequestActor {
+    actor: Actor,
+    meta: RequestMeta,
 }
 
-impl Author {
-    pub(crate) fn new(caller: &Caller, origin: RequestMeta) -> Self {
+impl RequestActor {
+    pub(crate) fn new(caller: &Caller, meta: RequestMeta) -> Self {
         Self {
             actor: Actor::from(caller),
-            origin,
+            meta,
         }
     }
 
-    /// A row that says that the author did this to a user.
-    pub(crate) fn entry(self, action: Action, user: UserId) -> Entry {
-        let entry = action.entry(self.actor, user, self.origin);
+    /// An entry about a user, authenticated by the caller's token.
+    pub(crate) fn entry(self, action: AuditAction, user: UserId) -> Entry {
+        let entry = action.entry(self.actor, user, self.meta);
         entry.authenticated_by(audit_log::AuthMethod::Token)
     }
 }

@@ -14,13 +14,14 @@ use crate::documentation::{AdminProblems, QueryProblems};
 /// Who did what to which user, newest first. Actions: `first-admin-made`, `user-created`,
 /// `user-updated`, `email-verified`, `signed-in`, `sign-in-refused`, `password-changed`,
 /// `password-reset-requested`, `password-reset`, `user-deletion-requested`, `user-deletion-cancelled`,
-/// `user-deletion-failed` and `user-deleted`. A pseudonym stands for a deleted user.
+/// `user-deletion-failed` and `user-deleted`. A deleted user is shown by a pseudonym.
 #[utoipa::path(
+    operation_id = "listAudit",
     tag = "users",
     params(AuditParameters),
     responses(
-        (status = 200, description = "The rows of the page.", body = Vec<AuditEntry>,
-            headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
+        (status = 200, description = "The entries of the page.", body = Vec<AuditEntry>,
+            headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
         AdminProblems, QueryProblems
     ),
     security(("bearer" = []))

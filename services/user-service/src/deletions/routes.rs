@@ -14,7 +14,7 @@ use values::{Secret, Timestamp, UserId};
 
 use super::start::{cancel, list, start, status};
 use super::store::Deletion;
-use crate::audit::Author;
+use crate::audit::RequestActor;
 use crate::context::Context;
 use crate::documentation::{
     AdminProblems, CancelProblems, DeleteProblems, QueryProblems, TicketProblems,
@@ -105,12 +105,12 @@ impl From<Deletion> for ListedDeletion {
 pub(crate) async fn delete_user(
     admin: AdminCaller,
     context: Data<Context>,
-    origin: RequestMeta,
+    meta: RequestMeta,
     id: Path<String>,
 ) -> Result<HttpResponse, Problem> {
     let id = path_id::<UserId>(&id, "user")?;
-    let author = Author::new(&admin, origin);
-    let ticket = start(&context, id, author).await?.expose().to_owned();
+    let actor = RequestActor::new(&admin, meta);
+    let ticket = start(&context, id, actor).await?.expose().to_owned();
     let location = format!("/users/{id}/delete-status/{ticket}");
     Ok(HttpResponse::Ok()
         .insert_header((LOCATION, location))
@@ -171,12 +171,12 @@ pub(crate) async fn delete_status(
 pub(crate) async fn cancel_deletion(
     admin: AdminCaller,
     context: Data<Context>,
-    origin: RequestMeta,
+    meta: RequestMeta,
     path: Path<(String, String)>,
 ) -> Result<Json<DeletionStatus>, Problem> {
     let (user, ticket) = ticket_of(path)?;
-    let author = Author::new(&admin, origin);
-    Ok(Json(cancel(&context, user, ticket, author).await?.into()))
+    let actor = RequestActor::new(&admin, meta);
+    Ok(Json(cancel(&context, user, ticket, actor).await?.into()))
 }
 
 /// Get all deletions

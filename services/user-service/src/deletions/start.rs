@@ -11,7 +11,7 @@ use super::error::DeletionError;
 use super::store::Deletion;
 use super::{Step, store};
 use crate::accounts::{self, AccountError, User, check_not_last_admin, revoke_earlier_tokens};
-use crate::audit::{Action, Author};
+use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
 
 /// What a request for a deletion found or made.
@@ -32,12 +32,12 @@ enum Started {
 pub(super) async fn start(
     context: &Context,
     id: UserId,
-    author: Author,
+    actor: RequestActor,
 ) -> Result<Secret, DeletionError> {
     let request = RequestContext::current_or_fresh();
     let steps = Step::of_new_deletion(context.has_engine);
     let row_request = request.clone();
-    let entry = author.entry(Action::DeletionRequested, id);
+    let entry = actor.entry(AuditAction::DeletionRequested, id);
     let started = context
         .database
         .transaction(move |connection| begin(connection, id, &steps, &row_request, entry))
@@ -91,9 +91,9 @@ pub(super) async fn cancel(
     context: &Context,
     user: UserId,
     ticket: Secret,
-    author: Author,
+    actor: RequestActor,
 ) -> Result<Deletion, DeletionError> {
-    let entry = author.entry(Action::DeletionCancelled, user);
+    let entry = actor.entry(AuditAction::DeletionCancelled, user);
     let cancel = move |connection: &mut PgConnection| {
         if let Some(cancelled) = store::cancel(connection, user, &ticket, entry)? {
             return Ok(cancelled);

@@ -1,3 +1,4 @@
+use utoipa::ToSchema;
 use values::{Invalid, Secret};
 
 /// bcrypt ignores everything after this many bytes.
@@ -11,7 +12,15 @@ pub(crate) struct PasswordRules {
 }
 
 /// A password that a user may choose: long enough, and not truncated by bcrypt.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, ToSchema)]
+#[schema(
+    value_type = String,
+    description = "At least 5 characters (the operator can require more), at most 72 bytes.",
+    format = Password,
+    min_length = 5,
+    max_length = 72,
+    example = "battery staple"
+)]
 pub(crate) struct NewPassword(Secret);
 
 impl NewPassword {

@@ -1,17 +1,16 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use diesel::result::Error as DieselError;
 use http_kit::Problem;
 use service_http::database_problem;
 
 use crate::hashing::HashError;
 
-/// Why a password was not changed or a code not sent.
+/// Why a password was not changed or a code was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PasswordError {
-    /// The user of the token is gone, or the token was revoked meanwhile.
-    #[error("the token no longer counts")]
+    /// The user of the token was deleted, or the token was revoked concurrently.
+    #[error("the token was revoked")]
     CallerGone,
     /// The old password is wrong.
     #[error("the old password is wrong")]
@@ -19,30 +18,24 @@ pub(super) enum PasswordError {
     /// No user has this e-mail address.
     #[error("no user has this e-mail address")]
     UnknownEmail,
-    /// The code is unknown, used or expired: which of them, nobody learns.
-    #[error("the code is not valid")]
+    /// The code is unknown, used or expired. Callers do not learn which.
+    #[error("the code is invalid")]
     InvalidCode,
-    /// Too many codes were asked for; one more may be after this time.
-    #[error("too many codes were asked for")]
+    /// Too many codes were requested. The next request succeeds after this time.
+    #[error("too many codes were requested")]
     TooManyRequests(Duration),
-    /// There is no channel for codes.
+    /// No channel for codes is configured.
     #[error("no channel for codes is configured")]
     NotConfigured,
-    /// The password was not hashed.
+    /// Hashing the password failed.
     #[error(transparent)]
     Hash(#[from] HashError),
-    /// The token was not signed.
+    /// Signing the token failed.
     #[error(transparent)]
     Sign(#[from] auth::SignError),
-    /// The database did not do it.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] database::Error),
-}
-
-impl From<DieselError> for PasswordError {
-    fn from(error: DieselError) -> Self {
-        Self::Database(error.into())
-    }
 }
 
 impl From<PasswordError> for Problem {
@@ -57,19 +50,19 @@ impl From<PasswordError> for Problem {
             PasswordError::UnknownEmail => Self::not_found("user"),
             PasswordError::InvalidCode => bad_request(
                 "invalid-code",
-                "The code is unknown, was used, or has expired. Ask for a new one.",
+                "The code is unknown, was used, or has expired. Request a new one.",
             ),
             PasswordError::TooManyRequests(wait) => Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "rate-limited",
-                "Too many codes were asked for. The newest one that arrived still works; for \
-                     another one wait as long as `Retry-After` says.",
+                "Too many codes were requested. The newest code still works. Request another one \
+                 after `Retry-After`.",
             )
             .retry_after(wait),
             PasswordError::NotConfigured => Self::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "forgot-password-not-configured",
-                "This system has no way to send a code. Ask an administrator for a new password.",
+                "This system cannot send codes. Ask an administrator for a new password.",
             ),
             PasswordError::Hash(error) => error.into(),
             PasswordError::Sign(_) => Self::internal(&error),

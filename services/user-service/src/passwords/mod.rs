@@ -1,12 +1,15 @@
-//! Passwords: what they must be like, how they are hashed, how they are changed and recovered.
+//! Changing, resetting and recovering passwords.
 //!
-//! Every new password raises the user's epoch and the generation of its codes in the same transaction, so
-//! it ends all tokens and all codes that were made before it.
+//! Every new password raises the user's epoch and the generation of the user's codes in the same
+//! transaction, so it revokes all earlier tokens and codes.
 
-mod answers;
 mod change;
 mod error;
-mod limits;
-mod recovery;
+mod forgot;
+mod rate_limit;
+mod requests;
+mod reset;
+mod reset_forgotten;
+mod responses;
 pub(crate) mod routes;
 mod store;

@@ -1,54 +1,39 @@
 //! The HTTP side of passwords.
 
+use actix_web::post;
 use actix_web::web::{Data, Json};
-use actix_web::{HttpRequest, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, Caller};
 use http_kit::{JsonBody, Problem};
 use telemetry::RequestContext;
-use utoipa::ToSchema;
-use values::{EmailAddress, Secret};
 
-use super::answers::{Entry, NewToken};
-use super::change::{change, reset};
-use super::recovery::{forgot, reset_forgotten};
-use crate::accounts::Empty;
-use crate::audit::Author;
+use super::change::change;
+use super::forgot::forgot;
+use super::requests::{
+    ChangePasswordRequest, ForgotPasswordRequest, ResetForgottenPasswordRequest,
+    ResetPasswordRequest,
+};
+use super::reset::reset;
+use super::reset_forgotten::reset_forgotten;
+use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
+use crate::accounts::EmptyResponse;
+use crate::audit::RequestActor;
 use crate::context::Context;
 use crate::documentation::{
     AdminProblems, BodyProblems, ChangePasswordProblems, CodeProblems, ForgotPasswordProblems,
     HashProblems, TokenProblems, UserProblems,
 };
-use crate::hashing::NewPassword;
-use crate::sign_in::client_address;
+use crate::sign_in::ClientNetwork;
 
-#[derive(ToSchema)]
-#[schema(rename_all = "camelCase")]
-#[expect(
-    dead_code,
-    reason = "it describes the body, which is read field by field"
-)]
-struct ChangePasswordBody {
-    #[schema(example = "correct horse")]
-    old_password: String,
-    /// At least 5 characters (the operator may want more), at most 72 bytes.
-    #[schema(
-        format = "password",
-        example = "battery staple",
-        min_length = 5,
-        max_length = 72
-    )]
-    new_password: String,
-}
-
-/// Change the own password
+/// Change your password
 ///
-/// Revokes all the user's tokens, the one in use included, and answers with a new one.
+/// Revokes all tokens of the user, including the one in use, and returns a new one.
 #[utoipa::path(
+    operation_id = "changePassword",
     tag = "users",
-    request_body = ChangePasswordBody,
+    request_body = ChangePasswordRequest,
     responses(
-        (status = 200, description = "The password was changed.", body = NewToken),
+        (status = 200, description = "The password was changed.", body = ChangePasswordResponse),
         TokenProblems, ChangePasswordProblems, HashProblems
     ),
     security(("bearer" = []))
@@ -57,45 +42,24 @@ struct ChangePasswordBody {
 pub(crate) async fn change_password(
     caller: Caller,
     context: Data<Context>,
-    origin: RequestMeta,
+    meta: RequestMeta,
     body: JsonBody,
-) -> Result<Json<NewToken>, Problem> {
-    let mut fields = body.0;
-    let old = fields.required::<Secret>("oldPassword");
-    let new = NewPassword::read(&mut fields, "newPassword", context.rules);
-    let (old, new) = fields.finish_with(old.zip(new))?;
-    let author = Author::new(&caller, origin);
-    let token = change(&context, author, caller.id(), old, new).await?;
-    Ok(Json(NewToken::new(&token)))
-}
-
-#[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "it describes the body, which is read field by field"
-)]
-struct ResetPasswordBody {
-    /// The user's e-mail address.
-    #[schema(format = "email", max_length = 254, example = "ada@example.com")]
-    email: String,
-    /// The new password: at least 5 characters (the operator may want more), at most 72 bytes.
-    #[schema(
-        format = "password",
-        example = "battery staple",
-        min_length = 5,
-        max_length = 72
-    )]
-    password: String,
+) -> Result<Json<ChangePasswordResponse>, Problem> {
+    let request = ChangePasswordRequest::parse(body.0, context.rules)?;
+    let actor = RequestActor::new(&caller, meta);
+    let token = change(&context, caller.id(), request, actor).await?;
+    Ok(Json(ChangePasswordResponse::new(&token)))
 }
 
 /// Reset a user's password
 ///
-/// Revokes all the user's tokens and ends the waiting after failed sign-ins.
+/// Revokes all tokens of the user and ends the back-off after failed sign-ins.
 #[utoipa::path(
+    operation_id = "resetPassword",
     tag = "users",
-    request_body = ResetPasswordBody,
+    request_body = ResetPasswordRequest,
     responses(
-        (status = 200, description = "The password was set.", body = Empty),
+        (status = 200, description = "The password was set.", body = EmptyResponse),
         AdminProblems, BodyProblems, UserProblems, HashProblems
     ),
     security(("bearer" = []))
@@ -104,38 +68,25 @@ struct ResetPasswordBody {
 pub(crate) async fn reset_password(
     admin: AdminCaller,
     context: Data<Context>,
-    origin: RequestMeta,
+    meta: RequestMeta,
     body: JsonBody,
-) -> Result<Json<Empty>, Problem> {
-    let mut fields = body.0;
-    let email = fields.required::<EmailAddress>("email");
-    let password = NewPassword::read(&mut fields, "password", context.rules);
-    let (email, password) = fields.finish_with(email.zip(password))?;
-    reset(&context, Author::new(&admin, origin), email, password).await?;
-    Ok(Json(Empty {}))
+) -> Result<Json<EmptyResponse>, Problem> {
+    let request = ResetPasswordRequest::parse(body.0, context.rules)?;
+    reset(&context, request, RequestActor::new(&admin, meta)).await?;
+    Ok(Json(EmptyResponse {}))
 }
 
-#[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "it describes the body, which is read field by field"
-)]
-struct ForgotPasswordBody {
-    /// The user's e-mail address.
-    #[schema(format = "email", max_length = 254, example = "ada@example.com")]
-    email: String,
-}
-
-/// Forgot the password
+/// Request a code for a forgotten password
 ///
-/// Has a code sent by every channel that is configured. The answer is the same for an address that nobody
-/// has, and then nothing is sent. A new request makes older codes invalid. Requests are counted by e-mail
-/// address and by client address (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`).
+/// Sends a code by every configured channel. The response is the same for an unknown address, for which
+/// nothing is sent. A new request invalidates earlier codes. Requests are limited for each e-mail address
+/// and for each client address (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`).
 #[utoipa::path(
+    operation_id = "forgotPassword",
     tag = "users",
-    request_body = ForgotPasswordBody,
+    request_body = ForgotPasswordRequest,
     responses(
-        (status = 200, description = "What was handed over, one entry for each channel.", body = Vec<Entry>),
+        (status = 200, description = "What was queued, one entry for each channel.", body = Vec<ForgotPasswordResponse>),
         BodyProblems, ForgotPasswordProblems
     ),
     security(())
@@ -143,49 +94,29 @@ struct ForgotPasswordBody {
 #[post("/user/forgot-password")]
 pub(crate) async fn forgot_password(
     context: Data<Context>,
-    origin: RequestMeta,
-    request: HttpRequest,
+    meta: RequestMeta,
+    ClientNetwork(client_network): ClientNetwork,
     body: JsonBody,
-) -> Result<Json<Vec<Entry>>, Problem> {
-    let mut fields = body.0;
-    let email = fields.required::<EmailAddress>("email");
-    let email = fields.finish_with(email)?;
-    let counted_by = client_address(&request);
-    let queued = forgot(&context, email.clone(), counted_by, origin).await?;
+) -> Result<Json<Vec<ForgotPasswordResponse>>, Problem> {
+    let ForgotPasswordRequest { email } = ForgotPasswordRequest::parse(body.0)?;
+    let queued = forgot(&context, email.clone(), client_network, meta).await?;
     let request_context = RequestContext::current_or_fresh();
     let entries = queued
         .iter()
-        .map(|message| Entry::new(message, &email, &request_context));
+        .map(|message| ForgotPasswordResponse::new(message, &email, &request_context));
     Ok(Json(entries.collect()))
-}
-
-#[derive(ToSchema)]
-#[expect(
-    dead_code,
-    reason = "it describes the body, which is read field by field"
-)]
-struct ResetForgottenPasswordBody {
-    /// The code that was sent.
-    code: String,
-    /// The new password: at least 5 characters (the operator may want more), at most 72 bytes.
-    #[schema(
-        format = "password",
-        example = "battery staple",
-        min_length = 5,
-        max_length = 72
-    )]
-    password: String,
 }
 
 /// Reset a forgotten password
 ///
-/// By a code, which is valid once and for an hour (`FORGOT_PASSWORD_TTL`). Revokes all the user's tokens
-/// and ends the waiting after failed sign-ins.
+/// By a code, which is valid once and for an hour (`FORGOT_PASSWORD_TTL`). Revokes all tokens of the user
+/// and ends the back-off after failed sign-ins.
 #[utoipa::path(
+    operation_id = "resetForgottenPassword",
     tag = "users",
-    request_body = ResetForgottenPasswordBody,
+    request_body = ResetForgottenPasswordRequest,
     responses(
-        (status = 200, description = "The password was set.", body = Empty),
+        (status = 200, description = "The password was set.", body = EmptyResponse),
         CodeProblems, HashProblems
     ),
     security(())
@@ -193,13 +124,10 @@ struct ResetForgottenPasswordBody {
 #[post("/user/forgot-password/reset")]
 pub(crate) async fn reset_forgotten_password(
     context: Data<Context>,
-    origin: RequestMeta,
+    meta: RequestMeta,
     body: JsonBody,
-) -> Result<Json<Empty>, Problem> {
-    let mut fields = body.0;
-    let code = fields.required::<Secret>("code");
-    let password = NewPassword::read(&mut fields, "password", context.rules);
-    let (code, password) = fields.finish_with(code.zip(password))?;
-    reset_forgotten(&context, code, password, origin).await?;
-    Ok(Json(Empty {}))
+) -> Result<Json<EmptyResponse>, Problem> {
+    let request = ResetForgottenPasswordRequest::parse(body.0, context.rules)?;
+    reset_forgotten(&context, request, meta).await?;
+    Ok(Json(EmptyResponse {}))
 }

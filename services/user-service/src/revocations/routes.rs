@@ -25,6 +25,7 @@ struct KeySetBody {
 ///
 /// Two keys can be published at once, so that they rotate without signing anyone out.
 #[utoipa::path(
+    operation_id = "keys",
     tag = "keys",
     responses((status = 200, description = "The keys.", body = KeySetBody)),
     security(())

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use auth::RevocationFeed;
+use database::{Connection, Error};
 use diesel::prelude::*;
-use diesel::result::Error as DieselError;
 use diesel::sql_types::{BigInt, Binary, Double, Nullable};
 use values::UserId;
 
@@ -34,10 +34,10 @@ const FEED: &str = "
 
 /// Reads what was raised by the transaction `cursor` or a later one, not longer ago than `since`.
 pub(super) fn feed(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     cursor: i64,
     since: Duration,
-) -> Result<RevocationFeed, DieselError> {
+) -> Result<RevocationFeed, Error> {
     let rows: Vec<Row> = diesel::sql_query(FEED)
         .bind::<BigInt, _>(cursor)
         .bind::<Double, _>(since.as_secs_f64())

@@ -2,16 +2,15 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
-use diesel::result::Error as DieselError;
 use http_kit::Problem;
 use service_http::database_problem;
 
 use crate::hashing::HashError;
 
-/// Why somebody was not signed in.
+/// Why a sign-in failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SignInError {
-    /// No such user, or a wrong password: which of them, nobody learns.
+    /// The user does not exist or the password is wrong. Callers do not learn which.
     #[error("the username or the password is wrong")]
     InvalidCredentials,
     /// The password is right and the account is inactive.
@@ -20,26 +19,19 @@ pub(crate) enum SignInError {
     /// Too many failures in a row.
     #[error("too many failures in a row")]
     TooManyAttempts(Duration),
-    /// The password was not checked.
+    /// Checking the password failed.
     #[error(transparent)]
     Hash(#[from] HashError),
-    /// The token was not signed.
+    /// Signing the token failed.
     #[error(transparent)]
     Sign(#[from] auth::SignError),
-    /// The database did not do it.
+    /// The database failed.
     #[error(transparent)]
     Database(#[from] database::Error),
 }
 
-impl From<DieselError> for SignInError {
-    fn from(error: DieselError) -> Self {
-        Self::Database(error.into())
-    }
-}
-
 impl SignInError {
-    /// The answer. `failure` is the status of wrong credentials: `401`, or `403` for clients of the
-    /// original.
+    /// `failure` is the status of wrong credentials: `401`, or `403` for clients of Appmixer.
     pub(super) fn into_problem(self, failure: StatusCode) -> Problem {
         match self {
             Self::InvalidCredentials => invalid_credentials(failure),
@@ -51,7 +43,7 @@ impl SignInError {
             Self::TooManyAttempts(wait) => Problem::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too-many-attempts",
-                "Too many failed attempts in a row. Wait as long as `Retry-After` says.",
+                "Too many failed attempts in a row. Try again after `Retry-After`.",
             )
             .retry_after(wait),
             Self::Hash(error) => error.into(),

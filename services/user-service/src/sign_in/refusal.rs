@@ -3,7 +3,7 @@ use serde_json::json;
 
 use super::error::SignInError;
 
-/// Why an attempt that was judged is refused.
+/// Why an attempt was refused after its password was checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Refusal {
     InvalidCredentials,
@@ -11,7 +11,7 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
-    /// Adds the reason to the row of the audit log.
+    /// Adds the reason to the audit entry.
     pub(super) fn explain(self, entry: Entry) -> Entry {
         match self {
             Self::InvalidCredentials => entry.detail(json!({"reason": "invalid-credentials"})),

@@ -1,28 +1,29 @@
 //! The HTTP side of sign-in.
 
+use actix_web::post;
 use actix_web::web::{Data, Json};
-use actix_web::{HttpRequest, post};
 use audit_log::RequestMeta;
 use http_kit::{JsonBody, Problem};
-use values::{Invalid, Secret};
 
-use super::bodies::SignInBody;
-use super::client_address::client_address;
-use super::{Attempt, SignInName, sign_in as sign_in_user};
-use crate::accounts::SignedIn;
+use super::attempt::Attempt;
+use super::authenticate::authenticate;
+use super::client_network::ClientNetwork;
+use super::requests::SignInRequest;
+use crate::accounts::SignInResponse;
 use crate::context::Context;
 use crate::documentation::{BodyProblems, HashProblems, SignInProblems};
 
 /// Sign in
 ///
-/// By username or e-mail address, without regard to letter case. An unknown user and a wrong password have
-/// the same answer. After the 5th failure in a row from one client address, and after the 50th from
-/// anywhere, each further attempt waits, one second doubling to five minutes, the right password included.
+/// By username or e-mail address, case-insensitively. An unknown user and a wrong password have the same
+/// response. After the 5th consecutive failure from one client address, and after the 50th from anywhere,
+/// each further attempt must wait, even with the right password: one second, doubling up to five minutes.
 #[utoipa::path(
+    operation_id = "signIn",
     tag = "users",
-    request_body = SignInBody,
+    request_body = SignInRequest,
     responses(
-        (status = 200, description = "Signed in.", body = SignedIn),
+        (status = 200, description = "Signed in.", body = SignInResponse),
         BodyProblems, SignInProblems, HashProblems
     ),
     security(())
@@ -30,25 +31,18 @@ use crate::documentation::{BodyProblems, HashProblems, SignInProblems};
 #[post("/user/auth")]
 pub(crate) async fn sign_in(
     context: Data<Context>,
-    origin: RequestMeta,
-    request: HttpRequest,
+    meta: RequestMeta,
+    ClientNetwork(client_network): ClientNetwork,
     body: JsonBody,
-) -> Result<Json<SignedIn>, Problem> {
-    let mut fields = body.0;
-    let password = fields.required::<Secret>("password");
-    let username = fields.optional::<String>("username");
-    let email = fields.optional::<String>("email");
-    if !fields.has("username") && !fields.has("email") {
-        fields.reject("username", Invalid::new("required", "Is required."));
-    }
-    let (name, password) = fields.finish_with(username.or(email).zip(password))?;
+) -> Result<Json<SignInResponse>, Problem> {
+    let SignInRequest { name, password } = SignInRequest::parse(body.0)?;
     let attempt = Attempt {
-        name: SignInName::new(&name),
-        client_address: client_address(&request),
-        origin,
+        name,
+        client_network,
+        meta,
     };
-    let failure = context.sign_in_failure_status;
-    let signed_in = sign_in_user(&context, attempt, password).await;
-    let (user, token) = signed_in.map_err(|error| error.into_problem(failure))?;
-    Ok(Json(SignedIn::new(user, &token)))
+    let result = authenticate(&context, attempt, password).await;
+    let (user, token) =
+        result.map_err(|error| error.into_problem(context.sign_in_failure_status))?;
+    Ok(Json(SignInResponse::new(user, &token)))
 }

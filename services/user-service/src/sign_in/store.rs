@@ -1,44 +1,56 @@
 //! Sign-in in the database: names, failures, the time of the last sign-in.
+//!
+//! The columns `account` and `client_address` hold the hash of a name and a client network.
 
 use std::time::Duration;
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
+use database::{Connection, Error};
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::result::Error as DieselError;
 use diesel::sql_types::Timestamptz;
 use diesel::upsert::excluded;
 use values::UserId;
 
-use super::back_off::Counted;
-use super::{Attempt, Candidate, SignInName, Tally};
+use super::attempt::{Attempt, AttemptKey};
+use super::back_off::FailureScope;
+use super::name::SignInName;
 use crate::accounts::User;
 use crate::schema::{sign_in_failures, sign_in_names, users};
 use crate::sql::interval;
 
-/// The client address of the row that counts failures from anywhere.
+/// The client network of the row that counts failures from anywhere.
 const ANYWHERE: &str = "";
 
-impl Tally {
-    /// The client addresses of the rows in which an attempt counts: from anywhere, and from its own. Everybody
-    /// takes them in this order, so that two transactions do not wait for each other.
-    fn client_addresses(&self) -> [&str; 2] {
-        [ANYWHERE, &self.client_address]
+/// The user with the given name, before the password is checked.
+#[derive(Debug, Clone, Queryable)]
+pub(super) struct Candidate {
+    pub(super) id: UserId,
+    pub(super) password_hash: String,
+    pub(super) is_active: bool,
+    pub(super) epoch: i64,
+}
+
+impl AttemptKey {
+    /// The client networks of the rows that count an attempt: anywhere, and its own. Every transaction
+    /// locks them in this order, so that two of them cannot deadlock.
+    fn client_networks(&self) -> [&str; 2] {
+        [ANYWHERE, &self.client_network]
     }
 }
 
-/// The user who signs in by a name, and the rows in which this attempt counts.
+/// The user with the name of an attempt, and the key of the rows that count it.
 ///
-/// Both names of an account count together: its rows go by the username. A name that nobody has has
-/// rows of its own, so that it looks like any other.
-pub(super) fn candidate(
-    connection: &mut PgConnection,
+/// Both names of a user count together, by the username. An unknown name has its own rows, so that it
+/// looks like any other.
+pub(super) fn find_candidate(
+    connection: &mut Connection,
     attempt: &Attempt,
-) -> Result<(Option<Candidate>, Tally), DieselError> {
+) -> Result<(Option<Candidate>, AttemptKey), Error> {
     let found = sign_in_names::table
         .inner_join(users::table)
-        .filter(sign_in_names::name.eq(attempt.name.key()))
+        .filter(sign_in_names::name.eq(attempt.name.as_str()))
         .select((
             users::username_key,
             (
@@ -51,38 +63,38 @@ pub(super) fn candidate(
         .first::<(String, Candidate)>(connection)
         .optional()?;
     let (username, candidate) = found.unzip();
-    let counted_by = username.map_or_else(|| attempt.name.clone(), |name| SignInName::new(&name));
-    let tally = Tally {
-        account: counted_by.account(),
-        client_address: attempt.client_address.clone(),
+    let name = username.map_or_else(|| attempt.name.clone(), |name| SignInName::new(&name));
+    let key = AttemptKey {
+        name_hash: name.name_hash(),
+        client_network: attempt.client_network.clone(),
     };
-    Ok((candidate, tally))
+    Ok((candidate, key))
 }
 
-/// Counts an attempt as a failure before it is judged, so that guesses that come side by side find each
-/// other; a right password takes it back. Returns how long the attempt must wait instead, by the
-/// database's clock; then the transaction must be rolled back.
+/// Counts an attempt as a failure before its password is checked, so that concurrent guesses count each
+/// other; a right password deletes the failures. If the attempt must wait instead, returns for how long
+/// by the database's clock, and the caller must roll back the transaction.
 pub(super) fn count_attempt(
-    connection: &mut PgConnection,
-    tally: &Tally,
-) -> Result<Option<Duration>, DieselError> {
-    let [anywhere, own] = tally.client_addresses();
-    let anywhere = count(connection, tally, anywhere, Counted::FromAnywhere)?;
-    let own = count(connection, tally, own, Counted::FromOneAddress)?;
+    connection: &mut Connection,
+    key: &AttemptKey,
+) -> Result<Option<Duration>, Error> {
+    let [anywhere, own] = key.client_networks();
+    let anywhere = count(connection, key, anywhere, FailureScope::Anywhere)?;
+    let own = count(connection, key, own, FailureScope::OneNetwork)?;
     Ok(anywhere.max(own))
 }
 
 fn count(
-    connection: &mut PgConnection,
-    tally: &Tally,
-    client_address: &str,
-    counted: Counted,
-) -> Result<Option<Duration>, DieselError> {
-    // What is returned was read under the row's lock, so no other attempt is missed.
+    connection: &mut Connection,
+    key: &AttemptKey,
+    client_network: &str,
+    scope: FailureScope,
+) -> Result<Option<Duration>, Error> {
+    // RETURNING reads under the row's lock, so it includes every other attempt.
     let (failures, blocked_until, clock) = diesel::insert_into(sign_in_failures::table)
         .values((
-            sign_in_failures::account.eq(tally.account.as_slice()),
-            sign_in_failures::client_address.eq(client_address),
+            sign_in_failures::account.eq(key.name_hash.as_slice()),
+            sign_in_failures::client_address.eq(client_network),
             sign_in_failures::failures.eq(1),
         ))
         .on_conflict((sign_in_failures::account, sign_in_failures::client_address))
@@ -101,8 +113,8 @@ fn count(
     if let Some(wait) = blocked_until.and_then(|until| (until - clock).to_std().ok()) {
         return Ok(Some(wait));
     }
-    if let Some(pause) = counted.pause_after(failures) {
-        let row = sign_in_failures::table.find((tally.account.as_slice(), client_address));
+    if let Some(pause) = scope.pause_after(failures) {
+        let row = sign_in_failures::table.find((key.name_hash.as_slice(), client_network));
         let until = now.into_sql::<Timestamptz>() + interval(pause);
         diesel::update(row)
             .set(sign_in_failures::blocked_until.eq(until.nullable()))
@@ -111,13 +123,10 @@ fn count(
     Ok(None)
 }
 
-/// Takes an attempt back that could not be judged.
-pub(super) fn uncount_attempt(
-    connection: &mut PgConnection,
-    tally: &Tally,
-) -> Result<(), DieselError> {
-    for client_address in tally.client_addresses() {
-        let row = sign_in_failures::table.find((tally.account.as_slice(), client_address));
+/// Takes back an attempt whose password could not be checked.
+pub(super) fn refund_attempt(connection: &mut Connection, key: &AttemptKey) -> Result<(), Error> {
+    for client_network in key.client_networks() {
+        let row = sign_in_failures::table.find((key.name_hash.as_slice(), client_network));
         diesel::update(row)
             .set((
                 sign_in_failures::failures.eq(sign_in_failures::failures - 1),
@@ -128,26 +137,23 @@ pub(super) fn uncount_attempt(
     Ok(())
 }
 
-/// Ends the row of failures that a right password ends: those from this client address and those from
-/// anywhere. Failures from other addresses stay, for they may be somebody else's.
-pub(super) fn forget_failures(
-    connection: &mut PgConnection,
-    tally: &Tally,
-) -> Result<(), DieselError> {
-    for client_address in tally.client_addresses() {
-        let row = sign_in_failures::table.find((tally.account.as_slice(), client_address));
+/// Deletes the failures that a right password ends: those from this client network and those from
+/// anywhere. Failures from other networks can be an attacker's, so they stay.
+pub(super) fn delete_failures(connection: &mut Connection, key: &AttemptKey) -> Result<(), Error> {
+    for client_network in key.client_networks() {
+        let row = sign_in_failures::table.find((key.name_hash.as_slice(), client_network));
         diesel::delete(row).execute(connection)?;
     }
     Ok(())
 }
 
-/// Ends every row of failures of these accounts.
-pub(crate) fn forget_all_failures(
-    connection: &mut PgConnection,
-    accounts: &[[u8; 32]],
-) -> Result<(), DieselError> {
-    let rows = sign_in_failures::account.eq_any(accounts.iter().map(<[u8; 32]>::as_slice));
-    // In the order of `client_addresses`, where the empty one comes first: a DELETE has none.
+/// Deletes all failures of these names.
+pub(crate) fn delete_all_failures(
+    connection: &mut Connection,
+    name_hashes: &[[u8; 32]],
+) -> Result<(), Error> {
+    let rows = sign_in_failures::account.eq_any(name_hashes.iter().map(<[u8; 32]>::as_slice));
+    // In the order of `client_networks`, where the empty one comes first. A DELETE has no order.
     let _locked: Vec<i32> = sign_in_failures::table
         .filter(rows.clone())
         .order((sign_in_failures::account, sign_in_failures::client_address))
@@ -158,37 +164,36 @@ pub(crate) fn forget_all_failures(
     Ok(())
 }
 
-/// Notes a sign-in, unless the account was changed since its password was read. A renewed hash goes
-/// in at the same time.
-pub(super) fn note_sign_in(
-    connection: &mut PgConnection,
+/// Records a sign-in and its new hash, unless the account was changed since its password was read.
+pub(super) fn record_sign_in(
+    connection: &mut Connection,
     candidate: &Candidate,
-    renewed_hash: Option<&str>,
+    new_hash: Option<&str>,
     entry: Entry,
-) -> Result<Option<User>, DieselError> {
+) -> Result<Option<User>, Error> {
     let unchanged = users::table
         .find(candidate.id)
         .filter(users::epoch.eq(candidate.epoch))
         .filter(users::is_active);
-    let note = diesel::update(unchanged)
+    let record = diesel::update(unchanged)
         .set((
             users::last_sign_in.eq(now),
-            renewed_hash.map(|hash| users::password_hash.eq(hash)),
+            new_hash.map(|hash| users::password_hash.eq(hash)),
         ))
         .returning(User::as_returning());
-    entry.with(note).get_result(connection).optional()
+    Ok(entry.with(record).get_result(connection).optional()?)
 }
 
-/// The user, if still there, who stays until the transaction ends: the deletion of a user waits for what
-/// is written about the user, and finds it.
-pub(super) fn stays(
-    connection: &mut PgConnection,
+/// Locks a user against deletion until the transaction ends, so that a concurrent deletion sees the rows
+/// about the user that the transaction writes. `None` if the user does not exist.
+pub(super) fn lock_user(
+    connection: &mut Connection,
     user: UserId,
-) -> Result<Option<UserId>, DieselError> {
-    users::table
+) -> Result<Option<UserId>, Error> {
+    Ok(users::table
         .find(user)
         .select(users::id)
         .for_key_share()
         .first(connection)
-        .optional()
+        .optional()?)
 }

@@ -1,15 +1,15 @@
 //! Lists and counts of accounts. Every sort, filter and pattern has an index.
 
+use database::{Connection, Error};
 use diesel::dsl::count_star;
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::result::Error as DieselError;
 use diesel::sql_types::Text;
 use listing::{Conditions, Direction, ListQuery, Sort, substring_pattern};
 use serde_json::Value;
 
-use crate::accounts::list::{UserFilter, UserSort};
-use crate::accounts::user::User;
+use super::user::User;
+use crate::accounts::requests::{UserFilter, UserSort};
 use crate::schema::users;
 
 #[diesel::declare_sql_function]
@@ -25,31 +25,31 @@ type Condition = Box<
         >,
 >;
 
-/// The rows of one page, and one more if there is another page.
+/// The rows of one page, plus one if there is a next page.
 pub(in crate::accounts) fn list(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     list: &ListQuery<UserSort, UserFilter>,
-) -> Result<Vec<User>, DieselError> {
+) -> Result<Vec<User>, Error> {
     let mut query = users::table.select(User::as_select()).into_boxed();
     for condition in conditions(&list.conditions) {
         query = query.filter(condition);
     }
-    ordered(query, list.sort)
+    Ok(ordered(query, list.sort)
         .limit(list.paging.rows_to_fetch())
         .offset(list.paging.offset)
-        .load(connection)
+        .load(connection)?)
 }
 
-/// How many accounts there are.
+/// The number of accounts that match.
 pub(in crate::accounts) fn count(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     wanted: &Conditions<UserFilter>,
-) -> Result<i64, DieselError> {
+) -> Result<i64, Error> {
     let mut query = users::table.select(count_star()).into_boxed();
     for condition in conditions(wanted) {
         query = query.filter(condition);
     }
-    query.first(connection)
+    Ok(query.first(connection)?)
 }
 
 fn conditions(wanted: &Conditions<UserFilter>) -> Vec<Condition> {
@@ -70,14 +70,14 @@ fn condition(field: UserFilter, value: &str) -> Condition {
         UserFilter::Username => Box::new(users::username_key.eq(key).nullable()),
         UserFilter::Email => Box::new(users::email_key.eq(key).nullable()),
         UserFilter::Scope => Box::new(users::scope.contains(vec![value.to_owned()]).nullable()),
-        // The first half is what the index knows.
+        // The index covers the first half.
         UserFilter::Plan => Box::new(
             lower(users::plan)
                 .eq(lower(value.to_owned()))
                 .and(users::plan.eq(value.to_owned()))
                 .nullable(),
         ),
-        // Holds for the string itself and for an array with it.
+        // Matches the string itself and arrays that contain it.
         UserFilter::Vendor => Box::new(users::vendor.contains(Value::String(value.to_owned()))),
         UserFilter::IsActive => Box::new(users::is_active.eq(value == "true").nullable()),
     }

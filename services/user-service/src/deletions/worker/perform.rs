@@ -5,7 +5,7 @@ use database::Database;
 
 use super::store::{self, Job};
 use super::user_store;
-use crate::audit::Action;
+use crate::audit::AuditAction;
 use crate::deletions::Step;
 use crate::deletions::calls::CallError;
 use crate::deletions::engine::{Answer, Engine, Erasure};
@@ -126,7 +126,8 @@ impl Hands {
     async fn user(&self, job: Job, position: i32) -> Result<Progress, StepError> {
         let names = self.names(job).await?;
         let accounts = accounts(&names);
-        let entry = Action::UserDeleted.entry(Actor::Service, job.user, RequestMeta::internal());
+        let entry =
+            AuditAction::UserDeleted.entry(Actor::Service, job.user, RequestMeta::internal());
         let deleted = self.database.transaction(move |connection| {
             user_store::delete_user(connection, job, position, &accounts, &entry)
         });
@@ -147,5 +148,5 @@ impl Hands {
 /// How failed sign-ins name the accounts of these names.
 fn accounts(names: &[String]) -> Vec<[u8; 32]> {
     let names = names.iter().map(|name| SignInName::new(name));
-    names.map(|name| name.account()).collect()
+    names.map(|name| name.name_hash()).collect()
 }

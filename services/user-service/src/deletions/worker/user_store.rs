@@ -8,7 +8,7 @@ use values::UserId;
 
 use super::store::{Job, complete, mark_finished};
 use crate::schema::{code_requests, codes, notifications, users};
-use crate::sign_in::store::forget_all_failures;
+use crate::sign_in::store::delete_all_failures;
 
 /// The user's e-mail address and username; empty when the user's row is gone already.
 pub(super) fn names_of(connection: &mut PgConnection, user: UserId) -> Result<Vec<String>, Error> {
@@ -111,7 +111,7 @@ pub(super) fn delete_user(
     }
     mark_finished(connection, job, position)?;
     // Somebody may have tried the name since the step before.
-    forget_all_failures(connection, accounts)?;
+    delete_all_failures(connection, accounts)?;
     delete_code_requests(connection, accounts)?;
     while audit_log::forget_addresses(connection, &[job.user.as_bytes()])? {}
     entry.record(connection)?;

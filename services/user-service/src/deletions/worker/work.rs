@@ -11,7 +11,7 @@ use values::{DeletionId, FromText as _};
 
 use super::perform::{Hands, Progress, StepError};
 use super::store::{self, Job, Next, PendingStep};
-use crate::audit::Action;
+use crate::audit::AuditAction;
 use crate::deletions::Step;
 use crate::jitter;
 
@@ -162,8 +162,11 @@ impl Worker {
         let database = &self.hands.database;
         if attempts >= self.max_attempts {
             let failure = failure(&pending.name, attempts, error);
-            let entry =
-                Action::DeletionFailed.entry(Actor::Service, job.user, RequestMeta::internal());
+            let entry = AuditAction::DeletionFailed.entry(
+                Actor::Service,
+                job.user,
+                RequestMeta::internal(),
+            );
             let entry = entry.detail(json!({ "step": pending.name }));
             let failed = database.transaction(move |connection| {
                 store::fail(connection, job, &pending, &reason, failure, &entry)

@@ -1,7 +1,8 @@
-//! What the fields of an account may hold.
-
 use http_kit::FieldValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, bounded_text};
 
 const MAX_METADATA_BYTES: usize = 4 * 1024;
@@ -10,9 +11,10 @@ const MAX_SCOPE_LENGTH: usize = 64;
 const MAX_COMPONENTS: usize = 1000;
 const MAX_NAME_LENGTH: usize = 200;
 
-/// A plan's name: 1 to 200 characters.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Plan(pub(crate) String);
+/// A plan's name.
+#[derive(Debug, Clone, PartialEq, Eq, ToSchema)]
+#[schema(value_type = String, min_length = 1, max_length = 200, example = "gold")]
+pub(in crate::accounts) struct Plan(pub(in crate::accounts) String);
 
 impl FieldValue for Plan {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -22,10 +24,10 @@ impl FieldValue for Plan {
     }
 }
 
-/// The scopes of a user, each once, in the order that was given. They travel in every token, so there
-/// are limits: at most 50, each a scope-token of RFC 6749 with at most 64 characters.
+/// The scopes of a user in the order given, without duplicates. Every token contains them, so they are
+/// limited: at most 50, each a scope-token of RFC 6749 with at most 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Scopes(pub(crate) Vec<String>);
+pub(in crate::accounts) struct Scopes(pub(in crate::accounts) Vec<String>);
 
 impl FieldValue for Scopes {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -36,7 +38,7 @@ impl FieldValue for Scopes {
                 .all(|b| b.is_ascii_graphic() && !matches!(b, b'"' | b'\\'));
             if !is_token || !(1..=MAX_SCOPE_LENGTH).contains(&scope.len()) {
                 let message = format!(
-                    "Each scope must have 1 to {MAX_SCOPE_LENGTH} printable ASCII characters without blanks, quotes and backslashes."
+                    "Each scope must have 1 to {MAX_SCOPE_LENGTH} printable ASCII characters other than spaces, quotes and backslashes."
                 );
                 return Err(Invalid::new("invalid-scope", message));
             }
@@ -52,9 +54,31 @@ impl FieldValue for Scopes {
     }
 }
 
-/// One or more vendors, kept as they were given: a string or an array of strings.
+impl PartialSchema for Scopes {
+    fn schema() -> RefOr<Schema> {
+        let scope = ObjectBuilder::new()
+            .schema_type(Type::String)
+            .pattern(Some(format!(r"^[!#-\[\]-~]{{1,{MAX_SCOPE_LENGTH}}}$")));
+        ArrayBuilder::new()
+            .items(scope)
+            .description(Some(format!("At most {MAX_SCOPES} different scopes.")))
+            .examples([json!(["user", "admin"])])
+            .into()
+    }
+}
+
+impl ToSchema for Scopes {}
+
+fn name_schema() -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .min_length(Some(1))
+        .max_length(Some(MAX_NAME_LENGTH))
+}
+
+/// One or more vendors: a string or an array of strings, stored as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Vendor(pub(crate) Value);
+pub(in crate::accounts) struct Vendor(pub(in crate::accounts) Value);
 
 impl FieldValue for Vendor {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -75,9 +99,21 @@ impl FieldValue for Vendor {
     }
 }
 
-/// Component types that a user may use: at most 1,000 of 1 to 200 characters.
+impl PartialSchema for Vendor {
+    fn schema() -> RefOr<Schema> {
+        AnyOfBuilder::new()
+            .description(Some("A string or an array of strings."))
+            .item(name_schema())
+            .item(ArrayBuilder::new().items(name_schema()))
+            .into()
+    }
+}
+
+impl ToSchema for Vendor {}
+
+/// The component types that a user can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct ComponentTypes(pub(crate) Vec<String>);
+pub(in crate::accounts) struct ComponentTypes(pub(in crate::accounts) Vec<String>);
 
 impl FieldValue for ComponentTypes {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -93,9 +129,22 @@ impl FieldValue for ComponentTypes {
     }
 }
 
-/// An object that clients keep with an account: at most 4 KiB as JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Metadata(pub(crate) Map<String, Value>);
+impl PartialSchema for ComponentTypes {
+    fn schema() -> RefOr<Schema> {
+        ArrayBuilder::new()
+            .items(name_schema())
+            .max_items(Some(MAX_COMPONENTS))
+            .description(Some("The component types that the user can use."))
+            .into()
+    }
+}
+
+impl ToSchema for ComponentTypes {}
+
+/// An object that clients store with an account: at most 4 KiB as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Default, ToSchema)]
+#[schema(value_type = Object)]
+pub(in crate::accounts) struct Metadata(pub(in crate::accounts) Map<String, Value>);
 
 impl FieldValue for Metadata {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -104,19 +153,19 @@ impl FieldValue for Metadata {
             let message = format!("Must have at most {MAX_METADATA_BYTES} bytes as JSON.");
             return Err(Invalid::new("too-long", message));
         }
-        check_texts(value)?;
+        check_no_nul(value)?;
         Ok(Self(object))
     }
 }
 
-/// Postgres cannot store NUL characters, however deep they are.
-fn check_texts(value: &Value) -> Result<(), Invalid> {
+/// Postgres cannot store NUL characters, at any depth.
+fn check_no_nul(value: &Value) -> Result<(), Invalid> {
     match value {
         Value::String(text) => String::from_text(text).map(drop),
-        Value::Array(values) => values.iter().try_for_each(check_texts),
+        Value::Array(values) => values.iter().try_for_each(check_no_nul),
         Value::Object(object) => object.iter().try_for_each(|(name, value)| {
             String::from_text(name)?;
-            check_texts(value)
+            check_no_nul(value)
         }),
         Value::Number(_) | Value::Null | Value::Bool(_) => Ok(()),
     }
@@ -134,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_come_once_each_and_are_tokens() {
+    fn scopes_are_unique_tokens() {
         let scopes = Scopes::from_json(&json!(["user", "admin", "user"])).unwrap();
         assert_eq!(scopes.0, ["user", "admin"]);
         for wrong in ["", "a b", "a\"b", "ä", &"x".repeat(65)] {
@@ -146,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_vendor_is_a_string_or_strings() {
+    fn a_vendor_is_a_string_or_an_array_of_strings() {
         for right in [json!("acme"), json!(["acme", "umbrella"]), json!([])] {
             assert_eq!(Vendor::from_json(&right).unwrap().0, right);
         }
@@ -157,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn metadata_is_a_small_object_without_nul() {
+    fn metadata_is_an_object_of_at_most_4_kib_without_nul() {
         assert_eq!(code::<Metadata>(&json!({"a": {"b": [1, "c"]}})), None);
         assert_eq!(code::<Metadata>(&json!([])), Some("invalid-type"));
         assert_eq!(
@@ -172,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_can_be_read_again_as_postgres_writes_them() {
+    fn numbers_are_accepted_that_survive_a_round_trip_through_postgres() {
         for number in [f64::MAX, f64::MIN, 1e307, -1e307, 1e-320, 5e-324, 0.1, -0.0] {
             // Postgres writes numbers of `jsonb` without an exponent.
             let digits = serde_json::from_str::<f64>(&number.to_string());
@@ -183,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_bounds() {
+    fn names_have_1_to_200_characters() {
         assert_eq!(code::<Plan>(&json!("")), Some("too-short"));
         assert_eq!(code::<Plan>(&json!("x".repeat(201))), Some("too-long"));
         assert_eq!(

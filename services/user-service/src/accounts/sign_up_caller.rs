@@ -9,12 +9,11 @@ use http_kit::Problem;
 
 use crate::context::Context;
 
-/// Somebody who may make an account: anybody, unless `API_USER_CREATE_SCOPE` names scopes; then only
-/// a caller whose token holds one of them. Open sign-up does not look at a token at all: then it holds
-/// nobody.
-pub(crate) struct Creator(pub(crate) Option<Caller>);
+/// The caller of sign-up, who must hold one of the scopes of `API_USER_CREATE_SCOPE`. `None` when that
+/// setting is absent: open sign-up ignores tokens.
+pub(super) struct SignUpCaller(pub(super) Option<Caller>);
 
-impl FromRequest for Creator {
+impl FromRequest for SignUpCaller {
     type Error = Problem;
     type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
 

@@ -1,4 +1,4 @@
-//! What callers see of passwords: never a password, never a code.
+//! What callers see of passwords: never a password or a code.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +10,17 @@ use values::{EmailAddress, NotificationId, Secret, Timestamp};
 
 use crate::notifications::store::Queued;
 
-/// The flow, and the component that sends, in the document's words.
+/// The flow and the sending component, as Appmixer names them.
 const FORGOT_PASSWORD: &str = "forgot-password";
 
-/// A new token in place of those that were revoked.
+/// A new token that replaces the revoked ones.
 #[derive(Debug, Serialize, ToSchema)]
-pub(super) struct NewToken {
+pub(super) struct ChangePasswordResponse {
     #[schema(example = "eyJhbGciOiJFZERTQSIsImtpZCI6Ii4uLiJ9.e30.c2ln")]
     token: String,
 }
 
-impl NewToken {
+impl ChangePasswordResponse {
     pub(super) fn new(token: &Secret) -> Self {
         Self {
             token: token.expose().to_owned(),
@@ -28,12 +28,11 @@ impl NewToken {
     }
 }
 
-/// What was handed to one channel.
+/// What was queued for one channel.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = ForgotPasswordEntry)]
-pub(super) struct Entry {
-    #[schema(value_type = String, example = "65b8f0a2c3d4e5f601234567")]
+pub(super) struct ForgotPasswordResponse {
+    #[schema(inline)]
     message_id: NotificationId,
     #[schema(example = "forgot-password")]
     flow_id: &'static str,
@@ -41,9 +40,9 @@ pub(super) struct Entry {
     #[schema(example = "mail")]
     component_id: &'static str,
     messages: Messages,
-    #[schema(value_type = String, format = DateTime)]
+    #[schema(inline)]
     created: Timestamp,
-    /// A stringified error object, which is empty.
+    /// An error object as a JSON string. Always empty.
     #[schema(example = "{}")]
     err: &'static str,
 }
@@ -52,27 +51,26 @@ pub(super) struct Entry {
 #[schema(as = ForgotPasswordMessages)]
 struct Messages {
     #[serde(rename = "in")]
-    messages_in: Vec<EntryMessage>,
+    messages_in: Vec<ForgotPasswordMessage>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = ForgotPasswordMessage)]
-struct EntryMessage {
+struct ForgotPasswordMessage {
     properties: Properties,
     content: Content,
-    /// By component, then by output port: what that port put out.
+    /// The output of each port of each component.
     scope: BTreeMap<&'static str, BTreeMap<&'static str, Content>>,
     original_content: Content,
 }
 
-/// Whom a code was asked for, and when. The same for known and unknown addresses.
+/// The address of the request and its time. The same for known and unknown addresses.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 #[schema(as = ForgotPasswordContent)]
 struct Content {
     #[schema(example = "ada@example.com")]
     email: String,
-    #[schema(value_type = String, format = DateTime)]
+    #[schema(inline)]
     created: Timestamp,
 }
 
@@ -80,7 +78,7 @@ struct Content {
 #[serde(rename_all = "camelCase")]
 #[schema(as = ForgotPasswordProperties)]
 struct Properties {
-    /// The request's id.
+    /// The request id.
     correlation_id: String,
     grid_instance_id: Option<String>,
     content_type: &'static str,
@@ -91,9 +89,9 @@ struct Properties {
     #[schema(value_type = Object)]
     component_headers: Map<String, Value>,
     flow_id: &'static str,
-    #[schema(value_type = String)]
+    #[schema(inline)]
     message_id: NotificationId,
-    /// The moment of the request, in milliseconds since 1970.
+    /// The time of the request in milliseconds since 1970.
     flow_run_id: i64,
 }
 
@@ -115,8 +113,8 @@ struct Destination {
     input_port: &'static str,
 }
 
-impl Entry {
-    /// What a caller sees of a message; `email` as the caller gave it.
+impl ForgotPasswordResponse {
+    /// `email` is the address as the caller wrote it.
     pub(super) fn new(queued: &Queued, email: &EmailAddress, context: &RequestContext) -> Self {
         let created = Timestamp::from(queued.created);
         let content = Content {
@@ -124,7 +122,7 @@ impl Entry {
             created,
         };
         let output = BTreeMap::from([("out", content.clone())]);
-        let message = EntryMessage {
+        let message = ForgotPasswordMessage {
             properties: Properties::new(queued, context),
             scope: BTreeMap::from([(FORGOT_PASSWORD, output)]),
             original_content: content.clone(),

@@ -1,26 +1,26 @@
-//! What callers see of an account. No answer has a place for a password or a hash.
+//! What callers see of an account. No response has a field for a password or a hash.
 
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 use values::{Secret, Timestamp, UserId};
 
-use super::user::User;
+use super::store::User;
 
-/// A token, and the user that it speaks for.
+/// A token and its user.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct SignedIn {
-    /// The access token, to be sent as `Authorization: Bearer <token>`.
+pub(crate) struct SignInResponse {
+    /// The access token. Send it as `Authorization: Bearer <token>`.
     #[schema(example = "eyJhbGciOiJFZERTQSIsImtpZCI6Ii4uLiJ9.e30.c2ln")]
     token: String,
-    user: SignedInUser,
+    user: SignInResponseUser,
 }
 
-/// The user in the answers of sign-in and sign-up.
+/// The user in the responses of sign-in and sign-up.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct SignedInUser {
-    #[schema(value_type = String, example = "65b8f0a2c3d4e5f601234567")]
+pub(crate) struct SignInResponseUser {
+    #[schema(inline)]
     id: UserId,
     #[schema(example = "ada@example.com")]
     username: String,
@@ -35,11 +35,11 @@ pub(crate) struct SignedInUser {
     scope: Vec<String>,
 }
 
-impl SignedIn {
+impl SignInResponse {
     pub(crate) fn new(user: User, token: &Secret) -> Self {
         Self {
             token: token.expose().to_owned(),
-            user: SignedInUser {
+            user: SignInResponseUser {
                 id: user.id,
                 username: user.username.as_str().to_owned(),
                 is_active: user.is_active,
@@ -52,11 +52,11 @@ impl SignedIn {
     }
 }
 
-/// What a user sees of itself.
+/// What users see of themselves.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct CurrentUser {
-    #[schema(value_type = String, example = "65b8f0a2c3d4e5f601234567")]
+pub(crate) struct CurrentUserResponse {
+    #[schema(inline)]
     id: UserId,
     #[schema(example = "ada@example.com")]
     username: String,
@@ -69,7 +69,7 @@ pub(crate) struct CurrentUser {
     plan: String,
 }
 
-impl From<User> for CurrentUser {
+impl From<User> for CurrentUserResponse {
     fn from(user: User) -> Self {
         Self {
             id: user.id,
@@ -85,9 +85,8 @@ impl From<User> for CurrentUser {
 /// What an administrator sees of a user.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-#[schema(as = User)]
-pub(crate) struct FullUser {
-    #[schema(value_type = String, example = "65b8f0a2c3d4e5f601234567")]
+pub(crate) struct UserResponse {
+    #[schema(inline)]
     id: UserId,
     #[schema(example = "ada@example.com")]
     username: String,
@@ -101,22 +100,22 @@ pub(crate) struct FullUser {
     scope: Vec<String>,
     /// Null, a string or an array of strings.
     vendor: Option<Value>,
-    /// Component types that the user may use.
+    /// The component types that the user can use.
     allowed_private_components: Vec<String>,
-    #[schema(value_type = String, format = DateTime)]
+    #[schema(inline)]
     created: Timestamp,
-    /// When the account was last changed.
+    /// The time of the last change of the account.
     #[schema(value_type = String, format = DateTime)]
     mtime: Timestamp,
     /// Null before the first sign-in.
-    #[schema(value_type = Option<String>, format = DateTime)]
+    #[schema(inline)]
     last_sign_in: Option<Timestamp>,
-    /// An object that clients keep with the account.
+    /// An object that clients store with the account.
     #[schema(value_type = Object)]
     metadata: Value,
 }
 
-impl From<User> for FullUser {
+impl From<User> for UserResponse {
     fn from(user: User) -> Self {
         Self {
             id: user.id,
@@ -135,14 +134,13 @@ impl From<User> for FullUser {
     }
 }
 
-/// A number of users.
+/// The number of users.
 #[derive(Debug, Serialize, ToSchema)]
-#[schema(as = UserCount)]
-pub(crate) struct Count {
+pub(crate) struct UserCountResponse {
     #[schema(example = 42)]
     pub(crate) count: i64,
 }
 
 /// An empty object.
 #[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Empty {}
+pub(crate) struct EmptyResponse {}

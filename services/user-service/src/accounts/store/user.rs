@@ -27,13 +27,13 @@ pub(crate) struct User {
 }
 
 impl User {
-    /// Whether the account counts as one of the administrators, of whom one must stay.
+    /// Whether the user is one of the administrators, of whom at least one must remain.
     pub(crate) fn is_active_admin(&self) -> bool {
         self.is_active && self.scope.iter().any(|scope| scope == ADMIN_SCOPE)
     }
 }
 
-/// An account that is about to be.
+/// An account to be inserted.
 #[derive(Debug, Clone)]
 pub(crate) struct NewUser {
     pub(crate) id: UserId,

@@ -1,0 +1,234 @@
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use values::EmailAddress;
+
+use super::requests::{ComponentTypes, Metadata, Plan, Scopes, UpdateUserRequest, Vendor};
+use super::store::User;
+
+impl UpdateUserRequest {
+    /// Whether it can take the administrator's role away.
+    pub(super) fn can_demote(&self) -> bool {
+        let is_admin = |scopes: &Scopes| scopes.0.iter().any(|scope| scope == auth::ADMIN_SCOPE);
+        self.is_active == Some(false) || self.scope.as_ref().is_some_and(|scope| !is_admin(scope))
+    }
+}
+
+/// The difference between an account and what was requested.
+#[derive(Debug, Default)]
+pub(super) struct UserChange {
+    pub(super) username: Option<EmailAddress>,
+    pub(super) email: Option<EmailAddress>,
+    pub(super) password_hash: Option<String>,
+    pub(super) is_active: Option<bool>,
+    pub(super) plan: Option<Plan>,
+    pub(super) scope: Option<Scopes>,
+    pub(super) vendor: Option<Option<Vendor>>,
+    pub(super) allowed_private_components: Option<ComponentTypes>,
+    pub(super) metadata: Option<Metadata>,
+    /// `Some(false)` when a new address has to be confirmed.
+    pub(super) email_verified: Option<bool>,
+    /// Whether earlier tokens contain or depend on an outdated value.
+    pub(super) revokes_tokens: bool,
+    /// Whether earlier codes went to an outdated address or would replace an outdated password.
+    pub(super) revokes_codes: bool,
+}
+
+impl UserChange {
+    /// Compares an account with a request. `password_hash` is the hash of a password that differs from
+    /// the current one.
+    pub(super) fn between(
+        user: &User,
+        request: UpdateUserRequest,
+        password_hash: Option<String>,
+    ) -> Self {
+        let differs = |new: &EmailAddress, old: &EmailAddress| new.as_str() != old.as_str();
+        let email_moves = request.email.as_ref().is_some_and(|new| *new != user.email);
+        let renamed = request
+            .username
+            .as_ref()
+            .is_some_and(|new| *new != user.username);
+        let same_scopes = |new: &Scopes| {
+            new.0.iter().collect::<BTreeSet<_>>() == user.scope.iter().collect::<BTreeSet<_>>()
+        };
+        let rescoped = request.scope.as_ref().is_some_and(|new| !same_scopes(new));
+        let is_active = request.is_active.filter(|new| *new != user.is_active);
+        Self {
+            revokes_tokens: email_moves
+                || renamed
+                || rescoped
+                || is_active.is_some()
+                || password_hash.is_some(),
+            revokes_codes: email_moves || password_hash.is_some(),
+            email_verified: None,
+            username: request.username.filter(|new| differs(new, &user.username)),
+            email: request.email.filter(|new| differs(new, &user.email)),
+            password_hash,
+            is_active,
+            plan: request.plan.filter(|new| new.0 != user.plan),
+            scope: request.scope.filter(|new| new.0 != user.scope),
+            vendor: request
+                .vendor
+                .filter(|new| new.as_ref().map(|new| &new.0) != user.vendor.as_ref()),
+            allowed_private_components: request
+                .allowed_private_components
+                .filter(|new| new.0 != user.allowed_private_components),
+            metadata: request
+                .metadata
+                .filter(|new| Value::Object(new.0.clone()) != user.metadata),
+        }
+    }
+
+    /// The names of the changed fields in the API.
+    pub(super) fn fields(&self) -> Vec<&'static str> {
+        let changes = [
+            ("username", self.username.is_some()),
+            ("email", self.email.is_some()),
+            ("password", self.password_hash.is_some()),
+            ("isActive", self.is_active.is_some()),
+            ("plan", self.plan.is_some()),
+            ("scope", self.scope.is_some()),
+            ("vendor", self.vendor.is_some()),
+            (
+                "allowedPrivateComponents",
+                self.allowed_private_components.is_some(),
+            ),
+            ("metadata", self.metadata.is_some()),
+        ];
+        let changed = changes.into_iter().filter(|(_, changes)| *changes);
+        changed.map(|(name, _)| name).collect()
+    }
+
+    /// Whether the user's mail goes to another mailbox after the change.
+    pub(super) fn moves_email(&self, user: &User) -> bool {
+        self.email.as_ref().is_some_and(|new| *new != user.email)
+    }
+
+    /// Whether there is nothing to write.
+    pub(super) fn is_empty(&self) -> bool {
+        !self.revokes_tokens
+            && self.username.is_none()
+            && self.email.is_none()
+            && self.plan.is_none()
+            && self.scope.is_none()
+            && self.vendor.is_none()
+            && self.allowed_private_components.is_none()
+            && self.metadata.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::Utc;
+    use serde_json::json;
+    use values::{EmailAddress, FromText as _, UserId};
+
+    use super::{UpdateUserRequest, UserChange};
+    use crate::accounts::requests::{Plan, Scopes, Vendor};
+    use crate::accounts::store::User;
+
+    fn address(text: &str) -> EmailAddress {
+        EmailAddress::from_text(text).unwrap()
+    }
+
+    fn ada() -> User {
+        User {
+            id: UserId::generate(),
+            username: address("ada@example.com"),
+            email: address("ada@example.com"),
+            is_active: true,
+            plan: "free".to_owned(),
+            scope: vec!["user".to_owned(), "admin".to_owned()],
+            vendor: Some(json!(["acme"])),
+            allowed_private_components: Vec::new(),
+            metadata: json!({}),
+            email_verified: true,
+            epoch: 0,
+            created: Utc::now(),
+            mtime: Utc::now(),
+            last_sign_in: None,
+        }
+    }
+
+    fn scopes(names: &[&str]) -> Option<Scopes> {
+        Some(Scopes(
+            names.iter().map(|name| (*name).to_owned()).collect(),
+        ))
+    }
+
+    #[test]
+    fn the_same_values_are_no_change() {
+        let update = UpdateUserRequest {
+            username: Some(address("ada@example.com")),
+            email: Some(address("ada@example.com")),
+            is_active: Some(true),
+            plan: Some(Plan("free".to_owned())),
+            scope: scopes(&["user", "admin"]),
+            vendor: Some(Some(Vendor(json!(["acme"])))),
+            ..UpdateUserRequest::default()
+        };
+        assert!(UserChange::between(&ada(), update, None).is_empty());
+    }
+
+    #[test]
+    fn another_case_or_order_is_stored_and_revokes_nothing() {
+        let update = UpdateUserRequest {
+            email: Some(address("Ada@example.com")),
+            scope: scopes(&["admin", "user"]),
+            ..UpdateUserRequest::default()
+        };
+        let change = UserChange::between(&ada(), update, None);
+        assert!(!change.is_empty() && !change.revokes_tokens && !change.revokes_codes);
+        assert_eq!(change.email.unwrap().as_str(), "Ada@example.com");
+    }
+
+    fn changes(update: UpdateUserRequest) -> UserChange {
+        let change = UserChange::between(&ada(), update, None);
+        assert!(!change.is_empty());
+        change
+    }
+
+    #[test]
+    fn changes_of_what_a_token_depends_on_revoke_it() {
+        let with = UpdateUserRequest::default;
+        let (email, username) = (
+            Some(address("b@example.com")),
+            Some(address("b@example.com")),
+        );
+        assert!(changes(UpdateUserRequest { email, ..with() }).revokes_tokens);
+        assert!(changes(UpdateUserRequest { username, ..with() }).revokes_tokens);
+        let (scope, is_active) = (scopes(&["user"]), Some(false));
+        assert!(changes(UpdateUserRequest { scope, ..with() }).revokes_tokens);
+        assert!(
+            changes(UpdateUserRequest {
+                is_active,
+                ..with()
+            })
+            .revokes_tokens
+        );
+        let change = UserChange::between(&ada(), with(), Some("hash".to_owned()));
+        assert!(change.revokes_tokens && change.revokes_codes);
+    }
+
+    #[test]
+    fn other_changes_revoke_nothing() {
+        let with = UpdateUserRequest::default;
+        let (plan, vendor) = (Some(Plan("gold".to_owned())), Some(None));
+        assert!(!changes(UpdateUserRequest { plan, ..with() }).revokes_tokens);
+        assert!(!changes(UpdateUserRequest { vendor, ..with() }).revokes_tokens);
+    }
+
+    #[test]
+    fn only_removing_the_scope_or_deactivating_can_demote() {
+        let demotes = |scope, is_active| {
+            UpdateUserRequest {
+                scope,
+                is_active,
+                ..UpdateUserRequest::default()
+            }
+            .can_demote()
+        };
+        assert!(demotes(scopes(&["user"]), None) && demotes(None, Some(false)));
+        assert!(!demotes(scopes(&["admin"]), Some(true)) && !demotes(None, None));
+    }
+}

@@ -1,0 +1,52 @@
+use audit_log::{Actor, RequestMeta};
+use auth::Caller;
+use database::Connection;
+use values::{Secret, UserId};
+
+use super::confirmation::Confirmation;
+use super::error::AccountError;
+use super::requests::SignUpRequest;
+use super::store::{self, NewUser, User};
+use super::token::sign_token;
+use crate::audit::{AuditAction, RequestActor};
+use crate::context::Context;
+
+/// The scope of every user who signs up.
+pub(super) const USER_SCOPE: &str = "user";
+
+/// Creates an account and signs the user in. `caller` is set when sign-up requires a token.
+#[tracing::instrument(skip_all)]
+pub(super) async fn create(
+    context: &Context,
+    request: SignUpRequest,
+    caller: Option<Caller>,
+    meta: RequestMeta,
+) -> Result<(User, Secret), AccountError> {
+    let password_hash = context.hasher.hash(request.password).await?;
+    let confirmation = Confirmation::required(context);
+    let new = NewUser {
+        id: UserId::generate(),
+        username: request.names.username,
+        email: request.names.email,
+        password_hash,
+        plan: context.sign_up.plan.clone(),
+        scope: vec![USER_SCOPE.to_owned()],
+        vendor: context.sign_up.vendor.clone(),
+        metadata: request.metadata.0,
+        email_verified: confirmation.is_none(),
+    };
+    let entry = match caller {
+        Some(caller) => RequestActor::new(&caller, meta).entry(AuditAction::UserCreated, new.id),
+        None => AuditAction::UserCreated.entry(Actor::Anonymous, new.id, meta),
+    };
+    let insert = move |connection: &mut Connection| {
+        let user = store::insert(connection, &new, entry)?;
+        let queued = confirmation.map(|confirmation| confirmation.queue(connection, user.id));
+        Ok::<_, AccountError>((user, queued.transpose()?.unwrap_or_default()))
+    };
+    let (user, messages) = context.database.transaction(insert).await?;
+    context.notifications.send(messages);
+    let token = sign_token(context, &user)?;
+    metrics::counter!("sign_ups_total").increment(1);
+    Ok((user, token))
+}

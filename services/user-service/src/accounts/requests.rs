@@ -1,0 +1,98 @@
+//! What callers send about accounts, as it is parsed and as the OpenAPI document describes it.
+
+mod conditions;
+mod fields;
+mod names;
+
+use http_kit::{Fields, Problem};
+use utoipa::ToSchema;
+use values::{EmailAddress, Secret};
+
+pub(super) use conditions::{ConditionParameters, ListParameters, UserFilter, UserSort};
+pub(super) use fields::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
+use names::Names;
+
+use crate::hashing::{NewPassword, PasswordRules};
+
+/// The body of sign-up.
+#[derive(Debug, ToSchema)]
+pub(super) struct SignUpRequest {
+    #[serde(flatten)]
+    pub(super) names: Names,
+    #[schema(inline)]
+    pub(super) password: NewPassword,
+    #[schema(value_type = Option<Metadata>, inline)]
+    pub(super) metadata: Metadata,
+}
+
+impl SignUpRequest {
+    pub(super) fn parse(mut fields: Fields, rules: PasswordRules) -> Result<Self, Problem> {
+        let password = NewPassword::read(&mut fields, "password", rules);
+        let names = Names::read(&mut fields);
+        let metadata = fields.optional("metadata").unwrap_or_default();
+        let (password, names) = fields.finish_with(password.zip(names))?;
+        Ok(Self {
+            names,
+            password,
+            metadata,
+        })
+    }
+}
+
+/// The body of an update. Fields that are absent or null keep their value, except that null removes
+/// `vendor`.
+#[derive(Debug, Default, ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(super) struct UpdateUserRequest {
+    #[schema(inline)]
+    pub(super) username: Option<EmailAddress>,
+    #[schema(inline)]
+    pub(super) email: Option<EmailAddress>,
+    #[schema(inline)]
+    pub(super) password: Option<NewPassword>,
+    pub(super) is_active: Option<bool>,
+    #[schema(inline)]
+    pub(super) plan: Option<Plan>,
+    #[schema(inline)]
+    pub(super) scope: Option<Scopes>,
+    /// Null removes the vendor.
+    #[schema(value_type = Option<Vendor>, inline)]
+    pub(super) vendor: Option<Option<Vendor>>,
+    #[schema(inline)]
+    pub(super) allowed_private_components: Option<ComponentTypes>,
+    #[schema(inline)]
+    pub(super) metadata: Option<Metadata>,
+}
+
+impl UpdateUserRequest {
+    pub(super) fn parse(mut fields: Fields, rules: PasswordRules) -> Result<Self, Problem> {
+        let request = Self {
+            username: fields.optional("username"),
+            email: fields.optional("email"),
+            password: NewPassword::read_optional(&mut fields, "password", rules),
+            is_active: fields.optional("isActive"),
+            plan: fields.optional("plan"),
+            scope: fields.optional("scope"),
+            vendor: fields.nullable("vendor"),
+            allowed_private_components: fields.optional("allowedPrivateComponents"),
+            metadata: fields.optional("metadata"),
+        };
+        fields.finish()?;
+        Ok(request)
+    }
+}
+
+/// The body of a confirmation of an e-mail address.
+#[derive(Debug, ToSchema)]
+pub(super) struct VerifyEmailRequest {
+    /// The code that was sent.
+    #[schema(value_type = String)]
+    pub(super) code: Secret,
+}
+
+impl VerifyEmailRequest {
+    pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let code = fields.required("code");
+        fields.finish_with(code).map(|code| Self { code })
+    }
+}

@@ -1,0 +1,64 @@
+//! Limits requests for codes: by e-mail address, so that one mailbox is not flooded, and by client
+//! network, so that one client cannot flood many mailboxes.
+//!
+//! The counts are in the database, so all replicas share them. Requests for unknown addresses count, too,
+//! so the limit does not reveal which addresses exist.
+
+use database::Connection;
+use sha2::{Digest as _, Sha256};
+use values::EmailAddress;
+
+use super::error::PasswordError;
+use super::store;
+use crate::settings::CodeRequestSettings;
+use crate::sign_in::SignInName;
+
+/// Which requests are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LimitScope {
+    /// Requests for one e-mail address.
+    Account,
+    /// Requests from one client network.
+    Client,
+}
+
+impl LimitScope {
+    /// The name in the database.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Account => "account",
+            Self::Client => "client",
+        }
+    }
+}
+
+/// Counts a request for a code.
+///
+/// Must run in its own transaction, so that a refused request is rolled back and does not count.
+///
+/// # Errors
+/// [`PasswordError::TooManyRequests`] if the request exceeds a limit.
+pub(super) fn count_code_request(
+    connection: &mut Connection,
+    limits: CodeRequestSettings,
+    email: &EmailAddress,
+    client_network: &str,
+) -> Result<(), PasswordError> {
+    // Always in this order, so that two transactions cannot deadlock.
+    let client = Sha256::digest(client_network).into();
+    let account = SignInName::new(email.key()).name_hash();
+    for (scope, subject, per_hour) in [
+        (LimitScope::Client, client, limits.per_client),
+        (LimitScope::Account, account, limits.per_account),
+    ] {
+        if per_hour == 0 {
+            continue;
+        }
+        if let Some(wait) = store::count_code_request(connection, scope, subject, per_hour)? {
+            metrics::counter!("code_requests_refused_total", "counted" => scope.name())
+                .increment(1);
+            return Err(PasswordError::TooManyRequests(wait));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+use audit_log::{Actor, AuthMethod, RequestMeta};
+use database::Connection;
+
+use super::error::PasswordError;
+use super::requests::ResetForgottenPasswordRequest;
+use super::store;
+use crate::accounts::{self, revoke_earlier_tokens};
+use crate::audit::AuditAction;
+use crate::context::Context;
+use crate::notifications::store::drop_pending_forgot_password;
+use crate::sign_in::clear_failures;
+
+/// Sets a new password by a code. Revokes all earlier codes and tokens and ends the back-off.
+#[tracing::instrument(skip_all, fields(user.id))]
+pub(super) async fn reset_forgotten(
+    context: &Context,
+    request: ResetForgottenPasswordRequest,
+    meta: RequestMeta,
+) -> Result<(), PasswordError> {
+    let code = request.code.fingerprint();
+    // A cheap check first, so that an invalid code does not cost a hash.
+    let find = move |connection: &mut Connection| {
+        store::find_user_by_code(connection, code)?.ok_or(PasswordError::InvalidCode)
+    };
+    let id = context.database.run(find).await?;
+    tracing::Span::current().record("user.id", id.to_string());
+    let hash = context.hasher.hash(request.password).await?;
+    let entry = AuditAction::PasswordReset.entry(Actor::User(id), id, meta);
+    let entry = entry.authenticated_by(AuthMethod::ResetCode);
+    let redeem = move |connection: &mut Connection| {
+        // The lock makes the second of two concurrent requests find the code used.
+        accounts::store::lock(connection, id)?.ok_or(PasswordError::InvalidCode)?;
+        if store::find_user_by_code(connection, code)? != Some(id) {
+            return Err(PasswordError::InvalidCode);
+        }
+        let user = store::update_password(connection, id, None, &hash, entry)?
+            .ok_or(PasswordError::InvalidCode)?;
+        store::delete_codes(connection, id)?;
+        drop_pending_forgot_password(connection, id).map_err(database::Error::from)?;
+        clear_failures(connection, &user)?;
+        Ok(user)
+    };
+    let user = context.database.transaction(redeem).await?;
+    revoke_earlier_tokens(context, &user);
+    Ok(())
+}
