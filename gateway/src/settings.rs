@@ -110,8 +110,8 @@ fn place_limits(reader: &mut Reader) -> Result<(usize, usize), app_config::Error
         "Requests at the services at once; more are answered `503` right away.",
         accepts,
     )?;
-    let arriving = reader.in_range(
-        "GATEWAY_MAX_ARRIVING",
+    let arriving = reader.renamed_from("GATEWAY_MAX_ARRIVING").in_range(
+        "GATEWAY_MAX_PENDING_UPLOADS",
         "8192",
         allowed,
         "Requests whose body is still arriving at once, beside those of `GATEWAY_MAX_IN_FLIGHT`; more are answered `503` right away.",
@@ -121,8 +121,8 @@ fn place_limits(reader: &mut Reader) -> Result<(usize, usize), app_config::Error
 }
 
 fn departing_limit(reader: &mut Reader) -> Result<u64, app_config::Error> {
-    reader.in_range(
-        "GATEWAY_MAX_DEPARTING_BYTES",
+    reader.renamed_from("GATEWAY_MAX_DEPARTING_BYTES").in_range(
+        "GATEWAY_MAX_BUFFERED_RESPONSE_BYTES",
         "268435456",
         "a whole number from 1048576 to 1099511627776",
         "Bytes of answers that callers have not taken yet, half of which one client address (of IPv6: one /64 network) may have; more are answered `503` right away.",

@@ -4,11 +4,13 @@
 //! the default, what is allowed and what it is for. The same calls describe the settings:
 //! [`describe`] runs them over examples, so the table in the documentation cannot drift from the code.
 //!
-//! A wrong value stops the process with the variable's name, the value (unless it is a secret) and
-//! what is allowed. There is no global: whoever needs a setting is handed it.
+//! An invalid value stops the process with the variable's name, the value (unless it is a secret) and
+//! what is allowed. Settings are never global: they are passed to the code that needs them.
 
+mod error;
 mod reader;
 mod value;
 
-pub use reader::{Description, Error, Reader, Settings, describe};
+pub use error::Error;
+pub use reader::{Description, Reader, Settings, describe};
 pub use value::{Csv, Networks, SettingValue};

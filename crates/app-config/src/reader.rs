@@ -1,17 +1,20 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
 use config::{Config, Environment, File, FileFormat};
 
-use crate::SettingValue;
+use crate::{Error, SettingValue};
 
 /// One row of the table of settings.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Description {
     /// The environment variable.
     pub name: &'static str,
-    /// What applies when it is not set; `None` when it must be set or has no default.
-    pub default: Option<&'static str>,
+    /// The name that it had in the last release, which is still accepted.
+    pub old_name: Option<&'static str>,
+    /// The value when it is not set; `None` when it is required or has no default.
+    pub default: Option<Cow<'static, str>>,
     /// Whether the process refuses to start without it.
     pub required: bool,
     /// What is allowed, in words.
@@ -22,80 +25,26 @@ pub struct Description {
     pub purpose: &'static str,
 }
 
-/// Why a process cannot start with the settings it was given.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// A setting that has no default was not given.
-    #[error("{name} is not set. Set it to {allowed}{}. It is {purpose}", file_hint(.name, *.secret))]
-    Missing {
-        /// The environment variable.
-        name: &'static str,
-        /// What is allowed.
-        allowed: &'static str,
-        /// What it is for.
-        purpose: &'static str,
-        /// Whether it may come from a file.
-        secret: bool,
-    },
-    /// A setting holds something that is not allowed.
-    #[error("{name} is {given}, which is not allowed: {reason}. Set it to {allowed}.")]
-    Invalid {
-        /// The environment variable.
-        name: &'static str,
-        /// The value, or a placeholder for a secret.
-        given: String,
-        /// What is wrong with it.
-        reason: String,
-        /// What is allowed.
-        allowed: &'static str,
-    },
-    /// A secret was given twice.
-    #[error("{name} and {name}_FILE are both set. Set one of them.")]
-    GivenTwice {
-        /// The environment variable.
-        name: &'static str,
-    },
-    /// The file that should hold a secret cannot be read.
-    #[error("{name}_FILE names {path}, which cannot be read: {source}")]
-    UnreadableFile {
-        /// The environment variable without `_FILE`.
-        name: &'static str,
-        /// The file.
-        path: String,
-        /// Why not.
-        source: std::io::Error,
-    },
-    /// The settings file is missing or is not TOML.
-    #[error("The settings cannot be read: {0}")]
-    Source(#[from] config::ConfigError),
-}
-
-fn file_hint(name: &str, secret: bool) -> String {
-    if secret {
-        format!(", or {name}_FILE to a file that holds it")
-    } else {
-        String::new()
-    }
-}
-
 /// The settings of one process or of one part of it.
 pub trait Settings: Sized {
     /// Reads every setting of this type.
     ///
     /// # Errors
-    /// The first setting that is missing or wrong.
+    /// The first setting that is missing or invalid.
     fn read(reader: &mut Reader) -> Result<Self, Error>;
 }
 
-/// Hands out settings by name and remembers which ones exist.
+/// Reads settings by name and records which ones exist.
 pub struct Reader {
     source: Source,
+    old_name: Option<&'static str>,
     described: Vec<Description>,
+    warnings: Vec<String>,
 }
 
 enum Source {
     Given(Box<Config>),
-    /// Nothing is given, and what is required has an example: reading them all describes them all.
+    /// No setting is given, and required ones have an example: reading them all describes them all.
     Examples,
 }
 
@@ -103,7 +52,7 @@ impl Reader {
     /// The process's environment over the TOML file that `CONFIG_FILE` names, if it is set.
     ///
     /// # Errors
-    /// A file that is missing or is not TOML.
+    /// The file is missing or is not TOML.
     pub fn from_process() -> Result<Self, Error> {
         let mut builder = Config::builder();
         if let Some(path) = std::env::var_os("CONFIG_FILE").filter(|path| !path.is_empty()) {
@@ -135,21 +84,36 @@ impl Reader {
     fn new(source: Source) -> Self {
         Self {
             source,
+            old_name: None,
             described: Vec::new(),
+            warnings: Vec::new(),
         }
+    }
+
+    /// The next setting had this name in the last release. The old name is still accepted, with a
+    /// warning; the new name wins if both are set, so that old and new replicas can share an environment.
+    pub fn renamed_from(&mut self, old_name: &'static str) -> &mut Self {
+        self.old_name = Some(old_name);
+        self
+    }
+
+    /// What the operator should change. Log it as soon as logging is on.
+    #[must_use]
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
     }
 
     /// A setting without which the process does not start.
     ///
     /// # Errors
-    /// Missing or wrong.
+    /// It is missing or invalid.
     pub fn required<T: SettingValue>(
         &mut self,
         name: &'static str,
         purpose: &'static str,
     ) -> Result<T, Error> {
-        let description = self.describe::<T>(name, None, true, purpose);
-        match self.given(&description)? {
+        let mut description = self.describe::<T>(name, None, true, T::ALLOWED, purpose);
+        match self.given(&mut description)? {
             Some(text) => parse(&description, &text),
             None if matches!(self.source, Source::Examples) => parse(&description, T::EXAMPLE),
             None => Err(Error::Missing {
@@ -164,51 +128,47 @@ impl Reader {
     /// A setting that may be absent.
     ///
     /// # Errors
-    /// Wrong.
+    /// It is invalid.
     pub fn optional<T: SettingValue>(
         &mut self,
         name: &'static str,
         purpose: &'static str,
     ) -> Result<Option<T>, Error> {
-        let description = self.describe::<T>(name, None, false, purpose);
-        let given = self.given(&description)?;
+        let mut description = self.describe::<T>(name, None, false, T::ALLOWED, purpose);
+        let given = self.given(&mut description)?;
         given.map(|text| parse(&description, &text)).transpose()
     }
 
     /// A setting with a default.
     ///
     /// # Errors
-    /// Wrong.
+    /// It is invalid.
     pub fn or_default<T: SettingValue>(
         &mut self,
         name: &'static str,
-        default: &'static str,
+        default: impl Into<Cow<'static, str>>,
         purpose: &'static str,
     ) -> Result<T, Error> {
-        let description = self.describe::<T>(name, Some(default), false, purpose);
-        let given = self.given(&description)?;
-        parse(&description, given.as_deref().unwrap_or(default))
+        self.in_range(name, default, T::ALLOWED, purpose, |_| true)
     }
 
-    /// Like [`Reader::or_default`], for a type whose values are not all allowed here.
+    /// Like [`Reader::or_default`], for a setting that does not allow every value of its type.
     ///
     /// # Errors
-    /// Wrong, or refused by `accepts`.
+    /// It is invalid, or `accepts` refuses it.
     pub fn in_range<T: SettingValue>(
         &mut self,
         name: &'static str,
-        default: &'static str,
+        default: impl Into<Cow<'static, str>>,
         allowed: &'static str,
         purpose: &'static str,
         accepts: impl Fn(&T) -> bool,
     ) -> Result<T, Error> {
-        let mut description = self.describe::<T>(name, Some(default), false, purpose);
-        description.allowed = allowed;
-        if let Some(last) = self.described.last_mut() {
-            last.allowed = allowed;
-        }
-        let given = self.given(&description)?;
-        let text = given.as_deref().unwrap_or(default);
+        let default = default.into();
+        let mut description =
+            self.describe::<T>(name, Some(default.clone()), false, allowed, purpose);
+        let given = self.given(&mut description)?;
+        let text = given.as_deref().unwrap_or(&default);
         let value = parse::<T>(&description, text)?;
         if accepts(&value) {
             Ok(value)
@@ -220,15 +180,17 @@ impl Reader {
     fn describe<T: SettingValue>(
         &mut self,
         name: &'static str,
-        default: Option<&'static str>,
+        default: Option<Cow<'static, str>>,
         required: bool,
+        allowed: &'static str,
         purpose: &'static str,
     ) -> Description {
         let description = Description {
             name,
+            old_name: self.old_name.take(),
             default,
             required,
-            allowed: T::ALLOWED,
+            allowed,
             secret: T::SECRET,
             purpose,
         };
@@ -236,28 +198,48 @@ impl Reader {
         description
     }
 
-    fn given(&self, description: &Description) -> Result<Option<String>, Error> {
-        let config = match &self.source {
-            Source::Examples => return Ok(None),
-            Source::Given(config) => config.as_ref(),
+    /// The text of a setting, if it is set. `description` gets the name under which it was found.
+    fn given(&mut self, description: &mut Description) -> Result<Option<String>, Error> {
+        let Source::Given(config) = &self.source else {
+            return Ok(None);
         };
-        let name = description.name;
-        let direct = text_of(config, &name.to_lowercase())?;
-        if !description.secret {
-            return Ok(direct);
+        let (name, secret) = (description.name, description.secret);
+        let current = look_up(config, name, secret)?;
+        let Some(old_name) = description.old_name else {
+            return Ok(current);
+        };
+        let Some(old) = look_up(config, old_name, secret)? else {
+            return Ok(current);
+        };
+        if current.is_some() {
+            let warning = format!("{old_name} is ignored because {name} is set. Remove it.");
+            self.warnings.push(warning);
+            return Ok(current);
         }
-        let file = text_of(config, &format!("{}_file", name.to_lowercase()))?;
-        match (direct, file) {
-            (Some(_), Some(_)) => Err(Error::GivenTwice { name }),
-            (Some(direct), None) => Ok(Some(direct)),
-            (None, Some(path)) => match std::fs::read_to_string(&path) {
-                // Like an empty variable, an empty file is none.
-                Ok(text) => Ok(Some(text.trim_end_matches(['\r', '\n']).to_owned())
-                    .filter(|text| !text.is_empty())),
-                Err(source) => Err(Error::UnreadableFile { name, path, source }),
-            },
-            (None, None) => Ok(None),
-        }
+        let warning = format!("{old_name} is now {name}. Rename it: the next release ignores it.");
+        self.warnings.push(warning);
+        description.name = old_name;
+        Ok(Some(old))
+    }
+}
+
+fn look_up(config: &Config, name: &'static str, secret: bool) -> Result<Option<String>, Error> {
+    let direct = text_of(config, &name.to_lowercase())?;
+    if !secret {
+        return Ok(direct);
+    }
+    let file = text_of(config, &format!("{}_file", name.to_lowercase()))?;
+    match (direct, file) {
+        (Some(_), Some(_)) => Err(Error::GivenTwice { name }),
+        (None, Some(path)) => match std::fs::read_to_string(&path) {
+            // An empty file counts as not set, like an empty variable.
+            Ok(text) => {
+                let text = text.trim_end_matches(['\r', '\n']).to_owned();
+                Ok(Some(text).filter(|text| !text.is_empty()))
+            }
+            Err(source) => Err(Error::UnreadableFile { name, path, source }),
+        },
+        (direct, None) => Ok(direct),
     }
 }
 

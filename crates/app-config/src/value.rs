@@ -11,7 +11,7 @@ pub trait SettingValue: Sized {
     const ALLOWED: &'static str;
     /// A value that parses, for describing settings without having them.
     const EXAMPLE: &'static str;
-    /// Whether the value must not be shown, and may come from a file.
+    /// Whether the value must never be shown. A secret may come from a file.
     const SECRET: bool = false;
 
     /// Parses the text of one setting.
@@ -35,7 +35,7 @@ macro_rules! from_str_values {
 }
 
 from_str_values! {
-    String, "a text", "text";
+    String, "text", "text";
     bool, "`true` or `false`", "true";
     u16, "a whole number from 0 to 65535", "1";
     u32, "a whole number", "1";
@@ -56,7 +56,7 @@ impl SettingValue for Duration {
         let (number, unit) = text.split_at(digits);
         let number: u64 = number
             .parse()
-            .map_err(|_| "it does not begin with a whole number".to_owned())?;
+            .map_err(|_| "it does not start with a whole number".to_owned())?;
         let milliseconds = match unit {
             "ms" => 1,
             "s" => 1_000,
@@ -74,7 +74,7 @@ impl SettingValue for Duration {
 }
 
 impl SettingValue for Url {
-    const ALLOWED: &'static str = "a url that begins with http:// or https://";
+    const ALLOWED: &'static str = "a URL that starts with http:// or https://";
     const EXAMPLE: &'static str = "http://127.0.0.1:8080";
 
     fn parse(text: &str) -> Result<Self, String> {
@@ -82,13 +82,13 @@ impl SettingValue for Url {
         if matches!(url.scheme(), "http" | "https") && url.has_host() {
             Ok(url)
         } else {
-            Err("it is not an http or https url".to_owned())
+            Err("it is not an http or https URL".to_owned())
         }
     }
 }
 
 impl SettingValue for Secret {
-    const ALLOWED: &'static str = "a secret text";
+    const ALLOWED: &'static str = "a secret";
     const EXAMPLE: &'static str = "secret";
     const SECRET: bool = true;
 
@@ -102,11 +102,11 @@ impl SettingValue for EmailAddress {
     const EXAMPLE: &'static str = "ada@example.com";
 
     fn parse(text: &str) -> Result<Self, String> {
-        Self::from_text(text).map_err(|_| "it is no e-mail address".to_owned())
+        Self::from_text(text).map_err(|_| "it is not an e-mail address".to_owned())
     }
 }
 
-/// Values separated by commas; empty ones are dropped.
+/// Values separated by commas. Empty ones are dropped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Csv<T>(pub Vec<T>);
 
@@ -116,7 +116,7 @@ fn split<T>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec
 }
 
 impl SettingValue for Csv<String> {
-    const ALLOWED: &'static str = "texts separated by commas";
+    const ALLOWED: &'static str = "text values separated by commas";
     const EXAMPLE: &'static str = "one,two";
 
     fn parse(text: &str) -> Result<Self, String> {

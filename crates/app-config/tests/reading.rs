@@ -34,7 +34,7 @@ impl Settings for Example {
             )?,
             key: reader.required("KEY", "the key.")?,
             networks: reader.or_default("NETWORKS", "", "Networks.")?,
-            vendor: reader.optional("VENDOR", "Vendor.")?,
+            vendor: reader.renamed_from("BRAND").optional("VENDOR", "Vendor.")?,
         })
     }
 }
@@ -50,7 +50,7 @@ fn with(pair: (&'static str, &'static str)) -> Result<Example, Error> {
 }
 
 #[test]
-fn defaults_apply_where_nothing_is_given() {
+fn defaults_apply_to_settings_that_are_not_set() {
     let example = read(&COMPLETE).unwrap();
     assert_eq!(example.upstream.as_str(), "http://127.0.0.1:1/");
     assert_eq!(example.pause, Duration::from_secs(5));
@@ -62,7 +62,7 @@ fn defaults_apply_where_nothing_is_given() {
 }
 
 #[test]
-fn an_empty_variable_counts_as_not_given() {
+fn an_empty_variable_counts_as_not_set() {
     assert!(with(("VENDOR", "")).unwrap().vendor.is_none());
 }
 
@@ -71,12 +71,12 @@ fn a_missing_setting_is_named_with_what_is_allowed() {
     let message = read(&[]).unwrap_err().to_string();
     assert_eq!(
         message,
-        "UPSTREAM_URL is not set. Set it to a url that begins with http:// or https://. It is where requests go."
+        "UPSTREAM_URL is not set. Set it to a URL that starts with http:// or https://. It is where requests go."
     );
 }
 
 #[test]
-fn a_wrong_value_is_shown_with_what_is_allowed() {
+fn an_invalid_value_is_shown_with_what_is_allowed() {
     let message = with(("PAUSE", "5 parsecs")).unwrap_err().to_string();
     assert!(message.starts_with("PAUSE is \"5 parsecs\""), "{message}");
     assert!(message.contains("`500ms`"), "{message}");
@@ -90,7 +90,7 @@ fn a_wrong_value_is_shown_with_what_is_allowed() {
 }
 
 #[test]
-fn a_secret_comes_from_a_file_too_and_is_never_shown() {
+fn a_secret_can_come_from_a_file_and_is_never_shown() {
     let path = std::env::temp_dir().join(format!("settings-test-{}", std::process::id()));
     std::fs::write(&path, "from-file\n").unwrap();
     let path_text = path.to_str().unwrap();
@@ -106,7 +106,7 @@ fn a_secret_comes_from_a_file_too_and_is_never_shown() {
 }
 
 #[test]
-fn an_empty_file_of_a_secret_counts_as_not_given() {
+fn an_empty_secret_file_counts_as_not_set() {
     let path = std::env::temp_dir().join(format!("settings-test-empty-{}", std::process::id()));
     std::fs::write(&path, "\n").unwrap();
     let read = read(&[COMPLETE[0], ("KEY_FILE", path.to_str().unwrap())]);
@@ -115,14 +115,57 @@ fn an_empty_file_of_a_secret_counts_as_not_given() {
 }
 
 #[test]
-fn a_networks_setting_knows_mapped_addresses() {
+fn networks_contain_ipv4_mapped_addresses() {
     let networks = with(("NETWORKS", "10.0.0.0/8")).unwrap().networks;
     assert!(networks.contains("::ffff:10.1.2.3".parse().unwrap()));
     assert!(!networks.contains("11.0.0.1".parse().unwrap()));
 }
 
+/// Reads the complete settings and these; the vendor and the warnings.
+fn vendor(pairs: &[(&str, &str)]) -> (Option<String>, Vec<String>) {
+    let pairs = COMPLETE.iter().chain(pairs).copied();
+    let mut reader = Reader::from_pairs(pairs).unwrap();
+    let example = Example::read(&mut reader).unwrap();
+    (example.vendor, reader.warnings().to_vec())
+}
+
 #[test]
-fn describing_lists_every_setting_without_having_any() {
+fn the_old_name_of_a_setting_is_accepted_with_a_warning() {
+    let (vendor, warnings) = vendor(&[("BRAND", "acme")]);
+    assert_eq!(vendor.as_deref(), Some("acme"));
+    assert_eq!(
+        warnings,
+        ["BRAND is now VENDOR. Rename it: the next release ignores it."]
+    );
+}
+
+#[test]
+fn the_new_name_of_a_setting_wins_over_the_old_one() {
+    let (vendor, warnings) = vendor(&[("BRAND", "acme"), ("VENDOR", "ajax")]);
+    assert_eq!(vendor.as_deref(), Some("ajax"));
+    assert_eq!(
+        warnings,
+        ["BRAND is ignored because VENDOR is set. Remove it."]
+    );
+}
+
+#[test]
+fn the_new_name_of_a_setting_gives_no_warning() {
+    let (vendor, warnings) = vendor(&[("VENDOR", "ajax")]);
+    assert_eq!(vendor.as_deref(), Some("ajax"));
+    assert!(warnings.is_empty());
+}
+
+#[test]
+fn the_description_names_the_old_name() {
+    let described = describe::<Example>().unwrap();
+    let old_name = |name| described.iter().find(|d| d.name == name).unwrap().old_name;
+    assert_eq!(old_name("VENDOR"), Some("BRAND"));
+    assert_eq!(old_name("COST"), None);
+}
+
+#[test]
+fn every_setting_can_be_described_without_a_value() {
     let names: Vec<_> = describe::<Example>()
         .unwrap()
         .iter()

@@ -3,6 +3,7 @@ use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
+use http_kit::forwarded_for::{TrustedProxies, client_address};
 use telemetry::RequestContext;
 
 /// Where a change comes from: the client's address and the request's id.
@@ -29,7 +30,7 @@ impl FromRequest for RequestMeta {
     type Future = Ready<Result<Self, Infallible>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let address = http_kit::client_address(request);
+        let address = client_address(request, TrustedProxies::Peer);
         ready(Ok(Self {
             client_address: address.map(|address| address.to_string()),
             ..Self::internal()

@@ -7,13 +7,14 @@
 //! - [`request_context`]: the middleware that gives a request its identity, its log line and its metrics.
 //! - [`Routes`]: what exists, from the OpenAPI document: unknown paths are `404`, wrong methods `405`.
 //! - [`Health`]: `/healthz` and `/readyz`.
-//! - [`client_address`] and [`client_network`]: where a request came from, and what that is counted by.
+//! - [`forwarded_for`]: the client's address behind proxies; [`client_network`]: what its limits are counted by.
 //!
 //! Nothing here knows tokens, the database or the queue.
 
 mod body;
-mod client;
+mod client_network;
 mod fields;
+pub mod forwarded_for;
 mod health;
 mod middleware;
 mod problem;
@@ -21,7 +22,7 @@ mod query;
 mod routes;
 
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody};
-pub use client::{client_address, client_network};
+pub use client_network::client_network;
 pub use fields::{FieldValue, Fields};
 pub use health::{Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, request_context};

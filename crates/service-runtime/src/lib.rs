@@ -1,13 +1,17 @@
-//! A process from its start to its stop: settings, telemetry, run, signal, graceful end.
+//! The life of a process: settings, telemetry, start, signal, graceful stop.
 //!
-//! A binary is one call of [`main`]. What it starts is a [`Running`]: tests start the same thing inside
+//! A binary is one call of [`main`]. It starts a [`Running`]; tests start the same thing inside
 //! their own process, on free ports, and stop it in the same way.
 
-mod connection;
-mod entry;
+mod health_check;
+mod http_server;
+mod metrics_server;
+mod process;
 mod running;
-mod server;
+mod settings;
+mod slow_clients;
 
-pub use entry::{ProcessSettings, main};
+pub use http_server::{Listener, bind, serve};
+pub use process::main;
 pub use running::Running;
-pub use server::{HttpServerSettings, Listener, bind, serve};
+pub use settings::{HttpServerSettings, ProcessSettings};

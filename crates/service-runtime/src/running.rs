@@ -6,7 +6,7 @@ use http_kit::Health;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The tasks of a service or worker that runs, and the way to end them.
+/// The tasks of a running service or worker, and the way to stop them.
 #[derive(Debug, Clone, Default)]
 pub struct Running {
     /// Where it listens, if it serves HTTP.
@@ -18,14 +18,14 @@ pub struct Running {
 }
 
 impl Running {
-    /// Nothing runs yet.
+    /// A process without any tasks yet.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The token that is cancelled when the process shall end: tasks finish what they have begun and
-    /// take on nothing new.
+    /// The token that is cancelled when the process must stop. Tasks then finish what they have
+    /// started and take no new work.
     #[must_use]
     pub fn shutdown(&self) -> CancellationToken {
         self.shutdown.clone()
@@ -39,14 +39,14 @@ impl Running {
         self.tasks.spawn(task);
     }
 
-    /// Ends every task; `false` when some were not done within the grace.
+    /// Stops every task; `false` if some did not finish within the grace period.
     pub async fn stop(&self, grace: Duration) -> bool {
         self.shutdown.cancel();
         self.tasks.close();
         tokio::time::timeout(grace, self.tasks.wait()).await.is_ok()
     }
 
-    /// Waits until every task has ended, which without [`Running::stop`] means that they failed.
+    /// Waits until every task has ended. Without [`Running::stop`] this means that they failed.
     pub async fn ended(&self) {
         self.tasks.close();
         self.tasks.wait().await;

@@ -14,19 +14,18 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, interval, timeout};
 
 const GET: &[u8] = b"GET /short HTTP/1.1\r\nHost: x\r\n\r\n";
-/// Far more than a time limit of these tests.
+/// Much longer than any time limit of these tests.
 const LONG: Duration = Duration::from_secs(20);
 
 fn server() -> (Running, SocketAddr) {
     let running = Running::new();
     let (listener, address) = bind(([127, 0, 0, 1], 0).into()).unwrap();
     let settings = HttpServerSettings {
-        workers: 1,
         head_timeout: Duration::from_secs(1),
-        // The library's clock for this one has steps of half a second.
+        // actix-web checks this one every half second.
         keep_alive: Duration::from_millis(1_500),
         request_timeout: Duration::from_millis(1_500),
-        ..HttpServerSettings::default()
+        ..HttpServerSettings::single_threaded()
     };
     serve(&running, listener, settings, || {
         App::new()
@@ -38,11 +37,11 @@ fn server() -> (Running, SocketAddr) {
 }
 
 async fn endless() -> HttpResponse {
-    let parts = stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[0; 65_536])));
-    HttpResponse::Ok().streaming(parts)
+    let chunks = stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[0; 65_536])));
+    HttpResponse::Ok().streaming(chunks)
 }
 
-/// Sends one byte of a head now and then, until the server closes; how long that took.
+/// Sends a head byte by byte until the server closes the connection, and returns how long that took.
 async fn trickle(socket: &mut TcpStream) -> Duration {
     let started = Instant::now();
     let mut pace = interval(Duration::from_millis(50));
@@ -59,7 +58,7 @@ async fn trickle(socket: &mut TcpStream) -> Duration {
     started.elapsed()
 }
 
-async fn answered(socket: &mut TcpStream) {
+async fn expect_200(socket: &mut TcpStream) {
     let mut buffer = [0; 1024];
     socket.write_all(GET).await.unwrap();
     let read = socket.read(&mut buffer).await.unwrap();
@@ -67,7 +66,7 @@ async fn answered(socket: &mut TcpStream) {
 }
 
 #[tokio::test]
-async fn a_first_head_that_trickles_is_cut_off() {
+async fn a_connection_is_closed_when_its_first_head_trickles_in() {
     let (_running, address) = server();
     let mut socket = TcpStream::connect(address).await.unwrap();
     let took = trickle(&mut socket).await;
@@ -75,35 +74,35 @@ async fn a_first_head_that_trickles_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a_later_head_that_trickles_is_cut_off_too() {
+async fn a_connection_is_closed_when_a_later_head_trickles_in() {
     let (_running, address) = server();
     let mut socket = TcpStream::connect(address).await.unwrap();
-    answered(&mut socket).await;
+    expect_200(&mut socket).await;
     let took = trickle(&mut socket).await;
     assert!(took < Duration::from_secs(5), "{took:?}");
 }
 
 #[tokio::test]
-async fn a_client_that_does_not_read_its_answer_is_cut_off() {
+async fn a_connection_is_closed_when_the_client_does_not_read_the_response() {
     let (_running, address) = server();
     let mut socket = TcpStream::connect(address).await.unwrap();
-    let ask = b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n";
-    socket.write_all(ask).await.unwrap();
+    let request = b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n";
+    socket.write_all(request).await.unwrap();
     let mut read = vec![0; 65_536];
     let _ = socket.read(&mut read).await.unwrap();
-    // What the system had stored for the client is still readable; then there is an end.
+    // What the operating system has buffered is still readable; then the connection ends.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let drained = async { while matches!(socket.read(&mut read).await, Ok(1..)) {} };
     timeout(LONG, drained).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_connection_in_good_use_stays_open() {
+async fn a_connection_with_regular_requests_stays_open() {
     let (_running, address) = server();
     let mut socket = TcpStream::connect(address).await.unwrap();
     let started = Instant::now();
     while started.elapsed() < Duration::from_secs(4) {
-        answered(&mut socket).await;
+        expect_200(&mut socket).await;
         tokio::time::sleep(Duration::from_millis(300)).await;
     }
 }

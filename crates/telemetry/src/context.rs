@@ -12,14 +12,14 @@ tokio::task_local! {
 /// The identity of one request, from the caller through services, queue and workers to receivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestContext {
-    /// The caller's `X-Request-Id`, or one that we made.
+    /// The caller's `X-Request-Id`, or a generated one.
     pub request_id: String,
-    /// The span of this process in the caller's trace, or in a new one.
+    /// The span of this process in the caller's trace, or in a new trace.
     pub trace: TraceContext,
 }
 
 impl RequestContext {
-    /// Continues what the caller sent; what is absent or malformed is made anew.
+    /// The context that the caller sent. Values that are missing or malformed are generated.
     #[must_use]
     pub fn continued(request_id: Option<&str>, traceparent: Option<&str>) -> Self {
         Self {
@@ -32,7 +32,7 @@ impl RequestContext {
         }
     }
 
-    /// A context for work that no request caused, such as a sweep.
+    /// A new context, for work that no request caused, such as a sweep.
     #[must_use]
     pub fn fresh() -> Self {
         Self::continued(None, None)
@@ -44,7 +44,7 @@ impl RequestContext {
         CURRENT.try_with(Clone::clone).ok()
     }
 
-    /// The context that this code runs in, or a fresh one.
+    /// The context that this code runs in, or a new one.
     #[must_use]
     pub fn current_or_fresh() -> Self {
         Self::current().unwrap_or_else(Self::fresh)
@@ -88,7 +88,7 @@ impl TraceContext {
         }
     }
 
-    /// Parses a `traceparent` header; `None` for one that the recommendation calls invalid.
+    /// Parses a `traceparent` header; `None` if it is invalid.
     #[must_use]
     pub fn parse(header: &str) -> Option<Self> {
         let mut parts = header.trim().split('-');
@@ -139,7 +139,7 @@ fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
 }
 
 impl fmt::Display for TraceContext {
-    /// The `traceparent` header's form.
+    /// The value of the `traceparent` header.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (trace, span) = (hex::encode(self.trace_id), hex::encode(self.span_id));
         write!(f, "00-{trace}-{span}-{:02x}", self.flags)
@@ -153,7 +153,7 @@ mod tests {
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_trace_is_continued_with_a_new_span() {
+    fn a_valid_traceparent_keeps_its_trace_and_gets_a_new_span() {
         let context = RequestContext::continued(Some("req-1.A_b"), Some(PARENT));
         assert_eq!(context.request_id, "req-1.A_b");
         let header = context.trace.to_string();
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_headers_are_replaced() {
+    fn malformed_headers_are_replaced_by_generated_values() {
         let long = "x".repeat(129);
         for id in ["", "a b", "a\nb", "ä", long.as_str()] {
             assert_ne!(RequestContext::continued(Some(id), None).request_id, id);
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn code_inside_a_scope_finds_its_context() {
+    async fn code_in_a_scope_finds_its_context() {
         assert!(RequestContext::current().is_none());
         let context = RequestContext::fresh();
         let found = context

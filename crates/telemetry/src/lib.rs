@@ -2,10 +2,9 @@
 //!
 //! - [`init`] turns on logging: JSON lines, or coloured text for people.
 //! - [`RequestContext`] is the identity of one request. It travels in the headers `X-Request-Id` and
-//!   `traceparent`, in queue messages and in the rows that workers act on, so that one search finds
-//!   everything that a request caused. Code that runs for a request finds it by
-//!   [`RequestContext::current`].
-//! - [`metrics_recorder`] collects what the `metrics` macros count.
+//!   `traceparent`, in queue messages and in the rows that workers process, so that one search finds
+//!   everything that a request caused. [`RequestContext::current`] returns it.
+//! - [`metrics_recorder`] collects what the `metrics` macros record.
 //!
 //! No e-mail address, password, token, code or secret goes into a log, span or metric.
 

@@ -7,19 +7,19 @@ use tracing_subscriber::filter::{EnvFilter, ParseError};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// What is logged and in which form.
+/// What is logged and in which format.
 #[derive(Debug, Clone)]
 pub struct LogSettings {
-    /// A filter in the form of `tracing-subscriber`, such as `info,lapin=warn`.
+    /// A filter of `tracing-subscriber`, such as `info,lapin=warn`.
     pub filter: String,
     /// JSON for machines, text for people.
     pub format: LogFormat,
 }
 
-/// The form of a log line.
+/// The format of a log line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
     /// A line for people, coloured on a terminal.
     Text,
@@ -48,26 +48,26 @@ impl Settings for LogSettings {
                 "What is logged.",
                 |filter: &String| EnvFilter::try_new(filter).is_ok(),
             )?,
-            format: reader.or_default("LOG_FORMAT", "json", "The form of a log line.")?,
+            format: reader.or_default("LOG_FORMAT", "json", "The format of a log line.")?,
         })
     }
 }
 
-/// Why telemetry could not be turned on.
+/// Why logging could not be turned on.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The filter was refused.
-    #[error("LOG is no filter")]
+    /// The filter is invalid.
+    #[error("LOG is not a valid filter")]
     Filter(#[from] ParseError),
-    /// Something else logs already.
-    #[error("logging is on already")]
+    /// Logging is already on.
+    #[error("logging is already on")]
     AlreadyOn(#[from] tracing_subscriber::util::TryInitError),
 }
 
-/// Turns on logging to the standard output for the whole process. Call it once, first.
+/// Turns on logging to standard output for the whole process. Call it once, before anything else.
 ///
 /// # Errors
-/// A malformed filter, or a second call.
+/// The filter is invalid, or this is a second call.
 pub fn init(process: &'static str, settings: &LogSettings) -> Result<(), Error> {
     let registry = tracing_subscriber::registry().with(EnvFilter::try_new(&settings.filter)?);
     match settings.format {
@@ -96,15 +96,15 @@ pub fn init(process: &'static str, settings: &LogSettings) -> Result<(), Error> 
     Ok(())
 }
 
-/// Upper bounds of histogram buckets, in seconds: from a fast database call to a patient retry.
+/// Upper bounds of histogram buckets, in seconds: from a fast database call to a late retry.
 const BUCKETS: [f64; 16] = [
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0, 600.0, 3600.0,
 ];
 
-/// The process's metrics, in Prometheus' text form through [`PrometheusHandle::render`].
+/// The process's metrics; [`PrometheusHandle::render`] returns them in Prometheus's text format.
 ///
-/// The recorder is installed by the first call and shared by all later ones, because tests start
-/// several services in one process.
+/// The first call installs the recorder, and later calls share it, because tests start several
+/// services in one process.
 pub fn metrics_recorder() -> PrometheusHandle {
     static HANDLE: OnceLock<PrometheusHandle> = OnceLock::new();
     HANDLE
@@ -113,7 +113,7 @@ pub fn metrics_recorder() -> PrometheusHandle {
             let matcher = Matcher::Suffix("_seconds".to_owned());
             let builder = match builder.set_buckets_for_metric(matcher, &BUCKETS) {
                 Ok(builder) => builder,
-                // Only an empty list of buckets is refused.
+                // Only an empty list of buckets is an error.
                 Err(_) => PrometheusBuilder::new(),
             };
             let recorder = builder.build_recorder();

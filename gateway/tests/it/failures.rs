@@ -118,7 +118,7 @@ async fn what_is_too_much_at_once_is_503_at_once() {
 async fn bodies_that_trickle_take_no_place_of_other_requests() {
     let settings = [
         ("GATEWAY_MAX_IN_FLIGHT", "1"),
-        ("GATEWAY_MAX_ARRIVING", "3"),
+        ("GATEWAY_MAX_PENDING_UPLOADS", "3"),
     ];
     let world = World::with(&settings).await;
     let head = "POST /user HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{";
@@ -163,7 +163,7 @@ async fn who_does_not_read_long_answers_takes_neither_every_place_nor_all_of_the
     let room = (LONG * 5 / 2).to_string();
     let world = World::with(&[
         ("GATEWAY_MAX_IN_FLIGHT", "1"),
-        ("GATEWAY_MAX_DEPARTING_BYTES", room.as_str()),
+        ("GATEWAY_MAX_BUFFERED_RESPONSE_BYTES", room.as_str()),
         ("TRUSTED_PROXIES", "127.0.0.0/8"),
     ])
     .await;

@@ -1,5 +1,4 @@
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use app_config::{Error, Reader};
 use service_runtime::HttpServerSettings;
@@ -62,12 +61,7 @@ impl Default for Settings {
             listen_address: SocketAddr::from(([127, 0, 0, 1], 0)),
             token: None,
             control: Control::default(),
-            http: HttpServerSettings {
-                workers: 2,
-                max_connections: 1_000,
-                grace: Duration::from_secs(5),
-                ..HttpServerSettings::default()
-            },
+            http: HttpServerSettings::single_threaded(),
         }
     }
 }

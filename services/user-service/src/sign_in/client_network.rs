@@ -11,7 +11,7 @@ pub(crate) struct ClientNetwork(pub(crate) String);
 
 impl ClientNetwork {
     fn of(request: &HttpRequest) -> Self {
-        Self(http_kit::client_address(request).map_or_else(
+        Self(client_address(request, TrustedProxies::Peer).map_or_else(
             || "unknown".to_owned(),
             |address| http_kit::client_network(address).to_string(),
         ))

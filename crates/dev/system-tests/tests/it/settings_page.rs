@@ -43,7 +43,7 @@ fn page() -> String {
 }
 
 fn row(setting: &Description) -> String {
-    let default = match (setting.default, setting.required) {
+    let default = match (setting.default.as_deref(), setting.required) {
         (_, true) => "**required**".to_owned(),
         (None | Some(""), false) => "–".to_owned(),
         (Some(default), false) => format!("`{default}`"),
@@ -60,9 +60,12 @@ fn row(setting: &Description) -> String {
         .map(|c| c.to_uppercase().to_string())
         .unwrap_or_default()
         + purpose.as_str();
+    let old_name = setting.old_name.map_or_else(String::new, |name| {
+        format!(" Formerly `{name}`, which this release still accepts.")
+    });
     let allowed = setting.allowed.replace('|', "\\|");
     format!(
-        "| `{}` | {default} | {allowed}{secret} | {purpose} |\n",
+        "| `{}` | {default} | {allowed}{secret} | {purpose}{old_name} |\n",
         setting.name
     )
 }

@@ -1,8 +1,8 @@
-//! What keeps slow clients from holding connections for ever.
+//! Closes the connections of clients that send or read too slowly.
 //!
-//! The HTTP library limits the time of the first head of a connection and of waiting for the next one, but
-//! neither a later head that trickles nor an answer that nobody reads. So each connection is watched: when
-//! its time is over, its socket is shut, and everything that it held goes with it.
+//! actix-web limits the time for the first head of a connection and the wait for the next one, but neither
+//! a later head that trickles in nor a response that the client does not read. So each connection is
+//! watched: when its time is over, its socket is shut down, which frees everything that it held.
 
 use std::any::Any;
 use std::net::{Shutdown, TcpStream};
@@ -22,9 +22,9 @@ use actix_web::web::Bytes;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
-use crate::HttpServerSettings;
+use crate::settings::HttpServerSettings;
 
-/// One connection of a caller.
+/// One connection of a client.
 #[derive(Debug)]
 struct Connection {
     socket: TcpStream,
@@ -33,68 +33,67 @@ struct Connection {
     watch: OnceLock<AbortHandle>,
 }
 
-/// Since when a connection is in its state.
+/// The state of a connection and since when it is in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// No head of a request is complete.
-    Waiting(Instant),
-    /// A request is being answered.
-    Answering(Instant),
+    /// The head of the next request is not complete.
+    AwaitingHead(Instant),
+    /// A request is handled, or its response is sent.
+    HandlingRequest(Instant),
 }
 
 /// How long a connection may be in a state.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
-    waiting: Duration,
-    answering: Duration,
+    head: Duration,
+    request: Duration,
 }
 
 impl State {
-    fn ends(self, limits: Limits) -> Instant {
+    fn deadline(self, limits: Limits) -> Instant {
         match self {
-            Self::Waiting(since) => since + limits.waiting,
-            Self::Answering(since) => since + limits.answering,
+            Self::AwaitingHead(since) => since + limits.head,
+            Self::HandlingRequest(since) => since + limits.request,
         }
     }
 }
 
-/// Begins to watch a connection that has just been made.
-pub(crate) fn watch(settings: HttpServerSettings, io: &dyn Any, data: &mut Extensions) {
+/// Starts to watch a new connection.
+pub(crate) fn watch_connection(settings: HttpServerSettings, io: &dyn Any, data: &mut Extensions) {
     let tls = io.downcast_ref::<TlsStream<rt::net::TcpStream>>();
     let plain = io.downcast_ref::<rt::net::TcpStream>();
     let Some(socket) = plain.or_else(|| tls.map(|tls| tls.get_ref().0)) else {
         return;
     };
-    // Without a second handle, which only a lack of open files can prevent, it is not watched.
+    // This fails only when the process is out of file descriptors. Then the connection is not watched.
     let Ok(socket) = socket.as_fd().try_clone_to_owned() else {
         return;
     };
     let connection = Arc::new(Connection {
         socket: TcpStream::from(socket),
         limits: Limits {
-            waiting: settings.keep_alive + settings.head_timeout,
-            answering: settings.request_timeout,
+            head: settings.keep_alive + settings.head_timeout,
+            request: settings.request_timeout,
         },
-        state: Mutex::new(State::Waiting(Instant::now())),
+        state: Mutex::new(State::AwaitingHead(Instant::now())),
         watch: OnceLock::new(),
     });
-    let watching = rt::spawn(shut_in_time(Arc::downgrade(&connection)));
-    // It is new, so nobody has set it.
-    let _ = connection.watch.set(watching.abort_handle());
+    let watch = rt::spawn(close_when_overdue(Arc::downgrade(&connection)));
+    let _ = connection.watch.set(watch.abort_handle());
     data.insert(connection);
 }
 
-async fn shut_in_time(connection: Weak<Connection>) {
+async fn close_when_overdue(connection: Weak<Connection>) {
     while let Some(watched) = connection.upgrade() {
-        let ends = watched.state().ends(watched.limits);
-        if ends <= Instant::now() {
+        let deadline = watched.state().deadline(watched.limits);
+        if deadline <= Instant::now() {
             metrics::counter!("http_slow_connections_closed_total").increment(1);
-            // It fails when the caller was quicker.
+            // This fails if the client has already closed the connection.
             let _ = watched.socket.shutdown(Shutdown::Both);
             return;
         }
         drop(watched);
-        sleep_until(ends).await;
+        sleep_until(deadline).await;
     }
 }
 
@@ -116,47 +115,47 @@ impl Drop for Connection {
     }
 }
 
-/// A request that is being answered, until the whole answer has been handed over.
+/// A request in progress, until its whole response has been passed to actix-web.
 #[derive(Debug)]
-struct Answering(Arc<Connection>);
+struct RequestInProgress(Arc<Connection>);
 
-impl Answering {
+impl RequestInProgress {
     fn begin(connection: &Arc<Connection>) -> Self {
-        connection.set(State::Answering(Instant::now()));
+        connection.set(State::HandlingRequest(Instant::now()));
         Self(Arc::clone(connection))
     }
 }
 
-impl Drop for Answering {
+impl Drop for RequestInProgress {
     fn drop(&mut self) {
-        self.0.set(State::Waiting(Instant::now()));
+        self.0.set(State::AwaitingHead(Instant::now()));
     }
 }
 
-/// Middleware, outermost: tells the watch of a connection when a request begins and when its answer ends.
+/// Outermost middleware: records when a request of a watched connection starts and when its response ends.
 ///
 /// # Errors
 /// The error of an inner middleware.
-pub(crate) async fn track<B: MessageBody + 'static>(
+pub(crate) async fn track_requests<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<Tracked>, Error> {
-    let answering = request.conn_data().map(Answering::begin);
+) -> Result<ServiceResponse<TrackedBody>, Error> {
+    let in_progress = request.conn_data().map(RequestInProgress::begin);
     let response = next.call(request).await?;
-    Ok(response.map_body(|_, body| Tracked {
+    Ok(response.map_body(|_, body| TrackedBody {
         body: BoxBody::new(body),
-        _answering: answering,
+        _in_progress: in_progress,
     }))
 }
 
-/// The body of an answer.
+/// The body of a response in progress.
 #[derive(Debug)]
-pub(crate) struct Tracked {
+pub(crate) struct TrackedBody {
     body: BoxBody,
-    _answering: Option<Answering>,
+    _in_progress: Option<RequestInProgress>,
 }
 
-impl MessageBody for Tracked {
+impl MessageBody for TrackedBody {
     type Error = <BoxBody as MessageBody>::Error;
 
     fn size(&self) -> BodySize {

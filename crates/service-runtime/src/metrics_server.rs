@@ -1,0 +1,44 @@
+use std::net::SocketAddr;
+
+use actix_web::web::{Data, get};
+use actix_web::{App, HttpResponse};
+use anyhow::Context as _;
+use http_kit::Health;
+use metrics_exporter_prometheus::PrometheusHandle;
+
+use crate::http_server::{bind, serve};
+use crate::running::Running;
+use crate::settings::HttpServerSettings;
+
+/// Serves metrics and health at the internal port.
+///
+/// # Errors
+/// The address cannot be used.
+pub(crate) fn serve_metrics(
+    running: &Running,
+    address: SocketAddr,
+    metrics: PrometheusHandle,
+) -> anyhow::Result<()> {
+    let (listener, address) = bind(address).context("METRICS_ADDRESS")?;
+    let settings = HttpServerSettings {
+        max_connections: 100,
+        ..HttpServerSettings::single_threaded()
+    };
+    tracing::info!(%address, "metrics and health");
+    let health = Data::new(running.health.clone());
+    let metrics = Data::new(metrics);
+    serve(running, listener, settings, move || {
+        App::new()
+            .app_data(Data::<Health>::clone(&health))
+            .app_data(Data::<PrometheusHandle>::clone(&metrics))
+            .route("/healthz", get().to(http_kit::healthz))
+            .route("/readyz", get().to(http_kit::readyz))
+            .route("/metrics", get().to(render))
+    })
+}
+
+async fn render(metrics: Data<PrometheusHandle>) -> HttpResponse {
+    HttpResponse::Ok()
+        .content_type("text/plain; version=0.0.4; charset=utf-8")
+        .body(metrics.render())
+}

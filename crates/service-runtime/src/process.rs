@@ -1,0 +1,95 @@
+use std::future::Future;
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use app_config::{Reader, Settings};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::health_check;
+use crate::metrics_server::serve_metrics;
+use crate::running::Running;
+use crate::settings::ProcessSettings;
+
+/// The whole of a binary: reads the settings, turns on telemetry, starts the service, and stops it
+/// on SIGTERM or SIGINT.
+///
+/// With the argument `--health`, the health check of containers, it asks the running process at
+/// `METRICS_ADDRESS` whether it is ready.
+pub fn main<S, F, R>(name: &'static str, start: F) -> ExitCode
+where
+    S: Settings,
+    F: FnOnce(S) -> R,
+    R: Future<Output = anyhow::Result<Running>>,
+{
+    if std::env::args().nth(1).as_deref() == Some("--health") {
+        return match health_check::is_ready() {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) | Err(_) => ExitCode::FAILURE,
+        };
+    }
+    match run(name, start) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Logging may still be off.
+            let _ = writeln!(std::io::stderr(), "{name} cannot run: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run<S, F, R>(name: &'static str, start: F) -> anyhow::Result<()>
+where
+    S: Settings,
+    F: FnOnce(S) -> R,
+    R: Future<Output = anyhow::Result<Running>>,
+{
+    let mut reader = Reader::from_process()?;
+    let process = ProcessSettings::read(&mut reader)?;
+    let settings = S::read(&mut reader)?;
+    telemetry::init(name, &process.log)?;
+    for warning in reader.warnings() {
+        tracing::warn!("{warning}");
+    }
+    raise_file_limit();
+    // rustls needs one process-wide crypto provider. A second call changes nothing.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let metrics = telemetry::metrics_recorder();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let running = tokio::select! {
+            started = start(settings) => started?,
+            _ = terminate.recv() => return Ok(()),
+            _ = interrupt.recv() => return Ok(()),
+        };
+        serve_metrics(&running, process.metrics_address, metrics)?;
+        tracing::info!(address = ?running.address, "running");
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            () = running.ended() => anyhow::bail!("every task ended by itself"),
+        }
+        tracing::info!("stopping");
+        if !running.stop(process.shutdown_grace).await {
+            anyhow::bail!("some work was still in flight after SHUTDOWN_GRACE");
+        }
+        tracing::info!("stopped");
+        Ok(())
+    })
+}
+
+/// Raises the soft limit of open files: each connection needs one, and the usual default of 1,024 is
+/// too low for a busy process.
+fn raise_file_limit() {
+    const ENOUGH: u64 = 65_536;
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let wanted = hard.min(ENOUGH);
+        if soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).is_err() {
+            tracing::warn!(soft, hard, "the limit of open files cannot be raised");
+        }
+    }
+}

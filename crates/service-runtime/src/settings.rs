@@ -1,0 +1,123 @@
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use app_config::{Reader, Settings};
+use telemetry::LogSettings;
+
+/// Settings of every process.
+#[derive(Debug, Clone)]
+pub struct ProcessSettings {
+    /// What is logged.
+    pub log: LogSettings,
+    /// The internal port: metrics and health.
+    pub metrics_address: SocketAddr,
+    /// How long the process may take to stop.
+    pub shutdown_grace: Duration,
+}
+
+impl Settings for ProcessSettings {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        Ok(Self {
+            log: LogSettings::read(reader)?,
+            metrics_address: reader.or_default(
+                "METRICS_ADDRESS",
+                "127.0.0.1:0",
+                "The internal port: `/metrics`, `/healthz`, `/readyz`. Port 0 takes a free one.",
+            )?,
+            shutdown_grace: reader.or_default(
+                "SHUTDOWN_GRACE",
+                "25s",
+                "How long requests and steps in flight may take after SIGTERM.",
+            )?,
+        })
+    }
+}
+
+/// How a process serves HTTP.
+#[derive(Debug, Clone, Copy)]
+pub struct HttpServerSettings {
+    /// Threads that serve requests.
+    pub workers: usize,
+    /// Concurrent connections of each thread.
+    pub max_connections: usize,
+    /// How long the first request head of a connection may take, and a TLS handshake.
+    pub head_timeout: Duration,
+    /// How long a connection may wait for its next request.
+    pub keep_alive: Duration,
+    /// How long a request may take, from its head to the end of its response.
+    pub request_timeout: Duration,
+    /// How long requests in flight may take when the process stops.
+    pub grace: Duration,
+}
+
+impl Default for HttpServerSettings {
+    fn default() -> Self {
+        Self {
+            workers: 2,
+            max_connections: 10_000,
+            head_timeout: Duration::from_secs(10),
+            // Longer than the 30 s for which the gateway's client keeps idle connections, so that a
+            // service never closes one that is about to be used.
+            keep_alive: Duration::from_secs(75),
+            request_timeout: Duration::from_secs(120),
+            grace: Duration::from_secs(20),
+        }
+    }
+}
+
+impl HttpServerSettings {
+    /// One thread and a quick stop: for internal ports and tests.
+    #[must_use]
+    pub fn single_threaded() -> Self {
+        Self {
+            workers: 1,
+            grace: Duration::from_secs(1),
+            ..Self::default()
+        }
+    }
+}
+
+impl Settings for HttpServerSettings {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        let default = Self::default();
+        let seconds = |time: Duration| format!("{}s", time.as_secs());
+        Ok(Self {
+            workers: reader.in_range(
+                "HTTP_WORKERS",
+                default.workers.to_string(),
+                "a whole number from 1 to 256",
+                "Threads that serve requests.",
+                |workers| (1..=256).contains(workers),
+            )?,
+            max_connections: reader.in_range(
+                "HTTP_MAX_CONNECTIONS",
+                default.max_connections.to_string(),
+                "a whole number from 1 to 1000000",
+                "Concurrent connections of each thread. More wait in the queue of the operating system.",
+                |connections| (1..=1_000_000).contains(connections),
+            )?,
+            head_timeout: reader.in_range(
+                "HTTP_HEAD_TIMEOUT",
+                seconds(default.head_timeout),
+                "a duration from 100ms to 5m",
+                "How long the head of a request may take to arrive.",
+                |timeout| (Duration::from_millis(100)..=Duration::from_secs(300)).contains(timeout),
+            )?,
+            keep_alive: reader.in_range(
+                "HTTP_KEEP_ALIVE",
+                seconds(default.keep_alive),
+                "a duration from 35s to 1h",
+                "How long a connection may wait for its next request.",
+                |time| (Duration::from_secs(35)..=Duration::from_secs(3600)).contains(time),
+            )?,
+            request_timeout: reader.in_range(
+                "HTTP_REQUEST_TIMEOUT",
+                seconds(default.request_timeout),
+                "a duration from 1s to 1h",
+                "How long a request may take, from its head to the end of its response. Then its connection is closed.",
+                |time| (Duration::from_secs(1)..=Duration::from_secs(3600)).contains(time),
+            )?,
+            ..default
+        })
+    }
+}
