@@ -3,6 +3,7 @@ use std::future::{Ready, ready};
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use http_kit::Problem;
+use http_kit::forwarded_for::{TrustedProxies, client_address};
 
 /// The client network that failures and requests for codes are counted by: an IPv4 address or an IPv6
 /// /64 network.
