@@ -1,4 +1,4 @@
-//! A database with the project's roles, schemas and rights, made by `deploy/postgres/bootstrap.sql`.
+//! Prepares a database with the project's roles, schemas and rights, by `deploy/postgres/bootstrap.sql`.
 
 use std::{
     io::Write,
@@ -10,36 +10,36 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Result, packages, random,
-    url_parts::{UrlParts, percent_decoded},
-    with_database,
+    Error, Result, database_name,
+    database_url::{self, with_credentials},
+    packages, random, with_database,
 };
 
 const SCRIPT: &str = include_str!("../../../../deploy/postgres/bootstrap.sql");
 
-/// How often a run is repeated that met another one: roles belong to the whole server, and Postgres
-/// refuses to change one of them twice at the same moment.
-const ATTEMPTS: u32 = 10;
+/// How often a script is tried when others run at the same time. Roles belong to the whole server, and
+/// Postgres refuses concurrent changes of one role.
+const MAX_ATTEMPTS: u32 = 10;
 
 /// The passwords of the four database roles.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RolePasswords {
-    /// Of `users_owner`, who runs the migrations of the schema `users`.
+    /// Of `users_owner`, which runs the migrations of the schema `users`.
     pub users_owner: String,
-    /// Of `users_service`, who reads and writes its rows.
+    /// Of `users_service`, which reads and writes its rows.
     pub users_service: String,
-    /// Of `people_task_owner`, who runs the migrations of the schema `people_task`.
+    /// Of `people_task_owner`, which runs the migrations of the schema `people_task`.
     pub people_task_owner: String,
-    /// Of `people_task_service`, who reads and writes its rows.
+    /// Of `people_task_service`, which reads and writes its rows.
     pub people_task_service: String,
 }
 
 impl RolePasswords {
-    /// Four new ones.
+    /// Returns four new passwords.
     ///
     /// # Errors
-    /// When the system has no random generator.
+    /// When random bytes cannot be read.
     pub fn random() -> Result<Self> {
         Ok(Self {
             users_owner: random::password()?,
@@ -50,7 +50,7 @@ impl RolePasswords {
     }
 }
 
-/// The urls of one database, one for each role.
+/// The urls of one database for each role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RoleUrls {
@@ -65,29 +65,28 @@ pub struct RoleUrls {
 }
 
 impl RoleUrls {
-    /// The roles' urls of the database that `admin_url` names.
+    /// Returns the urls of the roles for the database that `admin_url` names.
     ///
     /// # Errors
-    /// When `admin_url` is no database url.
+    /// When `admin_url` is not a database url.
     pub fn new(admin_url: &str, passwords: &RolePasswords) -> Result<Self> {
-        let parts = UrlParts::parse(admin_url)?;
-        let url =
-            |role: &str, password: &str| parts.build(&format!("{role}:{password}"), parts.database);
+        let url = database_url::parse(admin_url)?;
+        let url = |role, password| with_credentials(&url, role, Some(password));
         Ok(Self {
-            users_owner: url("users_owner", &passwords.users_owner),
-            users_service: url("users_service", &passwords.users_service),
-            people_task_owner: url("people_task_owner", &passwords.people_task_owner),
-            people_task_service: url("people_task_service", &passwords.people_task_service),
+            users_owner: url("users_owner", &passwords.users_owner)?,
+            users_service: url("users_service", &passwords.users_service)?,
+            people_task_owner: url("people_task_owner", &passwords.people_task_owner)?,
+            people_task_service: url("people_task_service", &passwords.people_task_service)?,
         })
     }
 }
 
-/// Prepares the database that `admin_url` names, and makes it first if it is missing. Can be repeated.
-/// The url's user must be allowed to create roles and schemas; a missing database is made through the
-/// database `postgres` of the same server.
+/// Prepares the database that `admin_url` names, and creates it if it is missing. Can be repeated.
+/// The user of the url must have the right to create roles and schemas. A missing database is created through
+/// the database `postgres` of the same server.
 ///
 /// # Errors
-/// When the server cannot be reached, refuses a statement, or `psql` is missing.
+/// When the server is unavailable or refuses a statement, or when `psql` is missing.
 pub fn run(admin_url: &str, passwords: &RolePasswords) -> Result<RoleUrls> {
     let urls = RoleUrls::new(admin_url, passwords)?;
     create_database(admin_url)?;
@@ -96,7 +95,7 @@ pub fn run(admin_url: &str, passwords: &RolePasswords) -> Result<RoleUrls> {
 }
 
 fn create_database(admin_url: &str) -> Result<()> {
-    let name = UrlParts::parse(admin_url)?.database;
+    let name = database_name(admin_url)?;
     if psql(admin_url, "SELECT 1;", None).is_ok() {
         return Ok(());
     }
@@ -108,7 +107,7 @@ fn create_database(admin_url: &str) -> Result<()> {
     psql(&with_database(admin_url, "postgres")?, &statement, None)
 }
 
-/// Runs a script. No password stands on a command line, where every user of the machine could read it.
+/// Runs a script. Passwords are never on a command line, where every user of the machine could read them.
 fn psql(url: &str, script: &str, passwords: Option<&RolePasswords>) -> Result<()> {
     let program = packages::psql()?;
     let mut attempt = 1;
@@ -117,14 +116,14 @@ fn psql(url: &str, script: &str, passwords: Option<&RolePasswords>) -> Result<()
         if output.status.success() {
             return Ok(());
         }
-        let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-        let met_another =
-            said.contains("concurrently updated") || said.contains("duplicate key value");
-        if !met_another || attempt == ATTEMPTS {
+        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let is_conflict =
+            message.contains("concurrently updated") || message.contains("duplicate key value");
+        if !is_conflict || attempt == MAX_ATTEMPTS {
             return Err(Error::Command {
                 command: "psql".to_owned(),
                 status: output.status.to_string(),
-                output: said,
+                output: message,
             });
         }
         thread::sleep(Duration::from_millis(50) * attempt);
@@ -139,11 +138,8 @@ fn run_once(
     passwords: Option<&RolePasswords>,
 ) -> Result<Output> {
     let failed = || Error::system("running psql");
-    let parts = UrlParts::parse(url)?;
-    let (user, password) = parts
-        .credentials
-        .split_once(':')
-        .unwrap_or((parts.credentials, ""));
+    let url = database_url::parse(url)?;
+    let without_password = with_credentials(&url, url.username(), None)?;
     let mut command = Command::new(program);
     command
         .args([
@@ -155,13 +151,13 @@ fn run_once(
             "--file",
             "-",
         ])
-        .args(["--dbname", &parts.build(user, parts.database)])
+        .args(["--dbname", &without_password])
         .env("PGCONNECT_TIMEOUT", "10")
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
-    if !password.is_empty() {
-        command.env("PGPASSWORD", percent_decoded(password));
+    if let Some(password) = url.password() {
+        command.env("PGPASSWORD", database_url::decode(password));
     }
     if let Some(passwords) = passwords {
         command
@@ -175,7 +171,7 @@ fn run_once(
     }
     let mut child = command.spawn().map_err(failed())?;
     if let Some(mut input) = child.stdin.take() {
-        // psql may end before it has read everything; then its own message says why.
+        // psql may end before it has read everything. Its own message says why.
         let _ = input.write_all(script.as_bytes());
     }
     child.wait_with_output().map_err(failed())

@@ -1,4 +1,4 @@
-//! Where the servers are: the file that tests read.
+//! Urls and credentials of the servers, in a file that tests read.
 
 use std::{env, fs, path::Path};
 
@@ -9,7 +9,7 @@ use crate::{Error, Result, RolePasswords, RoleUrls, random, with_database};
 /// Name of the environment variable that holds the path of the description.
 pub const TEST_SERVERS_VARIABLE: &str = "COUNTERSIGN_TEST_SERVERS";
 
-/// Both servers, with everything that a client needs.
+/// Everything that a client needs to use the servers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Description {
@@ -23,25 +23,26 @@ pub struct Description {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PostgresDescription {
-    /// The superuser's url, of the database `postgres`.
+    /// The superuser's url for the database `postgres`.
     pub admin_url: String,
     /// The passwords of the four roles, which are the same in every database of the server.
     pub passwords: RolePasswords,
 }
 
 impl PostgresDescription {
-    /// The superuser's url of the database `name`.
+    /// Returns the superuser's url for the database `name`.
     ///
     /// # Errors
-    /// When the description holds no usable url.
+    /// When the description has an invalid url.
     pub fn admin_url_of(&self, name: &str) -> Result<String> {
         with_database(&self.admin_url, name)
     }
 
-    /// The four roles' urls of the database `name`. They work once [`crate::bootstrap::run`] was run on it.
+    /// Returns the urls of the four roles for the database `name`, which [`crate::bootstrap::run`] must have
+    /// prepared.
     ///
     /// # Errors
-    /// When the description holds no usable url.
+    /// When the description has an invalid url.
     pub fn roles_of(&self, name: &str) -> Result<RoleUrls> {
         RoleUrls::new(&self.admin_url_of(name)?, &self.passwords)
     }
@@ -53,7 +54,7 @@ impl PostgresDescription {
 pub struct RabbitMqDescription {
     /// The url of the default vhost, ending in `/%2f`.
     pub amqp_url: String,
-    /// The management API, without a slash at its end.
+    /// The url of the management API, without a slash at the end.
     pub management_url: String,
     /// An administrator of the broker.
     pub username: String,
@@ -62,7 +63,7 @@ pub struct RabbitMqDescription {
 }
 
 impl RabbitMqDescription {
-    /// The AMQP url of the vhost `name`, which must consist of characters that need no escaping.
+    /// Returns the AMQP url of the vhost `name`, which must not need escaping.
     #[must_use]
     pub fn amqp_url_of(&self, name: &str) -> String {
         let base = self
@@ -74,7 +75,7 @@ impl RabbitMqDescription {
 }
 
 impl Description {
-    /// Reads the file named by [`TEST_SERVERS_VARIABLE`]; `None` when the variable is not set.
+    /// Reads the file that [`TEST_SERVERS_VARIABLE`] names. `None` when the variable is not set.
     ///
     /// # Errors
     /// When the file cannot be read or is not a description.
@@ -84,7 +85,7 @@ impl Description {
             .transpose()
     }
 
-    /// Reads a description.
+    /// Reads a description from a file.
     ///
     /// # Errors
     /// When the file cannot be read or is not a description.
@@ -96,7 +97,7 @@ impl Description {
         })
     }
 
-    /// Writes the description, readable by its owner only, for it holds passwords.
+    /// Writes the description to a file that only its owner can read, because it holds passwords.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -114,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_vhost_replaces_the_default_one() {
+    fn amqp_url_of_replaces_the_vhost() {
         let broker = RabbitMqDescription {
             amqp_url: "amqp://me:pw@127.0.0.1:5672/%2f".into(),
             management_url: "http://127.0.0.1:15672".into(),

@@ -1,28 +1,28 @@
-//! What can go wrong when servers are run, each with what a person needs to go on.
+//! Errors, each with what a person needs to solve the problem.
 
 use std::{io, path::PathBuf, time::Duration};
 
-/// A result of this crate.
+/// The result type of this crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why servers could not be found, started, prepared or stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Something has to be installed and it cannot be done from here.
-    #[error("{reason}\nRun this command, then try again:\n\n  {command}\n")]
+    /// A package is missing, and this user cannot install it.
+    #[error("{reason}\nRun this command, and then try again:\n\n  {command}\n")]
     NotInstalled {
-        /// Why it cannot be done from here.
+        /// Which packages, and why they cannot be installed.
         reason: String,
-        /// The command for the person at the keyboard.
+        /// The command that installs them.
         command: String,
     },
-    /// A program that was installed is not where it ought to be.
+    /// An installed program is not where it should be.
     #[error("cannot find {what}")]
     NotFound {
-        /// What was looked for and where.
+        /// What is missing.
         what: String,
     },
-    /// A server did not become ready in time, or ended.
+    /// A server ended, or was not ready in time.
     #[error("{server} {what}; the end of {}:\n{tail}", log.display())]
     NotReady {
         /// The server's name.
@@ -34,31 +34,30 @@ pub enum Error {
         /// The last lines of the log.
         tail: String,
     },
-    /// A command that was run for its effect failed.
+    /// A command failed.
     #[error("{command} failed ({status}): {output}")]
     Command {
         /// The command, without secrets.
         command: String,
-        /// How it ended.
+        /// Its exit status.
         status: String,
-        /// What it wrote.
+        /// Its output.
         output: String,
     },
-    /// A process went on after it was killed.
-    #[error("process {pid} is still there {after:?} after it was told to stop")]
+    /// A process did not end after it was killed.
+    #[error("process {pid} is still running {after:?} after it was killed")]
     StillRunning {
         /// The process.
         pid: i32,
-        /// How long was waited.
+        /// The time since it was killed.
         after: Duration,
     },
-    /// A url that is not of the form `postgres://user:password@host:port/database`.
-    #[error("not a usable database url: {reason}")]
-    Url {
-        /// What is wrong with it; never the url, which holds a password.
-        reason: &'static str,
-    },
-    /// No free port.
+    /// A url is not of the form `postgres://user:password@host:port/database`.
+    ///
+    /// Holds what is wrong with it, and never the url itself, which contains a password.
+    #[error("invalid database url: {0}")]
+    Url(String),
+    /// There is no free port.
     #[error("no free port between {from} and {to} on 127.0.0.1")]
     NoFreePort {
         /// The first port tried.
@@ -66,36 +65,36 @@ pub enum Error {
         /// The port after the last one tried.
         to: u16,
     },
-    /// A file that could not be read or written.
+    /// A file cannot be read or written.
     #[error("{action} {}: {source}", path.display())]
     File {
         /// What was attempted.
         action: &'static str,
-        /// On which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Any other failure of the operating system.
+    /// Another operation of the operating system failed.
     #[error("{action}: {source}")]
     System {
         /// What was attempted.
         action: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// A state file that is not what this crate writes.
+    /// A state file is not what this crate writes.
     #[error("{} is damaged: {source}", path.display())]
     State {
         /// The file.
         path: PathBuf,
-        /// What the parser said.
+        /// The error of the parser.
         source: serde_json::Error,
     },
 }
 
 impl Error {
-    /// For `map_err` on operations on one file.
+    /// For `map_err` after an operation on a file.
     pub(crate) fn file(
         action: &'static str,
         path: impl Into<PathBuf>,
@@ -108,7 +107,7 @@ impl Error {
         }
     }
 
-    /// For `map_err` on operations that have no file.
+    /// For `map_err` after other operations.
     pub(crate) fn system(action: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let action = action.into();
         move |source| Self::System { action, source }

@@ -1,34 +1,37 @@
 //! Private Postgres and RabbitMQ servers for development and tests.
 //!
-//! [`Servers::start`] runs both under one directory, on free loopback ports, with random passwords;
-//! starting again on the same directory finds the same data, ports and passwords. [`packages`] installs
-//! what a bare Debian lacks. [`bootstrap`] prepares a database with the project's roles and schemas.
+//! [`Servers::start`] runs both in one folder, on free loopback ports, with random passwords. Starting them
+//! again in the same folder keeps data, ports and passwords. [`packages`] installs missing Debian packages.
+//! [`bootstrap`] prepares a database with the project's roles and schemas.
 //!
-//! What holds:
-//! - Every process started here is known by a pid file, and nothing is ever signalled that cannot be
-//!   shown to be ours (see [`process`]).
-//! - Nothing listens on other than loopback addresses.
-//! - Servers outlive the program that started them, until somebody calls [`Servers::stop`].
+//! Invariants:
+//! - Every process started here is known by a pid file, and only processes that were started here are
+//!   signalled (see [`process`]).
+//! - Servers listen only on loopback addresses.
+//! - Servers outlive the program that started them, until [`Servers::stop`] is called.
 //!
-//! Deliberately absent: database and broker client libraries. This crate has to build on a machine
-//! that does not have them yet.
+//! Deliberately absent: database and broker client libraries. This crate must build on a machine that does
+//! not have them yet.
 
 pub mod bootstrap;
+mod database_url;
 pub mod description;
 mod error;
+mod options;
 pub mod packages;
+mod pid_file;
 pub mod ports;
 mod postgres;
 pub mod process;
 mod rabbitmq;
 pub mod random;
 mod servers;
-mod url_parts;
 
 pub use bootstrap::{RolePasswords, RoleUrls};
+pub use database_url::{database_name, with_database};
 pub use description::{Description, TEST_SERVERS_VARIABLE};
 pub use error::{Error, Result};
+pub use options::{Durability, Options, Parts, Stop};
 pub use postgres::Postgres;
 pub use rabbitmq::RabbitMq;
-pub use servers::{Durability, Options, Parts, Servers, Stop};
-pub use url_parts::with_database;
+pub use servers::Servers;

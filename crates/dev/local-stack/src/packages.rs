@@ -1,4 +1,4 @@
-//! The programs of Postgres and RabbitMQ: where Debian keeps them, and how to get what is missing.
+//! Finds the programs of Postgres and RabbitMQ, and installs missing packages.
 
 use std::{
     fs,
@@ -8,22 +8,22 @@ use std::{
 
 use crate::{Error, Result};
 
-/// Something that this project needs from the operating system.
+/// A package of the operating system that this project needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
-    /// Postgres' server programs.
+    /// The server programs of Postgres.
     Postgres,
-    /// RabbitMQ with its Erlang.
+    /// RabbitMQ with Erlang.
     RabbitMq,
     /// The Postgres client library and its headers, which diesel links against.
     ClientLibrary,
-    /// Postgres' command line client.
+    /// The command line client of Postgres.
     Psql,
     /// The browser in which the pages are tested.
     Chromium,
-    /// What tests control the browser with.
+    /// The program by which tests control the browser.
     ChromeDriver,
-    /// Python with what makes virtual environments, for tools that are written in it.
+    /// Python with virtual environments, for tools written in Python.
     PythonVenv,
 }
 
@@ -40,29 +40,29 @@ impl Need {
         }
     }
 
-    /// Whether it is here already.
+    /// Returns whether the package is installed.
     #[must_use]
     pub fn is_met(self) -> bool {
         match self {
             Self::Postgres => postgres_programs().is_ok(),
             Self::RabbitMq => rabbitmq_server().is_ok() && on_path("epmd").is_some(),
-            Self::ClientLibrary => client_library_is_here(),
+            Self::ClientLibrary => has_client_library(),
             Self::Psql => psql().is_ok(),
             Self::Chromium => ["chromium", "chromium-browser", "google-chrome"]
                 .into_iter()
                 .any(|name| on_path(name).is_some()),
             Self::ChromeDriver => on_path("chromedriver").is_some(),
-            Self::PythonVenv => python_makes_environments(),
+            Self::PythonVenv => has_python_venv(),
         }
     }
 }
 
-/// Installs what is missing of `needs` by `apt-get`, after telling `say` what it does. Servers that
-/// come with the packages are neither started now nor at the next boot.
+/// Installs the missing packages of `needs` with `apt-get`, and reports this to `say`. The servers of the
+/// packages are started neither now nor at the next boot.
 ///
 /// # Errors
-/// [`Error::NotInstalled`] with the command to run when this user cannot install or this is no Debian;
-/// [`Error::Command`] when `apt-get` fails.
+/// [`Error::NotInstalled`] with the command to run when this user cannot install packages or there is no
+/// `apt-get`; [`Error::Command`] when `apt-get` fails.
 pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
     let missing: Vec<&str> = needs
         .iter()
@@ -85,7 +85,7 @@ pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
         return Err(Error::Command {
             command: format!("apt-get install {names}"),
             status: status.to_string(),
-            output: "its messages stand above".to_owned(),
+            output: "see its messages above".to_owned(),
         });
     }
     match needs.iter().find(|need| !need.is_met()) {
@@ -96,17 +96,11 @@ pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
     }
 }
 
-fn python_makes_environments() -> bool {
-    Command::new("python3")
-        .args(["-c", "import venv, ensurepip"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+fn has_python_venv() -> bool {
+    succeeds(Command::new("python3").args(["-c", "import venv, ensurepip"]))
 }
 
-/// A shell that may install, or what the person has to type.
+/// Returns a shell that may install packages.
 fn installer(missing: &[&str]) -> Result<Command> {
     let names = missing.join(" ");
     let by_hand = |reason: &str| Error::NotInstalled {
@@ -115,23 +109,25 @@ fn installer(missing: &[&str]) -> Result<Command> {
     };
     if on_path("apt-get").is_none() {
         return Err(by_hand(
-            "not installed, and without apt-get this program does not know how to do it",
+            "not installed, and there is no apt-get to install it with",
         ));
     }
     if nix::unistd::geteuid().is_root() {
         return Ok(Command::new("sh"));
     }
-    if sudo_works() {
+    if succeeds(Command::new("sudo").args(["-n", "true"])) {
         let mut command = Command::new("sudo");
         command.args(["-n", "sh"]);
         return Ok(command);
     }
-    Err(by_hand("not installed, and this user may not install"))
+    Err(by_hand(
+        "not installed, and this user may not install packages",
+    ))
 }
 
-/// `policy-rc.d` keeps the packages' own servers from starting during the installation, the file in
-/// `createcluster.d` keeps Debian from making a cluster that nobody asked for, and `systemctl disable`
-/// keeps both from starting at the next boot. What was there before is left as it was.
+/// `policy-rc.d` keeps the servers of the packages from starting during the installation, the file in
+/// `createcluster.d` keeps Debian from creating a cluster, and `systemctl disable` keeps the servers from
+/// starting at the next boot. Existing files are not changed.
 const INSTALL: &str = r#"
 set -eu
 policy=/usr/sbin/policy-rc.d
@@ -161,17 +157,16 @@ if [ -d /run/systemd/system ]; then
 fi
 "#;
 
-fn sudo_works() -> bool {
-    Command::new("sudo")
-        .args(["-n", "true"])
+/// Runs a command without output. Returns whether it succeeded.
+fn succeeds(command: &mut Command) -> bool {
+    let quiet = command
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+        .stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
 }
 
-/// Where a program on the `PATH` is.
+/// Returns where a program on the `PATH` is.
 #[must_use]
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
@@ -180,8 +175,8 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// The folder with `initdb` and `postgres`: of the newest version under `/usr/lib/postgresql`, or on
-/// the `PATH`.
+/// Returns the folder with `initdb` and `postgres`: that of the newest version in `/usr/lib/postgresql`, or one
+/// on the `PATH`.
 ///
 /// # Errors
 /// When there is none.
@@ -192,7 +187,7 @@ pub fn postgres_programs() -> Result<PathBuf> {
         .or_else(on_path)
         .filter(|folder| folder.join("postgres").is_file())
         .ok_or_else(|| Error::NotFound {
-            what: "Postgres' server programs".to_owned(),
+            what: "the server programs of Postgres".to_owned(),
         })
 }
 
@@ -212,7 +207,7 @@ fn newest_postgres(root: &Path) -> Option<PathBuf> {
         .map(|(_, programs)| programs)
 }
 
-/// Postgres' command line client.
+/// Returns the command line client of Postgres.
 ///
 /// # Errors
 /// When there is none.
@@ -227,8 +222,8 @@ pub fn psql() -> Result<PathBuf> {
         })
 }
 
-/// RabbitMQ's own start script. Debian's wrapper in `/usr/sbin` is of no use: it drops the environment
-/// that tells the server which folder and ports to use.
+/// Returns RabbitMQ's own start script. Debian's wrapper in `/usr/sbin` does not work here: it drops the
+/// environment that tells the server which folder and ports to use.
 ///
 /// # Errors
 /// When there is none.
@@ -247,11 +242,11 @@ pub fn rabbitmq_server() -> Result<PathBuf> {
         )
         .find(|file| file.is_file())
         .ok_or_else(|| Error::NotFound {
-            what: "RabbitMQ's server".to_owned(),
+            what: "the RabbitMQ server".to_owned(),
         })
 }
 
-fn client_library_is_here() -> bool {
+fn has_client_library() -> bool {
     let header = [
         "/usr/include/postgresql/libpq-fe.h",
         "/usr/include/libpq-fe.h",
@@ -265,7 +260,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_newest_version_is_chosen_by_number() {
+    fn versions_are_compared_as_numbers() {
         let root = tempfile::tempdir().unwrap();
         for version in ["9", "15", "junk"] {
             let folder = root.path().join(version).join("bin");

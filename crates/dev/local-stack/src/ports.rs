@@ -1,47 +1,46 @@
-//! Free loopback ports that stay free while a server restarts.
+//! Free loopback ports, which stay free while a server restarts.
 
 use std::net::{Ipv4Addr, TcpListener};
 
 use crate::{Error, Result, random};
 
-/// Below Linux' range for outgoing connections, so that no connection of anybody takes a port of ours
-/// while its server is down.
+/// Below Linux' range for outgoing connections, so that no outgoing connection takes the port of a server
+/// while the server is down.
 const FROM: u16 = 15_000;
 const TO: u16 = 32_000;
 
-/// Whether nothing listens on `port` of 127.0.0.1.
+/// Returns whether nothing listens on `port` of 127.0.0.1.
 #[must_use]
 pub fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// `N` different free ports.
+/// Returns `N` different free ports.
 ///
 /// # Errors
-/// When hardly any port of the range is free.
+/// When almost no port of the range is free.
 pub fn free<const N: usize>() -> Result<[u16; N]> {
     let ports = several(N)?;
-    // `several` gives as many as it is asked for.
     ports
         .try_into()
         .map_err(|_| Error::NoFreePort { from: FROM, to: TO })
 }
 
-/// `count` different free ports.
+/// Returns `count` different free ports.
 ///
 /// # Errors
-/// When hardly any port of the range is free.
+/// When almost no port of the range is free.
 pub fn several(count: usize) -> Result<Vec<u16>> {
-    // Each is held until all are chosen, so that none is chosen twice.
+    // All listeners stay open until the end, so that no port is chosen twice.
     let held: Vec<(u16, TcpListener)> = (0..count).map(|_| bind_any()).collect::<Result<_>>()?;
     Ok(held.into_iter().map(|(port, _)| port).collect())
 }
 
-/// `preferred` if it is free, else a free one.
+/// Returns `preferred` if it is free, and another free port otherwise.
 ///
 /// # Errors
-/// When hardly any port of the range is free.
-pub fn preferably(preferred: u16) -> Result<u16> {
+/// When almost no port of the range is free.
+pub fn prefer(preferred: u16) -> Result<u16> {
     if is_free(preferred) {
         return Ok(preferred);
     }
@@ -64,16 +63,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn free_ports_are_all_different() {
+    fn free_ports_are_different() {
         let mut ports = free::<20>().unwrap();
         ports.sort_unstable();
         assert!(ports.windows(2).all(|pair| pair[0] != pair[1]));
     }
 
     #[test]
-    fn a_taken_port_is_replaced() {
+    fn prefer_replaces_a_taken_port() {
         let [taken] = free::<1>().unwrap();
         let _listener = TcpListener::bind((Ipv4Addr::LOCALHOST, taken)).unwrap();
-        assert_ne!(preferably(taken).unwrap(), taken);
+        assert_ne!(prefer(taken).unwrap(), taken);
     }
 }

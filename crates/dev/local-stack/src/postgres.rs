@@ -15,20 +15,20 @@ use nix::sys::signal::Signal;
 
 use crate::{
     Durability, Error, Result, Stop, packages,
+    pid_file::PidFile,
     process::{Detached, tail, wait_until},
     random,
-    servers::PidFile,
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
 
-/// A private Postgres server: the superuser is `postgres`, and it listens on 127.0.0.1 alone.
+/// A private Postgres server. The superuser is `postgres`, and it listens only on 127.0.0.1.
 #[derive(Debug, Clone)]
 pub struct Postgres {
-    /// Logs and the pid file.
+    /// Holds the log and the pid file.
     folder: PathBuf,
-    /// The data; elsewhere when the server's user cannot reach `folder`.
+    /// Holds the data. Not in `folder` when the server's user has no access to it.
     data: PathBuf,
     port: u16,
     password: String,
@@ -36,11 +36,11 @@ pub struct Postgres {
     user: User,
 }
 
-/// Postgres refuses to run as root, so root lends it Debian's `postgres` user.
+/// The user of the server. Postgres refuses to run as root, so root starts it as Debian's user `postgres`.
 #[derive(Debug, Clone, Copy)]
 enum User {
-    Ourselves,
-    Lent { uid: u32, gid: u32 },
+    Current,
+    Other { uid: u32, gid: u32 },
 }
 
 impl Postgres {
@@ -54,7 +54,7 @@ impl Postgres {
         let user = if nix::unistd::geteuid().is_root() {
             postgres_user()
         } else {
-            User::Ourselves
+            User::Current
         };
         Ok(Self {
             folder: folder.to_owned(),
@@ -66,8 +66,8 @@ impl Postgres {
         })
     }
 
-    /// The superuser's url of the database `postgres`, for a server without TLS and Kerberos: asking for
-    /// them would only cost time at each connection.
+    /// Returns the superuser's url for the database `postgres`. It turns off TLS and Kerberos, which the server
+    /// does not have, to save time at each connection.
     #[must_use]
     pub fn admin_url(&self) -> String {
         format!(
@@ -76,16 +76,16 @@ impl Postgres {
         )
     }
 
-    /// Whether the server's process runs.
+    /// Returns whether the server is running.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.pid_file().running().is_some()
     }
 
-    /// Starts it on its data, which are made at the first time, without waiting for it to be ready.
+    /// Starts the server without waiting until it is ready. The first start creates its data.
     ///
     /// # Errors
-    /// When the data cannot be made or the program does not start.
+    /// When the data cannot be created or the program does not start.
     pub fn spawn(&self) -> Result<()> {
         if self.is_running() {
             return Ok(());
@@ -106,10 +106,10 @@ impl Postgres {
         self.pid_file().write(server.spawn()?)
     }
 
-    /// Waits until it takes connections.
+    /// Waits until the server accepts connections.
     ///
     /// # Errors
-    /// When it ends or is not ready within a minute; with the end of its log.
+    /// When it ends or is not ready within a minute. The error has the end of its log.
     pub fn wait_ready(&self) -> Result<()> {
         let not_ready = |what: &str| Error::NotReady {
             server: "Postgres",
@@ -121,25 +121,25 @@ impl Postgres {
             if !self.is_running() {
                 return Some(Err(not_ready("ended while it started")));
             }
-            self.answers().then_some(Ok(()))
+            self.accepts_connections().then_some(Ok(()))
         });
         ready.unwrap_or_else(|| Err(not_ready("did not become ready within a minute")))
     }
 
-    /// Stops it; does nothing when it does not run.
+    /// Stops the server. Does nothing when it is not running.
     ///
     /// # Errors
-    /// When a process stays.
+    /// When a process does not end.
     pub fn stop(&self, how: Stop) -> Result<()> {
         if let Some(process) = self.pid_file().running() {
             match how {
-                // A "fast" shutdown: clients are disconnected, the data are written.
+                // A "fast" shutdown disconnects clients and writes the data.
                 Stop::Graceful => process.stop(Signal::SIGINT, STOP_LIMIT)?,
                 Stop::Kill => process.kill()?,
             }
         }
         self.pid_file().remove();
-        // Left behind by a killed server; nobody else can be on these data, for we just made sure.
+        // A killed server leaves this file. No other server uses these data, because it was just stopped.
         let _ = fs::remove_file(self.data.join("postmaster.pid"));
         Ok(())
     }
@@ -153,7 +153,7 @@ impl Postgres {
             fs::remove_dir_all(&self.data).map_err(Error::file("removing", &self.data))?;
         }
         if let Some(parent) = self.data.parent().filter(|parent| *parent != self.folder) {
-            // Only the folder among the temporary files; empty now, and made again when needed.
+            // The folder among the temporary files is empty now.
             let _ = fs::remove_dir(parent);
         }
         Ok(())
@@ -168,19 +168,19 @@ impl Postgres {
     }
 
     fn initialise(&self) -> Result<()> {
-        if matches!(self.user, User::Ourselves) && nix::unistd::geteuid().is_root() {
-            let what = "the user postgres, as whom the database server runs when root starts it";
+        if matches!(self.user, User::Current) && nix::unistd::geteuid().is_root() {
+            let what = "the user postgres, as which root must start the database server";
             return Err(Error::NotFound {
                 what: what.to_owned(),
             });
         }
-        // A run that was interrupted leaves a folder that initdb refuses.
+        // An interrupted run leaves a folder that initdb refuses.
         self.discard()?;
         fs::create_dir_all(&self.data).map_err(Error::file("creating", &self.data))?;
         let password_file = self.data.with_extension("password");
         random::write_private(&password_file, self.password.as_bytes())?;
         for path in [&self.data, &password_file] {
-            self.hand_over(path)?;
+            self.give_to_user(path)?;
         }
         let mut command = Command::new(packages::postgres_programs()?.join("initdb"));
         command
@@ -209,10 +209,10 @@ impl Postgres {
         })
     }
 
-    /// How roles prove who they are; the server listens on the loopback address only.
+    /// How roles authenticate. The server listens only on the loopback address.
     ///
-    /// Tests end while connections are being opened, and libpq crashes when the process exits while
-    /// SCRAM uses OpenSSL, so servers for tests ask for the password itself.
+    /// libpq crashes when a process exits while SCRAM uses OpenSSL, and tests end while connections are being
+    /// opened, so servers for tests ask for the password itself.
     fn authentication(&self) -> &'static str {
         match self.durability {
             Durability::Discardable => "--auth=password",
@@ -220,11 +220,11 @@ impl Postgres {
         }
     }
 
-    fn hand_over(&self, path: &Path) -> Result<()> {
-        let User::Lent { uid, gid } = self.user else {
+    fn give_to_user(&self, path: &Path) -> Result<()> {
+        let User::Other { uid, gid } = self.user else {
             return Ok(());
         };
-        chown(path, Some(uid), Some(gid)).map_err(Error::file("handing over", path))
+        chown(path, Some(uid), Some(gid)).map_err(Error::file("changing the owner of", path))
     }
 
     fn settings(&self) -> Vec<String> {
@@ -239,8 +239,8 @@ impl Postgres {
             "log_min_messages=warning".to_owned(),
         ];
         if self.durability == Durability::Discardable {
-            // Only a failing machine loses data by this. A commit still waits until the operating system
-            // has it (`synchronous_commit` stays on), so that a killed server has lost nothing.
+            // Data are lost only if the machine fails. A commit still waits until the operating system has
+            // it (`synchronous_commit` stays on), so a killed server loses nothing.
             settings.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
         }
         settings
@@ -248,18 +248,18 @@ impl Postgres {
 
     fn as_user(&self, command: &mut Command) {
         command.current_dir(&self.data).env("LC_ALL", "C.UTF-8");
-        // Settings of the caller's own server would reach this one.
+        // These are meant for another server.
         for (name, _) in
             std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"PG"))
         {
             command.env_remove(name);
         }
-        if let User::Lent { uid, gid } = self.user {
+        if let User::Other { uid, gid } = self.user {
             command.uid(uid).gid(gid);
         }
     }
 
-    fn answers(&self) -> bool {
+    fn accepts_connections(&self) -> bool {
         let Ok(programs) = packages::postgres_programs() else {
             return false;
         };
@@ -273,10 +273,10 @@ impl Postgres {
     }
 }
 
-/// Without such a user there is no Debian package either; making the data then says so.
+/// Without this user the Debian package is missing, too, and `initialise` fails with an error that says so.
 fn postgres_user() -> User {
     let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    find_user(&accounts, "postgres").unwrap_or(User::Ourselves)
+    find_user(&accounts, "postgres").unwrap_or(User::Current)
 }
 
 fn find_user(accounts: &str, name: &str) -> Option<User> {
@@ -287,14 +287,14 @@ fn find_user(accounts: &str, name: &str) -> Option<User> {
         }
         let uid = fields.nth(1)?.parse().ok()?;
         let gid = fields.next()?.parse().ok()?;
-        Some(User::Lent { uid, gid })
+        Some(User::Other { uid, gid })
     })
 }
 
-/// `folder/data`, or a folder among the temporary files when the server's user cannot get there, as in
-/// a project that lies in root's home.
+/// Returns `folder/data`, or a folder among the temporary files when the server's user has no access to
+/// `folder`, such as to a project in root's home.
 fn data_folder(folder: &Path, user: User) -> Result<PathBuf> {
-    let User::Lent { uid, gid } = user else {
+    let User::Other { uid, gid } = user else {
         return Ok(folder.join("data"));
     };
     let reachable = Command::new("test")
@@ -307,16 +307,16 @@ fn data_folder(folder: &Path, user: User) -> Result<PathBuf> {
     if reachable {
         return Ok(folder.join("data"));
     }
-    let elsewhere =
+    let folder =
         std::env::temp_dir().join(format!("local-postgres-{}", random::short_hash(folder)));
-    fs::create_dir_all(&elsewhere).map_err(Error::file("creating", &elsewhere))?;
-    let owner = fs::symlink_metadata(&elsewhere).map_err(Error::file("looking at", &elsewhere))?;
+    fs::create_dir_all(&folder).map_err(Error::file("creating", &folder))?;
+    let owner = fs::symlink_metadata(&folder).map_err(Error::file("reading", &folder))?;
     if !owner.is_dir() || owner.uid() != 0 {
         return Err(Error::NotFound {
-            what: format!("a folder of root's at {}", elsewhere.display()),
+            what: format!("a folder that root owns at {}", folder.display()),
         });
     }
-    Ok(elsewhere.join("data"))
+    Ok(folder.join("data"))
 }
 
 #[cfg(test)]
@@ -324,12 +324,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_account_is_found_by_its_whole_name() {
+    fn find_user_matches_the_whole_name() {
         let accounts =
             "postgres2:x:1:2::/:/bin/sh\npostgres:x:104:112:,,,:/var/lib/postgresql:/bin/bash\n";
         assert!(matches!(
             find_user(accounts, "postgres"),
-            Some(User::Lent { uid: 104, gid: 112 })
+            Some(User::Other { uid: 104, gid: 112 })
         ));
         assert!(find_user(accounts, "rabbitmq").is_none());
     }

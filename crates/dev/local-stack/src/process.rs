@@ -1,10 +1,11 @@
-//! Starting processes that outlive us, and ending exactly those.
+//! Starts processes that outlive this program, and stops exactly those.
 //!
-//! A process is known by its pid and the time at which it started, so that a pid which the system has
-//! given to somebody else in the meantime is never signalled.
+//! A process is identified by its pid and start time, so that a process which got the same pid later is never
+//! signalled.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    ffi::OsStr,
+    fs::{File, OpenOptions},
     io::{Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -19,13 +20,14 @@ use nix::{
     },
     unistd::Pid,
 };
+use procfs::process::{Process, all_processes};
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-const POLL: Duration = Duration::from_millis(25);
+const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
-/// One process, told apart from any later one with the same pid.
+/// Identifies one process, even if another one gets the same pid later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
     /// The process id.
@@ -35,159 +37,131 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Who has this pid now; `None` when nobody has, or only a process that has ended.
+    /// Returns the process that has this pid now. `None` when there is none or it has ended.
     #[must_use]
     pub fn of(pid: i32) -> Option<Self> {
-        let stat = Stat::read(pid)?;
-        (stat.state != 'Z' || has_other_threads(pid)).then_some(Self {
+        let process = Process::new(pid).ok()?;
+        let stat = process.stat().ok()?;
+        // The first thread of a process may have ended while others still hold its ports and files.
+        let has_other_threads = || process.tasks().is_ok_and(|threads| threads.count() > 1);
+        (stat.state != 'Z' || has_other_threads()).then_some(Self {
             pid,
-            start_time: stat.start_time,
+            start_time: stat.starttime,
         })
     }
 
-    /// Whether this very process runs.
+    /// Returns whether this process is running.
     #[must_use]
     pub fn is_alive(&self) -> bool {
-        // Reaps it when it was our child; otherwise this fails without harm.
+        // Reaps the process if it is a child of this one. Otherwise this fails without harm.
         let _ = waitpid(Pid::from_raw(self.pid), Some(WaitPidFlag::WNOHANG));
         Self::of(self.pid) == Some(*self)
     }
 
-    /// Sends a signal, if this very process runs.
+    /// Sends a signal if this process is running.
     pub fn signal(&self, which: Signal) {
         if self.is_alive() {
-            // It may end between the check and the signal, which is what was wanted anyway.
+            // The process may end between the check and the signal, which is fine.
             let _ = signal::kill(Pid::from_raw(self.pid), which);
         }
     }
 
-    /// Waits until the process has ended; says whether it has.
+    /// Waits until the process has ended. Returns whether it ended within `limit`.
     #[must_use]
     pub fn wait(&self, limit: Duration) -> bool {
         wait_until(limit, || (!self.is_alive()).then_some(())).is_some()
     }
 
-    /// Ends the process and what it started: `polite` first, and SIGKILL for what is left after `limit`.
+    /// Sends `first` to the process, then SIGKILL if it is still running after `limit`. Kills its descendants,
+    /// too.
     ///
     /// # Errors
-    /// When even a killed process stays.
-    pub fn stop(&self, polite: Signal, limit: Duration) -> Result<()> {
+    /// When a killed process does not end.
+    pub fn stop(&self, first: Signal, limit: Duration) -> Result<()> {
         let family = self.family();
-        self.signal(polite);
+        self.signal(first);
         if !self.wait(limit) {
             self.signal(Signal::SIGKILL);
         }
         kill_all(&family)
     }
 
-    /// Kills the process and what it started, as a power failure would.
+    /// Kills the process and its descendants, as a power failure would.
     ///
     /// # Errors
-    /// When even a killed process stays.
+    /// When a killed process does not end.
     pub fn kill(&self) -> Result<()> {
         let family = self.family();
         self.signal(Signal::SIGKILL);
         kill_all(&family)
     }
 
-    /// The process and all its descendants.
+    /// Returns the process and all its descendants.
     fn family(&self) -> Vec<Self> {
         if !self.is_alive() {
             return Vec::new();
         }
-        let everybody: Vec<(i32, Self)> = running_pids()
-            .filter_map(|pid| {
-                let stat = Stat::read(pid)?;
-                Some((
-                    stat.parent,
-                    Self {
-                        pid,
-                        start_time: stat.start_time,
-                    },
-                ))
-            })
+        let stats: Vec<_> = processes()
+            .filter_map(|process| process.stat().ok())
             .collect();
         let mut family = vec![*self];
         let mut next = 0;
         while let Some(parent) = family.get(next).map(|member| member.pid) {
-            family.extend(
-                everybody
-                    .iter()
-                    .filter(|(of, _)| *of == parent)
-                    .map(|(_, child)| *child),
-            );
+            let children = stats.iter().filter(|stat| stat.ppid == parent);
+            family.extend(children.map(|stat| Self {
+                pid: stat.pid,
+                start_time: stat.starttime,
+            }));
             next += 1;
         }
         family
     }
 }
 
+/// Returns the running processes that have an environment variable with this value, each with the name of its
+/// program.
+#[must_use]
+pub fn find_by_variable(name: &str, value: &OsStr) -> Vec<(String, Identity)> {
+    processes()
+        .filter_map(|process| {
+            let environment = process.environ().ok()?;
+            if environment.get(OsStr::new(name))? != value {
+                return None;
+            }
+            Some((process.stat().ok()?.comm, Identity::of(process.pid())?))
+        })
+        .collect()
+}
+
+fn processes() -> impl Iterator<Item = Process> {
+    all_processes().into_iter().flatten().flatten()
+}
+
 fn kill_all(family: &[Identity]) -> Result<()> {
-    const PATIENCE: Duration = Duration::from_secs(10);
-    // Children end by themselves once their parent is gone; a moment for it keeps their logs quiet.
-    let settled = |limit| {
+    const LIMIT: Duration = Duration::from_secs(10);
+    let all_ended = |limit| {
         wait_until(limit, || {
             (!family.iter().any(Identity::is_alive)).then_some(())
         })
     };
-    if settled(Duration::from_millis(500)).is_some() {
+    // Most children end on their own when their parent is gone, and then log no error.
+    if all_ended(Duration::from_millis(500)).is_some() {
         return Ok(());
     }
     for member in family {
         member.signal(Signal::SIGKILL);
     }
-    if settled(PATIENCE).is_some() {
+    if all_ended(LIMIT).is_some() {
         return Ok(());
     }
-    let pid = family
-        .iter()
-        .find(|member| member.is_alive())
-        .map_or(0, |member| member.pid);
+    let alive = family.iter().find(|member| member.is_alive());
     Err(Error::StillRunning {
-        pid,
-        after: PATIENCE,
+        pid: alive.map_or(0, |member| member.pid),
+        after: LIMIT,
     })
 }
 
-/// The first thread of a process that ends may be gone while others still hold its ports and files.
-fn has_other_threads(pid: i32) -> bool {
-    fs::read_dir(format!("/proc/{pid}/task")).is_ok_and(|threads| threads.count() > 1)
-}
-
-struct Stat {
-    state: char,
-    parent: i32,
-    start_time: u64,
-}
-
-impl Stat {
-    fn read(pid: i32) -> Option<Self> {
-        Self::parse(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
-    }
-
-    /// The second field is the program's name in brackets and may itself hold blanks and brackets.
-    fn parse(text: &str) -> Option<Self> {
-        let (_, rest) = text.rsplit_once(") ")?;
-        let mut fields = rest.split_ascii_whitespace();
-        let state = fields.next()?.chars().next()?;
-        let parent = fields.next()?.parse().ok()?;
-        let start_time = fields.nth(17)?.parse().ok()?;
-        Some(Self {
-            state,
-            parent,
-            start_time,
-        })
-    }
-}
-
-fn running_pids() -> impl Iterator<Item = i32> {
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
-}
-
-/// A process that lives in a session of its own, so that neither Ctrl-C nor a closed terminal reaches it.
+/// A process in its own session, so that neither Ctrl-C nor a closed terminal reaches it.
 #[derive(Debug)]
 pub struct Detached {
     command: Command,
@@ -195,8 +169,8 @@ pub struct Detached {
 }
 
 impl Detached {
-    /// Prepares `program`, whose output is appended to `log`. It runs through `setsid`, which becomes
-    /// the program without a new process, so the pid is the program's own.
+    /// Prepares `program`, whose output is appended to `log`. It runs through `setsid`, which replaces itself
+    /// by the program, so the pid is that of the program.
     #[must_use]
     pub fn new(program: &Path, log: &Path) -> Self {
         let mut command = Command::new("setsid");
@@ -207,12 +181,12 @@ impl Detached {
         }
     }
 
-    /// For arguments, environment, folder and user.
+    /// Returns the command, to set arguments, environment, folder and user.
     pub fn command(&mut self) -> &mut Command {
         &mut self.command
     }
 
-    /// Starts it.
+    /// Starts the process.
     ///
     /// # Errors
     /// When the log cannot be written or the program cannot be started.
@@ -234,26 +208,26 @@ impl Detached {
                 self.command.get_program()
             )))?;
         let pid = i32::try_from(child.id()).unwrap_or_default();
-        // One that ended at once has no identity any more; with start time 0 it counts as ended.
+        // A process that has already ended has no identity. Start time 0 makes it count as ended.
         Ok(Identity::of(pid).unwrap_or(Identity { pid, start_time: 0 }))
     }
 }
 
-/// Asks `condition` again and again until it answers, or `None` after `limit`.
+/// Polls `condition` until it returns a value. Returns `None` after `limit`.
 pub fn wait_until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + limit;
     loop {
-        if let Some(answer) = condition() {
-            return Some(answer);
+        if let Some(value) = condition() {
+            return Some(value);
         }
         if Instant::now() >= end {
             return None;
         }
-        thread::sleep(POLL);
+        thread::sleep(POLL_INTERVAL);
     }
 }
 
-/// The last `lines` lines of a file, as far as its last 16 KiB go; empty when there is no such file.
+/// Returns the last `lines` lines of a file, at most 16 KiB of them. Empty when the file does not exist.
 #[must_use]
 pub fn tail(path: &Path, lines: usize) -> String {
     const WINDOW: u64 = 16 * 1024;
@@ -275,20 +249,12 @@ pub fn tail(path: &Path, lines: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
-    fn a_stat_line_with_a_nasty_program_name_is_read() {
-        let line = "42 (a) b (c) S 7 42 42 0 -1 4194560 1 0 0 0 0 0 0 0 20 0 1 0 987654 1 2";
-        let stat = Stat::parse(line).unwrap();
-        assert_eq!(
-            (stat.state, stat.parent, stat.start_time),
-            ('S', 7, 987_654)
-        );
-    }
-
-    #[test]
-    fn a_stopped_process_takes_its_children_along() {
+    fn stop_ends_the_children_too() {
         let folder = tempfile::tempdir().unwrap();
         let mut detached = Detached::new(Path::new("sh"), &folder.path().join("log"));
         detached
@@ -307,23 +273,23 @@ mod tests {
     }
 
     #[test]
-    fn somebody_elses_pid_is_left_alone() {
+    fn another_process_with_the_same_pid_is_not_signalled() {
         let folder = tempfile::tempdir().unwrap();
         let mut detached = Detached::new(Path::new("sleep"), &folder.path().join("log"));
         detached.command().arg("300");
         let process = detached.spawn().unwrap();
-        let stranger = Identity {
+        let other = Identity {
             start_time: process.start_time + 1,
             ..process
         };
-        stranger.stop(Signal::SIGKILL, Duration::ZERO).unwrap();
+        other.stop(Signal::SIGKILL, Duration::ZERO).unwrap();
         assert!(process.is_alive());
         process.kill().unwrap();
         assert!(!process.is_alive());
     }
 
     #[test]
-    fn the_tail_is_the_last_lines() {
+    fn tail_returns_the_last_lines() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("log");
         fs::write(&path, "a\nb\nc\n").unwrap();

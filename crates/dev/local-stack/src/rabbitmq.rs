@@ -16,8 +16,8 @@ use crate::{
     Durability, Error, Result, Stop,
     description::RabbitMqDescription,
     packages,
+    pid_file::PidFile,
     process::{Detached, tail, wait_until},
-    servers::PidFile,
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -33,7 +33,7 @@ pub(crate) struct Ports {
     pub(crate) epmd: u16,
 }
 
-/// A private RabbitMQ server. All its ports are on 127.0.0.1, that of Erlang's port mapper included.
+/// A private RabbitMQ server. All its ports are on 127.0.0.1, including that of Erlang's port mapper.
 #[derive(Debug, Clone)]
 pub struct RabbitMq {
     folder: PathBuf,
@@ -60,7 +60,7 @@ impl RabbitMq {
         }
     }
 
-    /// Its urls and credentials.
+    /// Returns the urls and credentials of the server.
     #[must_use]
     pub fn description(&self) -> RabbitMqDescription {
         RabbitMqDescription {
@@ -74,13 +74,13 @@ impl RabbitMq {
         }
     }
 
-    /// Whether the server's process runs.
+    /// Returns whether the server is running.
     #[must_use]
     pub fn is_running(&self) -> bool {
         self.pid_file().running().is_some()
     }
 
-    /// Starts it on its data, without waiting for it to be ready.
+    /// Starts the server without waiting until it is ready.
     ///
     /// # Errors
     /// When its files cannot be written or a program does not start.
@@ -99,10 +99,10 @@ impl RabbitMq {
         self.pid_file().write(server.spawn()?)
     }
 
-    /// Waits until it speaks AMQP and its management API answers.
+    /// Waits until AMQP and the management API are available.
     ///
     /// # Errors
-    /// When it ends or is not ready within two minutes; with the end of its log.
+    /// When the server ends or is not ready within two minutes. The error has the end of its log.
     pub fn wait_ready(&self) -> Result<()> {
         let not_ready = |what: &str| Error::NotReady {
             server: "RabbitMQ",
@@ -114,15 +114,15 @@ impl RabbitMq {
             if !self.is_running() {
                 return Some(Err(not_ready("ended while it started")));
             }
-            (self.speaks_amqp() && self.management_answers()).then_some(Ok(()))
+            (self.is_amqp_ready() && self.is_management_ready()).then_some(Ok(()))
         });
         ready.unwrap_or_else(|| Err(not_ready("did not become ready within two minutes")))
     }
 
-    /// Stops it and its port mapper; does nothing when they do not run.
+    /// Stops the server and its port mapper. Does nothing when they are not running.
     ///
     /// # Errors
-    /// When a process stays.
+    /// When a process does not end.
     pub fn stop(&self, how: Stop) -> Result<()> {
         if let Some(process) = self.pid_file().running() {
             match how {
@@ -138,8 +138,8 @@ impl RabbitMq {
         Ok(())
     }
 
-    /// Erlang starts a port mapper by itself if there is none, and never ends it. Ours is known by its
-    /// pid and ends with the server.
+    /// Starts a port mapper. Erlang would start one itself and never stop it. This one is stopped with the
+    /// server.
     fn spawn_port_mapper(&self) -> Result<()> {
         if self.port_mapper_pid_file().running().is_some() {
             return Ok(());
@@ -201,7 +201,7 @@ impl RabbitMq {
     }
 
     fn configuration(&self) -> String {
-        // Discardable data may live on a disk that is nearly full.
+        // Discardable data may be on a disk that is almost full.
         let disk_limit = if self.durability == Durability::Discardable {
             "10MB"
         } else {
@@ -247,13 +247,13 @@ impl RabbitMq {
                 "RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS",
                 "-kernel inet_dist_use_interface {127,0,0,1}".to_owned(),
             ),
-            // The start script then becomes the server instead of waiting beside it: one process to know.
+            // Makes the start script replace itself by the server instead of waiting for it.
             ("RUNNING_UNDER_SYSTEMD", "true".to_owned()),
         ]
     }
 
-    /// Sends the protocol header and takes any frame on channel 0 for an answer.
-    fn speaks_amqp(&self) -> bool {
+    /// Sends the protocol header and expects any frame on channel 0.
+    fn is_amqp_ready(&self) -> bool {
         let Some(mut stream) = connect(self.ports.amqp) else {
             return false;
         };
@@ -263,7 +263,7 @@ impl RabbitMq {
             && start == [1, 0, 0]
     }
 
-    fn management_answers(&self) -> bool {
+    fn is_management_ready(&self) -> bool {
         let Some(mut stream) = connect(self.ports.management) else {
             return false;
         };

@@ -1,4 +1,4 @@
-//! Random values and the files that keep them secret.
+//! Random values, and the files that keep them secret.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -9,10 +9,10 @@ use std::{
 
 use crate::{Error, Result};
 
-/// `N` bytes from the system's generator.
+/// Returns `N` bytes from the system's random number generator.
 ///
 /// # Errors
-/// When the system has none.
+/// When they cannot be read.
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")
@@ -21,10 +21,10 @@ pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// A password of 128 random bits as hex digits, which no url or configuration file has to escape.
+/// Returns a password of 128 random bits in hex digits, which need no escaping in urls and configuration files.
 ///
 /// # Errors
-/// When the system has no random generator.
+/// When random bytes cannot be read.
 pub fn password() -> Result<String> {
     Ok(bytes::<16>()?
         .iter()
@@ -32,7 +32,7 @@ pub fn password() -> Result<String> {
         .collect())
 }
 
-/// Writes a file that only its owner can read. It appears whole or not at all.
+/// Writes a file that only its owner can read, atomically.
 ///
 /// # Errors
 /// When the file or its folder cannot be written.
@@ -40,24 +40,24 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(Error::file("creating", folder))?;
     }
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".new");
-    let beside = Path::new(&beside);
+    let mut draft = path.as_os_str().to_owned();
+    draft.push(".new");
+    let draft = Path::new(&draft);
     OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(0o600)
-        .open(beside)
+        .open(draft)
         .and_then(|mut file| {
             file.set_permissions(fs::Permissions::from_mode(0o600))?;
             file.write_all(content)
         })
-        .map_err(Error::file("writing", beside))?;
-    fs::rename(beside, path).map_err(Error::file("writing", path))
+        .map_err(Error::file("writing", draft))?;
+    fs::rename(draft, path).map_err(Error::file("writing", path))
 }
 
-/// A short stable name for a path: FNV-1a as eight hex digits. Not for secrets.
+/// Returns a short, stable name for a path: its FNV-1a hash in eight hex digits. Not for secrets.
 pub(crate) fn short_hash(path: &Path) -> String {
     let hash = path
         .as_os_str()

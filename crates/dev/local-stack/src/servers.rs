@@ -1,4 +1,4 @@
-//! Both servers of one folder.
+//! Postgres and RabbitMQ, started and stopped together.
 
 use std::{
     fs,
@@ -8,66 +8,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Description, Error, Postgres, RabbitMq, Result, RolePasswords,
-    description::PostgresDescription,
-    packages::{self, Need},
-    ports,
-    process::Identity,
-    rabbitmq, random,
+    Description, Durability, Error, Options, Parts, Postgres, RabbitMq, Result, RolePasswords,
+    Stop, description::PostgresDescription, packages, ports, rabbitmq, random,
 };
-
-/// What becomes of the data when the machine fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Durability {
-    /// Every commit is on the disk.
-    Durable,
-    /// The data are thrown away anyway, so nothing waits for the disk.
-    Discardable,
-}
-
-/// How a server is stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
-    /// It is asked to stop and given time.
-    Graceful,
-    /// SIGKILL.
-    Kill,
-}
-
-/// Which servers run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Parts {
-    /// Postgres and RabbitMQ.
-    Both,
-    /// The database alone, when there is a broker elsewhere.
-    Postgres,
-    /// The broker alone, when there is a database elsewhere.
-    RabbitMq,
-}
-
-impl Parts {
-    /// The packages that they come from.
-    #[must_use]
-    pub fn needs(self) -> &'static [Need] {
-        match self {
-            Self::Both => &[Need::Postgres, Need::RabbitMq, Need::Psql],
-            Self::Postgres => &[Need::Postgres, Need::Psql],
-            Self::RabbitMq => &[Need::RabbitMq],
-        }
-    }
-}
-
-/// Where servers run.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Everything of theirs is in this folder.
-    pub folder: PathBuf,
-    /// What becomes of their data.
-    pub durability: Durability,
-    /// Which of them.
-    pub parts: Parts,
-}
 
 /// A private Postgres and a private RabbitMQ.
 #[derive(Debug)]
@@ -79,7 +22,7 @@ pub struct Servers {
     passwords: RolePasswords,
 }
 
-/// What has to be the same after a restart.
+/// What must stay the same after a restart.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct State {
@@ -137,12 +80,12 @@ impl State {
 }
 
 impl Servers {
-    /// Starts them on `options.folder`, or finds them running there, and waits until they are ready.
-    /// Packages that are missing are installed. Ports, passwords and data are those of the last time;
-    /// a port that somebody else has taken is replaced.
+    /// Starts the servers in `options.folder`, unless they are running, and waits until they are ready.
+    /// Missing packages are installed. Ports, passwords and data are kept from the last start, but a port
+    /// that another program has taken is replaced.
     ///
     /// # Errors
-    /// When packages cannot be installed or a server does not become ready; nothing is left running then.
+    /// When packages cannot be installed or a server does not become ready. Then nothing is left running.
     pub fn start(options: &Options, say: &dyn Fn(&str)) -> Result<Self> {
         packages::ensure(options.parts.needs(), say)?;
         fs::create_dir_all(&options.folder).map_err(Error::file("creating", &options.folder))?;
@@ -159,9 +102,9 @@ impl Servers {
             None => State::new(&options)?,
         };
         state.durability = options.durability;
-        let mut servers = Self::of(&options.folder, &state)?;
-        if servers.move_from_taken_ports(&mut state)? {
-            servers = Self::of(&options.folder, &state)?;
+        let mut servers = Self::new(&options.folder, &state)?;
+        if servers.replace_taken_ports(&mut state)? {
+            servers = Self::new(&options.folder, &state)?;
         }
         state.write(&options.folder)?;
         let started = servers.start_parts(options.parts);
@@ -171,7 +114,7 @@ impl Servers {
         started.map(|()| servers)
     }
 
-    /// The servers of a folder, running or not; `None` when there never were any.
+    /// Returns the servers of a folder, running or not. `None` when none was ever started there.
     ///
     /// # Errors
     /// When the folder's state is damaged or the programs are not installed.
@@ -182,23 +125,23 @@ impl Servers {
         let folder = folder
             .canonicalize()
             .map_err(Error::file("finding", folder))?;
-        Self::of(&folder, &state).map(Some)
+        Self::new(&folder, &state).map(Some)
     }
 
-    /// Stops both, their children and the port mapper; what does not run is no mistake.
+    /// Stops both servers, their children and the port mapper. Does nothing to what is not running.
     ///
     /// # Errors
-    /// When a process stays; the other server was stopped nevertheless.
+    /// When a process does not end. The other server is stopped all the same.
     pub fn stop(&self, how: Stop) -> Result<()> {
         let postgres = self.postgres.stop(how);
         let rabbitmq = self.rabbitmq.stop(how);
         postgres.and(rabbitmq)
     }
 
-    /// Kills whatever runs in `folder` and removes the folder with all data.
+    /// Kills the servers of `folder` and removes the folder with all data.
     ///
     /// # Errors
-    /// When a process stays or a file cannot be removed.
+    /// When a process does not end or a file cannot be removed.
     pub fn discard(folder: &Path) -> Result<()> {
         if let Ok(Some(servers)) = Self::find(folder) {
             servers.stop(Stop::Kill)?;
@@ -212,7 +155,7 @@ impl Servers {
         }
     }
 
-    /// Where they are, with credentials.
+    /// Returns their urls and credentials.
     #[must_use]
     pub fn description(&self) -> Description {
         Description {
@@ -224,7 +167,7 @@ impl Servers {
         }
     }
 
-    fn of(folder: &Path, state: &State) -> Result<Self> {
+    fn new(folder: &Path, state: &State) -> Result<Self> {
         Ok(Self {
             postgres: Postgres::new(
                 &folder.join("postgres"),
@@ -243,20 +186,20 @@ impl Servers {
         })
     }
 
-    /// Says whether a port was changed.
-    fn move_from_taken_ports(&self, state: &mut State) -> Result<bool> {
-        let mut moved = false;
-        let mut settle = |port: &mut u16| -> Result<()> {
-            let free = ports::preferably(*port)?;
-            moved |= free != *port;
+    /// Replaces ports that other programs have taken. Returns whether any was replaced.
+    fn replace_taken_ports(&self, state: &mut State) -> Result<bool> {
+        let mut replaced = false;
+        let mut ensure_free = |port: &mut u16| -> Result<()> {
+            let free = ports::prefer(*port)?;
+            replaced |= free != *port;
             *port = free;
             Ok(())
         };
         if !self.postgres.is_running() {
-            settle(&mut state.postgres_port)?;
+            ensure_free(&mut state.postgres_port)?;
         }
         if !self.rabbitmq.is_running() {
-            // A port mapper without its server is of no use and may hold the port.
+            // A port mapper that outlived its server may hold the port.
             self.rabbitmq.stop(Stop::Kill)?;
             let ports = &mut state.rabbitmq_ports;
             for port in [
@@ -265,14 +208,14 @@ impl Servers {
                 &mut ports.distribution,
                 &mut ports.epmd,
             ] {
-                settle(port)?;
+                ensure_free(port)?;
             }
         }
-        Ok(moved)
+        Ok(replaced)
     }
 
     fn start_parts(&self, parts: Parts) -> Result<()> {
-        // The broker takes longer, so it starts first and is waited for last.
+        // The broker takes longer, so it starts first and is awaited last.
         if parts != Parts::Postgres {
             self.rabbitmq.spawn()?;
         }
@@ -284,38 +227,5 @@ impl Servers {
             self.rabbitmq.wait_ready()?;
         }
         Ok(())
-    }
-}
-
-/// Remembers one process across programs.
-#[derive(Debug)]
-pub(crate) struct PidFile {
-    path: PathBuf,
-}
-
-impl PidFile {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path }
-    }
-
-    /// The remembered process, if it still runs.
-    pub(crate) fn running(&self) -> Option<Identity> {
-        let text = fs::read_to_string(&self.path).ok()?;
-        serde_json::from_str::<Identity>(&text)
-            .ok()
-            .filter(Identity::is_alive)
-    }
-
-    pub(crate) fn write(&self, process: Identity) -> Result<()> {
-        let text = serde_json::to_string(&process).map_err(|source| Error::State {
-            path: self.path.clone(),
-            source,
-        })?;
-        fs::write(&self.path, text).map_err(Error::file("writing", &self.path))
-    }
-
-    pub(crate) fn remove(&self) {
-        // One that is not there is as good as removed; one that stays names an ended process.
-        let _ = fs::remove_file(&self.path);
     }
 }

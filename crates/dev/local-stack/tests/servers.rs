@@ -1,10 +1,11 @@
-//! The real servers: started, killed, started again on the same data, stopped without a trace.
+//! Starts, kills, restarts and stops the real servers.
 #![expect(
     clippy::unwrap_used,
     reason = "what is shared by tests may panic like the tests themselves"
 )]
 
 use std::{
+    ffi::OsString,
     fs,
     path::Path,
     process::Command,
@@ -12,10 +13,11 @@ use std::{
 };
 
 use local_stack::{Description, Durability, Options, Parts, Servers, Stop, bootstrap, packages};
+use procfs::process::all_processes;
 
 fn quiet(_: &str) {}
 
-/// What `psql` prints for a query.
+/// Returns what `psql` prints for a query.
 fn query(url: &str, sql: &str) -> Result<String, String> {
     let output = Command::new(packages::psql().unwrap())
         .args([
@@ -36,23 +38,24 @@ fn query(url: &str, sql: &str) -> Result<String, String> {
     }
 }
 
-/// Processes whose command line, folder or environment names the folder.
+/// Returns the processes whose command line, working directory or environment contains the folder.
 fn processes_of(folder: &Path) -> Vec<String> {
     let needle = folder.display().to_string();
-    fs::read_dir("/proc")
+    let contains_folder = |value: &OsString| value.to_string_lossy().contains(&needle);
+    all_processes()
         .unwrap()
-        .filter_map(|entry| {
-            let path = entry.ok()?.path();
-            let command = fs::read_to_string(path.join("cmdline")).ok()?;
-            let environment = fs::read_to_string(path.join("environ")).unwrap_or_default();
-            let inside = fs::read_link(path.join("cwd")).is_ok_and(|cwd| cwd.starts_with(folder));
-            (inside || command.contains(&needle) || environment.contains(&needle))
+        .filter_map(|process| {
+            let process = process.ok()?;
+            let command = process.cmdline().ok()?.join(" ");
+            let environment = process.environ().unwrap_or_default();
+            let is_inside = process.cwd().is_ok_and(|cwd| cwd.starts_with(folder));
+            (is_inside || command.contains(&needle) || environment.values().any(contains_folder))
                 .then_some(command)
         })
         .collect()
 }
 
-/// A test that fails must not leave servers running.
+/// Stops the servers even if the test fails.
 struct Discarded(Options);
 
 impl Drop for Discarded {
@@ -62,7 +65,7 @@ impl Drop for Discarded {
 }
 
 #[test]
-fn both_servers_live_through_a_crash_and_leave_nothing_behind() {
+fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
     let base = tempfile::tempdir().unwrap();
     fs::set_permissions(
         base.path(),
@@ -82,9 +85,9 @@ fn both_servers_live_through_a_crash_and_leave_nothing_behind() {
     bootstrap::run(&admin_url, &description.postgres.passwords).unwrap();
     let urls = bootstrap::run(&admin_url, &description.postgres.passwords).unwrap();
     assert_eq!(urls, description.postgres.roles_of("countersign").unwrap());
-    roles_are_kept_apart(&urls);
+    assert_roles_are_separated(&urls);
 
-    // Postgres dies and comes back with what was committed; RabbitMQ likewise.
+    // Both servers are killed, and restarted with the committed data.
     servers.postgres.stop(Stop::Kill).unwrap();
     servers.rabbitmq.stop(Stop::Kill).unwrap();
     assert!(query(&admin_url, "SELECT 1").is_err());
@@ -96,7 +99,7 @@ fn both_servers_live_through_a_crash_and_leave_nothing_behind() {
         "x"
     );
 
-    // A description survives its file.
+    // A description can be written and read back.
     let file = base.path().join("description.json");
     description.write(&file).unwrap();
     assert_eq!(Description::read(&file).unwrap(), description);
@@ -111,7 +114,7 @@ fn both_servers_live_through_a_crash_and_leave_nothing_behind() {
     assert!(!options.folder.exists());
 }
 
-fn roles_are_kept_apart(urls: &bootstrap::RoleUrls) {
+fn assert_roles_are_separated(urls: &bootstrap::RoleUrls) {
     query(
         &urls.users_owner,
         "CREATE TABLE t (name text); INSERT INTO t VALUES ('x')",

@@ -1,4 +1,4 @@
-//! Kills a system of its own workspace, as opposed to stopping it, and removes its files.
+//! Kills a system instead of stopping it, and removes its files.
 
 use std::fs;
 
@@ -7,21 +7,21 @@ use local_stack::{Servers, Stop};
 
 use crate::{processes, workspace::Workspace};
 
-/// What stays on the disk.
+/// Which files to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// Logs and data, to find the cause of a failure.
+    /// Logs and data, to investigate a failure.
     Everything,
-    /// No file.
+    /// None.
     Nothing,
 }
 
 /// Kills every process and server of a system.
 pub fn clean_up(workspace: &Workspace, keep: Keep) -> anyhow::Result<()> {
-    // A process that was starting during the first pass is found by the second.
+    // The second pass finds processes that were starting during the first.
     for _ in 0..2 {
-        for one in processes::running(workspace) {
-            one.identity.kill()?;
+        for (_, identity) in processes::running(workspace) {
+            identity.kill()?;
         }
     }
     if keep == Keep::Everything {

@@ -1,13 +1,13 @@
-//! Which variables a process gets: the caller's own win over what these commands would set.
+//! The environment of a process. Variables of the caller take precedence over those of the commands.
 
 use std::{collections::BTreeMap, ffi::OsStr, process::Command};
 
-/// Marks every process of a project's system, with the project's `.local` folder for a value, so that
-/// `down` finds them even when nobody wrote down their pids.
+/// Marks all processes of a system. Its value is the folder of the system, so that `down` finds the processes
+/// even when no file has their pids.
 pub(crate) const MARKER: &str = "COUNTERSIGN_STACK";
 
-/// Differ from process to process, so a caller's value cannot be meant for all of them.
-const OURS: [&str; 5] = [
+/// Always set, because they differ between processes.
+const ALWAYS_SET: [&str; 5] = [
     MARKER,
     "LISTEN_ADDRESS",
     "METRICS_ADDRESS",
@@ -15,7 +15,7 @@ const OURS: [&str; 5] = [
     "DATABASE_OWNER_URL",
 ];
 
-/// Never inherited: what a process does not need of these it must not have.
+/// Not inherited, so that a process has only those that it needs.
 const NOT_INHERITED: [&str; 5] = [
     "LISTEN_ADDRESS",
     "METRICS_ADDRESS",
@@ -27,17 +27,19 @@ const NOT_INHERITED: [&str; 5] = [
 /// Variables by name.
 pub type Variables = BTreeMap<&'static str, String>;
 
-/// Gives `command` the caller's environment and, where the caller is silent, `variables`.
+/// Adds those `variables` to the inherited environment of `command` that the caller has not set.
 pub(crate) fn apply(command: &mut Command, variables: &Variables) {
     for name in NOT_INHERITED {
         command.env_remove(name);
         command.env_remove(format!("{name}_FILE"));
     }
-    command.envs(wanted(variables, &|name| std::env::var_os(name).is_some()));
+    command.envs(not_given(variables, &|name| {
+        std::env::var_os(name).is_some()
+    }));
 }
 
-/// A secret counts as given in either of its two forms, `X` and `X_FILE`.
-fn wanted<'variables>(
+/// Returns the variables to set. A secret counts as given in either form, `X` or `X_FILE`.
+fn not_given<'variables>(
     variables: &'variables Variables,
     given: &dyn Fn(&str) -> bool,
 ) -> impl Iterator<Item = (&'static str, &'variables OsStr)> {
@@ -47,7 +49,7 @@ fn wanted<'variables>(
             let plain = name.strip_suffix("_FILE").unwrap_or(name);
             let inherited =
                 !NOT_INHERITED.contains(name) && (given(plain) || given(&format!("{plain}_FILE")));
-            OURS.contains(name) || !inherited
+            ALWAYS_SET.contains(name) || !inherited
         })
         .map(|(name, value)| (*name, OsStr::new(value)))
 }
@@ -62,13 +64,13 @@ mod tests {
             ("LOG_FORMAT", "text".to_owned()),
             ("TOKEN_SIGNING_KEY_FILE", "f".to_owned()),
         ]);
-        wanted(&variables, &|name| given.contains(&name))
+        not_given(&variables, &|name| given.contains(&name))
             .map(|(name, _)| name)
             .collect()
     }
 
     #[test]
-    fn the_callers_value_wins() {
+    fn values_of_the_caller_take_precedence() {
         assert_eq!(
             names(&[]),
             ["DATABASE_URL", "LOG_FORMAT", "TOKEN_SIGNING_KEY_FILE"]
@@ -80,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_may_be_given_in_its_other_form() {
+    fn a_secret_may_be_given_in_either_form() {
         assert_eq!(
             names(&["TOKEN_SIGNING_KEY"]),
             ["DATABASE_URL", "LOG_FORMAT"]
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_between_processes_is_always_set() {
+    fn variables_that_differ_between_processes_are_always_set() {
         assert_eq!(
             names(&["DATABASE_URL"]),
             ["DATABASE_URL", "LOG_FORMAT", "TOKEN_SIGNING_KEY_FILE"]

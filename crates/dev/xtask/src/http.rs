@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ureq::Agent;
 
-/// No proxy (everything is local), no redirects, and every status is an answer rather than an error.
+/// Returns a client without proxies and redirects. An error status is not an error of the call.
 pub fn agent(timeout: Duration) -> Agent {
     Agent::config_builder()
         .proxy(None)
@@ -15,18 +15,18 @@ pub fn agent(timeout: Duration) -> Agent {
         .into()
 }
 
-/// Whether `GET <base>/readyz` answers 200.
+/// Returns whether `GET <base>/readyz` returns 200.
 pub fn is_ready(agent: &Agent, base: &str) -> bool {
     agent
         .get(format!("{base}/readyz"))
         .call()
-        .is_ok_and(|answer| answer.status() == 200)
+        .is_ok_and(|response| response.status() == 200)
 }
 
-/// What `/readyz` says, for a person to read.
+/// Returns the body of `/readyz`, or the error, for a message.
 pub fn readiness(agent: &Agent, base: &str) -> String {
     match agent.get(format!("{base}/readyz")).call() {
-        Ok(mut answer) => answer
+        Ok(mut response) => response
             .body_mut()
             .read_to_string()
             .unwrap_or_else(|error| error.to_string()),

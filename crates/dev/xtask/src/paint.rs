@@ -1,4 +1,4 @@
-//! Colours, when a person looks on.
+//! Colours, when the output is a terminal.
 
 use std::{
     env,
@@ -11,10 +11,10 @@ static COLOURED: LazyLock<bool> = LazyLock::new(|| {
     !set("NO_COLOR") && (stdout().is_terminal() || set("CLICOLOR_FORCE"))
 });
 
-/// Colours that differ from each other and from red, which is kept for trouble.
+/// Colours of the processes. Red is for errors.
 const PREFIXES: [u8; 6] = [36, 33, 35, 32, 34, 96];
 
-fn painted(code: &str, text: &str) -> String {
+fn coloured(code: &str, text: &str) -> String {
     if *COLOURED {
         format!("\x1b[{code}m{text}\x1b[0m")
     } else {
@@ -24,32 +24,35 @@ fn painted(code: &str, text: &str) -> String {
 
 /// Red, for errors.
 pub fn red(text: &str) -> String {
-    painted("1;31", text)
+    coloured("1;31", text)
 }
 
 pub(crate) fn green(text: &str) -> String {
-    painted("32", text)
+    coloured("32", text)
 }
 
 pub(crate) fn yellow(text: &str) -> String {
-    painted("33", text)
+    coloured("33", text)
 }
 
 pub(crate) fn cyan(text: &str) -> String {
-    painted("36", text)
+    coloured("36", text)
 }
 
 /// Bold, for headings.
 pub fn bold(text: &str) -> String {
-    painted("1", text)
+    coloured("1", text)
 }
 
 pub(crate) fn dim(text: &str) -> String {
-    painted("2", text)
+    coloured("2", text)
 }
 
-/// The colour of the process at a place in the list.
-pub(crate) fn prefix(place: usize, text: &str) -> String {
-    let code = PREFIXES.get(place % PREFIXES.len()).copied().unwrap_or(0);
-    painted(&code.to_string(), text)
+/// Colours the prefix of the process at this position in the list.
+pub(crate) fn prefix(position: usize, text: &str) -> String {
+    let code = PREFIXES
+        .get(position % PREFIXES.len())
+        .copied()
+        .unwrap_or(0);
+    coloured(&code.to_string(), text)
 }

@@ -1,10 +1,11 @@
-//! Which processes run, in which order, with which settings.
+//! The processes of a system, their order, ports and settings.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, bail, ensure};
-use local_stack::{RoleUrls, ports};
+use local_stack::ports;
 
+pub use crate::backing::Backing;
 use crate::{
     environment::{MARKER, Variables},
     secrets::Secrets,
@@ -19,14 +20,14 @@ pub(crate) const PACKAGES: [&str; 4] = [
     "gateway",
 ];
 
-/// Loopback and private networks: here the flow engine runs beside us. Link-local stays refused.
+/// Loopback and private networks, where the flow engine of a development system runs.
 const WEBHOOK_NETWORKS: &str =
     "127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7";
 
-/// How often each program runs, by its name. A program that is not named runs once.
+/// The number of processes of each program. The default is one.
 pub type Replicas = BTreeMap<String, usize>;
 
-/// The programs in the order in which they start; those of one stage start together.
+/// The programs in the order in which they start. Those of one stage start together.
 const PROGRAMS: [(&str, Kind, u8); 7] = [
     ("demo-engine", Kind::Engine, 0),
     ("user-service", Kind::Service, 0),
@@ -37,7 +38,7 @@ const PROGRAMS: [(&str, Kind, u8); 7] = [
     ("gateway", Kind::Gateway, 2),
 ];
 
-/// The stage after which everything runs.
+/// The last stage.
 pub(crate) const LAST_STAGE: u8 = 2;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,25 +49,16 @@ enum Kind {
     Engine,
 }
 
-/// Where the servers are.
-#[derive(Debug, Clone)]
-pub struct Backing {
-    /// The database URLs of the services' roles.
-    pub databases: RoleUrls,
-    /// RabbitMQ's URL.
-    pub amqp: String,
-}
-
 /// One process to start.
 #[derive(Debug, Clone)]
 pub struct Planned {
-    /// The program's name; that of its second replica ends in `-2`.
+    /// The name of the program. That of the second replica ends in `-2`.
     pub name: String,
     /// The program that the process runs.
     pub program: &'static str,
-    /// Processes of a stage start together, when those of the stage before are ready.
+    /// Processes of a stage start together, when those of the previous stage are ready.
     pub stage: u8,
-    /// Its public or internal API.
+    /// The url of its API. `None` for workers.
     pub url: Option<String>,
     /// Where `/readyz` and `/metrics` are.
     pub metrics: String,
@@ -74,7 +66,7 @@ pub struct Planned {
     pub variables: Variables,
 }
 
-/// All processes, and the addresses by which they know each other.
+/// All processes of a system.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// The first gateway's URL.
@@ -89,28 +81,29 @@ pub struct Plan {
     pub processes: Vec<Planned>,
 }
 
-/// Reads `process=n`.
+/// Parses `process=n`.
 pub fn parse_replicas(text: &str) -> anyhow::Result<(String, usize)> {
-    let (name, count) = text
-        .split_once('=')
-        .context("it is not of the form process=number")?;
+    let (name, count) = text.split_once('=').context("expected process=number")?;
     let Some((_, kind, _)) = PROGRAMS.iter().find(|(program, ..)| *program == name) else {
         let known: Vec<&str> = PROGRAMS.iter().map(|(program, ..)| *program).collect();
-        bail!("there is no process {name}; there are {}", known.join(", "));
+        bail!(
+            "there is no process {name}; expected one of {}",
+            known.join(", ")
+        );
     };
     let count: usize = count
         .parse()
         .with_context(|| format!("{count} is not a number"))?;
-    ensure!((1..=20).contains(&count), "a process runs 1 to 20 times");
+    ensure!((1..=20).contains(&count), "expected a number from 1 to 20");
     ensure!(
         *kind != Kind::Engine || count == 1,
-        "the demo engine keeps what it received in memory and runs once"
+        "the demo engine can run only once, because it keeps what it received in memory"
     );
     Ok((name.to_owned(), count))
 }
 
 impl Plan {
-    /// `gateway_port` is that of the first gateway; every other port is a free one.
+    /// Plans a system whose first gateway has `gateway_port`. All other ports are free ones.
     pub fn new(
         workspace: &Workspace,
         replicas: &Replicas,
@@ -118,33 +111,22 @@ impl Plan {
         secrets: &Secrets,
         backing: &Backing,
     ) -> anyhow::Result<Self> {
-        let mut processes = places(replicas, gateway_port)?;
-        let url_of = |processes: &[Planned], program: &str, replica: usize| {
-            let urls: Vec<String> = processes
-                .iter()
-                .filter(|one| one.program == program)
-                .filter_map(|one| one.url.clone())
-                .collect();
-            // Callers spread over the replicas: the second gateway asks the second user service.
-            urls.get(replica % urls.len().max(1))
-                .cloned()
-                .unwrap_or_default()
-        };
-        let facts = processes.clone();
+        let mut processes = assign_ports(replicas, gateway_port)?;
+        let urls = Urls::of(&processes);
         let given =
             |name: &str, default: &str| std::env::var(name).unwrap_or_else(|_| default.to_owned());
         let plan = Self {
-            gateway: url_of(&facts, "gateway", 0),
-            demo_engine: url_of(&facts, "demo-engine", 0),
+            gateway: urls.get("gateway", 0),
+            demo_engine: urls.get("demo-engine", 0),
             admin_username: given("ADMIN_USERNAME", "admin@countersign.local"),
             admin_password: given("ADMIN_PASSWORD", &secrets.admin_password),
             processes: Vec::new(),
         };
-        let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut replicas: BTreeMap<&str, usize> = BTreeMap::new();
         for process in &mut processes {
-            let replica = seen.entry(process.program).or_default();
-            let users = url_of(&facts, "user-service", *replica);
-            let tasks = url_of(&facts, "people-task-service", *replica);
+            let replica = replicas.entry(process.program).or_default();
+            let users = urls.get("user-service", *replica);
+            let tasks = urls.get("people-task-service", *replica);
             *replica += 1;
             process.variables.insert("LOG_FORMAT", "text".to_owned());
             process
@@ -198,12 +180,12 @@ impl Plan {
                     secrets.webhook_signing_key.display().to_string(),
                 ),
             ],
-            _ => self.user_side(tasks, secrets, backing),
+            _ => self.user_variables(tasks, secrets, backing),
         }
     }
 
-    /// The user service and its workers.
-    fn user_side(
+    /// Returns the variables of the user service and its workers.
+    fn user_variables(
         &self,
         tasks: &str,
         secrets: &Secrets,
@@ -233,7 +215,7 @@ impl Plan {
                 format!("{demo_engine}/forgot-password"),
             ),
             ("FORGOT_PASSWORD_LOG", "true".to_owned()),
-            // Everybody here has the same client address.
+            // All clients of a development system have the same address.
             ("FORGOT_PASSWORD_PER_CLIENT", "0".to_owned()),
             (
                 "VERIFY_EMAIL_URL",
@@ -247,28 +229,40 @@ impl Plan {
     }
 }
 
-/// Every process with its name and ports, and nothing else yet.
-fn places(replicas: &Replicas, gateway_port: u16) -> anyhow::Result<Vec<Planned>> {
+/// The urls of the processes, by program.
+struct Urls(BTreeMap<&'static str, Vec<String>>);
+
+impl Urls {
+    fn of(processes: &[Planned]) -> Self {
+        let mut urls: BTreeMap<_, Vec<String>> = BTreeMap::new();
+        for process in processes {
+            urls.entry(process.program)
+                .or_default()
+                .extend(process.url.clone());
+        }
+        Self(urls)
+    }
+
+    /// Returns the url that a caller's replica uses. The second gateway calls the second user service.
+    fn get(&self, program: &str, replica: usize) -> String {
+        let mut urls = self.0.get(program).into_iter().flatten().cycle();
+        urls.nth(replica).cloned().unwrap_or_default()
+    }
+}
+
+/// Returns all processes with their names and ports.
+fn assign_ports(replicas: &Replicas, gateway_port: u16) -> anyhow::Result<Vec<Planned>> {
     let named = names(replicas);
     let free = ports::several(named.len() * 2)?;
     let mut free = free.into_iter().filter(|port| *port != gateway_port);
-    let mut wishes = vec![gateway_port];
-    let places = named.into_iter().map(|(name, program, kind, stage)| {
-        let wish = if kind == Kind::Gateway {
-            wishes.pop()
-        } else {
-            None
+    let mut first_gateway = Some(gateway_port);
+    let processes = named.into_iter().map(|(name, program, kind, stage)| {
+        let api = match kind {
+            Kind::Worker => None,
+            Kind::Gateway => first_gateway.take().or_else(|| free.next()),
+            Kind::Service | Kind::Engine => free.next(),
         };
-        let api = if kind == Kind::Worker {
-            None
-        } else {
-            wish.or_else(|| free.next())
-        };
-        let metrics = if kind == Kind::Engine {
-            None
-        } else {
-            free.next()
-        };
+        let metrics = (kind != Kind::Engine).then(|| free.next()).flatten();
         let mut variables = Variables::new();
         let mut listen = |name, port: u16| {
             variables.insert(name, format!("127.0.0.1:{port}"));
@@ -288,7 +282,7 @@ fn places(replicas: &Replicas, gateway_port: u16) -> anyhow::Result<Vec<Planned>
             variables,
         })
     });
-    places.collect()
+    processes.collect()
 }
 
 fn names(replicas: &Replicas) -> Vec<(String, &'static str, Kind, u8)> {
@@ -311,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn replicas_are_checked() {
+    fn parse_replicas_refuses_unknown_processes_and_wrong_numbers() {
         assert_eq!(
             parse_replicas("gateway=2").unwrap(),
             ("gateway".to_owned(), 2)
@@ -320,7 +314,7 @@ mod tests {
             "gateway",
             "gateway=0",
             "gateway=x",
-            "nobody=1",
+            "unknown=1",
             "demo-engine=2",
         ] {
             assert!(parse_replicas(wrong).is_err(), "{wrong}");
@@ -328,10 +322,10 @@ mod tests {
     }
 
     #[test]
-    fn replicas_get_names_and_ports_of_their_own() {
-        let places = places(&Replicas::from([("gateway".to_owned(), 2)]), 8080).unwrap();
-        assert_eq!(places.len(), 8);
-        let gateways: Vec<&Planned> = places
+    fn replicas_have_different_names_and_ports() {
+        let processes = assign_ports(&Replicas::from([("gateway".to_owned(), 2)]), 8080).unwrap();
+        assert_eq!(processes.len(), 8);
+        let gateways: Vec<&Planned> = processes
             .iter()
             .filter(|one| one.program == "gateway")
             .collect();
@@ -339,12 +333,15 @@ mod tests {
         assert_eq!(gateways[0].url.as_deref(), Some("http://127.0.0.1:8080"));
         assert_eq!(gateways[1].name, "gateway-2");
         assert_ne!(gateways[0].url, gateways[1].url);
-        let worker = places
+        let worker = processes
             .iter()
             .find(|one| one.name == "webhook-worker")
             .unwrap();
         assert_eq!(worker.url, None);
-        let engine = places.iter().find(|one| one.name == "demo-engine").unwrap();
+        let engine = processes
+            .iter()
+            .find(|one| one.name == "demo-engine")
+            .unwrap();
         assert_eq!(engine.url.as_deref(), Some(engine.metrics.as_str()));
     }
 }

@@ -1,93 +1,180 @@
-//! Our processes among all of the machine.
+//! The processes of a system: starting them, finding them, stopping them.
 
-use std::{fs, time::Duration};
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::PathBuf,
+    time::{Duration, Instant},
+};
 
-use local_stack::process::{Identity, wait_until};
+use anyhow::{Context, bail};
+use local_stack::process::{Detached, Identity, find_by_variable, tail, wait_until};
 use nix::sys::signal::Signal;
 
-use crate::{environment::MARKER, workspace::Workspace};
+use crate::{
+    environment::{self, MARKER},
+    http,
+    interrupt::Interrupt,
+    output::say,
+    plan::{LAST_STAGE, Plan, Planned},
+    stream::Stream,
+    workspace::Workspace,
+};
 
-/// A little more than the processes' own default grace.
+const READY_LIMIT: Duration = Duration::from_secs(90);
+/// A little more than the processes' own limit.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
-/// A process that carries this project's mark.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Ours {
-    pub(crate) program: String,
-    pub(crate) identity: Identity,
-}
-
-/// All processes of this project's system, whoever started them.
-pub(crate) fn running(workspace: &Workspace) -> Vec<Ours> {
-    let mark = format!("{MARKER}={}", workspace.local().display());
-    fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let pid = entry.file_name().to_str()?.parse().ok()?;
-            let environment = fs::read(entry.path().join("environ")).ok()?;
-            if !environment
-                .split(|byte| *byte == 0)
-                .any(|variable| variable == mark.as_bytes())
-            {
-                return None;
-            }
-            let program = fs::read_to_string(entry.path().join("comm"))
-                .ok()?
-                .trim()
-                .to_owned();
-            Identity::of(pid).map(|identity| Ours { program, identity })
-        })
-        .collect()
-}
-
-/// Asks all of them to stop, waits for what they are doing, and kills those that take too long.
-/// Says how many there were.
-pub(crate) fn stop_all(workspace: &Workspace, say: &dyn Fn(&str)) -> anyhow::Result<usize> {
-    let all = running(workspace);
-    for one in &all {
-        one.identity.signal(Signal::SIGTERM);
+/// Creates an empty log for each process, and follows the logs if they are to be shown.
+pub fn prepare_logs(
+    workspace: &Workspace,
+    plan: &Plan,
+    show: bool,
+) -> anyhow::Result<Option<Stream>> {
+    let logs: Vec<(String, PathBuf)> = plan
+        .processes
+        .iter()
+        .map(|process| (process.name.clone(), workspace.log(&process.name)))
+        .collect();
+    for (_, log) in &logs {
+        if let Some(folder) = log.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(log, "").with_context(|| format!("emptying {}", log.display()))?;
     }
-    let gone = wait_until(STOP_LIMIT, || {
-        (!all.iter().any(|one| one.identity.is_alive())).then_some(())
-    });
-    if gone.is_none() {
-        for one in all.iter().filter(|one| one.identity.is_alive()) {
+    Ok(show.then(|| Stream::follow(logs)))
+}
+
+/// Starts the processes stage by stage, each stage when the one before it is ready.
+pub fn start_processes(
+    workspace: &Workspace,
+    plan: &Plan,
+    programs: &BTreeMap<String, PathBuf>,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<(Planned, Identity)>> {
+    say(&format!("starting {} processes", plan.processes.len()));
+    let mut running = Vec::new();
+    for stage in 0..=LAST_STAGE {
+        let mut started = Vec::new();
+        for process in plan.processes.iter().filter(|one| one.stage == stage) {
+            started.push((process.clone(), spawn(workspace, process, programs)?));
+        }
+        wait_ready(workspace, &started, interrupt)?;
+        running.extend(started);
+    }
+    Ok(running)
+}
+
+/// Starts one process without waiting until it is ready.
+pub fn spawn(
+    workspace: &Workspace,
+    process: &Planned,
+    programs: &BTreeMap<String, PathBuf>,
+) -> anyhow::Result<Identity> {
+    let program = programs
+        .get(process.program)
+        .with_context(|| format!("cargo did not build {}", process.program))?;
+    let mut detached = Detached::new(program, &workspace.log(&process.name));
+    let command = detached.command();
+    command.current_dir(workspace.root());
+    environment::apply(command, &process.variables);
+    Ok(detached.spawn()?)
+}
+
+fn wait_ready(
+    workspace: &Workspace,
+    processes: &[(Planned, Identity)],
+    interrupt: &Interrupt,
+) -> anyhow::Result<()> {
+    let agent = http::agent(Duration::from_secs(3));
+    let end = Instant::now() + READY_LIMIT;
+    for (process, identity) in processes {
+        let log = workspace.log(&process.name);
+        let end_of_log = || format!("the end of {}:\n{}", log.display(), tail(&log, 20));
+        let left = end.saturating_duration_since(Instant::now());
+        let ready = wait_until(left, || {
+            if interrupt.came() {
+                return Some(interrupt.check());
+            }
+            if !identity.is_alive() {
+                let name = &process.name;
+                let error = anyhow::anyhow!("{name} ended while it started; {}", end_of_log());
+                return Some(Err(error));
+            }
+            http::is_ready(&agent, &process.metrics).then_some(Ok(()))
+        });
+        ready.with_context(|| {
+            format!(
+                "{} was not ready within {} s and reports {}; {}",
+                process.name,
+                READY_LIMIT.as_secs(),
+                http::readiness(&agent, &process.metrics),
+                end_of_log()
+            )
+        })??;
+    }
+    Ok(())
+}
+
+/// Returns all processes of the system, each with the name of its program.
+pub(crate) fn running(workspace: &Workspace) -> Vec<(String, Identity)> {
+    find_by_variable(MARKER, workspace.local().as_os_str())
+}
+
+/// Asks all processes of the system to stop, and kills those that take too long. Returns how many there were.
+pub(crate) fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
+    let all = running(workspace);
+    for (_, identity) in &all {
+        identity.signal(Signal::SIGTERM);
+    }
+    let any_alive = || all.iter().any(|(_, identity)| identity.is_alive());
+    let ended = wait_until(STOP_LIMIT, || (!any_alive()).then_some(()));
+    if ended.is_none() {
+        for (program, identity) in all.iter().filter(|(_, identity)| identity.is_alive()) {
+            let limit = STOP_LIMIT.as_secs();
             say(&format!(
-                "{} did not stop within {} s and is killed",
-                one.program,
-                STOP_LIMIT.as_secs()
+                "{program} did not stop within {limit} s and is killed"
             ));
-            one.identity.kill()?;
+            identity.kill()?;
         }
     }
     Ok(all.len())
+}
+
+/// Fails if a process has ended.
+pub(crate) fn ensure_all_alive(processes: &[(Planned, Identity)]) -> anyhow::Result<()> {
+    let ended: Vec<&str> = processes
+        .iter()
+        .filter(|(_, identity)| !identity.is_alive())
+        .map(|(planned, _)| planned.name.as_str())
+        .collect();
+    if !ended.is_empty() {
+        bail!("{} ended unexpectedly", ended.join(", "));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
 
-    use local_stack::process::Detached;
-
     use super::*;
 
     #[test]
     fn a_marked_process_is_found_and_stopped() {
         let folder = tempfile::tempdir().unwrap();
-        // A folder of its own for a mark, so that this never meets a system that really runs.
-        let elsewhere = Workspace::at(folder.path());
+        // A workspace of its own, so that this test never finds a real system.
+        let workspace = Workspace::at(folder.path());
         let mut sleep = Detached::new(Path::new("sleep"), &folder.path().join("log"));
-        sleep.command().arg("300").env(MARKER, elsewhere.local());
+        sleep.command().arg("300").env(MARKER, workspace.local());
         let identity = sleep.spawn().unwrap();
         let found = wait_until(Duration::from_secs(5), || {
-            running(&elsewhere)
+            running(&workspace)
                 .into_iter()
-                .find(|one| one.program == "sleep")
+                .find(|(program, _)| program == "sleep")
         });
-        assert_eq!(found.unwrap().identity, identity);
-        assert_eq!(stop_all(&elsewhere, &|_| ()).unwrap(), 1);
+        assert_eq!(found.unwrap().1, identity);
+        assert_eq!(stop_all(&workspace).unwrap(), 1);
         assert!(!identity.is_alive());
     }
 }

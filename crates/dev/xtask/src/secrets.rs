@@ -1,5 +1,4 @@
-//! Keys and passwords of the local system: made once, kept for the next start, readable by their
-//! owner only.
+//! Keys and passwords of the local system. They are created once, and only their owner can read them.
 
 use std::{fs, path::PathBuf};
 
@@ -14,7 +13,7 @@ const PKCS8_ED25519: [u8; 16] = [
     0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
 ];
 
-/// Where the secrets are, and those that are needed here.
+/// The paths of the keys, and the passwords.
 #[derive(Debug, Clone)]
 pub struct Secrets {
     pub(crate) token_signing_key: PathBuf,
@@ -27,11 +26,13 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Reads them, and makes those that are missing.
+    /// Reads the secrets, and creates those that are missing.
     pub fn prepare(workspace: &Workspace) -> anyhow::Result<Self> {
-        let key = |name: &str| kept(workspace, name, ed25519_pem).map(|_| workspace.secret(name));
-        let password = |name: &str| kept(workspace, name, || Ok(random::password()?));
-        let roles = kept(workspace, "database-roles.json", || {
+        let key = |name: &str| {
+            read_or_create(workspace, name, ed25519_pem).map(|_| workspace.secret(name))
+        };
+        let password = |name: &str| read_or_create(workspace, name, || Ok(random::password()?));
+        let roles = read_or_create(workspace, "database-roles.json", || {
             Ok(serde_json::to_string(&RolePasswords::random()?)?)
         })?;
         Ok(Self {
@@ -45,16 +46,16 @@ impl Secrets {
     }
 }
 
-fn kept(
+fn read_or_create(
     workspace: &Workspace,
     name: &str,
-    make: impl FnOnce() -> anyhow::Result<String>,
+    create: impl FnOnce() -> anyhow::Result<String>,
 ) -> anyhow::Result<String> {
     let path = workspace.secret(name);
     if let Ok(text) = fs::read_to_string(&path) {
         return Ok(text.trim().to_owned());
     }
-    let text = make()?;
+    let text = create()?;
     random::write_private(&path, text.as_bytes())?;
     Ok(text)
 }

@@ -1,4 +1,4 @@
-//! `.local/stack.json`: what runs, where, and how to get in.
+//! `.local/stack.json`: the urls, processes and credentials of the running system.
 
 use std::{fs, io::ErrorKind, path::PathBuf};
 
@@ -29,7 +29,7 @@ pub struct Admin {
     pub password: String,
 }
 
-/// Database urls: those of the services' roles, and the superuser's.
+/// The database urls of the services' roles and of the superuser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Databases {
@@ -54,7 +54,7 @@ impl Stack {
         workspace.local().join("stack.json")
     }
 
-    /// `None` when nothing was started, or all of it was stopped.
+    /// Reads the file. `None` when no system is running.
     pub(crate) fn read(workspace: &Workspace) -> anyhow::Result<Option<Self>> {
         let path = Self::path(workspace);
         match fs::read_to_string(&path) {
@@ -75,7 +75,7 @@ impl Stack {
     }
 
     pub(crate) fn remove(workspace: &Workspace) {
-        // Nothing to remove is what was wanted.
+        // The file may be missing.
         let _ = fs::remove_file(Self::path(workspace));
     }
 }

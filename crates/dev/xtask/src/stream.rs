@@ -1,4 +1,4 @@
-//! The logs of all processes on the terminal, each line with its process's name in its own colour.
+//! Prints the logs of all processes, each line with the name of its process in a colour.
 
 use std::{
     fs::File,
@@ -14,28 +14,28 @@ use std::{
 
 use crate::paint;
 
-/// Follows log files until it is dropped; then prints what is left and ends.
+/// Follows log files until it is dropped. Dropping it prints the remaining lines.
 pub struct Stream {
     ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-struct Followed {
+struct Log {
     prefix: String,
     path: PathBuf,
     file: Option<File>,
-    /// What came after the last line break.
+    /// The bytes after the last line break.
     rest: Vec<u8>,
 }
 
 impl Stream {
-    /// Prints each file from its beginning; one that is not there yet is waited for.
+    /// Prints each file from its start. Files that do not exist yet are awaited.
     pub(crate) fn follow(logs: Vec<(String, PathBuf)>) -> Self {
         let width = logs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let mut all: Vec<Followed> = logs
+        let mut all: Vec<Log> = logs
             .into_iter()
             .enumerate()
-            .map(|(place, (name, path))| Followed {
+            .map(|(place, (name, path))| Log {
                 prefix: paint::prefix(place, &format!("{name:width$} |")),
                 path,
                 file: None,
@@ -43,12 +43,12 @@ impl Stream {
             })
             .collect();
         let ended = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&ended);
+        let ending = Arc::clone(&ended);
         let thread = thread::spawn(move || {
             loop {
-                let last = seen.load(Ordering::SeqCst);
-                for one in &mut all {
-                    one.print_new();
+                let last = ending.load(Ordering::SeqCst);
+                for log in &mut all {
+                    log.print_new_lines();
                 }
                 if last {
                     break;
@@ -67,14 +67,14 @@ impl Drop for Stream {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::SeqCst);
         if let Some(thread) = self.thread.take() {
-            // It only prints; there is nothing to do about it if it failed.
+            // The thread only prints, so its failure does no harm.
             let _ = thread.join();
         }
     }
 }
 
-impl Followed {
-    fn print_new(&mut self) {
+impl Log {
+    fn print_new_lines(&mut self) {
         if self.file.is_none() {
             self.file = File::open(&self.path).ok();
         }
@@ -85,14 +85,14 @@ impl Followed {
         let lines = take_lines(&mut self.rest);
         let mut out = stdout().lock();
         for line in lines {
-            // A closed terminal is noticed as a signal elsewhere.
+            // A closed terminal sends a signal, which `Interrupt` handles.
             let _ = writeln!(out, "{} {line}", self.prefix);
         }
         let _ = out.flush();
     }
 }
 
-/// Takes the whole lines out of `bytes` and leaves the unfinished one.
+/// Removes the complete lines from `bytes` and returns them.
 fn take_lines(bytes: &mut Vec<u8>) -> Vec<String> {
     let Some(end) = bytes.iter().rposition(|byte| *byte == b'\n') else {
         return Vec::new();
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unfinished_line_waits_for_its_end() {
+    fn take_lines_leaves_an_unfinished_line() {
         let mut bytes = b"one\ntwo\nthr".to_vec();
         assert_eq!(take_lines(&mut bytes), ["one", "two"]);
         bytes.extend(b"ee\n");

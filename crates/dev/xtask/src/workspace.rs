@@ -1,9 +1,10 @@
-//! The project's folder and what cargo builds in it.
+//! The project's folders, and cargo in them.
 
 use std::{
     collections::BTreeMap,
     env,
     fs::{self, File},
+    os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -11,9 +12,9 @@ use std::{
 use anyhow::{Context, bail, ensure};
 use cargo_metadata::Message;
 
-use crate::launch::say;
+use crate::output::say;
 
-/// The project's folder and the places in it.
+/// The folders of the project and of one system.
 #[derive(Debug, Clone)]
 pub struct Workspace {
     root: PathBuf,
@@ -42,8 +43,7 @@ impl Workspace {
         }
     }
 
-    /// The same sources, for a system of its own that runs beside the usual one: `name` is its folder in
-    /// `.local`.
+    /// Returns a workspace for another system with the same sources, whose files are in `.local/<name>`.
     pub fn aside(&self, name: &str) -> Self {
         Self {
             root: self.root.clone(),
@@ -56,7 +56,7 @@ impl Workspace {
         &self.root
     }
 
-    /// Everything that running the system leaves on the disk.
+    /// Returns the folder for all files of the system.
     pub fn local(&self) -> PathBuf {
         self.local.clone()
     }
@@ -79,7 +79,7 @@ impl Workspace {
         self.local().join("secrets").join(name)
     }
 
-    /// Waits until no other command of this name is at work here; the lock ends with the returned file.
+    /// Waits until no other command of this name is running here. Dropping the returned file releases the lock.
     pub fn lock(&self, name: &str) -> anyhow::Result<File> {
         let path = self.local().join(format!("{name}.lock"));
         let failed = || format!("locking {}", path.display());
@@ -95,7 +95,7 @@ impl Workspace {
     pub(crate) fn cargo(&self) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         command.current_dir(&self.root);
-        // Cargo sets these for the program that it runs; a cargo started by that program must not see them.
+        // Cargo sets these for the program that it runs, and another cargo must not see them.
         for (name, _) in env::vars_os() {
             if name.to_str().is_some_and(|name| {
                 name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
@@ -106,7 +106,20 @@ impl Workspace {
         command
     }
 
-    /// Builds every program of `packages` and says where each is.
+    /// Replaces this process by `cargo run` with `options`, so that signals reach the program. Returns only on
+    /// an error.
+    pub(crate) fn exec_run(&self, options: &[&str], arguments: &[String]) -> anyhow::Error {
+        let error = self
+            .cargo()
+            .args(["run", "--quiet"])
+            .args(options)
+            .arg("--")
+            .args(arguments)
+            .exec();
+        anyhow::Error::new(error).context("running cargo")
+    }
+
+    /// Builds the programs of `packages`. Returns their paths by name.
     pub(crate) fn build(
         &self,
         packages: &[&str],
@@ -143,7 +156,7 @@ impl Workspace {
         let status = child.wait().context("waiting for cargo build")?;
         ensure!(status.success(), "cargo build failed");
         if programs.is_empty() {
-            bail!("cargo build made no program");
+            bail!("cargo build built no program");
         }
         Ok(programs)
     }

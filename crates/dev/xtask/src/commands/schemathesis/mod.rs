@@ -1,50 +1,51 @@
-//! `cargo xtask schemathesis`: the OpenAPI document is held against the running system, by a tool that
-//! others wrote: <https://schemathesis.readthedocs.io>.
+//! `cargo xtask schemathesis`: tests a system against its OpenAPI document, with
+//! [schemathesis](https://schemathesis.readthedocs.io).
 //!
-//! What holds: everything random comes from a seed that is printed first; the system is one of its own and
-//! is gone afterwards; every check of the tool is on, but for what `schemathesis.toml` switches off with a
-//! reason.
+//! All random choices come from a seed that is printed first. The command starts its own system and removes it
+//! at the end. Every check of the tool is on, except for those that `schemathesis.toml` turns off with a reason.
 
 mod actors;
 mod tool;
 
 use std::{process::ExitCode, time::Duration};
 
-use anyhow::ensure;
 use clap::Args;
 use local_stack::random;
 
+use self::{
+    actors::{Actor, Actors},
+    tool::{Budget, Tool},
+};
 use crate::{
     cleanup::{Keep, clean_up},
     duration::parse_duration,
     environment::Variables,
     interrupt::Interrupt,
-    launch::{self, Wishes, say},
+    launch::{self, LaunchOptions},
+    outln,
+    output::say,
     paint,
-    schemathesis::{
-        actors::{Actor, Actors},
-        tool::{Budget, Tool},
-    },
+    processes::ensure_all_alive,
     workspace::Workspace,
 };
 
-/// How the document is tried.
+/// What to test.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Repeats the choices of an earlier run. Without it a new one is drawn and printed.
+    /// Repeats the random choices of an earlier run. The default is a new seed.
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// How long the fuzzing may take, as in `90s` or `10m`: half of it with the token of a user, half with
-    /// that of an administrator. The examples and the corners of the document are tried however long it takes.
+    /// The limit for fuzzing, such as `90s` or `10m`: half of it with a user's token, half with an
+    /// administrator's. Examples and edge cases of the document take as long as they need.
     #[arg(long, default_value = "4m", value_parser = parse_duration)]
     duration: Duration,
     /// Random requests for each operation.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_examples: Option<u32>,
-    /// Try these operations only, as in `--operation 'GET /users'`. Can be repeated.
+    /// Test only these operations, as in `--operation 'GET /users'`. Can be repeated.
     #[arg(long, value_name = "OPERATION")]
     operation: Vec<String>,
-    /// Build and run with optimisation.
+    /// Build and run with optimisations.
     #[arg(long)]
     release: bool,
 }
@@ -58,15 +59,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     announce(arguments, seed);
     let interrupt = Interrupt::watch()?;
-    let _alone = base.lock("schemathesis")?;
+    let _lock = base.lock("schemathesis")?;
     let tool = Tool::install(&base)?;
     let workspace = base.aside("schemathesis");
-    // Left behind by a run that was killed.
+    // A killed run leaves its system.
     clean_up(&workspace, Keep::Nothing)?;
-    let outcome = perform(&workspace, arguments, seed, &tool, &interrupt);
-    let holds = matches!(outcome, Ok(true));
+    let outcome = test(&workspace, arguments, seed, &tool, &interrupt);
+    let passed = matches!(outcome, Ok(true));
     say("stopping everything");
-    let keep = if holds || interrupt.came() {
+    let keep = if passed || interrupt.came() {
         Keep::Nothing
     } else {
         Keep::Everything
@@ -76,7 +77,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         outln!("\nschemathesis: ok");
         return Ok(ExitCode::SUCCESS);
     }
-    say("what the processes logged is in .local/schemathesis/log");
+    say("the logs of the processes are in .local/schemathesis/log");
     announce(arguments, seed);
     outln!("\n{}", paint::red("schemathesis: failed"));
     Ok(ExitCode::FAILURE)
@@ -90,11 +91,11 @@ fn announce(arguments: &Arguments, seed: u64) {
     if let Some(examples) = arguments.max_examples {
         command.push_str(&format!(" --max-examples {examples}"));
     }
-    say(&format!("seed {seed}; the same again: {command}"));
+    say(&format!("seed {seed}; to repeat this run: {command}"));
 }
 
-/// Says whether the system did what the document says, to a user and to an administrator.
-fn perform(
+/// Returns whether the system follows the document, for a user and for an administrator.
+fn test(
     workspace: &Workspace,
     arguments: &Arguments,
     seed: u64,
@@ -102,13 +103,13 @@ fn perform(
     interrupt: &Interrupt,
 ) -> anyhow::Result<bool> {
     let [port] = local_stack::ports::free()?;
-    let wishes = Wishes {
+    let options = LaunchOptions {
         release: arguments.release,
         port: Some(port),
         settings: settings(),
-        ..Wishes::default()
+        ..LaunchOptions::default()
     };
-    let running = launch::start(workspace, &wishes, interrupt)?;
+    let running = launch::start(workspace, &options, interrupt)?;
     let gateway = &running.stack.gateway;
     let actors = Actors::sign_up(gateway, &running.stack.admin)?;
     let budget = Budget {
@@ -117,27 +118,22 @@ fn perform(
         max_examples: arguments.max_examples,
         operations: &arguments.operation,
     };
-    let mut holds = true;
+    let mut passed = true;
     for actor in [Actor::User, Actor::Admin] {
-        say(&format!("with the token of {}", actor.title()));
-        holds &= tool.run(workspace, gateway, &actors, actor, &budget, interrupt)?;
+        say(&format!("testing with the token of {}", actor.title()));
+        passed &= tool.run(workspace, gateway, &actors, actor, &budget, interrupt)?;
         interrupt.check()?;
-        let lost = running.processes.iter();
-        let lost: Vec<&str> = lost
-            .filter(|(_, identity)| !identity.is_alive())
-            .map(|(planned, _)| planned.name.as_str())
-            .collect();
-        ensure!(lost.is_empty(), "{} ended by itself", lost.join(", "));
+        ensure_all_alive(&running.processes)?;
     }
-    Ok(holds)
+    Ok(passed)
 }
 
-/// What differs from the usual settings: the tool is one client with one address, and hashes a lot.
+/// Settings for the tool, which is a single client and causes many hashes.
 fn settings() -> Variables {
     Variables::from([
         ("RATE_LIMIT", "off".to_owned()),
         ("BCRYPT_COST", "4".to_owned()),
-        // An address that the tool made up is not waited for.
+        // Most webhook urls of the tool lead nowhere.
         ("WEBHOOK_TIMEOUT", "2s".to_owned()),
     ])
 }

@@ -1,6 +1,6 @@
 //! Which files may know the database and which may know HTTP.
 
-use super::{Exception, modules::Package};
+use super::modules::Package;
 
 /// A rule: only some files name these crates.
 pub(super) struct Layer {
@@ -39,9 +39,6 @@ pub(super) const LAYERS: [Layer; 2] = [
         ],
     },
 ];
-
-/// Files that may break a layer's rule, by their path from the workspace's root.
-pub(super) const EXCEPTIONS: [Exception; 0] = [];
 
 impl Layer {
     /// The files of `package`, which is in `folder`, that break the rule.

@@ -1,17 +1,17 @@
-//! `cargo xtask down`.
+//! `cargo xtask down`: stops the system.
 
 use std::process::ExitCode;
 
 use local_stack::{Servers, Stop};
 
-use crate::{launch::say, processes, stack_file::Stack, workspace::Workspace};
+use crate::{output::say, processes, stack_file::Stack, workspace::Workspace};
 
-/// Stops the processes, then the servers; works when half of it is dead already.
+/// Stops the processes, then the servers. Some of them may have ended already.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
-    // First, so that an `up` that watches them knows that they do not end by themselves.
+    // First, so that a watching `up` knows that the processes are being stopped.
     Stack::remove(&workspace);
-    let stopped = processes::stop_all(&workspace, &say)?;
+    let stopped = processes::stop_all(&workspace)?;
     let mut servers_ran = false;
     if let Some(servers) = Servers::find(&workspace.servers())? {
         servers_ran = servers.postgres.is_running() || servers.rabbitmq.is_running();
@@ -20,7 +20,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     match (stopped, servers_ran) {
         (0, false) => say("nothing was running"),
         (count, _) => say(&format!(
-            "stopped {count} processes and the servers; the data stay in .local"
+            "stopped {count} processes and the servers; the data are in .local"
         )),
     }
     Ok(ExitCode::SUCCESS)

@@ -1,4 +1,4 @@
-//! `cargo xtask compose-test`: the system from images does the main job, and keeps its data.
+//! `cargo xtask compose-test`: runs the demo on the images, and checks that they keep their data.
 
 use std::{
     env, fs,
@@ -11,26 +11,25 @@ use clap::Args;
 use local_stack::{ports, process::wait_until, random};
 use serde_json::json;
 
+use super::demo::{self, Target};
 use crate::{
-    demo::{
-        self, Target,
-        client::{Call, Client},
-    },
+    client::{Call, Client},
     http,
     interrupt::Interrupt,
-    launch::say,
+    outln,
+    output::say,
     stack_file::Admin,
     workspace::Workspace,
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(300);
-/// Volumes and containers of this name are the test's alone.
+/// Only this test uses volumes and containers of this name.
 const PROJECT: &str = "countersign-test";
 
 /// How to test the composed system.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Use the images that are there instead of building them.
+    /// Use the existing images instead of building them.
     #[arg(long)]
     no_build: bool,
 }
@@ -50,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if tested.is_err() {
         composed.show_logs();
     }
-    say("stopping, and removing the data");
+    say("stopping the containers and removing the data");
     composed.remove()?;
     tested?;
     outln!("\ncompose-test: ok");
@@ -61,7 +60,7 @@ fn test(composed: &Composed<'_>, interrupt: &Interrupt) -> anyhow::Result<()> {
     composed.up(interrupt)?;
     demo::show(&composed.target()?)?;
 
-    say("does it remember a user after a restart?");
+    say("checking that a user still exists after a restart");
     let client = Client::new(&composed.gateway());
     let user = json!({
         "username": format!("stays.{}@example.com", random::password()?),
@@ -94,7 +93,7 @@ impl<'workspace> Composed<'workspace> {
             .context("neither `docker compose` nor `docker-compose` is installed")?;
         ensure!(
             succeeds(&["docker"], "info"),
-            "the Docker engine does not answer `docker info`"
+            "`docker info` fails: the Docker engine is unavailable"
         );
         let [gateway_port, engine_port] = ports::free()?;
         Ok(Self {
@@ -148,11 +147,9 @@ impl<'workspace> Composed<'workspace> {
                 .then_some(Ok(()))
         });
         ready.with_context(|| {
-            let said = http::readiness(&agent, &self.gateway());
-            format!(
-                "not ready within {} s; the gateway says {said}",
-                READY_LIMIT.as_secs()
-            )
+            let readiness = http::readiness(&agent, &self.gateway());
+            let limit = READY_LIMIT.as_secs();
+            format!("not ready within {limit} s; the gateway reports {readiness}")
         })?
     }
 
@@ -161,7 +158,7 @@ impl<'workspace> Composed<'workspace> {
     }
 
     fn show_logs(&self) {
-        // Only for a person to read; the failure itself is reported anyway.
+        // The test has already failed, so a failure here is ignored.
         let _ = self
             .compose(&["ps"])
             .and_then(|()| self.compose(&["logs", "--tail", "40"]));

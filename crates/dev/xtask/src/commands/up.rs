@@ -1,4 +1,4 @@
-//! `cargo xtask up`.
+//! `cargo xtask up`: starts the system.
 
 use std::{process::ExitCode, thread, time::Duration};
 
@@ -8,7 +8,9 @@ use local_stack::process::tail;
 use crate::{
     http,
     interrupt::Interrupt,
-    launch::{self, Running, Wishes, say},
+    launch::{self, LaunchOptions, Running},
+    outln,
+    output::say,
     paint,
     plan::parse_replicas,
     processes,
@@ -19,13 +21,13 @@ use crate::{
 /// What to start and how.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Return once everything is ready; `cargo xtask down` stops it.
+    /// Return once everything is ready. `cargo xtask down` stops it.
     #[arg(long)]
     detach: bool,
-    /// Build and run with optimisation.
+    /// Build and run with optimisations.
     #[arg(long)]
     release: bool,
-    /// The gateway's port. Without it 8080, or a free port when that is taken.
+    /// The gateway's port. The default is 8080, or a free port if that is taken.
     #[arg(long, value_name = "N")]
     port: Option<u16>,
     /// Run a process several times, as in `--replicas webhook-worker=3`. Can be repeated.
@@ -35,21 +37,21 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
-    // What another one has half started is not to be taken for the remains of an interrupted run.
-    let starting = workspace.lock("up")?;
+    // Without the lock, a system that another `up` is starting would look like the rest of an interrupted run.
+    let lock = workspace.lock("up")?;
     if let Some(outcome) = already_up(&workspace)? {
         return Ok(outcome);
     }
     let interrupt = Interrupt::watch()?;
-    let wishes = Wishes {
+    let options = LaunchOptions {
         release: arguments.release,
         port: arguments.port,
         replicas: arguments.replicas.iter().cloned().collect(),
         show_logs: !arguments.detach,
-        ..Wishes::default()
+        ..LaunchOptions::default()
     };
-    let running = launch::start(&workspace, &wishes, &interrupt)?;
-    drop(starting);
+    let running = launch::start(&workspace, &options, &interrupt)?;
+    drop(lock);
     print_summary(&running.stack);
     if arguments.detach {
         outln!("Stop it with {}.", paint::bold("cargo xtask down"));
@@ -59,49 +61,50 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let outcome = watch(&workspace, &running, &interrupt);
     say("stopping");
     launch::stop(&workspace)?;
-    // The last lines of the logs come before the last line of all.
+    // Prints the remaining lines of the logs.
     drop(running.stream);
-    say("stopped; the data stay in .local");
+    say("stopped; the data are in .local");
     Ok(outcome)
 }
 
-/// What to do when a system runs already: nothing if it is well; what is left of a broken one is stopped.
+/// Checks whether a system is running. Does nothing if it is ready, and stops the rest of an interrupted run.
+/// Returns `None` if a system can be started.
 fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
     let stack = Stack::read(workspace)?;
     let alive = processes::running(workspace);
     let Some(stack) = stack else {
         if !alive.is_empty() {
-            say("stopping what an interrupted run left behind");
+            say("stopping the processes of an interrupted run");
             launch::stop(workspace)?;
         }
         return Ok(None);
     };
     let agent = http::agent(Duration::from_secs(3));
-    let unwell: Vec<&str> = stack
+    let unready: Vec<&str> = stack
         .processes
         .iter()
         .filter(|process| !http::is_ready(&agent, &process.metrics))
         .map(|process| process.name.as_str())
         .collect();
-    if unwell.is_empty() {
+    if unready.is_empty() {
         say("already up");
         print_summary(&stack);
         return Ok(Some(ExitCode::SUCCESS));
     }
     if alive.is_empty() {
-        // Nothing of it runs: the machine was restarted, say.
+        // The file is stale, for example after a restart of the machine.
         Stack::remove(workspace);
         return Ok(None);
     }
     outln!(
-        "{} it is up, but not ready: {}. Look into .local/log, or run `cargo xtask down` first.",
+        "{} the system is up, but not ready: {}. See .local/log, or run `cargo xtask down` first.",
         paint::red("error:"),
-        unwell.join(", ")
+        unready.join(", ")
     );
     Ok(Some(ExitCode::FAILURE))
 }
 
-/// Returns when somebody wants the system to stop, or when nothing of it is left.
+/// Watches the system until it should stop or all processes have ended.
 fn watch(workspace: &Workspace, running: &Running, interrupt: &Interrupt) -> ExitCode {
     let mut alive: Vec<_> = running.processes.iter().collect();
     loop {
@@ -110,12 +113,12 @@ fn watch(workspace: &Workspace, running: &Running, interrupt: &Interrupt) -> Exi
             return ExitCode::SUCCESS;
         }
         if !Stack::path(workspace).exists() {
-            say("stopped from elsewhere by `cargo xtask down`");
+            say("stopped by `cargo xtask down`");
             return ExitCode::SUCCESS;
         }
         alive.retain(|(process, identity)| {
-            let lives = identity.is_alive();
-            if !lives && Stack::path(workspace).exists() && !interrupt.came() {
+            let is_alive = identity.is_alive();
+            if !is_alive && Stack::path(workspace).exists() && !interrupt.came() {
                 let log = workspace.log(&process.name);
                 outln!(
                     "{}\n{}",
@@ -127,10 +130,10 @@ fn watch(workspace: &Workspace, running: &Running, interrupt: &Interrupt) -> Exi
                     tail(&log, 10)
                 );
             }
-            lives
+            is_alive
         });
         if alive.is_empty() {
-            outln!("{}", paint::red("nothing runs any more"));
+            outln!("{}", paint::red("all processes have ended"));
             return ExitCode::FAILURE;
         }
     }
@@ -157,7 +160,7 @@ fn print_summary(stack: &Stack) {
     }
 }
 
-/// Sign in, create a task, list the tasks; the first one leaves the token for the others.
+/// Commands that sign in, create a task and list the tasks. The first one sets the token for the others.
 fn curl_lines(stack: &Stack) -> [String; 3] {
     let Stack { gateway, admin, .. } = stack;
     let json = "-H 'content-type: application/json'";

@@ -1,10 +1,9 @@
-//! `cargo xtask test`.
+//! `cargo xtask test`: runs the tests on private servers.
 
 use std::{
     path::PathBuf,
-    process::{Child, Command, ExitCode, ExitStatus, Stdio},
-    thread,
-    time::{Duration, Instant},
+    process::{Command, ExitCode, Stdio},
+    time::Instant,
 };
 
 use anyhow::Context;
@@ -13,25 +12,21 @@ use local_stack::{
     Durability, Options, Parts, Servers, TEST_SERVERS_VARIABLE, bootstrap,
     packages::{self, Need},
 };
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
 
-use crate::{interrupt::Interrupt, launch::say, workspace::Workspace};
+use crate::{errln, interrupt::Interrupt, output::say, workspace::Workspace};
 
-/// What goes to the test runner.
+/// The arguments of the test runner.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Arguments for the test runner, as in `cargo xtask test -- -p gateway a_stranger`.
+    /// Arguments of the test runner, as in `cargo xtask test -- -p gateway a_stranger`.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     runner: Vec<String>,
 }
 
-/// Stops and removes the test servers, also when something fails in between.
-struct Discarded<'workspace>(&'workspace Workspace);
+/// Stops and removes the test servers when it is dropped.
+struct DiscardOnDrop<'workspace>(&'workspace Workspace);
 
-impl Drop for Discarded<'_> {
+impl Drop for DiscardOnDrop<'_> {
     fn drop(&mut self) {
         if let Err(error) = Servers::discard(&self.0.test_servers()) {
             errln!("stopping the test servers: {error}");
@@ -42,8 +37,8 @@ impl Drop for Discarded<'_> {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
     let interrupt = Interrupt::watch()?;
-    // Two runs at once would take each other's servers away.
-    let _alone = workspace.lock("test")?;
+    // Concurrent runs would discard each other's servers.
+    let _lock = workspace.lock("test")?;
     let needs = [
         Need::ClientLibrary,
         Need::Postgres,
@@ -55,19 +50,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     packages::ensure(&needs, &say)?;
     let mut command = runner(&workspace, arguments)?;
 
-    // Left behind by a run that was killed.
+    // A killed run leaves its servers.
     Servers::discard(&workspace.test_servers())?;
-    let _discarded = Discarded(&workspace);
+    let _discard = DiscardOnDrop(&workspace);
     let file = start_servers(&workspace)?;
     interrupt.check()?;
 
-    let status = follow(
-        command
-            .env(TEST_SERVERS_VARIABLE, &file)
-            .spawn()
-            .context("running the tests")?,
-        &interrupt,
-    )?;
+    let child = command.env(TEST_SERVERS_VARIABLE, &file).spawn();
+    let status = interrupt.wait_for(child.context("running the tests")?)?;
     let code = status
         .code()
         .and_then(|code| u8::try_from(code).ok())
@@ -75,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
-/// Says where the description of the servers is.
+/// Starts the servers. Returns the path of their description.
 fn start_servers(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let start = Instant::now();
     let options = Options {
@@ -84,7 +74,7 @@ fn start_servers(workspace: &Workspace) -> anyhow::Result<PathBuf> {
         parts: Parts::Both,
     };
     let description = Servers::start(&options, &say)?.description();
-    // Roles belong to the whole server: once they are there, tests never wait for each other's.
+    // Roles belong to the whole server. Creating them here saves concurrent tests from conflicts.
     bootstrap::run(
         &description.postgres.admin_url_of("countersign")?,
         &description.postgres.passwords,
@@ -98,8 +88,8 @@ fn start_servers(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-/// The command that runs the tests. Without arguments the tests are built now, so that no server idles
-/// while they compile, or starts for tests that do not.
+/// Returns the command that runs the tests. Without arguments it builds them first, so that no servers are
+/// started for tests that do not compile.
 fn runner(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Command> {
     if arguments.runner.is_empty() {
         let status = workspace
@@ -117,9 +107,9 @@ fn runner(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Comman
         say("cargo-nextest is not installed, so cargo test runs the tests");
         command.args(["test", "--no-fail-fast"]);
     }
-    let chooses =
+    let selects_package =
         |argument: &String| argument.starts_with("-p") || argument.starts_with("--package");
-    if !arguments.runner.iter().any(chooses) {
+    if !arguments.runner.iter().any(selects_package) {
         command.arg("--workspace");
     }
     command.args(&arguments.runner).stdin(Stdio::null());
@@ -135,20 +125,4 @@ fn has_nextest(workspace: &Workspace) -> bool {
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success())
-}
-
-/// Waits for the runner. Ctrl-C reaches it by itself, for it shares our terminal; `kill` does not.
-fn follow(mut child: Child, interrupt: &Interrupt) -> anyhow::Result<ExitStatus> {
-    let mut told = false;
-    loop {
-        if let Some(status) = child.try_wait().context("waiting for the tests")? {
-            return Ok(status);
-        }
-        if interrupt.came() && !told {
-            told = true;
-            // It may have ended in this moment; then there is nothing to tell.
-            let _ = kill(Pid::from_raw(i32::try_from(child.id())?), Signal::SIGTERM);
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
 }

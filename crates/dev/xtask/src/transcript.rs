@@ -1,4 +1,4 @@
-//! Requests and answers for people's eyes: short, coloured, and without a usable secret.
+//! Prints requests and responses: shortened, coloured, and without secrets.
 
 use std::{
     io::{IsTerminal, Write, stdout},
@@ -7,14 +7,14 @@ use std::{
 
 use serde_json::Value;
 
-use crate::{demo::client::Call, paint};
+use crate::{outln, paint};
 
 const MAX_LINES: usize = 24;
 const MAX_ITEMS: usize = 3;
-const SHOWN_OF_SECRETS: usize = 8;
+const SECRET_PREFIX_LENGTH: usize = 8;
 const BAR_WIDTH: usize = 30;
 
-/// Announces what the next calls are about.
+/// Prints the title of the next calls.
 pub(crate) fn step(number: usize, title: &str) {
     outln!("\n{}", paint::bold(&format!("{number}. {title}")));
 }
@@ -23,19 +23,17 @@ pub(crate) fn note(text: &str) {
     outln!("   {}", paint::green(text));
 }
 
-pub(crate) fn request(call: &Call<'_>) {
-    let who = if call.token.is_some() {
-        paint::dim(" (with a token)")
-    } else {
-        String::new()
-    };
-    outln!("   {} {}{who}", paint::cyan(call.method), path(&call.path));
-    if let Some(body) = &call.body {
+pub(crate) fn request(method: &str, call_path: &str, token: Option<&str>, body: Option<&Value>) {
+    let note = token
+        .map(|_| paint::dim(" (with a token)"))
+        .unwrap_or_default();
+    outln!("   {} {}{note}", paint::cyan(method), path(call_path));
+    if let Some(body) = body {
         print_body(body);
     }
 }
 
-pub(crate) fn answer(status: u16, took: Duration, body: &Value) {
+pub(crate) fn response(status: u16, took: Duration, body: &Value) {
     let status = match status {
         200..300 => paint::green(&status.to_string()),
         500.. => paint::red(&status.to_string()),
@@ -48,7 +46,7 @@ pub(crate) fn answer(status: u16, took: Duration, body: &Value) {
     print_body(body);
 }
 
-/// Something that the demo engine received.
+/// Prints an item that the demo engine received.
 pub(crate) fn received(item: &Value) {
     let field = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
     outln!(
@@ -63,16 +61,19 @@ pub(crate) fn received(item: &Value) {
     }
 }
 
-pub(crate) fn pause(what: &str, trouble: &str, pause: Duration) {
-    let text = format!("{what} {trouble}; again in {:.1} s", pause.as_secs_f64());
+pub(crate) fn pause(call: &str, failure: &str, pause: Duration) {
+    let text = format!(
+        "{call} {failure}; trying again in {:.1} s",
+        pause.as_secs_f64()
+    );
     outln!("   {}", paint::yellow(&text));
 }
 
-/// One line that grows on a terminal, and one line for each change elsewhere.
+/// Prints a progress bar: on a terminal in place, elsewhere a line for each change.
 pub(crate) fn progress(status: &str, done: u64, total: u64) {
     let bar = format!("   {} {done}/{total} {status}", bar(done, total));
     let mut out = stdout().lock();
-    // A terminal that is gone ends the program by a signal; there is nothing to do here.
+    // A closed terminal sends a signal, which `Interrupt` handles.
     let _ = if stdout().is_terminal() {
         let end = if status == "in-progress" { "" } else { "\n" };
         write!(out, "\r\x1b[K{bar}{end}").and_then(|()| out.flush())
@@ -82,8 +83,8 @@ pub(crate) fn progress(status: &str, done: u64, total: u64) {
 }
 
 fn bar(done: u64, total: u64) -> String {
-    let share = done.min(total) * BAR_WIDTH as u64 / total.max(1);
-    let filled = usize::try_from(share).unwrap_or(BAR_WIDTH);
+    let filled = done.min(total) * BAR_WIDTH as u64 / total.max(1);
+    let filled = usize::try_from(filled).unwrap_or(BAR_WIDTH);
     format!(
         "[{}{}]",
         "#".repeat(filled),
@@ -91,7 +92,7 @@ fn bar(done: u64, total: u64) -> String {
     )
 }
 
-/// A path whose `secret` parameter is cut short.
+/// Returns a path whose `secret` parameter is shortened.
 pub(crate) fn path(path: &str) -> String {
     let Some((before, query)) = path.split_once('?') else {
         return path.to_owned();
@@ -110,7 +111,7 @@ fn print_body(body: &Value) {
     if matches!(body, Value::String(text) if text.is_empty()) {
         return;
     }
-    let text = serde_json::to_string_pretty(&without_secrets(body, "")).unwrap_or_default();
+    let text = serde_json::to_string_pretty(&redact(body, "")).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     for line in lines.iter().take(MAX_LINES) {
         outln!("     {}", paint::dim(line));
@@ -123,20 +124,20 @@ fn print_body(body: &Value) {
     }
 }
 
-/// The same value with long lists, tokens, secrets, codes and passwords cut short.
-fn without_secrets(value: &Value, key: &str) -> Value {
+/// Returns the value with shortened lists, tokens, secrets, codes and passwords.
+fn redact(value: &Value, key: &str) -> Value {
     match value {
         Value::Object(fields) => Value::Object(
             fields
                 .iter()
-                .map(|(key, value)| (key.clone(), without_secrets(value, key)))
+                .map(|(key, value)| (key.clone(), redact(value, key)))
                 .collect(),
         ),
         Value::Array(items) => {
             let mut shown: Vec<Value> = items
                 .iter()
                 .take(MAX_ITEMS)
-                .map(|item| without_secrets(item, key))
+                .map(|item| redact(item, key))
                 .collect();
             if items.len() > MAX_ITEMS {
                 shown.push(Value::String(format!("… {} more", items.len() - MAX_ITEMS)));
@@ -150,7 +151,7 @@ fn without_secrets(value: &Value, key: &str) -> Value {
 
 fn is_secret(key: &str, text: &str) -> bool {
     let key = key.to_ascii_lowercase();
-    // A problem's `code` consists of words, a reset's code does not.
+    // The `code` of a problem consists of words, the code of a password reset does not.
     let is_word = || {
         text.chars()
             .all(|letter| letter.is_ascii_lowercase() || letter == '-')
@@ -163,7 +164,7 @@ fn is_secret(key: &str, text: &str) -> bool {
 }
 
 fn cut(text: &str) -> String {
-    match text.char_indices().nth(SHOWN_OF_SECRETS) {
+    match text.char_indices().nth(SECRET_PREFIX_LENGTH) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => "…".to_owned(),
     }
@@ -176,8 +177,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn secrets_are_cut_and_lists_are_short() {
-        let shown = without_secrets(
+    fn secrets_and_lists_are_shortened() {
+        let shown = redact(
             &json!({
                 "token": "eyJhbGciOiJFZERTQSJ9.x.y",
                 "approverSecret": "0123456789abcdef",
@@ -200,13 +201,13 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_a_path_is_cut() {
+    fn a_secret_in_a_path_is_shortened() {
         assert_eq!(path("/a?secret=0123456789&x=1"), "/a?secret=01234567…&x=1");
         assert_eq!(path("/a"), "/a");
     }
 
     #[test]
-    fn the_bar_fills() {
+    fn the_bar_shows_the_progress() {
         assert_eq!(bar(0, 8), format!("[{}]", "-".repeat(30)));
         assert_eq!(bar(8, 8), format!("[{}]", "#".repeat(30)));
         assert_eq!(bar(0, 0), format!("[{}]", "-".repeat(30)));

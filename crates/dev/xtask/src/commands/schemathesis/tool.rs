@@ -1,36 +1,26 @@
-//! The tool: a Python program, kept under `target/tools`.
+//! The tool: a Python program, installed in `target/tools`.
 
 use std::{
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    thread,
     time::Duration,
 };
 
 use anyhow::{Context, bail};
 use local_stack::packages::{self, Need};
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
 
-use crate::{
-    interrupt::Interrupt,
-    launch::say,
-    schemathesis::actors::{Actor, Actors},
-    workspace::Workspace,
-};
+use super::actors::{Actor, Actors};
+use crate::{interrupt::Interrupt, output::say, workspace::Workspace};
 
 const VERSION: &str = "4.32.5";
-const POLL: Duration = Duration::from_millis(100);
 
-/// Where the tool is.
+/// The installed tool.
 pub(crate) struct Tool {
     program: PathBuf,
     folder: PathBuf,
 }
 
-/// How much is tried.
+/// How much to test.
 pub(crate) struct Budget<'run> {
     pub(crate) seed: u64,
     pub(crate) duration: Duration,
@@ -39,7 +29,7 @@ pub(crate) struct Budget<'run> {
 }
 
 impl Tool {
-    /// The tool in its pinned version, from PyPI if it is not here yet.
+    /// Installs the pinned version from PyPI if it is missing.
     pub(crate) fn install(workspace: &Workspace) -> anyhow::Result<Self> {
         let place = workspace
             .root()
@@ -47,7 +37,9 @@ impl Tool {
             .join(VERSION);
         let tool = Self {
             program: place.join("bin/schemathesis"),
-            folder: workspace.root().join("crates/dev/xtask/src/schemathesis"),
+            folder: workspace
+                .root()
+                .join("crates/dev/xtask/src/commands/schemathesis"),
         };
         if succeeds(Command::new(&tool.program).arg("--version")) {
             return Ok(tool);
@@ -65,12 +57,12 @@ impl Tool {
             run_quietly(install.arg(format!("schemathesis=={VERSION}")))
         });
         made.context(
-            "schemathesis could not be installed: python3 with venv, and a way to PyPI, are needed",
+            "schemathesis cannot be installed: python3 with venv and access to PyPI are required",
         )?;
         Ok(tool)
     }
 
-    /// Runs every phase with every check on; says whether nothing was found.
+    /// Runs all phases with all checks. Returns whether no check failed.
     pub(crate) fn run(
         &self,
         workspace: &Workspace,
@@ -83,7 +75,7 @@ impl Tool {
         let (username, password) = actors.credentials(actor);
         let mut command = Command::new(&self.program);
         command
-            // It leaves folders of its own where it runs.
+            // The tool creates folders in the working directory.
             .current_dir(workspace.local())
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("SCHEMATHESIS_HOOKS", self.folder.join("hooks.py"))
@@ -105,27 +97,9 @@ impl Tool {
             command.args(["--include-name", operation]);
         }
         command.arg(format!("{gateway}/openapi.json"));
-        follow(&mut command, interrupt)
-    }
-}
-
-/// Waits for the tool. Ctrl-C reaches it by itself, for it shares our terminal; `kill` does not.
-fn follow(command: &mut Command, interrupt: &Interrupt) -> anyhow::Result<bool> {
-    let mut child = command
-        .stdin(Stdio::null())
-        .spawn()
-        .context("running schemathesis")?;
-    let mut told = false;
-    loop {
-        if let Some(status) = child.try_wait().context("waiting for schemathesis")? {
-            return Ok(status.success());
-        }
-        if interrupt.came() && !told {
-            told = true;
-            // It may have ended in this moment; then there is nothing to tell.
-            let _ = kill(Pid::from_raw(i32::try_from(child.id())?), Signal::SIGTERM);
-        }
-        thread::sleep(POLL);
+        let child = command.stdin(Stdio::null()).spawn();
+        let status = interrupt.wait_for(child.context("running schemathesis")?)?;
+        Ok(status.success())
     }
 }
 

@@ -1,13 +1,12 @@
 //! `cargo xtask chaos`: builds and runs the program of `crates/dev/chaos`.
 
-use std::{os::unix::process::CommandExt as _, process::ExitCode};
+use std::process::ExitCode;
 
-use anyhow::anyhow;
 use clap::Args;
 
 use crate::workspace::Workspace;
 
-/// What goes to the program.
+/// The arguments of the program.
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
@@ -16,12 +15,6 @@ pub(crate) struct Arguments {
     arguments: Vec<String>,
 }
 
-/// Replaces this process, so that signals reach the program.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let error = Workspace::find()?
-        .cargo()
-        .args(["run", "--quiet", "--package", "chaos", "--"])
-        .args(&arguments.arguments)
-        .exec();
-    Err(anyhow!(error).context("running cargo"))
+    Err(Workspace::find()?.exec_run(&["--package", "chaos"], &arguments.arguments))
 }

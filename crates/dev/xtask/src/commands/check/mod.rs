@@ -2,6 +2,7 @@
 
 mod circles;
 mod dependencies;
+mod exceptions;
 mod layers;
 mod modules;
 mod source;
@@ -11,17 +12,11 @@ use std::{collections::BTreeSet, process::ExitCode};
 use anyhow::Context;
 use cargo_metadata::{Metadata, MetadataCommand};
 
-use self::modules::{Graph, Package};
-use crate::{launch::say, paint, workspace::Workspace};
-
-/// A known violation: which file, or which import, and why it is accepted.
-pub(crate) struct Exception {
-    what: &'static str,
-    reason: &'static str,
-}
-
-/// Imports that close a circle, as `folder: from -> to`.
-const CIRCLES: [Exception; 0] = [];
+use self::{
+    exceptions::{CIRCLE_EXCEPTIONS, Exception, LAYER_EXCEPTIONS},
+    modules::{Graph, Package},
+};
+use crate::{outln, output::say, paint, workspace::Workspace};
 
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
@@ -78,19 +73,19 @@ fn check_layers(packages: &[(String, Package)]) -> Vec<String> {
             }
         }
     }
-    without_exceptions(found, &layers::EXCEPTIONS)
+    without_exceptions(found, &LAYER_EXCEPTIONS)
 }
 
 fn check_circles(packages: &[(String, Package)]) -> Vec<String> {
     let mut errors = Vec::new();
     for (folder, package) in packages {
         let mut files = package.files();
-        for exception in &CIRCLES {
+        for exception in &CIRCLE_EXCEPTIONS {
             if let Some(edge) = exception.what.strip_prefix(&format!("{folder}: "))
                 && !remove_circular_edge(&mut files, edge)
             {
                 errors.push(format!(
-                    "{} is not in a circle any more: remove the exception ({})",
+                    "{} is no longer in a circle: remove the exception ({})",
                     exception.what, exception.reason
                 ));
             }
@@ -139,7 +134,7 @@ fn without_exceptions(found: Vec<(String, String)>, exceptions: &[Exception]) ->
         .filter(|exception| !found.iter().any(|(key, _)| key == exception.what))
         .map(|exception| {
             format!(
-                "{} is not a violation any more: remove the exception ({})",
+                "{} is no longer a violation: remove the exception ({})",
                 exception.what, exception.reason
             )
         });
@@ -187,7 +182,7 @@ mod tests {
                 reason: "a column type",
             },
         ];
-        assert!(messages(&exceptions)[0].starts_with("b.rs is not a violation any more"));
+        assert!(messages(&exceptions)[0].starts_with("b.rs is no longer a violation"));
     }
 
     #[test]

@@ -1,17 +1,17 @@
-//! Those in whose name the requests are made.
+//! The users whose tokens the requests carry.
 
 use anyhow::Context;
 use serde_json::json;
 
 use crate::{
-    demo::client::{Call, Client},
+    client::{Call, Client},
     stack_file::Admin,
 };
 
 const USER: &str = "schemathesis.user@example.com";
 const PASSWORD: &str = "a password of 30 characters ok";
 
-/// Whose token goes with the requests.
+/// The user whose token a request carries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Actor {
     User,
@@ -27,15 +27,15 @@ impl Actor {
     }
 }
 
-/// Both, and how they sign in.
+/// The users and their credentials.
 pub(crate) struct Actors {
     admin: Admin,
-    /// Identifiers and e-mail addresses of both, whom no request may change or delete.
+    /// Identifiers and e-mail addresses of the users, whom no request may change or delete.
     pub(crate) protected: Vec<String>,
 }
 
 impl Actors {
-    /// Signs the user up; the administrator is there from the start.
+    /// Signs the user up. The administrator already exists.
     pub(crate) fn sign_up(gateway: &str, admin: &Admin) -> anyhow::Result<Self> {
         let mut client = Client::new(gateway);
         client.quiet = true;
@@ -43,11 +43,11 @@ impl Actors {
         let user = client.call(&Call::new("POST", "/user").body(body))?;
         let user = user.expect(200).context("signing the user up")?;
         let body = json!({"username": admin.username, "password": admin.password});
-        let admin_answer = client.call(&Call::new("POST", "/user/auth").body(body))?;
-        let admin_answer = admin_answer.expect(200)?;
+        let signed_in = client.call(&Call::new("POST", "/user/auth").body(body))?;
+        let signed_in = signed_in.expect(200)?;
         let mut protected = vec![USER.to_owned(), admin.username.to_lowercase()];
-        for answer in [user, admin_answer] {
-            protected.push(answer.text("/user/id")?.to_owned());
+        for response in [user, signed_in] {
+            protected.push(response.text("/user/id")?.to_owned());
         }
         Ok(Self {
             admin: admin.clone(),
@@ -55,7 +55,7 @@ impl Actors {
         })
     }
 
-    /// Username and password.
+    /// Returns the username and password.
     pub(crate) fn credentials(&self, actor: Actor) -> (&str, &str) {
         match actor {
             Actor::User => (USER, PASSWORD),

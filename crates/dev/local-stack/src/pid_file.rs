@@ -1,0 +1,37 @@
+//! Files that keep a server's process known from one program to the next.
+
+use std::{fs, path::PathBuf};
+
+use crate::{Error, Result, process::Identity};
+
+#[derive(Debug)]
+pub(crate) struct PidFile {
+    path: PathBuf,
+}
+
+impl PidFile {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Self { path }
+    }
+
+    /// Returns the process of the file if it is still running.
+    pub(crate) fn running(&self) -> Option<Identity> {
+        let text = fs::read_to_string(&self.path).ok()?;
+        serde_json::from_str::<Identity>(&text)
+            .ok()
+            .filter(Identity::is_alive)
+    }
+
+    pub(crate) fn write(&self, process: Identity) -> Result<()> {
+        let text = serde_json::to_string(&process).map_err(|source| Error::State {
+            path: self.path.clone(),
+            source,
+        })?;
+        fs::write(&self.path, text).map_err(Error::file("writing", &self.path))
+    }
+
+    pub(crate) fn remove(&self) {
+        // A missing file is fine, and one that cannot be removed names a process that has ended.
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,65 @@
+//! One file or folder for each command.
+
+mod bench;
+mod chaos;
+mod check;
+mod compose_test;
+mod demo;
+mod down;
+mod schemathesis;
+mod test;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::{errln, paint};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's commands", version)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Start everything: private Postgres and RabbitMQ, all processes, and a demo flow engine.
+    Up(up::Arguments),
+    /// Stop what `up` started.
+    Down,
+    /// Run the main job once, visibly, on the running system or on one started for it.
+    Demo(demo::Arguments),
+    /// Run all tests of the workspace on private servers. Arguments go to the test runner.
+    Test(test::Arguments),
+    /// Check that packages, layers and files depend on each other only as they should.
+    Check,
+    /// Kill, stop, cut off and delay everything while decisions are made, and check that none is lost.
+    Chaos(chaos::Arguments),
+    /// Test the system against its OpenAPI document, with schemathesis.
+    Schemathesis(schemathesis::Arguments),
+    /// Measure decisions and deliveries of the running system. Arguments go to the program.
+    Bench(bench::Arguments),
+    /// Build the images, run the demo on them, restart them, and remove everything again.
+    ComposeTest(compose_test::Arguments),
+}
+
+/// Runs the command that the arguments name.
+pub fn run() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Up(arguments) => up::run(&arguments),
+        Command::Down => down::run(),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Check => check::run(),
+        Command::Chaos(arguments) => chaos::run(&arguments),
+        Command::Schemathesis(arguments) => schemathesis::run(&arguments),
+        Command::Bench(arguments) => bench::run(&arguments),
+        Command::ComposeTest(arguments) => compose_test::run(&arguments),
+    };
+    outcome.unwrap_or_else(|error| {
+        errln!("{} {error:#}", paint::red("error:"));
+        ExitCode::FAILURE
+    })
+}
