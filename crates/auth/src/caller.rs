@@ -233,3 +233,17 @@ pub fn insufficient_scope(scopes: &str) -> Problem {
         Err(_) => problem,
     }
 }
+
+http_kit::problem_responses! {
+    /// Problems of operations that need a token.
+    pub TokenProblems {
+        token_missing(),
+        unauthenticated(Rejection::Invalid),
+        unauthenticated(Rejection::Expired),
+        token_revoked(),
+    }
+    /// Problems of operations that need a token with the scope `admin`.
+    pub AdminProblems: TokenProblems {
+        insufficient_scope(ADMIN_SCOPE),
+    }
+}

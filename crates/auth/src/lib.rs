@@ -20,8 +20,8 @@ mod signer;
 mod verifier;
 
 pub use caller::{
-    AdminCaller, Caller, MaybeCaller, ServiceCaller, insufficient_scope, token_missing,
-    token_revoked,
+    AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems,
+    insufficient_scope, token_missing, token_revoked,
 };
 pub use claims::{ADMIN_SCOPE, Claims, ServiceClaims, Subject};
 pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey};

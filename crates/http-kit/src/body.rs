@@ -70,14 +70,20 @@ fn check_content_type(request: &HttpRequest) -> Result<(), Problem> {
     if essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
         return Ok(());
     }
-    Err(Problem::new(
+    Err(unsupported_media_type())
+}
+
+pub(crate) fn unsupported_media_type() -> Problem {
+    Problem::new(
         StatusCode::UNSUPPORTED_MEDIA_TYPE,
         "unsupported-media-type",
         "The body must be JSON: send it with `Content-Type: application/json`.",
-    ))
+    )
 }
 
-fn too_large() -> Problem {
+/// `413 body-too-large`, for a body longer than [`BODY_LIMIT`].
+#[must_use]
+pub fn body_too_large() -> Problem {
     Problem::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         "body-too-large",
@@ -89,19 +95,13 @@ async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, P
     let announced = request.headers().get(CONTENT_LENGTH);
     let announced = announced.and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
     if announced.is_some_and(|length| length > BODY_LIMIT) {
-        return Err(too_large());
+        return Err(body_too_large());
     }
     let mut body = BytesMut::with_capacity(announced.unwrap_or(0));
     while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|_| {
-            Problem::new(
-                StatusCode::BAD_REQUEST,
-                "incomplete-body",
-                "The body ended before its announced length. Send it again.",
-            )
-        })?;
+        let chunk = chunk.map_err(|_| incomplete_body())?;
         if body.len() + chunk.len() > BODY_LIMIT {
-            return Err(too_large());
+            return Err(body_too_large());
         }
         body.extend_from_slice(&chunk);
     }
@@ -115,14 +115,24 @@ fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
             "body",
             Invalid::new("invalid-type", "Must be a JSON object."),
         )),
-        Err(error) => Err(Problem::new(
-            StatusCode::BAD_REQUEST,
-            "malformed-json",
-            format!(
-                "The body is not JSON: see line {}, column {}.",
-                error.line(),
-                error.column()
-            ),
-        )),
+        Err(error) => Err(malformed_json(error.line(), error.column())),
     }
+}
+
+/// `400 incomplete-body`, for a body that ends early.
+#[must_use]
+pub fn incomplete_body() -> Problem {
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        "incomplete-body",
+        "The body ended before its announced length. Send it again.",
+    )
+}
+
+pub(crate) fn malformed_json(line: usize, column: usize) -> Problem {
+    Problem::new(
+        StatusCode::BAD_REQUEST,
+        "malformed-json",
+        format!("The body is not JSON: see line {line}, column {column}."),
+    )
 }

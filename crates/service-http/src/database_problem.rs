@@ -15,10 +15,7 @@ pub fn database_problem(error: Error) -> Problem {
         }
         Error::Unavailable(source) => {
             tracing::error!(error = ?source, "the database is unavailable");
-            Problem::unavailable(
-                "database-unavailable",
-                "The database is unavailable. Try again shortly.",
-            )
+            unavailable()
         }
         Error::Statement(_) | Error::Panicked => Problem::internal(&error),
     }
@@ -29,4 +26,19 @@ fn overloaded() -> Problem {
         "overloaded",
         "The service is overloaded. Try again shortly.",
     )
+}
+
+fn unavailable() -> Problem {
+    Problem::unavailable(
+        "database-unavailable",
+        "The database is unavailable. Try again shortly.",
+    )
+}
+
+http_kit::problem_responses! {
+    /// Problems of operations that use the database.
+    pub DatabaseProblems {
+        overloaded(),
+        unavailable(),
+    }
 }

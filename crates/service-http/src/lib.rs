@@ -1,7 +1,7 @@
 //! What the HTTP sides of both services share and the gateway, which knows neither database nor broker,
 //! does not.
 //!
-//! - [`database_problem`] maps a failure of the database to a response.
+//! - [`database_problem`] maps a failure of the database to a response; [`DatabaseProblems`] documents it.
 //! - [`health`] starts the readiness checks with those that both services make.
 //! - [`mount`] adds `/healthz`, `/readyz`, `/openapi.json` and the `404` and `405` fallback.
 
@@ -9,6 +9,6 @@ mod database_problem;
 mod health;
 mod mount;
 
-pub use database_problem::database_problem;
+pub use database_problem::{DatabaseProblems, database_problem};
 pub use health::health;
 pub use mount::{Document, mount};

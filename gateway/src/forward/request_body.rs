@@ -5,7 +5,7 @@ use actix_web::http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING, UPGR
 use actix_web::web::Payload;
 use bytes::Bytes;
 use futures_util::{Stream, StreamExt as _, stream};
-use http_kit::{BODY_LIMIT, Problem};
+use http_kit::{BODY_LIMIT, Problem, body_too_large, incomplete_body};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, timeout_at};
@@ -53,7 +53,7 @@ impl Framing {
         match length.trim().parse::<usize>() {
             Ok(0) => Ok(Self::Empty),
             Ok(length) if length <= BODY_LIMIT => Ok(Self::Announced(length)),
-            _ => Err(too_large()),
+            _ => Err(body_too_large()),
         }
     }
 }
@@ -61,14 +61,6 @@ impl Framing {
 fn is_websocket(headers: &HeaderMap) -> bool {
     let upgrade = headers.get(UPGRADE).and_then(|value| value.to_str().ok());
     upgrade.is_some_and(|upgrade| upgrade.trim().eq_ignore_ascii_case("websocket"))
-}
-
-fn too_large() -> Problem {
-    Problem::new(
-        StatusCode::PAYLOAD_TOO_LARGE,
-        "body-too-large",
-        "The body must have at most 256 KiB (262144 bytes).",
-    )
 }
 
 /// A part of a body between the caller's connection and the service's.
@@ -125,10 +117,10 @@ impl Inlet {
             .await
             .map_err(|_| Failure::Caller(too_slow()))?
         {
-            let bytes = bytes.map_err(|_| Failure::Caller(incomplete()))?;
+            let bytes = bytes.map_err(|_| Failure::Caller(incomplete_body()))?;
             length += bytes.len();
             if length > BODY_LIMIT {
-                return Err(Failure::Caller(too_large()));
+                return Err(Failure::Caller(body_too_large()));
             }
             if let Some(earlier) = held.replace(bytes)
                 && !self.send(Part::Data(earlier), deadline).await?
@@ -157,14 +149,6 @@ fn too_slow() -> Problem {
         StatusCode::REQUEST_TIMEOUT,
         "body-timeout",
         "The body took too long to arrive. Send it again.",
-    )
-}
-
-fn incomplete() -> Problem {
-    Problem::new(
-        StatusCode::BAD_REQUEST,
-        "incomplete-body",
-        "The body ended before its announced length. Send it again.",
     )
 }
 

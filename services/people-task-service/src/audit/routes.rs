@@ -5,7 +5,9 @@ use auth::AdminCaller;
 use database::Database;
 use http_kit::{Problem, Query};
 
-use crate::problems::{AdminsOnly, InvalidQuery, Unauthorized, Unavailable};
+use auth::AdminProblems;
+use http_kit::QueryProblems;
+use service_http::DatabaseProblems;
 
 /// The audit log of tasks: who did what to which task, newest first. For administrators.
 ///
@@ -19,7 +21,7 @@ use crate::problems::{AdminsOnly, InvalidQuery, Unauthorized, Unavailable};
     security(("bearer" = [])),
     responses(
         (status = 200, description = "One page of rows. `Link` names the next one.", body = [AuditEntry]),
-        InvalidQuery, Unauthorized, AdminsOnly, Unavailable,
+        QueryProblems, AdminProblems, DatabaseProblems,
     ),
 )]
 #[get("/people-task/audit")]

@@ -10,9 +10,12 @@ use utoipa::ToSchema;
 use values::{DeliveryId, Timestamp, WebhookId};
 
 use crate::deliveries::{Attempt, Tried};
-use crate::problems::{Forbidden, InvalidQuery, NoDelivery, NoTask, Unauthorized, Unavailable};
+use crate::problems::{Forbidden, NoDelivery, NoTask};
 use crate::status::{DeliveryStatus, TaskStatus};
 use crate::tasks::SignedIn;
+use auth::TokenProblems;
+use http_kit::QueryProblems;
+use service_http::DatabaseProblems;
 
 /// A decision on its way to one webhook.
 #[derive(Serialize, ToSchema)]
@@ -101,7 +104,7 @@ impl From<Tried> for DeliveryAnswer {
     security(("bearer" = [])),
     responses(
         (status = 200, description = "One page of deliveries. `Link` names the next one.", body = [DeliveryAnswer]),
-        InvalidQuery, Unauthorized, Forbidden, NoTask, Unavailable,
+        QueryProblems, TokenProblems, Forbidden, NoTask, DatabaseProblems,
     ),
 )]
 #[get("/people-task/tasks/{id}/deliveries")]
@@ -128,7 +131,7 @@ pub(crate) async fn list_task_deliveries(
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The delivery.", body = DeliveryAnswer),
-        Unauthorized, Forbidden, NoDelivery, Unavailable,
+        TokenProblems, Forbidden, NoDelivery, DatabaseProblems,
     ),
 )]
 #[post("/people-task/deliveries/{id}/redeliver")]

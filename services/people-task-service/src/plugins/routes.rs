@@ -5,7 +5,7 @@ use serde::Serialize;
 use url::Url;
 use utoipa::ToSchema;
 
-use crate::problems::Unauthorized;
+use auth::TokenProblems;
 
 /// Where people see their tasks.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct DashboardAnswer {
     tag = "people-task",
     operation_id = "dashboardUrl",
     security(("bearer" = [])),
-    responses((status = 200, description = "The page.", body = DashboardAnswer), Unauthorized),
+    responses((status = 200, description = "The page.", body = DashboardAnswer), TokenProblems),
 )]
 #[get("/plugins/appmixer/utils/tasks/dashboard-url")]
 pub(crate) async fn dashboard_url(

@@ -9,10 +9,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::plugins;
-use crate::problems::{
-    AlreadyResolved, Forbidden, InvalidBody, InvalidQuery, NoTask, NotAdmin, NotJson, TooLarge,
-    Unauthorized, Unavailable,
-};
+use crate::problems::{AlreadyResolved, Forbidden, NoTask, NotAdmin};
 use crate::tasks::answer::ListedTask;
 use crate::tasks::credentials::{Credentials, PartialCredentials};
 use crate::tasks::decide::{Decision, decide};
@@ -23,6 +20,9 @@ use crate::tasks::parameters::{
 };
 use crate::tasks::view::{Field, View};
 use crate::tasks::{NewTask, SignedIn, TaskAnswer};
+use auth::TokenProblems;
+use http_kit::{BodyProblems, QueryProblems};
+use service_http::DatabaseProblems;
 
 /// What a task is created from.
 #[derive(ToSchema)]
@@ -120,7 +120,7 @@ struct CountAnswer {
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
         (status = 200, description = "One page of tasks. `Link` names the next one.", body = [ListedTask]),
-        InvalidQuery, Unauthorized, NotAdmin, Unavailable,
+        QueryProblems, TokenProblems, NotAdmin, DatabaseProblems,
     ),
 )]
 #[get("/people-task/tasks")]
@@ -153,7 +153,7 @@ pub(crate) async fn list_tasks(
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
         (status = 200, description = "The number.", body = CountAnswer),
-        InvalidQuery, Unauthorized, NotAdmin, Unavailable,
+        QueryProblems, TokenProblems, NotAdmin, DatabaseProblems,
     ),
 )]
 #[get("/people-task/tasks-count")]
@@ -176,7 +176,7 @@ pub(crate) async fn count_tasks(
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
         (status = 200, description = "The task.", body = TaskAnswer),
-        InvalidQuery, Unauthorized, NoTask, Unavailable,
+        QueryProblems, TokenProblems, NoTask, DatabaseProblems,
     ),
 )]
 #[get("/people-task/tasks/{id}")]
@@ -200,7 +200,7 @@ pub(crate) async fn get_task(
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The task with `public` and its two secrets.", body = TaskAnswer),
-        InvalidBody, Unauthorized, TooLarge, NotJson, Unavailable,
+        TokenProblems, BodyProblems, DatabaseProblems,
     ),
 )]
 #[post("/people-task/tasks")]
@@ -230,7 +230,7 @@ pub(crate) async fn create_task(
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
         (status = 200, description = "The task.", body = TaskAnswer),
-        InvalidBody, Unauthorized, Forbidden, NoTask, AlreadyResolved, TooLarge, NotJson, Unavailable,
+        TokenProblems, Forbidden, NoTask, AlreadyResolved, BodyProblems, DatabaseProblems,
     ),
 )]
 #[put("/people-task/tasks/{id}")]
@@ -261,7 +261,7 @@ pub(crate) async fn edit_task(
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
     responses(
         (status = 200, description = "The task, approved.", body = TaskAnswer),
-        InvalidBody, Unauthorized, Forbidden, NoTask, AlreadyResolved, TooLarge, NotJson, Unavailable,
+        TokenProblems, Forbidden, NoTask, AlreadyResolved, BodyProblems, DatabaseProblems,
     ),
 )]
 #[put("/people-task/tasks/{id}/approve")]
@@ -278,7 +278,7 @@ pub(crate) async fn approve_task(request: DecisionRequest) -> Result<Json<TaskAn
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
     responses(
         (status = 200, description = "The task, rejected.", body = TaskAnswer),
-        InvalidBody, Unauthorized, Forbidden, NoTask, AlreadyResolved, TooLarge, NotJson, Unavailable,
+        TokenProblems, Forbidden, NoTask, AlreadyResolved, BodyProblems, DatabaseProblems,
     ),
 )]
 #[put("/people-task/tasks/{id}/reject")]

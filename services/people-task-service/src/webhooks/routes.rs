@@ -11,14 +11,13 @@ use utoipa::ToSchema;
 use values::{TaskId, WebhookId};
 
 use crate::plugins;
-use crate::problems::{
-    Forbidden, InvalidWebhook, NoMoreWebhooks, NoTask, NoWebhook, NotJson, TooLarge, Unauthorized,
-    Unavailable,
-};
+use crate::problems::{Forbidden, NoMoreWebhooks, NoTask, NoWebhook, WebhookBodyProblems};
 use crate::status::DeliveryStatus;
 use crate::tasks::SignedIn;
 use crate::webhooks::signing::WebhookSigner;
 use crate::webhooks::{AddressGuard, NewWebhook, Webhook};
+use auth::TokenProblems;
+use service_http::DatabaseProblems;
 
 /// A url that is called when its task is decided.
 #[derive(Serialize, ToSchema)]
@@ -89,7 +88,7 @@ struct NewWebhookBody {
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The webhook.", body = WebhookAnswer),
-        InvalidWebhook, Unauthorized, Forbidden, NoTask, NoMoreWebhooks, TooLarge, NotJson, Unavailable,
+        TokenProblems, Forbidden, NoTask, NoMoreWebhooks, WebhookBodyProblems, DatabaseProblems,
     ),
 )]
 #[post("/people-task/webhooks")]
@@ -115,7 +114,7 @@ pub(crate) async fn register_webhook(
     security(("bearer" = [])),
     responses(
         (status = 200, description = "At most 20 webhooks.", body = [WebhookAnswer]),
-        Unauthorized, NoTask, Unavailable,
+        TokenProblems, NoTask, DatabaseProblems,
     ),
 )]
 #[get("/people-task/tasks/{id}/webhooks")]
@@ -138,7 +137,7 @@ pub(crate) async fn list_task_webhooks(
     security(("bearer" = [])),
     responses(
         (status = 200, description = "It is gone: `{}`.", body = Object),
-        Unauthorized, Forbidden, NoWebhook, Unavailable,
+        TokenProblems, Forbidden, NoWebhook, DatabaseProblems,
     ),
 )]
 #[get("/people-task/webhooks/{id}")]
@@ -159,7 +158,7 @@ pub(crate) async fn delete_webhook_by_get(
     security(("bearer" = [])),
     responses(
         (status = 200, description = "It is gone: `{}`.", body = Object),
-        Unauthorized, Forbidden, NoWebhook, Unavailable,
+        TokenProblems, Forbidden, NoWebhook, DatabaseProblems,
     ),
 )]
 #[delete("/people-task/webhooks/{id}")]

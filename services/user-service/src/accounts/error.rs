@@ -1,5 +1,6 @@
 use actix_web::http::StatusCode;
-use http_kit::Problem;
+use auth::TokenProblems;
+use http_kit::{BodyProblems, Problem};
 use service_http::database_problem;
 
 use crate::hashing::HashError;
@@ -73,5 +74,29 @@ impl From<AccountError> for Problem {
             AccountError::Sign(_) => Self::internal(&error),
             AccountError::Database(error) => database_problem(error),
         }
+    }
+}
+
+http_kit::problem_responses! {
+    /// Problems of operations on one user.
+    pub(crate) UserProblems {
+        AccountError::NotFound,
+    }
+    /// Problems of sign-up.
+    pub(crate) SignUpProblems: TokenProblems {
+        auth::insufficient_scope("admin")
+            => "API_USER_CREATE_SCOPE is set and the token has none of its scopes.",
+        AccountError::UsernameTaken,
+        AccountError::EmailTaken,
+    }
+    /// Problems of changing a user.
+    pub(crate) UpdateProblems {
+        AccountError::UsernameTaken,
+        AccountError::EmailTaken,
+        AccountError::LastAdmin => "The last active administrator cannot be demoted or deactivated.",
+    }
+    /// Problems of operations that take a code.
+    pub(crate) CodeProblems: BodyProblems {
+        AccountError::InvalidCode,
     }
 }

@@ -1,11 +1,16 @@
 //! The HTTP side of accounts.
 
+use super::error::{CodeProblems, SignUpProblems, UpdateProblems, UserProblems};
+use crate::hashing::HashProblems;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, Caller};
+use auth::{AdminProblems, TokenProblems};
+use http_kit::{BodyProblems, QueryProblems};
 use http_kit::{JsonBody, Problem, Query, path_id};
 use listing::{Conditions, ListQuery, Sort};
+use service_http::DatabaseProblems;
 use values::UserId;
 
 use super::confirmation::verify_email as verify_email_by_code;
@@ -23,10 +28,6 @@ use super::sign_up_caller::SignUpCaller;
 use super::update::update;
 use crate::audit::RequestActor;
 use crate::context::Context;
-use crate::documentation::{
-    AdminProblems, BodyProblems, CodeProblems, HashProblems, QueryProblems, SignUpProblems,
-    TokenProblems, UpdateProblems, UserProblems,
-};
 
 /// Create a user
 ///
@@ -60,7 +61,7 @@ pub(crate) async fn create_user(
 #[utoipa::path(
     operation_id = "currentUser",
     tag = "users",
-    responses((status = 200, description = "The user.", body = CurrentUserResponse), TokenProblems),
+    responses((status = 200, description = "The user.", body = CurrentUserResponse), TokenProblems, DatabaseProblems),
     security(("bearer" = []))
 )]
 #[get("/user")]
@@ -79,7 +80,7 @@ pub(crate) async fn current_user(
     params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
     responses(
         (status = 200, description = "The user.", body = UserResponse),
-        AdminProblems, UserProblems
+        AdminProblems, UserProblems, DatabaseProblems
     ),
     security(("bearer" = []))
 )]
@@ -106,7 +107,7 @@ pub(crate) async fn get_user(
     responses(
         (status = 200, description = "The users of the page.", body = Vec<UserResponse>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
-        AdminProblems, QueryProblems
+        AdminProblems, QueryProblems, DatabaseProblems
     ),
     security(("bearer" = []))
 )]
@@ -130,7 +131,7 @@ pub(crate) async fn list_users(
     params(ConditionParameters),
     responses(
         (status = 200, description = "The number of users that match all conditions.", body = UserCountResponse),
-        AdminProblems, QueryProblems
+        AdminProblems, QueryProblems, DatabaseProblems
     ),
     security(("bearer" = []))
 )]
@@ -184,7 +185,7 @@ pub(crate) async fn update_user(
     operation_id = "verifyEmail",
     tag = "users",
     request_body = VerifyEmailRequest,
-    responses((status = 200, description = "The address is confirmed.", body = EmptyResponse), CodeProblems),
+    responses((status = 200, description = "The address is confirmed.", body = EmptyResponse), CodeProblems, DatabaseProblems),
     security(())
 )]
 #[post("/user/verify-email")]

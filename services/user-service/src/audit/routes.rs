@@ -7,7 +7,9 @@ use auth::AdminCaller;
 use http_kit::{Problem, Query};
 
 use crate::context::Context;
-use crate::documentation::{AdminProblems, QueryProblems};
+use auth::AdminProblems;
+use http_kit::QueryProblems;
+use service_http::DatabaseProblems;
 
 /// Get the audit log of users
 ///
@@ -22,7 +24,7 @@ use crate::documentation::{AdminProblems, QueryProblems};
     responses(
         (status = 200, description = "The entries of the page.", body = Vec<AuditEntry>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
-        AdminProblems, QueryProblems
+        AdminProblems, QueryProblems, DatabaseProblems
     ),
     security(("bearer" = []))
 )]

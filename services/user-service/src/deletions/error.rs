@@ -42,3 +42,19 @@ impl From<DeletionError> for Problem {
         }
     }
 }
+
+http_kit::problem_responses! {
+    /// Problems of deleting a user.
+    pub(crate) DeleteProblems {
+        AccountError::NotFound,
+        AccountError::LastAdmin => "The last active administrator cannot be deleted.",
+    }
+    /// Problems of operations on a deletion ticket.
+    pub(crate) TicketProblems {
+        DeletionError::UnknownTicket,
+    }
+    /// Problems of cancelling a deletion.
+    pub(crate) CancelProblems: TicketProblems {
+        DeletionError::Ended,
+    }
+}

@@ -12,13 +12,14 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use values::{Secret, Timestamp, UserId};
 
+use super::error::{CancelProblems, DeleteProblems, TicketProblems};
 use super::start::{cancel, list, start, status};
 use super::store::Deletion;
 use crate::audit::RequestActor;
 use crate::context::Context;
-use crate::documentation::{
-    AdminProblems, CancelProblems, DeleteProblems, QueryProblems, TicketProblems,
-};
+use auth::AdminProblems;
+use http_kit::QueryProblems;
+use service_http::DatabaseProblems;
 
 /// Where to ask how far a deletion is.
 #[derive(Debug, Serialize, ToSchema)]
@@ -97,7 +98,7 @@ impl From<Deletion> for ListedDeletion {
     responses(
         (status = 200, description = "The deletion is in progress.", body = Ticket,
             headers(("Location" = String, description = "The path of the delete status."))),
-        AdminProblems, DeleteProblems
+        AdminProblems, DeleteProblems, DatabaseProblems
     ),
     security(("bearer" = []))
 )]
@@ -137,7 +138,7 @@ fn ticket_of(path: Path<(String, String)>) -> Result<(UserId, Secret), Problem> 
     ),
     responses(
         (status = 200, description = "How far it is.", body = DeletionStatus),
-        AdminProblems, TicketProblems
+        AdminProblems, TicketProblems, DatabaseProblems
     ),
     security(("bearer" = []))
 )]
@@ -163,7 +164,7 @@ pub(crate) async fn delete_status(
     ),
     responses(
         (status = 200, description = "It is cancelled.", body = DeletionStatus),
-        AdminProblems, CancelProblems
+        AdminProblems, CancelProblems, DatabaseProblems
     ),
     security(("bearer" = []))
 )]
@@ -188,7 +189,7 @@ pub(crate) async fn cancel_deletion(
     responses(
         (status = 200, description = "The deletions of the page.", body = Vec<ListedDeletion>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),
-        AdminProblems, QueryProblems
+        AdminProblems, QueryProblems, DatabaseProblems
     ),
     security(("bearer" = []))
 )]

@@ -1,5 +1,6 @@
 use bcrypt::BcryptError;
 use http_kit::Problem;
+use service_http::DatabaseProblems;
 
 /// Why a password was not hashed or checked.
 #[derive(Debug, thiserror::Error)]
@@ -24,5 +25,12 @@ impl From<HashError> for Problem {
             ),
             HashError::Failed(_) | HashError::Ended => Self::internal(&error),
         }
+    }
+}
+
+http_kit::problem_responses! {
+    /// Problems of operations that hash passwords and use the database.
+    pub(crate) HashProblems: DatabaseProblems {
+        HashError::Busy,
     }
 }

@@ -5,6 +5,6 @@ mod hasher;
 mod password;
 mod requests;
 
-pub(crate) use error::HashError;
+pub(crate) use error::{HashError, HashProblems};
 pub(crate) use hasher::Hasher;
 pub(crate) use password::{NewPassword, Password, PasswordRules};

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use http_kit::Problem;
-use service_http::database_problem;
+use http_kit::{BodyProblems, Problem};
+use service_http::{DatabaseProblems, database_problem};
 
 use crate::hashing::HashError;
 
@@ -68,5 +68,18 @@ impl From<PasswordError> for Problem {
             PasswordError::Sign(_) => Self::internal(&error),
             PasswordError::Database(error) => database_problem(error),
         }
+    }
+}
+
+http_kit::problem_responses! {
+    /// Problems of changing one's own password.
+    pub(crate) ChangePasswordProblems: BodyProblems {
+        PasswordError::WrongPassword,
+    }
+    /// Problems of requesting a code.
+    pub(crate) ForgotPasswordProblems: DatabaseProblems {
+        PasswordError::TooManyRequests(Duration::from_secs(60))
+            => "Too many codes were requested for this e-mail address or by this client.",
+        PasswordError::NotConfigured => "No channel is configured that could carry a code.",
     }
 }

@@ -1,9 +1,14 @@
 //! The HTTP side of passwords.
 
+use super::error::{ChangePasswordProblems, ForgotPasswordProblems};
+use crate::accounts::{CodeProblems, UserProblems};
+use crate::hashing::HashProblems;
 use actix_web::post;
 use actix_web::web::{Data, Json};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, Caller};
+use auth::{AdminProblems, TokenProblems};
+use http_kit::BodyProblems;
 use http_kit::{JsonBody, Problem};
 use telemetry::RequestContext;
 
@@ -19,10 +24,6 @@ use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
 use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
 use crate::context::Context;
-use crate::documentation::{
-    AdminProblems, BodyProblems, ChangePasswordProblems, CodeProblems, ForgotPasswordProblems,
-    HashProblems, TokenProblems, UserProblems,
-};
 use crate::sign_in::ClientNetwork;
 
 /// Change your password

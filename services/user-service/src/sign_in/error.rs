@@ -65,3 +65,14 @@ fn invalid_credentials(status: StatusCode) -> Problem {
     let challenge = HeaderValue::from_static(r#"Bearer realm="countersign""#);
     problem.header(WWW_AUTHENTICATE, challenge)
 }
+
+http_kit::problem_responses! {
+    /// Problems of sign-in.
+    pub(crate) SignInProblems {
+        invalid_credentials(StatusCode::UNAUTHORIZED)
+            => "The username or the password is wrong (403 if SIGN_IN_FAILURE_STATUS says so).",
+        SignInError::Inactive.into_problem(StatusCode::UNAUTHORIZED)
+            => "The password is right, but the account is inactive.",
+        SignInError::TooManyAttempts(Duration::from_secs(8)).into_problem(StatusCode::UNAUTHORIZED),
+    }
+}

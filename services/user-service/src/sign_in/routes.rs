@@ -1,5 +1,6 @@
 //! The HTTP side of sign-in.
 
+use super::error::SignInProblems;
 use actix_web::post;
 use actix_web::web::{Data, Json};
 use audit_log::RequestMeta;
@@ -11,7 +12,8 @@ use super::client_network::ClientNetwork;
 use super::requests::SignInRequest;
 use crate::accounts::SignInResponse;
 use crate::context::Context;
-use crate::documentation::{BodyProblems, HashProblems, SignInProblems};
+use crate::hashing::HashProblems;
+use http_kit::BodyProblems;
 
 /// Sign in
 ///
