@@ -4,8 +4,17 @@ use values::{FromText as _, Invalid};
 use crate::Names;
 use crate::query::finish;
 
+/// The regular expression of a filter's value: any text, in which `\,` is a comma.
+pub const ANY_TEXT: &str = r"([^,\u0000]|\\,)*";
+
 /// What a list can be filtered by.
 pub trait Filter: Names {
+    /// The values that are allowed, as the OpenAPI document's regular expression.
+    #[must_use]
+    fn pattern(self) -> &'static str {
+        ANY_TEXT
+    }
+
     /// Checks the value of a filter; any text is allowed unless this says otherwise.
     ///
     /// # Errors

@@ -1,13 +1,86 @@
-use utoipa::IntoParams;
+//! Query parameters in OpenAPI documents. An empty parameter counts as absent.
 
-/// Describes `limit` and `offset` in the OpenAPI document.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct PageParameters {
-    /// Rows of a page at the most. When there are more, the header `Link` names the next page.
-    #[param(minimum = 1, maximum = 1000, default = 100)]
-    pub limit: Option<i64>,
-    /// Rows before the page.
-    #[param(minimum = 0, default = 0)]
-    pub offset: Option<i64>,
+use utoipa::IntoParams;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+
+use crate::query::{DEFAULT_LIMIT, MAX_LIMIT};
+use crate::{Conditions, Filter, ListQuery, Names, Paging};
+
+fn parameter(name: &str, description: &str, schema: ObjectBuilder) -> Parameter {
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(schema))
+        .build()
+}
+
+fn text(pattern: impl Into<String>) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .pattern(Some(pattern))
+}
+
+fn whole_number(minimum: i64) -> ObjectBuilder {
+    ObjectBuilder::new()
+        .schema_type(Type::Integer)
+        .format(Some(SchemaFormat::KnownFormat(KnownFormat::Int64)))
+        .minimum(Some(minimum))
+}
+
+impl IntoParams for Paging {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let limit = whole_number(1)
+            .maximum(Some(MAX_LIMIT))
+            .default(Some(DEFAULT_LIMIT.into()));
+        let offset = whole_number(0).default(Some(0.into()));
+        vec![
+            parameter(
+                "limit",
+                "The maximum number of rows. If there are more, the header `Link` names the next page.",
+                limit,
+            ),
+            parameter("offset", "The number of rows before the page.", offset),
+        ]
+    }
+}
+
+impl<F: Filter> IntoParams for Conditions<F> {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let filters: Vec<_> = F::ALL
+            .iter()
+            .map(|filter| format!("{}:{}", filter.name(), filter.pattern()))
+            .collect();
+        vec![
+            parameter(
+                "filter",
+                "`<field>:<value>`. Repeat the parameter or separate by commas to combine filters: all \
+                 must match. A comma in a value is written `\\,`.",
+                text(format!("^(({})?(,|$))*$", filters.join("|"))),
+            ),
+            parameter(
+                "pattern",
+                "A text to search for, literally and case-insensitively.",
+                text(r"^[^\u0000]*$"),
+            ),
+        ]
+    }
+}
+
+impl<S: Names, F: Filter> IntoParams for ListQuery<S, F> {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let fields: Vec<_> = S::ALL.iter().map(|field| field.name()).collect();
+        let sort = parameter(
+            "sort",
+            "`<field>:<direction>`; the direction is `1` (ascending) or `-1` (descending).",
+            text(format!("^(({}):(1|-1))?$", fields.join("|"))),
+        );
+        let mut parameters = Paging::into_params(&parameter_in);
+        parameters.push(sort);
+        parameters.extend(Conditions::<F>::into_params(parameter_in));
+        parameters
+    }
 }

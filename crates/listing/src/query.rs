@@ -7,7 +7,7 @@ use crate::{Conditions, Filter, Page};
 
 /// The most rows that a page can have.
 pub const MAX_LIMIT: i64 = 1000;
-const DEFAULT_LIMIT: i64 = 100;
+pub(crate) const DEFAULT_LIMIT: i64 = 100;
 
 /// A small enum of field names, such as what a list can be sorted by.
 pub trait Names: Copy + 'static {

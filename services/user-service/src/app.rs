@@ -25,8 +25,9 @@ use crate::documentation::Base;
 use crate::hashing::{Hasher, PasswordRules};
 use crate::notifications::{self, Channel};
 use crate::revocations::{self, Poller};
+use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
-use crate::{MIGRATIONS, SCHEMA, audit, deletions, passwords, sign_in};
+use crate::{audit, deletions, passwords, sign_in};
 
 /// bcrypt costs below this one are for tests.
 const MIN_SAFE_COST: u32 = 10;

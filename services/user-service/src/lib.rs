@@ -1,16 +1,21 @@
 //! User accounts: sign-up, sign-in, administration, passwords and their recovery, deletion.
 //!
-//! One library, three processes: the HTTP service ([`run`]), the worker that deletes users
-//! (`deletions::worker`) and the worker that sends messages to users (`notifications::worker`).
+//! The library has three processes: the HTTP service ([`run`]), the worker that deletes users
+//! (`deletions::worker`) and the worker that sends codes to users (`notifications::worker`).
+//!
+//! Each capability is a folder. Its routes call its verbs (`create.rs`, `update.rs` …), which call its
+//! store. Only stores know diesel; verbs know neither diesel nor HTTP. Imports between capabilities form
+//! no circle: [`context`] and `hashing` know no capability, and `accounts` knows neither `sign_in` nor
+//! `passwords`.
 //!
 //! Invariants:
-//! - This service alone owns the schema `users` and the key that signs access tokens.
-//! - No username equals another user's username or e-mail address; the database sees to it.
-//! - Whatever makes earlier tokens wrong raises the user's epoch in the same transaction.
-//! - Passwords are hashed on a small pool of their own and never while a connection is held.
-//! - A job or message that was answered for is a committed row; the queue only says that it is there.
+//! - Only this service reads or writes the schema `users` and has the key that signs access tokens.
+//! - A username never equals another user's username or e-mail address. The database enforces it.
+//! - A change that makes earlier tokens wrong raises the user's epoch in the same transaction.
+//! - Passwords are hashed on a separate small thread pool and never while a connection is held.
+//! - A deletion or notification is committed before its request is answered. The queue only announces it.
 //!
-//! Deliberately absent: sessions, refresh tokens, and any reading of another service's tables.
+//! Deliberately absent: sessions, refresh tokens, and access to another service's tables.
 
 mod accounts;
 mod app;
@@ -30,14 +35,8 @@ mod sign_in;
 mod sql;
 mod worker;
 
-use diesel_migrations::{EmbeddedMigrations, embed_migrations};
-
 pub use app::{openapi, run};
 pub use deletions::worker::run_deletion_worker;
 pub use notifications::worker::run_notification_worker;
+pub use schema::MIGRATIONS;
 pub use settings::{DeletionWorkerSettings, NotificationWorkerSettings, UserServiceSettings};
-
-/// The schema that this service owns.
-pub(crate) const SCHEMA: &str = "users";
-/// The migrations of the schema `users`.
-pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();

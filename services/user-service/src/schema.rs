@@ -1,5 +1,12 @@
-//! The tables of the schema `users`, as the migrations make them. The role's search path selects the
-//! schema, so the names are unqualified.
+//! The migrations of the schema `users`, and its tables as diesel knows them. The role's search path
+//! selects the schema, so table names are unqualified.
+
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+
+/// The schema of this service.
+pub(crate) const SCHEMA: &str = "users";
+/// The migrations of the schema `users`.
+pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 
 diesel::table! {
     users (id) {

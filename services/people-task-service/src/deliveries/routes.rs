@@ -3,7 +3,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use database::Database;
 use http_kit::{Problem, Query, path_id};
-use listing::{PageParameters, Paging};
+use listing::Paging;
 use messaging::Publisher;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -100,7 +100,7 @@ impl From<Tried> for DeliveryAnswer {
 #[utoipa::path(
     tag = "people-task",
     operation_id = "listTaskDeliveries",
-    params(("id" = String, Path, description = "The task's id."), PageParameters),
+    params(("id" = String, Path, description = "The task's id."), Paging),
     security(("bearer" = [])),
     responses(
         (status = 200, description = "One page of deliveries. `Link` names the next one.", body = [DeliveryAnswer]),

@@ -1,14 +1,14 @@
 use database::Connection;
-use listing::{Conditions, ListQuery, Page};
+use listing::Page;
 
 use super::error::AccountError;
-use super::requests::{UserFilter, UserSort};
+use super::list_query::{UserConditions, UserListQuery};
 use super::store::{self, User};
 use crate::context::Context;
 
 pub(super) async fn list(
     context: &Context,
-    query: ListQuery<UserSort, UserFilter>,
+    query: UserListQuery,
 ) -> Result<Page<User>, AccountError> {
     let paging = query.paging;
     let list =
@@ -18,7 +18,7 @@ pub(super) async fn list(
 
 pub(super) async fn count(
     context: &Context,
-    conditions: Conditions<UserFilter>,
+    conditions: UserConditions,
 ) -> Result<i64, AccountError> {
     let count = move |connection: &mut Connection| Ok(store::count(connection, &conditions)?);
     context.database.run(count).await

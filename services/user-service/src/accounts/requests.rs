@@ -1,16 +1,16 @@
 //! What callers send about accounts, as it is parsed and as the OpenAPI document describes it.
 
-mod conditions;
 mod fields;
 mod names;
+mod sign_up_caller;
 
 use http_kit::{Fields, Problem};
 use utoipa::ToSchema;
 use values::{EmailAddress, Secret};
 
-pub(super) use conditions::{ConditionParameters, ListParameters, UserFilter, UserSort};
 pub(super) use fields::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
 use names::Names;
+pub(super) use sign_up_caller::SignUpCaller;
 
 use crate::hashing::{NewPassword, PasswordRules};
 

@@ -5,11 +5,9 @@ use crate::hashing::HashProblems;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
-use auth::{AdminCaller, Caller};
-use auth::{AdminProblems, TokenProblems};
-use http_kit::{BodyProblems, QueryProblems};
-use http_kit::{JsonBody, Problem, Query, path_id};
-use listing::{Conditions, ListQuery, Sort};
+use auth::{AdminCaller, AdminProblems, Caller, TokenProblems};
+use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
+use listing::Sort;
 use service_http::DatabaseProblems;
 use values::UserId;
 
@@ -17,14 +15,11 @@ use super::confirmation::verify_email as verify_email_by_code;
 use super::create::create;
 use super::get::{get as get_by_id, get_current};
 use super::list::{count, list};
-use super::requests::{
-    ConditionParameters, ListParameters, SignUpRequest, UpdateUserRequest, UserSort,
-    VerifyEmailRequest,
-};
+use super::list_query::{UserConditions, UserListQuery, UserSort};
+use super::requests::{SignUpCaller, SignUpRequest, UpdateUserRequest, VerifyEmailRequest};
 use super::responses::{
     CurrentUserResponse, EmptyResponse, SignInResponse, UserCountResponse, UserResponse,
 };
-use super::sign_up_caller::SignUpCaller;
 use super::update::update;
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -103,7 +98,7 @@ pub(crate) async fn get_user(
 #[utoipa::path(
     operation_id = "listUsers",
     tag = "users",
-    params(ListParameters, ConditionParameters),
+    params(UserListQuery),
     responses(
         (status = 200, description = "The users of the page.", body = Vec<UserResponse>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
@@ -118,7 +113,7 @@ pub(crate) async fn list_users(
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let list_query = ListQuery::parse(&query, Sort::descending(UserSort::Created))?;
+    let list_query = UserListQuery::parse(&query, Sort::descending(UserSort::Created))?;
     let _room = list_query.paging.room().await?;
     let page = list(&context, list_query).await?;
     Ok(page.map(UserResponse::from).respond(&request))
@@ -128,7 +123,7 @@ pub(crate) async fn list_users(
 #[utoipa::path(
     operation_id = "countUsers",
     tag = "users",
-    params(ConditionParameters),
+    params(UserConditions),
     responses(
         (status = 200, description = "The number of users that match all conditions.", body = UserCountResponse),
         AdminProblems, QueryProblems, DatabaseProblems
@@ -141,7 +136,7 @@ pub(crate) async fn count_users(
     context: Data<Context>,
     query: Query,
 ) -> Result<Json<UserCountResponse>, Problem> {
-    let count = count(&context, Conditions::parse(&query)?).await?;
+    let count = count(&context, UserConditions::parse(&query)?).await?;
     Ok(Json(UserCountResponse { count }))
 }
 

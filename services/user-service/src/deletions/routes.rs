@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, delete, get};
 use audit_log::RequestMeta;
 use auth::AdminCaller;
 use http_kit::{Problem, Query, path_id};
-use listing::{PageParameters, Paging};
+use listing::Paging;
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
@@ -185,7 +185,7 @@ pub(crate) async fn cancel_deletion(
 /// Newest first.
 #[utoipa::path(
     tag = "users",
-    params(PageParameters),
+    params(Paging),
     responses(
         (status = 200, description = "The deletions of the page.", body = Vec<ListedDeletion>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` when there are more."))),

@@ -9,28 +9,9 @@ use sha2::{Digest as _, Sha256};
 use values::EmailAddress;
 
 use super::error::PasswordError;
-use super::store;
+use super::store::{self, LimitScope};
 use crate::settings::CodeRequestSettings;
 use crate::sign_in::SignInName;
-
-/// Which requests are counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LimitScope {
-    /// Requests for one e-mail address.
-    Account,
-    /// Requests from one client network.
-    Client,
-}
-
-impl LimitScope {
-    /// The name in the database.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Account => "account",
-            Self::Client => "client",
-        }
-    }
-}
 
 /// Counts a request for a code.
 ///

@@ -9,7 +9,6 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Double, Text};
 use values::{EmailAddress, Fingerprint, UserId};
 
-use super::rate_limit::LimitScope;
 use crate::accounts::User;
 use crate::schema::{codes, users};
 
@@ -100,6 +99,25 @@ pub(super) fn delete_codes(connection: &mut Connection, id: UserId) -> Result<()
         .filter(codes::purpose.eq(FORGOT_PASSWORD))
         .execute(connection)?;
     Ok(())
+}
+
+/// Which requests are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LimitScope {
+    /// Requests for one e-mail address.
+    Account,
+    /// Requests from one client network.
+    Client,
+}
+
+impl LimitScope {
+    /// The value of the column `counted`.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Account => "account",
+            Self::Client => "client",
+        }
+    }
 }
 
 #[derive(QueryableByName)]

@@ -1,4 +1,4 @@
-//! The feed in the database.
+//! The revocation feed in the database.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ struct Row {
     epoch: Option<i64>,
 }
 
-/// The snapshot's functions are not in diesel's language, and cursor and rows must come from the same
-/// snapshot, so from one statement. A user who is gone has an epoch that no token reaches.
+/// diesel has no snapshot functions. The cursor and the rows must come from the same snapshot and thus
+/// from one statement. A deleted user has the highest epoch, which no token has.
 const FEED: &str = "
     SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS cursor, raised.id, raised.epoch
     FROM (SELECT) AS one_row
@@ -32,8 +32,8 @@ const FEED: &str = "
             AND (finished IS NULL OR finished > now() - $2 * interval '1 second')
     ) AS raised ON true";
 
-/// Reads what was raised by the transaction `cursor` or a later one, not longer ago than `since`.
-pub(super) fn feed(
+/// Reads the epochs raised by the transaction `cursor` or a later one, at most `since` ago.
+pub(super) fn load_feed(
     connection: &mut Connection,
     cursor: i64,
     since: Duration,

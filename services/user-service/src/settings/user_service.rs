@@ -13,9 +13,9 @@ use super::ChannelSettings;
 /// Settings of the HTTP service.
 #[derive(Debug, Clone)]
 pub struct UserServiceSettings {
-    /// Where it listens.
+    /// The address to listen on.
     pub listen_address: SocketAddr,
-    /// How it serves.
+    /// Limits of the HTTP server.
     pub http: HttpServerSettings,
     /// The database.
     pub database: DatabaseSettings,
@@ -25,30 +25,30 @@ pub struct UserServiceSettings {
     pub tokens: TokenSettings,
     /// How passwords are checked and hashed.
     pub passwords: PasswordSettings,
-    /// What a new account looks like and who may make one.
+    /// The defaults of new accounts, and who can create them.
     pub sign_up: SignUpSettings,
-    /// The administrator that is made when there is none.
+    /// The administrator to create if there is none.
     pub first_admin: Option<FirstAdmin>,
-    /// `401`, or `403` for clients of the original.
+    /// `401`, or `403` for clients of Appmixer.
     pub sign_in_failure_status: u16,
-    /// The flow engine, whose steps a deletion has.
+    /// The flow engine. Without it, a deletion has no steps there.
     pub flow_engine: Option<Url>,
-    /// The ways by which codes reach users.
+    /// The channels that send codes to users.
     pub channels: ChannelSettings,
-    /// How many codes for forgotten passwords may be asked for.
+    /// Limits on requests for codes for forgotten passwords.
     pub code_requests: CodeRequestSettings,
     /// Whether e-mail addresses must be confirmed.
     pub email_verification: EmailVerification,
-    /// How long rows of the audit log are kept.
+    /// How long entries of the audit log are kept.
     pub audit_retention: Duration,
 }
 
-/// Whether relations by e-mail address wait until the address is confirmed.
+/// Whether an e-mail address counts only after it was confirmed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmailVerification {
-    /// Every address counts at once.
+    /// Every address counts immediately.
     Off,
-    /// An address counts after a code that was sent to it has come back.
+    /// An address counts after the user returned a code that was sent to it.
     Required,
 }
 
@@ -60,26 +60,26 @@ impl SettingValue for EmailVerification {
         match text {
             "off" => Ok(Self::Off),
             "required" => Ok(Self::Required),
-            _ => Err("it is neither".to_owned()),
+            _ => Err("unknown value".to_owned()),
         }
     }
 }
 
-/// How many codes for forgotten passwords may be asked for within an hour; 0 for as many as one likes.
+/// How many codes for forgotten passwords can be requested within an hour; 0 for no limit.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeRequestSettings {
-    /// For one e-mail address.
+    /// For each e-mail address.
     pub per_account: u32,
-    /// From one client address.
+    /// From each client address.
     pub per_client: u32,
 }
 
 /// How tokens are signed.
 #[derive(Debug, Clone)]
 pub struct TokenSettings {
-    /// The key in use, PEM.
+    /// The current key, PEM.
     pub key: Secret,
-    /// A key whose tokens verify too, PEM.
+    /// Another key whose tokens are accepted, PEM.
     pub previous_key: Option<Secret>,
     /// `iss`.
     pub issuer: String,
@@ -92,29 +92,29 @@ pub struct TokenSettings {
 /// How passwords are checked and hashed.
 #[derive(Debug, Clone, Copy)]
 pub struct PasswordSettings {
-    /// bcrypt's cost.
+    /// The bcrypt cost.
     pub cost: u32,
-    /// Characters that a new password must have.
+    /// The minimum number of characters of a new password.
     pub min_length: usize,
 }
 
-/// What a new account looks like and who may make one.
+/// The defaults of new accounts, and who can create them.
 #[derive(Debug, Clone)]
 pub struct SignUpSettings {
     /// The plan.
     pub plan: String,
     /// The vendor.
     pub vendor: Option<String>,
-    /// Scopes of which a caller needs one; open to everybody when `None`.
+    /// A caller needs one of these scopes. `None` opens sign-up to anyone.
     pub scopes: Option<Vec<String>>,
 }
 
-/// The administrator that is made at start when there is none.
+/// The administrator to create at start if there is none.
 #[derive(Debug, Clone)]
 pub struct FirstAdmin {
     /// The username and e-mail address.
     pub username: EmailAddress,
-    /// The password, still unchecked.
+    /// The password, not yet checked against the rules.
     pub password: Secret,
 }
 
@@ -124,7 +124,7 @@ impl Settings for UserServiceSettings {
             listen_address: reader.or_default(
                 "LISTEN_ADDRESS",
                 "127.0.0.1:8081",
-                "Where the service listens. It is internal: callers come through the gateway.",
+                "The address to listen on. The service is internal: callers use the gateway.",
             )?,
             http: HttpServerSettings::read(reader)?,
             database: DatabaseSettings::read(reader)?,
@@ -137,19 +137,19 @@ impl Settings for UserServiceSettings {
                 "SIGN_IN_FAILURE_STATUS",
                 "401",
                 "401 or 403",
-                "The status of a failed sign-in; clients of the original want 403.",
+                "The status of a failed sign-in; clients of Appmixer expect 403.",
                 |status| [401, 403].contains(status),
             )?,
             flow_engine: reader.optional(
                 "FLOW_ENGINE_URL",
-                "The flow engine; without it a deletion has no steps there.",
+                "The flow engine. Without it, a deletion has no steps there.",
             )?,
             channels: ChannelSettings::read(reader)?,
             code_requests: CodeRequestSettings::read(reader)?,
             email_verification: reader.or_default(
                 "EMAIL_VERIFICATION",
                 "off",
-                "Whether relations to tasks by e-mail address wait until the address is confirmed by a code.",
+                "Whether relations to tasks by e-mail address count only after the address was confirmed by a code.",
             )?,
             audit_retention: audit_log::read_retention(reader)?,
         })
@@ -165,14 +165,14 @@ impl Settings for CodeRequestSettings {
                 "FORGOT_PASSWORD_PER_ACCOUNT",
                 "10",
                 allowed,
-                "Codes that may be asked for within an hour for one e-mail address; 0 for no limit.",
+                "Codes that can be requested within an hour for one e-mail address; 0 for no limit.",
                 accepts,
             )?,
             per_client: reader.in_range(
                 "FORGOT_PASSWORD_PER_CLIENT",
                 "100",
                 allowed,
-                "Codes that may be asked for within an hour from one client address; 0 for no limit.",
+                "Codes that can be requested within an hour from one client address; 0 for no limit.",
                 accepts,
             )?,
         })
@@ -188,7 +188,7 @@ impl Settings for TokenSettings {
             )?,
             previous_key: reader.optional(
                 "TOKEN_PREVIOUS_KEY",
-                "Another Ed25519 key whose tokens still (or already) verify.",
+                "Another Ed25519 key whose tokens are accepted, for rotation.",
             )?,
             issuer: reader.or_default(
                 "TOKEN_ISSUER",
@@ -218,14 +218,14 @@ impl Settings for PasswordSettings {
                 "BCRYPT_COST",
                 "12",
                 "a whole number from 4 to 31",
-                "bcrypt's cost: one more doubles the time. Below 10 is for tests.",
+                "The bcrypt cost. Each increment doubles the time. Values below 10 are for tests.",
                 |cost| (4..=31).contains(cost),
             )?,
             min_length: reader.in_range(
                 "PASSWORD_MIN_LENGTH",
                 "5",
                 "a whole number from 5 to 72",
-                "Characters that a new password must have.",
+                "The minimum number of characters of a new password.",
                 |length| (5..=72).contains(length),
             )?,
         })
@@ -236,7 +236,7 @@ impl Settings for SignUpSettings {
     fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         let scopes = reader.optional::<Csv<String>>(
             "API_USER_CREATE_SCOPE",
-            "Scopes of which a token must hold one to create a user; open to everybody when not set.",
+            "A token must have one of these scopes to create a user. If not set, anyone can sign up.",
         )?;
         Ok(Self {
             plan: reader.or_default("DEFAULT_USER_PLAN", "free", "The plan of new users.")?,
@@ -252,18 +252,18 @@ impl FirstAdmin {
     fn read(reader: &mut Reader) -> Result<Option<Self>, app_config::Error> {
         let username = reader.optional::<EmailAddress>(
             "ADMIN_USERNAME",
-            "The e-mail address of the administrator that is made at start when there is none.",
+            "The e-mail address of the administrator to create at start if there is none.",
         )?;
         let password = reader.optional::<Secret>(
             "ADMIN_PASSWORD",
-            "The first administrator's password; nothing is overwritten later.",
+            "The first administrator's password. Never overwrites an existing one.",
         )?;
         match (username, password) {
             (Some(username), Some(password)) => Ok(Some(Self { username, password })),
             (Some(_), None) => Err(app_config::Error::Missing {
                 name: "ADMIN_PASSWORD",
                 allowed: Secret::ALLOWED,
-                purpose: "needed because ADMIN_USERNAME is set.",
+                purpose: "required because ADMIN_USERNAME is set.",
                 secret: true,
             }),
             (None, _) => Ok(None),

@@ -7,7 +7,6 @@ mod attempt;
 mod authenticate;
 mod back_off;
 mod clear;
-mod client_network;
 mod error;
 mod name;
 mod refusal;
@@ -16,5 +15,5 @@ pub(crate) mod routes;
 pub(crate) mod store;
 
 pub(crate) use clear::clear_failures;
-pub(crate) use client_network::ClientNetwork;
 pub(crate) use name::SignInName;
+pub(crate) use requests::ClientNetwork;

@@ -8,8 +8,7 @@ use http_kit::{JsonBody, Problem};
 
 use super::attempt::Attempt;
 use super::authenticate::authenticate;
-use super::client_network::ClientNetwork;
-use super::requests::SignInRequest;
+use super::requests::{ClientNetwork, SignInRequest};
 use crate::accounts::SignInResponse;
 use crate::context::Context;
 use crate::hashing::HashProblems;

@@ -5,11 +5,11 @@ use diesel::dsl::count_star;
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::sql_types::Text;
-use listing::{Conditions, Direction, ListQuery, Sort, substring_pattern};
+use listing::{Direction, Sort, substring_pattern};
 use serde_json::Value;
 
 use super::user::User;
-use crate::accounts::requests::{UserFilter, UserSort};
+use crate::accounts::list_query::{UserConditions, UserFilter, UserListQuery, UserSort};
 use crate::schema::users;
 
 #[diesel::declare_sql_function]
@@ -28,7 +28,7 @@ type Condition = Box<
 /// The rows of one page, plus one if there is a next page.
 pub(in crate::accounts) fn list(
     connection: &mut Connection,
-    list: &ListQuery<UserSort, UserFilter>,
+    list: &UserListQuery,
 ) -> Result<Vec<User>, Error> {
     let mut query = users::table.select(User::as_select()).into_boxed();
     for condition in conditions(&list.conditions) {
@@ -43,7 +43,7 @@ pub(in crate::accounts) fn list(
 /// The number of accounts that match.
 pub(in crate::accounts) fn count(
     connection: &mut Connection,
-    wanted: &Conditions<UserFilter>,
+    wanted: &UserConditions,
 ) -> Result<i64, Error> {
     let mut query = users::table.select(count_star()).into_boxed();
     for condition in conditions(wanted) {
@@ -52,7 +52,7 @@ pub(in crate::accounts) fn count(
     Ok(query.first(connection)?)
 }
 
-fn conditions(wanted: &Conditions<UserFilter>) -> Vec<Condition> {
+fn conditions(wanted: &UserConditions) -> Vec<Condition> {
     let filters = wanted
         .filters
         .iter()

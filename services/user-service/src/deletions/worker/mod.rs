@@ -28,6 +28,7 @@ use crate::deletions::calls;
 use crate::deletions::engine::Engine;
 use crate::deletions::people_tasks::PeopleTasks;
 use crate::retention::{self, Rule};
+use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::DeletionWorkerSettings;
 use crate::worker::{self, Outbox};
 use perform::Hands;
@@ -41,7 +42,7 @@ const JOBS_AT_ONCE: u16 = 8;
 /// # Errors
 /// The schema cannot be migrated, or the signing key is none.
 pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Result<Running> {
-    database::migrate(&settings.database, crate::SCHEMA, crate::MIGRATIONS).await?;
+    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
     let mut running = Running::new();
     let shutdown = running.shutdown();
     let database = Database::connect(&settings.database);

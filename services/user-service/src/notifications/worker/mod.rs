@@ -23,6 +23,7 @@ use service_runtime::Running;
 
 use crate::notifications::QUEUE;
 use crate::retention::{self, Rule};
+use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::NotificationWorkerSettings;
 use crate::worker::{self, Outbox};
 use channels::Channels;
@@ -43,7 +44,7 @@ const KEEP_FAILURES: Duration = Duration::from_secs(24 * 3_600);
 pub async fn run_notification_worker(
     settings: NotificationWorkerSettings,
 ) -> anyhow::Result<Running> {
-    database::migrate(&settings.database, crate::SCHEMA, crate::MIGRATIONS).await?;
+    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
     let mut running = Running::new();
     let shutdown = running.shutdown();
     let database = Database::connect(&settings.database);

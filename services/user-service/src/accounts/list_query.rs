@@ -1,10 +1,14 @@
-use listing::{Filter, Names};
-use utoipa::IntoParams;
+use listing::{Conditions, Filter, ListQuery, Names};
 use values::Invalid;
+
+/// The query of the list of users.
+pub(crate) type UserListQuery = ListQuery<UserSort, UserFilter>;
+/// The query of the count of users.
+pub(crate) type UserConditions = Conditions<UserFilter>;
 
 /// What the list of users can be sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::accounts) enum UserSort {
+pub(crate) enum UserSort {
     Created,
     Mtime,
     Username,
@@ -40,7 +44,7 @@ impl Names for UserSort {
 
 /// What the list and the count of users can be filtered by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::accounts) enum UserFilter {
+pub(crate) enum UserFilter {
     Username,
     Email,
     Scope,
@@ -72,6 +76,13 @@ impl Names for UserFilter {
 }
 
 impl Filter for UserFilter {
+    fn pattern(self) -> &'static str {
+        match self {
+            Self::IsActive => "(true|false)",
+            _ => listing::ANY_TEXT,
+        }
+    }
+
     fn check(self, value: &str) -> Result<(), Invalid> {
         if self == Self::IsActive && !["true", "false"].contains(&value) {
             return Err(Invalid::new(
@@ -81,40 +92,4 @@ impl Filter for UserFilter {
         }
         Ok(())
     }
-}
-
-/// Which users count.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "it describes the parameters")]
-pub(in crate::accounts) struct ConditionParameters {
-    /// `<field>:<value>`; several by repeating the parameter or by commas, all must hold. A comma
-    /// inside a value is written `\,`.
-    #[param(
-        pattern = r"^((isActive:(true|false)|(username|email|scope|plan|vendor):([^,\u0000]|\\,)*)?(,|$))*$",
-        nullable = false
-    )]
-    filter: Option<String>,
-    /// A text that is searched for in the username, without regard to case and taken literally.
-    #[param(pattern = r"^[^\u0000]*$", nullable = false)]
-    pattern: Option<String>,
-}
-
-/// In which order users are listed, and which of them are shown.
-#[derive(IntoParams)]
-#[into_params(parameter_in = Query)]
-#[expect(dead_code, reason = "it describes the parameters")]
-pub(in crate::accounts) struct ListParameters {
-    /// Rows of a page at the most. When there are more, the header `Link` names the next page.
-    #[param(minimum = 1, maximum = 1000, default = 100, nullable = false)]
-    limit: Option<i64>,
-    /// Rows before the page.
-    #[param(minimum = 0, default = 0, nullable = false)]
-    offset: Option<i64>,
-    /// `<field>:<direction>`, where the direction is `1` or `-1`.
-    #[param(
-        pattern = "^((created|mtime|username|email|plan|isActive|lastSignIn):(1|-1))?$",
-        nullable = false
-    )]
-    sort: Option<String>,
 }
