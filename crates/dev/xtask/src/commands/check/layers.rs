@@ -31,6 +31,7 @@ pub(super) const LAYERS: [Layer; 2] = [
         files: &[
             "routes.rs",
             "requests.rs",
+            "requests/",
             "responses.rs",
             "error.rs",
             "app.rs",
