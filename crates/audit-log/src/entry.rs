@@ -1,25 +1,23 @@
 use auth::Caller;
-use diesel::{PgConnection, QueryResult, RunQueryDsl as _};
 use serde_json::{Value, json};
 use values::{TaskId, UserId};
 
 use crate::RequestMeta;
-use crate::statement::{Insertion, Recorded};
 
-/// Who did it.
+/// Who made the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Actor {
-    /// A user, by a token without the scope `admin` or by something that only the user has.
+    /// A user: by a token without the scope `admin`, a password or a code.
     User(UserId),
-    /// A user, by a token with the scope `admin`.
+    /// An administrator: a user with a token that has the scope `admin`.
     Admin(UserId),
-    /// One of our own processes.
+    /// Another process of the system.
     Service,
-    /// Whoever holds the secret of a task's approver.
+    /// A caller with the approver secret of the task.
     ApproverSecret,
-    /// Whoever holds the secret of a task's requester.
+    /// A caller with the requester secret of the task.
     RequesterSecret,
-    /// Somebody who has not shown who it is.
+    /// An unauthenticated caller.
     Anonymous,
 }
 
@@ -53,29 +51,29 @@ impl From<&Caller> for Actor {
     }
 }
 
-/// To whom or what it was done.
+/// The user or task that was changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Subject {
     /// A user.
     User(UserId),
-    /// A task, its webhooks and deliveries included.
+    /// A task, including its webhooks and deliveries.
     Task(TaskId),
 }
 
-/// By what the actor was let in.
+/// How the actor was authenticated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AuthMethod {
     /// A user's access token.
     Token,
     /// A user's password.
     Password,
-    /// A code that was sent to recover a password.
+    /// A code to reset a password.
     ResetCode,
-    /// A code that was sent to confirm an e-mail address.
+    /// A code to confirm an e-mail address.
     VerificationCode,
-    /// One of a task's two secrets.
+    /// A secret of the task.
     TaskSecret,
-    /// A token of one of our own processes.
+    /// A token of another process of the system.
     ServiceToken,
 }
 
@@ -92,7 +90,7 @@ impl AuthMethod {
     }
 }
 
-/// A row of the audit log that is about to be.
+/// A row to insert into the audit log.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
     pub(crate) action: &'static str,
@@ -100,37 +98,37 @@ pub struct Entry {
     pub(crate) actor_id: Option<Vec<u8>>,
     pub(crate) subject_kind: Option<&'static str>,
     pub(crate) subject_id: Option<Vec<u8>>,
-    pub(crate) proof: Option<&'static str>,
+    pub(crate) auth_method: Option<&'static str>,
     pub(crate) client_address: Option<String>,
     pub(crate) request_id: String,
     pub(crate) detail: Option<Value>,
 }
 
 impl Entry {
-    /// What was done, by whom, from where. The action is one of those that the table's constraint lists.
+    /// An entry for an action, which must be one of those that the table's constraint lists.
     #[must_use]
-    pub fn new(action: &'static str, actor: Actor, origin: RequestMeta) -> Self {
+    pub fn new(action: &'static str, actor: Actor, request: RequestMeta) -> Self {
         Self {
             action,
             actor_kind: actor.kind(),
             actor_id: actor.id().map(|id| id.as_bytes().to_vec()),
             subject_kind: None,
             subject_id: None,
-            proof: None,
-            client_address: origin.client_address,
-            request_id: origin.request_id,
+            auth_method: None,
+            client_address: request.client_address,
+            request_id: request.request_id,
             detail: None,
         }
     }
 
-    /// By what the actor was let in.
+    /// Sets how the actor was authenticated.
     #[must_use]
-    pub fn authenticated_by(mut self, proof: AuthMethod) -> Self {
-        self.proof = Some(proof.name());
+    pub fn authenticated_by(mut self, method: AuthMethod) -> Self {
+        self.auth_method = Some(method.name());
         self
     }
 
-    /// To whom or what it was done.
+    /// Sets the user or task that was changed.
     #[must_use]
     pub fn on(mut self, subject: Subject) -> Self {
         let (kind, id) = match subject {
@@ -142,31 +140,16 @@ impl Entry {
         self
     }
 
-    /// The names of the fields that changed.
+    /// Sets the names of the fields that changed.
     #[must_use]
     pub fn fields(self, names: &[&str]) -> Self {
         self.detail(json!({ "fields": names }))
     }
 
-    /// What else there is to say: identifiers, numbers and fixed words, never what somebody typed.
+    /// Sets further details: identifiers, numbers and constants, never a value from a request.
     #[must_use]
     pub fn detail(mut self, detail: Value) -> Self {
         self.detail = Some(detail);
         self
-    }
-
-    /// The statement that makes the change, with this row in it: one round trip, and no row when the
-    /// statement returns none.
-    pub fn with<Q>(self, statement: Q) -> Recorded<Q> {
-        Recorded::new(statement, self)
-    }
-
-    /// Writes the row, in the transaction that makes the change.
-    ///
-    /// # Errors
-    /// Only the database can fail.
-    pub fn record(&self, connection: &mut PgConnection) -> QueryResult<()> {
-        Insertion(self).execute(connection)?;
-        Ok(())
     }
 }

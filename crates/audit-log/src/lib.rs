@@ -1,34 +1,36 @@
-//! The audit log: who did what to which user or task, when, from where, with which request id.
+//! The audit log: who changed which user or task, when, from which address, with which request id.
 //!
-//! - [`Entry`] is one row to be. [`Entry::with`] puts it into the statement that makes the change, so
-//!   that the row costs no round trip of its own; [`Entry::record`] is for changes that are no single
-//!   statement. Either way the row is part of the change's transaction: what was answered is logged.
-//! - [`respond`], [`AuditParameters`] and [`AuditEntry`] are the administrators' view.
-//! - [`retain`] prunes what is old, [`forget_addresses`] takes the addresses of somebody who was deleted, and
-//!   [`pseudonymise`] the identifier.
+//! - [`Entry`] is a row to insert. [`Entry::record_with`] adds it to the statement that makes the change, which
+//!   saves a round trip; [`Entry::record`] inserts it for changes of several statements. Either way the row
+//!   is part of the transaction that makes the change.
+//! - [`list`], [`AuditParameters`] and [`AuditEntry`] are the administrators' view.
+//! - [`retain`] prunes old rows, [`forget_addresses`] removes client addresses of a deleted user, and
+//!   [`pseudonymise`] replaces the user's identifier.
 //!
-//! Each service has a table `audit_log` in its own schema, made by its own migrations. The services'
-//! database roles may insert and read; the changes that there are to rows, pruning, forgetting addresses and
-//! putting pseudonyms, are functions of the owner's.
+//! Each service has a table `audit_log` in its own schema; `migration/` creates it, and a migration of the
+//! service lists its actions. The database roles of the services can only insert and read rows; pruning,
+//! forgetting and pseudonymising are functions of the schema's owner.
 //!
 //! Invariants:
-//! - A row holds identifiers and the names of what changed, never a value: no e-mail address, username,
-//!   password, token, code or secret.
-//! - The moment and the row's number are the database's; no statement of a service can set them.
+//! - A row holds identifiers and names of changed fields, never values: no e-mail address, username, password,
+//!   token, code or secret.
+//! - The database sets the time and the number of a row; statements of the services cannot.
 
-mod answer;
 mod entry;
 mod list;
+mod query;
 mod request_meta;
+mod responses;
 mod retention;
 mod statement;
 mod store;
 mod table;
 
-pub use answer::AuditEntry;
 pub use entry::{Actor, AuthMethod, Entry, Subject};
-pub use list::{AuditParameters, respond};
+pub use list::list;
+pub use query::AuditParameters;
 pub use request_meta::RequestMeta;
+pub use responses::AuditEntry;
 pub use retention::{read_retention, retain};
-pub use statement::{Recorded, Second};
+pub use statement::{RecordWith, SecondStatement};
 pub use store::{forget_addresses, pseudonymise};

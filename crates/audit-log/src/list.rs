@@ -1,194 +1,31 @@
 use actix_web::{HttpRequest, HttpResponse};
-use chrono::{DateTime, Utc};
-use database::Database;
-use diesel::PgConnection;
+use database::{Connection, Database};
 use http_kit::{Problem, Query};
-use listing::{Filter, ListQuery, Names, Sort};
+use listing::RowBudget;
 use service_http::database_problem;
-use utoipa::IntoParams;
-use values::{FromText as _, Invalid, UserId};
 
-use crate::answer::AuditEntry;
+use crate::query::parse;
+use crate::responses::AuditEntry;
 use crate::store;
 
-/// What the audit log can be sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AuditSort {
-    /// The moment.
-    At,
-    /// The action's name.
-    Action,
-}
-
-impl Names for AuditSort {
-    const ALL: &'static [Self] = &[Self::At, Self::Action];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::At => "at",
-            Self::Action => "action",
-        }
-    }
-}
-
-/// What the audit log can be filtered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AuditFilter {
-    /// The action's name.
-    Action,
-    /// The identifier of the user who did it.
-    Actor,
-    /// The identifier of the user or task that it was done to.
-    Subject,
-    /// The request.
-    RequestId,
-    /// This moment and later ones.
-    After,
-    /// Moments before this one.
-    Before,
-}
-
-impl Names for AuditFilter {
-    const ALL: &'static [Self] = &[
-        Self::Action,
-        Self::Actor,
-        Self::Subject,
-        Self::RequestId,
-        Self::After,
-        Self::Before,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Action => "action",
-            Self::Actor => "actor",
-            Self::Subject => "subject",
-            Self::RequestId => "requestId",
-            Self::After => "after",
-            Self::Before => "before",
-        }
-    }
-}
-
-impl Filter for AuditFilter {
-    fn check(self, value: &str) -> Result<(), Invalid> {
-        match self {
-            Self::Actor | Self::Subject => UserId::from_text(value).map(drop),
-            Self::After | Self::Before => moment(value).map(drop).ok_or_else(|| {
-                let message =
-                    "Must be a moment as RFC 3339 writes it, such as 2026-01-31T09:30:00Z.";
-                Invalid::new("invalid-date", message)
-            }),
-            Self::Action | Self::RequestId => Ok(()),
-        }
-    }
-}
-
-pub(crate) fn moment(text: &str) -> Option<DateTime<Utc>> {
-    let parsed = DateTime::parse_from_rfc3339(text.trim()).ok()?;
-    Some(parsed.to_utc())
-}
-
-/// Which rows of the audit log are asked for.
-pub(crate) type AuditQuery = ListQuery<AuditSort, AuditFilter>;
-
-/// Reads the parameters of the list: newest first when nothing else is said.
+/// Handles a request for the list: returns one page, and the next one in `Link`.
 ///
 /// # Errors
-/// `400 validation-failed` with one entry for each wrong parameter.
-pub(crate) fn parse(query: &Query) -> Result<AuditQuery, Problem> {
-    let list = AuditQuery::parse(query, Sort::descending(AuditSort::At))?;
-    if list.conditions.pattern.is_some() {
-        let message = "The audit log cannot be searched by a pattern; filter it.";
-        let invalid = Invalid::new("unknown-parameter", message);
-        return Err(Problem::invalid_field("pattern", invalid));
-    }
-    Ok(list)
-}
-
-/// Answers a request for the list: one page, and in `Link` the next one.
-///
-/// # Errors
-/// `400 validation-failed` with one entry for each wrong parameter, and what the database fails with.
-pub async fn respond(
+/// `400 validation-failed` with one entry for each invalid parameter, `503 overloaded` when too many rows are
+/// in memory, and the problems of the database.
+pub async fn list(
     database: &Database,
+    budget: &RowBudget,
     query: &Query,
     request: &HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let wanted = parse(query)?;
-    let paging = wanted.paging;
-    let _room = paging.room().await?;
-    let list = move |connection: &mut PgConnection| {
-        Ok::<_, database::Error>(store::list(connection, &wanted)?)
+    let query = parse(query)?;
+    let paging = query.paging;
+    let _permit = budget.acquire_rows(paging).await?;
+    let load = move |connection: &mut Connection| {
+        Ok::<_, database::Error>(store::load_page(connection, &query)?)
     };
-    let rows = database.run(list).await.map_err(database_problem)?;
+    let rows = database.run(load).await.map_err(database_problem)?;
     let page = paging.page(rows);
     Ok(page.map(AuditEntry::from).respond(request))
-}
-
-/// Describes the parameters of the list in the OpenAPI document. A parameter that is empty counts as
-/// absent.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct AuditParameters {
-    /// Rows of a page at the most. When there are more, the header `Link` names the next page.
-    #[param(minimum = 1, maximum = 1000, default = 100, nullable = false)]
-    pub limit: Option<i64>,
-    /// Rows before the page.
-    #[param(minimum = 0, default = 0, nullable = false)]
-    pub offset: Option<i64>,
-    /// `<field>:<direction>`: the field is `at` or `action`, the direction `1` or `-1`. Newest first
-    /// when nothing is said.
-    #[param(pattern = "^((at|action):(1|-1))?$", nullable = false)]
-    pub sort: Option<String>,
-    /// `<field>:<value>`; several by repeating the parameter or by commas, all must hold. The field is
-    /// `action`, `actor` or `subject` (an identifier), `requestId`, `after` (this moment and later ones)
-    /// or `before` (RFC 3339). A comma inside a value is written `\,`.
-    #[param(
-        pattern = r"^(((actor|subject):[0-9a-f]{24}|(action|requestId):([^,\u0000]|\\,)*|(after|before):[12][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))?(,|$))*$",
-        example = "action:task-approved,after:2026-01-31T09:30:00Z",
-        nullable = false
-    )]
-    pub filter: Option<String>,
-}
-
-#[cfg(test)]
-mod tests {
-    use http_kit::Query;
-    use listing::{Direction, Sort};
-
-    use super::{AuditFilter, AuditSort, parse};
-
-    #[test]
-    fn the_newest_come_first_when_nothing_is_said() {
-        let list = parse(&Query::parse("")).unwrap();
-        assert_eq!(list.sort, Sort::descending(AuditSort::At));
-        let list = parse(&Query::parse("sort=action:1")).unwrap();
-        assert_eq!(list.sort.direction, Direction::Ascending);
-    }
-
-    #[test]
-    fn identifiers_and_moments_are_checked() {
-        let id = "65b8f0a2c3d4e5f601234567";
-        let query = format!("filter=actor:{id},after:2026-01-31T09:30:00Z&filter=requestId:a:b");
-        let filters = parse(&Query::parse(&query)).unwrap().conditions.filters;
-        let expected = [
-            (AuditFilter::Actor, id),
-            (AuditFilter::After, "2026-01-31T09:30:00Z"),
-            (AuditFilter::RequestId, "a:b"),
-        ];
-        let expected = expected.map(|(field, value)| (field, value.to_owned()));
-        assert_eq!(filters, expected);
-        for wrong in [
-            "filter=actor:ada",
-            "filter=subject:1",
-            "filter=after:yesterday",
-            "filter=before:2026-02-31T00:00:00Z",
-            "filter=proof:token",
-            "pattern=task",
-            "sort=actor:1",
-        ] {
-            assert!(parse(&Query::parse(wrong)).is_err(), "{wrong}");
-        }
-    }
 }

@@ -6,7 +6,7 @@ use actix_web::{FromRequest, HttpRequest};
 use http_kit::forwarded_for::{TrustedProxies, client_address};
 use telemetry::RequestContext;
 
-/// Where a change comes from: the client's address and the request's id.
+/// The client address and the request id of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RequestMeta {
     pub(crate) client_address: Option<String>,
@@ -14,8 +14,8 @@ pub struct RequestMeta {
 }
 
 impl RequestMeta {
-    /// Of work that no client waits for, such as a worker's; it keeps the id of the request that caused
-    /// it, if it runs in that request's context.
+    /// The metadata of work inside the system, such as a worker's. It has the id of the request that caused the
+    /// work, if it runs in the context of that request.
     #[must_use]
     pub fn internal() -> Self {
         Self {

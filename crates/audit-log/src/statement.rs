@@ -1,5 +1,5 @@
-//! The statements that write rows. They are made by hand, because the DSL has no common table
-//! expressions; the addresses travel as text, because the DSL knows `inet` only with another crate.
+//! The statements that insert rows. They are written by hand, because the DSL has no common table
+//! expressions. Addresses are bound as text, because the DSL knows `inet` only with another crate.
 
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
@@ -12,6 +12,25 @@ const INSERT: &str = "INSERT INTO audit_log (action, actor_kind, actor_id, subje
                       proof, client_address, request_id, detail) ";
 
 impl Entry {
+    /// Inserts the row. Call it in the transaction that makes the change.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn record(&self, connection: &mut PgConnection) -> QueryResult<()> {
+        Insertion(self).execute(connection)?;
+        Ok(())
+    }
+
+    /// Extends a statement that makes a change, so that it inserts this row in the same round trip. It inserts
+    /// none if the statement returns no rows.
+    pub fn record_with<Statement>(self, statement: Statement) -> RecordWith<Statement> {
+        RecordWith {
+            statement,
+            also: (),
+            entry: self,
+        }
+    }
+
     /// The row's values, in the order of [`INSERT`].
     fn push_values<'b>(&'b self, out: &mut AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_bind_param::<Text, _>(&self.action)?;
@@ -24,7 +43,7 @@ impl Entry {
         out.push_sql(", ");
         out.push_bind_param::<Nullable<Binary>, _>(&self.subject_id)?;
         out.push_sql(", ");
-        out.push_bind_param::<Nullable<Text>, _>(&self.proof)?;
+        out.push_bind_param::<Nullable<Text>, _>(&self.auth_method)?;
         out.push_sql(", CAST(");
         out.push_bind_param::<Nullable<Text>, _>(&self.client_address)?;
         out.push_sql(" AS inet), ");
@@ -34,14 +53,14 @@ impl Entry {
     }
 }
 
-/// Writes one row.
+/// Inserts one row.
 #[derive(Debug)]
-pub(crate) struct Insertion<'a>(pub(crate) &'a Entry);
+struct Insertion<'a>(&'a Entry);
 
 impl QueryId for Insertion<'_> {
     type QueryId = Insertion<'static>;
 
-    // The text is always the same, so it is prepared once for each connection.
+    // The text is constant, so each connection prepares it once.
     const HAS_STATIC_QUERY_ID: bool = true;
 }
 
@@ -57,40 +76,30 @@ impl QueryFragment<Pg> for Insertion<'_> {
 
 impl RunQueryDsl<PgConnection> for Insertion<'_> {}
 
-/// A statement that changes something, with the row that says so. It returns what the statement
-/// returns.
+/// A statement that makes a change and inserts its row. It returns what the statement returns.
 #[derive(Debug, QueryId)]
-pub struct Recorded<Statement, More = ()> {
+pub struct RecordWith<Statement, Also = ()> {
     statement: Statement,
-    more: More,
+    also: Also,
     entry: Entry,
 }
 
-impl<Statement> Recorded<Statement> {
-    pub(crate) fn new(statement: Statement, entry: Entry) -> Self {
-        let more = ();
-        Self {
-            statement,
-            more,
-            entry,
-        }
-    }
-
-    /// Runs a second writing statement with the first one. What the first one returns is the table `changed` to
-    /// it, and its parameters are those of the first one.
-    pub fn and(self, sql: &'static str) -> Recorded<Statement, Second> {
-        Recorded {
+impl<Statement> RecordWith<Statement> {
+    /// Runs a second data-modifying statement with the first one. It can read what the first one returns from
+    /// the table `changed`, and has the same parameters.
+    pub fn also_run(self, sql: &'static str) -> RecordWith<Statement, SecondStatement> {
+        RecordWith {
             statement: self.statement,
-            more: Second(sql),
+            also: SecondStatement(sql),
             entry: self.entry,
         }
     }
 }
 
-impl<Statement, More> QueryFragment<Pg> for Recorded<Statement, More>
+impl<Statement, Also> QueryFragment<Pg> for RecordWith<Statement, Also>
 where
     Statement: QueryFragment<Pg>,
-    More: QueryFragment<Pg>,
+    Also: QueryFragment<Pg>,
 {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("WITH changed AS (");
@@ -100,29 +109,29 @@ where
         out.push_sql("SELECT ");
         self.entry.push_values(&mut out)?;
         out.push_sql(" FROM changed LIMIT 1)");
-        self.more.walk_ast(out.reborrow())?;
+        self.also.walk_ast(out.reborrow())?;
         out.push_sql(" SELECT * FROM changed");
         Ok(())
     }
 }
 
-impl<Statement: Query, More> Query for Recorded<Statement, More> {
+impl<Statement: Query, Also> Query for RecordWith<Statement, Also> {
     type SqlType = Statement::SqlType;
 }
 
-impl<Statement, More> RunQueryDsl<PgConnection> for Recorded<Statement, More> {}
+impl<Statement, Also> RunQueryDsl<PgConnection> for RecordWith<Statement, Also> {}
 
-/// A statement that runs with another one: see [`Recorded::and`].
+/// See [`RecordWith::also_run`].
 #[derive(Debug)]
-pub struct Second(&'static str);
+pub struct SecondStatement(&'static str);
 
-impl QueryId for Second {
+impl QueryId for SecondStatement {
     type QueryId = ();
 
     const HAS_STATIC_QUERY_ID: bool = false;
 }
 
-impl QueryFragment<Pg> for Second {
+impl QueryFragment<Pg> for SecondStatement {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql(", second AS (");
         out.push_sql(self.0);

@@ -7,10 +7,10 @@ use serde_json::Value;
 use std::time::Duration;
 use values::UserId;
 
-use crate::list::{AuditFilter, AuditQuery, AuditSort, moment};
+use crate::query::{AuditFilter, AuditQuery, AuditSort, parse_time};
 use crate::table::audit_log;
 
-/// Rows that one call of a function of the owner's changes at the most.
+/// The most rows that one call of a database function changes.
 pub(crate) const BATCH: i32 = 5_000;
 
 #[diesel::declare_sql_function]
@@ -34,11 +34,8 @@ pub(crate) struct Row {
     pub(crate) detail: Option<Value>,
 }
 
-/// The rows of one page, and one more if there is another page.
-///
-/// # Errors
-/// Only the database can fail.
-pub(crate) fn list(connection: &mut PgConnection, list: &AuditQuery) -> QueryResult<Vec<Row>> {
+/// Loads the rows of a page, and one more if there is a next page.
+pub(crate) fn load_page(connection: &mut PgConnection, list: &AuditQuery) -> QueryResult<Vec<Row>> {
     let mut query = audit_log::table
         .select((
             audit_log::id,
@@ -60,8 +57,8 @@ pub(crate) fn list(connection: &mut PgConnection, list: &AuditQuery) -> QueryRes
             AuditFilter::Actor => query.filter(audit_log::actor_id.eq(bytes(value))),
             AuditFilter::Subject => query.filter(audit_log::subject_id.eq(bytes(value))),
             AuditFilter::RequestId => query.filter(audit_log::request_id.eq(value)),
-            AuditFilter::After => query.filter(audit_log::at.nullable().ge(moment(value))),
-            AuditFilter::Before => query.filter(audit_log::at.nullable().lt(moment(value))),
+            AuditFilter::After => query.filter(audit_log::at.nullable().ge(parse_time(value))),
+            AuditFilter::Before => query.filter(audit_log::at.nullable().lt(parse_time(value))),
         };
     }
     let (at, id) = (audit_log::at, audit_log::id);
@@ -81,7 +78,7 @@ pub(crate) fn list(connection: &mut PgConnection, list: &AuditQuery) -> QueryRes
         .load(connection)
 }
 
-/// The bytes of an identifier that was checked when it was read.
+/// The bytes of an identifier that was validated when it was parsed.
 fn bytes(id: &str) -> Vec<u8> {
     hex::decode(id).unwrap_or_default()
 }
@@ -92,25 +89,25 @@ struct Changed {
     rows: i64,
 }
 
-/// Takes the client's address out of at most 5,000 rows: of what these users did, and of what nobody
-/// known did to these users or tasks. Whether there may be more of them.
+/// Removes the client addresses from at most 5,000 rows: changes that these users made, and changes of these
+/// users or tasks that no known user made. Returns whether there may be more.
 ///
 /// # Errors
-/// Only the database can fail.
-pub fn forget_addresses(connection: &mut PgConnection, whose: &[&[u8]]) -> QueryResult<bool> {
-    // The DSL calls functions of ours only by a declaration that would say the same.
+/// The database fails.
+pub fn forget_addresses(connection: &mut PgConnection, ids: &[&[u8]]) -> QueryResult<bool> {
+    // A declaration for the DSL would be longer than the SQL.
     let changed: Changed = sql_query("SELECT forget_audit_addresses($1, $2) AS rows")
-        .bind::<Array<Binary>, _>(whose)
+        .bind::<Array<Binary>, _>(ids)
         .bind::<Integer, _>(BATCH)
         .get_result(connection)?;
     Ok(changed.rows >= i64::from(BATCH))
 }
 
-/// Puts a pseudonym in the place of a deleted user's identifier, in at most 5,000 rows. Whether there may
-/// be more of them.
+/// Replaces the identifier of a deleted user by a pseudonym in at most 5,000 rows. Returns whether there may be
+/// more.
 ///
 /// # Errors
-/// Only the database can fail.
+/// The database fails.
 pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<bool> {
     let changed: Changed = sql_query("SELECT pseudonymise_audit_log($1, $2) AS rows")
         .bind::<Binary, _>(user)
@@ -119,7 +116,7 @@ pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<
     Ok(changed.rows >= i64::from(BATCH))
 }
 
-/// Deletes at most one batch of rows that are older than `keep`; how many went.
+/// Deletes at most one batch of rows that are older than `keep`, and returns how many.
 pub(crate) fn prune(connection: &mut PgConnection, keep: Duration) -> QueryResult<i64> {
     let pruned: Changed =
         sql_query("SELECT prune_audit_log(make_interval(secs => $1), $2) AS rows")

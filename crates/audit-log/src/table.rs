@@ -1,5 +1,5 @@
-//! The table, as the migrations of each service make it. Names are unqualified: the role's search path
-//! selects the schema.
+//! The table that the migration creates in the schema of each service. Names are unqualified: the search path
+//! of the role selects the schema.
 
 diesel::table! {
     audit_log (at, id) {

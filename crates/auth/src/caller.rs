@@ -39,9 +39,9 @@ impl Caller {
         self.has_scope(ADMIN_SCOPE)
     }
 
-    /// The e-mail address in lower case, for relations that go by it; `None` while it is unconfirmed.
+    /// The normalized e-mail address, by which tasks belong to users; `None` while it is unconfirmed.
     #[must_use]
-    pub fn email_key(&self) -> Option<String> {
+    pub fn normalized_email(&self) -> Option<String> {
         let confirmed = self.0.email_verified;
         confirmed.then(|| self.0.email.to_ascii_lowercase())
     }

@@ -7,68 +7,72 @@ use diesel::r2d2::{ConnectionManager, Error, ManageConnection};
 
 use crate::DatabaseSettings;
 
-/// A connection that worked this short a time ago is used without asking whether it still works, unless
-/// another one was found broken since.
-const TRUSTED: Duration = Duration::from_secs(1);
+/// A connection that worked within this time is used without a check, unless another connection was found
+/// broken since.
+const TRUSTED_FOR: Duration = Duration::from_secs(1);
 
-/// What the server puts an end to by itself, because whoever waits for it would wait as long: a transaction
-/// whose process hangs between two statements, a wait for somebody else's lock, a statement that never ends.
-const LIMITS: &str = "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; \
+/// The server ends transactions whose process hangs between two statements, waits for locks, and endless
+/// statements, because others wait for the locks that they hold.
+const TIMEOUTS: &str = "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; \
     SET statement_timeout = '60s';";
 
-/// What the pool holds: a connection and when it last worked, if it did at its last use.
+/// A pooled connection, and when it last worked: `None` if its last use failed.
 pub(crate) struct Session {
     pub(crate) connection: PgConnection,
-    worked: Option<Instant>,
+    last_success: Option<Instant>,
 }
 
 impl Session {
     fn new(connection: PgConnection) -> Self {
         Self {
             connection,
-            worked: Some(Instant::now()),
+            last_success: Some(Instant::now()),
         }
     }
 
-    /// Notes whether the server did just now what it was asked to.
-    pub(crate) fn used(&mut self, well: bool) {
-        self.worked = well.then(Instant::now);
+    /// Records whether the last use succeeded.
+    pub(crate) fn record_use(&mut self, succeeded: bool) {
+        self.last_success = succeeded.then(Instant::now);
     }
 }
 
-/// Opens and checks the pool's connections.
+/// Opens and checks the connections of the pool.
 pub(crate) struct Connector {
     manager: ConnectionManager<PgConnection>,
-    at_start: &'static str,
+    on_connect: &'static str,
     found_broken: Mutex<Option<Instant>>,
-    door: Door,
+    gate: ConnectGate,
 }
 
 impl Connector {
-    pub(crate) fn new(settings: &DatabaseSettings, at_start: &'static str, door: Door) -> Self {
-        let url = with_time_limits(settings.url.expose(), settings.timeout);
+    pub(crate) fn new(
+        settings: &DatabaseSettings,
+        on_connect: &'static str,
+        gate: ConnectGate,
+    ) -> Self {
+        let url = with_timeouts(settings.url.expose(), settings.timeout);
         Self {
             manager: ConnectionManager::new(url),
-            at_start,
+            on_connect,
             found_broken: Mutex::default(),
-            door,
+            gate,
         }
     }
 
     fn open(&self) -> Result<Session, Error> {
         let mut connection = self.manager.connect()?;
-        connection.batch_execute(&format!("{LIMITS}{}", self.at_start))?;
+        connection.batch_execute(&format!("{TIMEOUTS}{}", self.on_connect))?;
         Ok(Session::new(connection))
     }
 
     fn is_trusted(&self, session: &Session) -> bool {
         let broken = *self.broken();
         session
-            .worked
-            .is_some_and(|at| at.elapsed() < TRUSTED && broken < Some(at))
+            .last_success
+            .is_some_and(|at| at.elapsed() < TRUSTED_FOR && broken < Some(at))
     }
 
-    fn note_broken(&self) {
+    fn record_broken(&self) {
         *self.broken() = Some(Instant::now());
     }
 
@@ -83,9 +87,9 @@ impl ManageConnection for Connector {
     type Error = Error;
 
     fn connect(&self) -> Result<Session, Error> {
-        self.door
-            .pass(|| self.open())
-            .unwrap_or_else(|| Err(closing()))
+        self.gate
+            .run(|| self.open())
+            .unwrap_or_else(|| Err(pool_is_closing()))
     }
 
     fn is_valid(&self, session: &mut Session) -> Result<(), Error> {
@@ -94,7 +98,7 @@ impl ManageConnection for Connector {
         }
         let valid = self.manager.is_valid(&mut session.connection);
         if valid.is_err() {
-            self.note_broken();
+            self.record_broken();
         }
         valid
     }
@@ -102,43 +106,42 @@ impl ManageConnection for Connector {
     fn has_broken(&self, session: &mut Session) -> bool {
         let broken = self.manager.has_broken(&mut session.connection);
         if broken {
-            self.note_broken();
+            self.record_broken();
         }
         broken
     }
 }
 
-/// The way to new connections, open until it is shut, which is `true`.
+/// Prevents new connections once the pool is dropped. The flag says whether it is closed.
 ///
-/// libpq uses OpenSSL while it connects, also without TLS, and OpenSSL clears itself away when the
-/// process exits: a connection that one of the pool's threads opens at that moment crashes the process.
+/// libpq uses OpenSSL while it connects, even without TLS, and OpenSSL frees its state when the process
+/// exits: a connection that a thread of the pool opens at that moment crashes the process.
 #[derive(Clone, Default)]
-pub(crate) struct Door(Arc<RwLock<bool>>);
+pub(crate) struct ConnectGate(Arc<RwLock<bool>>);
 
-impl Door {
-    /// Runs `connect` unless the door is shut.
-    fn pass<T>(&self, connect: impl FnOnce() -> T) -> Option<T> {
-        let shut = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        (!*shut).then(connect)
+impl ConnectGate {
+    /// Runs `connect` unless the gate is closed.
+    fn run<T>(&self, connect: impl FnOnce() -> T) -> Option<T> {
+        let closed = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        (!*closed).then(connect)
     }
 
-    /// Waits for those who are passing, at most as long as one connection may take to open, and lets
-    /// nobody pass any more.
-    pub(crate) fn shut(&self) {
+    /// Waits for connections that are being opened, then prevents new ones.
+    pub(crate) fn close(&self) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = true;
     }
 }
 
-fn closing() -> Error {
+fn pool_is_closing() -> Error {
     Error::ConnectionError(diesel::ConnectionError::BadConnection(
         "the pool is closing".to_owned(),
     ))
 }
 
-/// Limits for opening a connection, for data that nobody acknowledges, and for a server that has gone while an
-/// answer is awaited, unless the url has its own: `connect_timeout` (two at the least in libpq), the pauses of
-/// `keepalives_idle` and `keepalives_interval` in seconds, and `tcp_user_timeout` in milliseconds.
-fn with_time_limits(url: &str, timeout: Duration) -> String {
+/// Adds timeouts that the url does not set itself: for opening a connection (`connect_timeout`, at least two
+/// seconds in libpq), for unacknowledged data (`tcp_user_timeout`, in milliseconds), and for a server that
+/// disappears while a result is awaited (`keepalives_idle` and `keepalives_interval`, in seconds).
+fn with_timeouts(url: &str, timeout: Duration) -> String {
     const UNACKNOWLEDGED: Duration = Duration::from_secs(10);
     let connect = timeout.as_secs().max(2);
     let mut url = url.to_owned();
@@ -161,46 +164,46 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_gets_the_time_limits_that_it_does_not_have() {
-        let limited = |url| with_time_limits(url, Duration::from_secs(3));
+    fn timeouts_are_added_unless_the_url_sets_them() {
+        let with_defaults = |url| with_timeouts(url, Duration::from_secs(3));
         assert_eq!(
-            limited("postgres://a:b@h:1/d"),
+            with_defaults("postgres://a:b@h:1/d"),
             "postgres://a:b@h:1/d?connect_timeout=3&tcp_user_timeout=10000\
                 &keepalives_idle=10&keepalives_interval=5"
         );
         assert_eq!(
-            limited("postgres://h/d?connect_timeout=9"),
+            with_defaults("postgres://h/d?connect_timeout=9"),
             "postgres://h/d?connect_timeout=9&tcp_user_timeout=10000\
                 &keepalives_idle=10&keepalives_interval=5"
         );
     }
 
     #[test]
-    fn nobody_passes_a_shut_door_and_shutting_waits_for_those_who_pass() {
-        let door = Door::default();
-        let (entered, is_inside) = std::sync::mpsc::channel();
-        let (leave, may_leave) = std::sync::mpsc::channel::<()>();
-        let passing = {
-            let door = door.clone();
+    fn a_closed_gate_opens_nothing_and_closing_waits_for_open_connects() {
+        let gate = ConnectGate::default();
+        let (started, has_started) = std::sync::mpsc::channel();
+        let (finish, may_finish) = std::sync::mpsc::channel::<()>();
+        let connecting = {
+            let gate = gate.clone();
             std::thread::spawn(move || {
-                door.pass(|| {
-                    entered.send(()).unwrap();
-                    may_leave.recv().unwrap();
+                gate.run(|| {
+                    started.send(()).unwrap();
+                    may_finish.recv().unwrap();
                     Instant::now()
                 })
             })
         };
-        is_inside.recv().unwrap();
-        let shutting = {
-            let door = door.clone();
+        has_started.recv().unwrap();
+        let closing = {
+            let gate = gate.clone();
             std::thread::spawn(move || {
-                door.shut();
+                gate.close();
                 Instant::now()
             })
         };
-        leave.send(()).unwrap();
-        let left = passing.join().unwrap().unwrap();
-        assert!(left <= shutting.join().unwrap());
-        assert_eq!(door.pass(|| ()), None);
+        finish.send(()).unwrap();
+        let connected_at = connecting.join().unwrap().unwrap();
+        assert!(connected_at <= closing.join().unwrap());
+        assert_eq!(gate.run(|| ()), None);
     }
 }

@@ -1,23 +1,23 @@
 use diesel::r2d2::PoolError;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 
-/// Why the database did not do what was asked.
+/// Why the database did not run the work.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// Every connection is in use and enough work waits already.
+    /// Every connection is in use, and too many callers wait already or waited too long.
     #[error("the database is busy")]
     Busy,
-    /// Others hold what the statement wanted, or it took too long. It did nothing and can be tried again.
-    #[error("the database could not do it in time")]
+    /// The server ended the statement because of a deadlock or a timeout. It had no effect and can be retried.
+    #[error("the database ended a statement")]
     Contended(#[source] DieselError),
     /// The database cannot be reached, or the connection broke.
-    #[error("the database cannot be reached")]
+    #[error("the database is unavailable")]
     Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The statement failed.
     #[error("a database statement failed")]
     Statement(#[source] DieselError),
     /// The closure panicked; its transaction was rolled back.
-    #[error("database work panicked")]
+    #[error("a database closure panicked")]
     Panicked,
 }
 
@@ -57,7 +57,7 @@ fn is_connection_loss(error: &DieselError) -> bool {
             DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
             _,
         ) => true,
-        // What a server says while it stops or starts has no kind of its own in diesel.
+        // diesel has no kind for the errors of a server that stops or starts.
         DieselError::DatabaseError(DatabaseErrorKind::Unknown, information) => {
             let message = information.message();
             message.contains("terminating connection")
@@ -69,7 +69,7 @@ fn is_connection_loss(error: &DieselError) -> bool {
     }
 }
 
-/// Whether the server ended a wait or a statement: two that waited for each other, or a time limit.
+/// Whether the server ended the statement because of a deadlock or a timeout.
 fn is_contention(error: &DieselError) -> bool {
     // diesel has no kinds for the SQLSTATEs 40P01, 55P03 and 57014, and does not show the state.
     matches!(
@@ -80,8 +80,7 @@ fn is_contention(error: &DieselError) -> bool {
     )
 }
 
-/// The name of the constraint that a statement violated, so that the database decides and the code
-/// only translates.
+/// The name of the constraint that a statement violated.
 #[must_use]
 pub fn violated_constraint(error: &DieselError) -> Option<&str> {
     match error {

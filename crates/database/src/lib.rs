@@ -1,13 +1,13 @@
 //! The bridge to Postgres.
 //!
-//! diesel blocks, so nothing but [`Database::run`] and [`Database::transaction`] touches a connection:
-//! they run a closure on a thread for blocking work, never more closures at once than there are
-//! connections, and refuse with [`Error::Busy`] what would wait too long. Store functions take
-//! `&mut PgConnection`, so that they compose in one transaction.
+//! diesel blocks, so only closures that are passed to [`Database::run`] or [`Database::transaction`] use a
+//! connection. They run on threads for blocking work, at most one per connection, and callers that would
+//! wait too long get [`Error::Busy`]. Store functions take `&mut` [`Connection`], so that several compose in
+//! one transaction, and [`transaction`] nests them.
 //!
 //! [`migrate`] brings a schema up to date at start, under a lock that all replicas share.
 //!
-//! Invariant: nothing slow (a hash, a call to elsewhere) happens inside such a closure.
+//! Invariant: a closure does nothing slow besides its statements, such as hashing or calling other systems.
 
 mod connector;
 mod error;
@@ -15,13 +15,15 @@ mod interval;
 mod migrations;
 mod pool;
 mod prepared;
+mod settings;
 
 pub use error::{Error, violated_constraint};
 pub use interval::interval;
 pub use migrations::{MigrationError, migrate};
-pub use pool::{Database, DatabaseSettings, transaction};
+pub use pool::{Database, transaction};
 pub use prepared::{And, Prepared, prepared};
+pub use settings::DatabaseSettings;
 
-/// A connection to Postgres: what [`Database::run`] hands to its closure and rules pass on to stores, so
-/// that only stores name diesel.
+/// A connection to Postgres: [`Database::run`] passes it to its closure, and rules pass it on to stores, so
+/// that only stores depend on diesel.
 pub type Connection = diesel::PgConnection;

@@ -6,21 +6,21 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
 
 use crate::DatabaseSettings;
 
-/// All replicas of all services take the same lock, so that migrations never race.
+/// The advisory lock that all replicas of all services take before they migrate.
 const LOCK: i64 = 0x636f_756e_7465_7273;
-/// How long a database that is still starting is waited for.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait for a database that is still starting.
+const MAX_WAIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
 
 /// Why a schema could not be brought up to date.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
-    /// The database did not answer within a minute.
-    #[error("the database cannot be reached")]
+    /// The database was unavailable for a minute.
+    #[error("the database is unavailable")]
     Connect(#[from] ConnectionError),
-    /// The role does not work in the schema that it should.
+    /// The search path of the role leads to another schema.
     #[error(
-        "the role works in the schema {found:?} and should work in {expected:?}: run deploy/postgres/bootstrap.sql, which sets its search_path"
+        "the role's current schema is {found:?} and must be {expected:?}: run deploy/postgres/bootstrap.sql, which sets its search_path"
     )]
     WrongSchema {
         /// The schema that the service owns.
@@ -39,11 +39,11 @@ pub enum MigrationError {
     Panicked,
 }
 
-/// Runs the migrations that a schema lacks, through the role that owns it. Replicas that start
-/// together take turns, and all but the first find nothing to do.
+/// Runs the pending migrations of a schema as the role that owns it. Replicas that start at the same time
+/// wait for each other, and all but the first find nothing to do.
 ///
 /// # Errors
-/// The database stays away for a minute, or a migration fails.
+/// The database is unavailable for a minute, or a migration fails.
 pub async fn migrate(
     settings: &DatabaseSettings,
     schema: &'static str,
@@ -56,7 +56,7 @@ pub async fn migrate(
         diesel::sql_query("SELECT pg_advisory_lock($1)")
             .bind::<BigInt, _>(LOCK)
             .execute(&mut connection)?;
-        // The lock ends with the connection.
+        // Closing the connection releases the lock.
         let applied = connection
             .run_pending_migrations(migrations)
             .map_err(MigrationError::Migration)?;
@@ -73,7 +73,7 @@ fn connect(url: &str) -> Result<PgConnection, ConnectionError> {
     loop {
         match PgConnection::establish(url) {
             Ok(connection) => return Ok(connection),
-            Err(error) if started.elapsed() > PATIENCE => return Err(error),
+            Err(error) if started.elapsed() > MAX_WAIT => return Err(error),
             Err(error) => {
                 tracing::warn!(%error, "waiting for the database");
                 std::thread::sleep(PAUSE);

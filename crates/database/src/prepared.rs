@@ -6,11 +6,11 @@ use diesel::serialize::ToSql;
 use diesel::sql_types::{HasSqlType, Untyped};
 use diesel::{PgConnection, QueryResult, RunQueryDsl};
 
-/// A raw statement that each connection plans once.
+/// A raw statement that each connection prepares once.
 ///
-/// [`diesel::sql_query`] has its statement parsed and planned at every call, which for a statement of
-/// several writing CTEs takes longer than running it. Connections keep every text that they saw, so texts
-/// are part of the program.
+/// [`diesel::sql_query`] has its statement parsed and planned at every call, which takes longer than running
+/// a statement of several data-modifying CTEs. Connections cache a prepared statement for every text, so
+/// texts must be constants.
 pub fn prepared(sql: &'static str) -> Prepared<()> {
     Prepared { sql, values: () }
 }
@@ -23,7 +23,7 @@ pub struct Prepared<Values> {
     values: Values,
 }
 
-/// Values, and one more.
+/// A list of values, and one more.
 #[derive(Debug, Clone)]
 pub struct And<Values, SqlType, Value> {
     values: Values,
@@ -32,7 +32,7 @@ pub struct And<Values, SqlType, Value> {
 }
 
 impl<Values> Prepared<Values> {
-    /// The value of the next parameter: of `$1`, then `$2`, and so on.
+    /// Binds the next parameter: `$1`, then `$2`, and so on.
     pub fn bind<SqlType, Value>(self, value: Value) -> Prepared<And<Values, SqlType, Value>> {
         Prepared {
             sql: self.sql,
@@ -59,8 +59,8 @@ where
 
 impl<Values: QueryFragment<Pg>> QueryFragment<Pg> for Prepared<Values> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        // diesel writes a placeholder wherever a value is handed over. They go into a comment, so that the
-        // statement itself may name its parameters in any order and more than once.
+        // diesel writes a placeholder for every bound value. The placeholders go into a comment, so that the
+        // statement itself can use its parameters in any order and more than once.
         out.push_sql("/* ");
         self.values.walk_ast(out.reborrow())?;
         out.push_sql(" */ ");

@@ -1,4 +1,4 @@
-//! What callers of the bridge can rely on when the database is slow, full or away.
+//! What callers of the bridge can rely on when the database is slow, busy or unavailable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ fn insert(id: i64) -> impl FnOnce(&mut PgConnection) -> Result<(), Error> + Send
 }
 
 #[tokio::test]
-async fn an_error_rolls_the_transaction_back() {
+async fn an_error_rolls_back_the_transaction() {
     let test = TestDatabase::users(MIGRATIONS);
     let database = Database::connect(&settings(&test, 2));
     let failed: Result<(), Error> = database
@@ -43,7 +43,28 @@ async fn an_error_rolls_the_transaction_back() {
 }
 
 #[tokio::test]
-async fn no_more_closures_run_than_there_are_connections_and_the_rest_is_refused_in_time() {
+async fn a_nested_transaction_that_fails_rolls_back_alone() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test, 1));
+    let work = |connection: &mut PgConnection| {
+        insert(1)(connection)?;
+        let nested: Result<(), Error> = database::transaction(connection, |connection| {
+            insert(2)(connection)?;
+            insert(1)(connection)
+        });
+        assert_eq!(
+            nested.unwrap_err().violated_constraint(),
+            Some("notes_pkey")
+        );
+        Ok::<_, Error>(())
+    };
+    database.transaction(work).await.unwrap();
+    assert!(database.run(insert(1)).await.is_err());
+    database.run(insert(2)).await.unwrap();
+}
+
+#[tokio::test]
+async fn closures_beyond_the_number_of_connections_are_refused_after_the_timeout() {
     let test = TestDatabase::users(MIGRATIONS);
     let database = Database::connect(&settings(&test, 2));
     let running = Arc::new(AtomicUsize::new(0));
@@ -77,16 +98,16 @@ async fn no_more_closures_run_than_there_are_connections_and_the_rest_is_refused
 }
 
 #[tokio::test]
-async fn a_panic_is_an_error_and_gives_the_connection_back() {
+async fn a_panic_is_an_error_and_returns_the_connection_to_the_pool() {
     let test = TestDatabase::users(MIGRATIONS);
     let database = Database::connect(&settings(&test, 1));
-    let panicked: Result<(), Error> = database.run(|_| panic!("as a bug would")).await;
+    let panicked: Result<(), Error> = database.run(|_| panic!("a bug")).await;
     assert!(matches!(panicked, Err(Error::Panicked)));
     database.run(insert(1)).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_database_that_went_away_is_unavailable_and_comes_back() {
+async fn an_unreachable_database_is_unavailable_until_it_is_reachable_again() {
     let test = TestDatabase::users(MIGRATIONS);
     let database = Database::connect(&settings(&test, 2));
     database.run(insert(1)).await.unwrap();
@@ -113,11 +134,11 @@ fn lock(key: i64) -> impl FnOnce(&mut PgConnection) -> Result<(), Error> + Send 
 }
 
 #[tokio::test]
-async fn a_transaction_that_hangs_is_ended_and_whoever_waits_for_its_locks_goes_on() {
+async fn a_hanging_transaction_is_ended_and_releases_its_locks() {
     let test = TestDatabase::users(MIGRATIONS);
     let database = Database::connect(&settings(&test, 2));
     let (holds, is_held) = tokio::sync::oneshot::channel();
-    let (wake, hang) = std::sync::mpsc::channel::<()>();
+    let (resume, hang) = std::sync::mpsc::channel::<()>();
     let hanging = {
         let database = database.clone();
         tokio::spawn(async move {
@@ -132,14 +153,14 @@ async fn a_transaction_that_hangs_is_ended_and_whoever_waits_for_its_locks_goes_
     };
     is_held.await.unwrap();
     database.transaction(lock(1)).await.unwrap();
-    wake.send(()).unwrap();
+    resume.send(()).unwrap();
     assert!(matches!(hanging.await.unwrap(), Err(Error::Unavailable(_))));
-    // Nothing of what it did, or went on to do, is there.
+    // Nothing that the hanging transaction wrote was committed.
     database.run(insert(1)).await.unwrap();
 }
 
 #[tokio::test]
-async fn of_two_transactions_that_wait_for_each_other_one_may_try_again() {
+async fn one_of_two_deadlocked_transactions_fails_as_contended() {
     let test = TestDatabase::users(MIGRATIONS);
     let database = Database::connect(&settings(&test, 2));
     let both = Arc::new(std::sync::Barrier::new(2));
@@ -166,7 +187,7 @@ async fn of_two_transactions_that_wait_for_each_other_one_may_try_again() {
 }
 
 #[tokio::test]
-async fn replicas_that_start_together_migrate_once() {
+async fn concurrent_replicas_migrate_once() {
     let test = TestDatabase::people_task(MIGRATIONS);
     let settings = settings(&test, 1);
     let migrations = (0..4).map(|_| migrate(&settings, "users", MIGRATIONS));
@@ -178,7 +199,7 @@ async fn replicas_that_start_together_migrate_once() {
 }
 
 #[tokio::test]
-async fn a_role_of_another_schema_is_told_what_to_do() {
+async fn a_role_with_the_wrong_search_path_is_refused_with_a_hint() {
     let test = TestDatabase::users(MIGRATIONS);
     let wrong = migrate(&settings(&test, 1), "people_task", MIGRATIONS).await;
     let message = wrong.unwrap_err().to_string();

@@ -2,43 +2,42 @@ use http_kit::{FieldError, Problem, Query};
 use values::{FromText as _, Invalid};
 
 use crate::Names;
-use crate::query::finish;
 
 /// The regular expression of a filter's value: any text, in which `\,` is a comma.
 pub const ANY_TEXT: &str = r"([^,\u0000]|\\,)*";
 
 /// What a list can be filtered by.
 pub trait Filter: Names {
-    /// The values that are allowed, as the OpenAPI document's regular expression.
+    /// The regular expression of valid values, for the OpenAPI document.
     #[must_use]
     fn pattern(self) -> &'static str {
         ANY_TEXT
     }
 
-    /// Checks the value of a filter; any text is allowed unless this says otherwise.
+    /// Checks the value of a filter. By default any text is valid.
     ///
     /// # Errors
-    /// What is wrong with the value.
+    /// Why the value is invalid.
     fn check(self, value: &str) -> Result<(), Invalid> {
         let _ = value;
         Ok(())
     }
 }
 
-/// Which rows of a list count: all filters hold, and the pattern is found.
+/// The conditions for rows of a list: all filters match, and the pattern is found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conditions<F> {
     /// Fields and the values that they must have.
     pub filters: Vec<(F, String)>,
-    /// A text that is searched for literally.
+    /// A text to search for, literally.
     pub pattern: Option<String>,
 }
 
 impl<F: Filter> Conditions<F> {
-    /// Reads `filter` and `pattern`.
+    /// Parses `filter` and `pattern`.
     ///
     /// # Errors
-    /// `400 validation-failed` with one entry for each wrong parameter.
+    /// `400 validation-failed` with one entry for each invalid parameter.
     pub fn parse(query: &Query) -> Result<Self, Problem> {
         let mut errors = Vec::new();
         let conditions = Self::collect(query, &mut errors);
@@ -64,6 +63,14 @@ impl<F: Filter> Conditions<F> {
     }
 }
 
+pub(crate) fn finish<T>(value: T, errors: Vec<FieldError>) -> Result<T, Problem> {
+    if errors.is_empty() {
+        Ok(value)
+    } else {
+        Err(Problem::validation(errors))
+    }
+}
+
 fn filter<F: Filter>(part: &str) -> Result<(F, String), Invalid> {
     let Some((field, value)) = part.split_once(':') else {
         let message = format!(
@@ -78,7 +85,7 @@ fn filter<F: Filter>(part: &str) -> Result<(F, String), Invalid> {
     Ok((field, value))
 }
 
-/// Splits at commas that no backslash precedes; `\,` becomes a comma. Empty parts are dropped.
+/// Splits at commas that are not preceded by a backslash; `\,` becomes a comma. Empty parts are dropped.
 fn split_at_commas(text: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut characters = text.chars().peekable();
@@ -156,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_field_form_or_value_is_refused() {
+    fn an_unknown_field_a_missing_value_and_an_invalid_value_are_refused() {
         for query in [
             "filter=colour:red",
             "filter=title",
@@ -170,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_value_can_be_written(value in "[^\0]{1,20}", other in "[a-z]{1,5}") {
+        fn any_value_can_be_escaped(value in "[^\0]{1,20}", other in "[a-z]{1,5}") {
             let given = format!("title:{}", value.replace(',', "\\,"));
             let given: String = byte_serialize(given.as_bytes()).collect();
             let found = filters(&format!("filter={given}&filter=title:{other}")).unwrap();

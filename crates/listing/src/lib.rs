@@ -1,23 +1,25 @@
-//! Filter, sort, pattern and paging of lists: the query parameters that all lists share.
+//! The query parameters that all lists share: filter, sort, pattern and paging.
 //!
-//! - [`ListQuery`] reads `limit`, `offset`, `sort`, `filter` and `pattern`; [`Conditions`] reads the last
-//!   two, for counts, and [`Paging`] the first two. They describe themselves in OpenAPI documents. What a list can be sorted and filtered by is an enum that lists all its names
-//!   ([`Names`], [`Filter`]), so a refusal can say what is allowed.
-//! - [`Page`] holds the rows of one page and says in the header `Link` where the next one is.
-//! - [`Room`] limits how many rows of all lists are in memory at once.
-//! - [`substring_pattern`] makes a text safe for `LIKE`.
+//! - [`ListQuery`] parses `limit`, `offset`, `sort`, `filter` and `pattern`; [`Conditions`] parses the last
+//!   two, for counts, and [`Paging`] the first two. They document themselves in OpenAPI. An enum lists what a
+//!   list can be sorted and filtered by ([`Names`], [`Filter`]), so that an error can say what is allowed.
+//! - [`Page`] holds the rows of one page; its `Link` header leads to the next one.
+//! - [`RowBudget`] limits how many rows all lists hold in memory at the same time.
+//! - [`substring_pattern`] escapes a text for `LIKE`.
 //!
-//! Every wrong parameter is named, not only the first. Nothing here knows SQL.
+//! Errors report every invalid parameter, not only the first. Nothing here depends on SQL.
 
 mod conditions;
+mod names;
 mod page;
 mod parameters;
 mod pattern;
 mod query;
-mod room;
+mod row_budget;
 
 pub use conditions::{ANY_TEXT, Conditions, Filter};
+pub use names::Names;
 pub use page::Page;
 pub use pattern::substring_pattern;
-pub use query::{Direction, ListQuery, MAX_LIMIT, Names, Paging, Sort};
-pub use room::Room;
+pub use query::{Direction, ListQuery, MAX_LIMIT, Paging, Sort};
+pub use row_budget::{RowBudget, RowPermit};

@@ -8,12 +8,12 @@ use url::form_urlencoded;
 pub struct Page<T> {
     /// The rows.
     pub rows: Vec<T>,
-    /// Where the next page begins, if there is one.
+    /// The offset of the next page, if there is one.
     pub next_offset: Option<i64>,
 }
 
 impl<T> Page<T> {
-    /// Turns the rows into something else.
+    /// Converts the rows.
     pub fn map<U>(self, change: impl FnMut(T) -> U) -> Page<U> {
         Page {
             rows: self.rows.into_iter().map(change).collect(),
@@ -21,10 +21,10 @@ impl<T> Page<T> {
         }
     }
 
-    /// Turns the rows into something else, unless one of them cannot be.
+    /// Converts the rows, unless the conversion of one of them fails.
     ///
     /// # Errors
-    /// What `change` returns.
+    /// The error of `change`.
     pub fn try_map<U, E>(self, change: impl FnMut(T) -> Result<U, E>) -> Result<Page<U>, E> {
         let rows: Result<_, E> = self.rows.into_iter().map(change).collect();
         Ok(Page {
@@ -33,8 +33,7 @@ impl<T> Page<T> {
         })
     }
 
-    /// The value of the header `Link` (RFC 8288): the same request with the next page's `offset`, as
-    /// a reference without scheme and host.
+    /// The value of the `Link` header (RFC 8288): the same path and query with the `offset` of the next page.
     #[must_use]
     pub fn link(&self, path: &str, query: &str) -> Option<HeaderValue> {
         let offset = self.next_offset?.to_string();
@@ -46,7 +45,7 @@ impl<T> Page<T> {
         HeaderValue::try_from(format!("<{path}?{query}>; rel=\"next\"")).ok()
     }
 
-    /// `200` with the rows as a JSON array, and `Link` when there is another page.
+    /// `200` with the rows as a JSON array, and with `Link` if there is a next page.
     #[must_use]
     pub fn respond(&self, request: &HttpRequest) -> HttpResponse
     where
@@ -65,7 +64,7 @@ mod tests {
     use super::Page;
 
     #[test]
-    fn the_link_keeps_the_other_parameters() {
+    fn the_link_keeps_other_parameters() {
         let page = Page {
             rows: vec![1],
             next_offset: Some(20),
@@ -81,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_page_has_none() {
+    fn the_last_page_has_no_link() {
         let page = Page {
             rows: vec![1],
             next_offset: None,

@@ -40,10 +40,10 @@ impl IntoParams for Paging {
         vec![
             parameter(
                 "limit",
-                "The maximum number of rows. If there are more, the header `Link` names the next page.",
+                "The most rows of a page. If there are more, the `Link` header leads to the next page.",
                 limit,
             ),
-            parameter("offset", "The number of rows before the page.", offset),
+            parameter("offset", "How many rows to skip.", offset),
         ]
     }
 }
@@ -58,7 +58,7 @@ impl<F: Filter> IntoParams for Conditions<F> {
             parameter(
                 "filter",
                 "`<field>:<value>`. Repeat the parameter or separate by commas to combine filters: all \
-                 must match. A comma in a value is written `\\,`.",
+                 must match. Write a comma inside a value as `\\,`.",
                 text(format!("^(({})?(,|$))*$", filters.join("|"))),
             ),
             parameter(

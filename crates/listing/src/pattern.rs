@@ -1,5 +1,5 @@
-/// A `LIKE` pattern (with the default escape character) that finds the text anywhere, taken literally.
-/// Letter case is the caller's business: lower both sides.
+/// A `LIKE` pattern that matches any text that contains `text` literally, with the default escape character.
+/// It is case-sensitive: lower both sides to ignore case.
 #[must_use]
 pub fn substring_pattern(text: &str) -> String {
     let mut pattern = String::with_capacity(text.len() + 2);
@@ -20,7 +20,7 @@ mod tests {
 
     use super::substring_pattern;
 
-    /// `LIKE` as Postgres documents it, to test against.
+    /// `LIKE` as Postgres documents it.
     fn like(text: &[char], pattern: &[char]) -> bool {
         match pattern {
             [] => text.is_empty(),
@@ -34,7 +34,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_finds_what_contains_the_text_and_nothing_else(
+        fn it_matches_exactly_the_texts_that_contain_the_text(
             text in "[a%_\\\\]{0,8}",
             part in "[a%_\\\\]{0,3}",
         ) {

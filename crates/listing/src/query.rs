@@ -3,39 +3,12 @@ use std::ops::RangeInclusive;
 use http_kit::{FieldError, Problem, Query};
 use values::Invalid;
 
-use crate::{Conditions, Filter, Page};
+use crate::conditions::finish;
+use crate::{Conditions, Filter, Names, Page};
 
-/// The most rows that a page can have.
+/// The most rows of a page.
 pub const MAX_LIMIT: i64 = 1000;
 pub(crate) const DEFAULT_LIMIT: i64 = 100;
-
-/// A small enum of field names, such as what a list can be sorted by.
-pub trait Names: Copy + 'static {
-    /// Every value, in the order in which a refusal lists them.
-    const ALL: &'static [Self];
-
-    /// The name in the query string.
-    fn name(self) -> &'static str;
-
-    /// The value of a name.
-    ///
-    /// # Errors
-    /// `unknown-field`, with a message that lists what is allowed.
-    fn of_name(name: &str) -> Result<Self, Invalid> {
-        let mut all = Self::ALL.iter().copied();
-        all.find(|value| value.name() == name).ok_or_else(|| {
-            let message = format!("The field must be one of: {}.", Self::list());
-            Invalid::new("unknown-field", message)
-        })
-    }
-
-    /// All names, separated by commas.
-    #[must_use]
-    fn list() -> String {
-        let names: Vec<_> = Self::ALL.iter().map(|value| value.name()).collect();
-        names.join(", ")
-    }
-}
 
 /// The direction of a sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,12 +19,12 @@ pub enum Direction {
     Descending,
 }
 
-/// What a list is sorted by.
+/// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort<S> {
     /// The field.
     pub by: S,
-    /// The direction; it also holds for the id that breaks ties.
+    /// The direction, also of the id that breaks ties.
     pub direction: Direction,
 }
 
@@ -89,20 +62,20 @@ impl<S: Names> Sort<S> {
     }
 }
 
-/// Which rows of a list are asked for.
+/// The requested page of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paging {
-    /// Rows of the page at the most, 1 to [`MAX_LIMIT`].
+    /// The most rows of the page, 1 to [`MAX_LIMIT`].
     pub limit: i64,
-    /// Rows before the page.
+    /// How many rows to skip.
     pub offset: i64,
 }
 
 impl Paging {
-    /// Reads `limit` and `offset` of a list that has no other parameters.
+    /// Parses `limit` and `offset` of a list that has no other parameters.
     ///
     /// # Errors
-    /// `400 validation-failed` with one entry for each wrong parameter.
+    /// `400 validation-failed` with one entry for each invalid parameter.
     pub fn parse(query: &Query) -> Result<Self, Problem> {
         let mut errors = Vec::new();
         let paging = Self::collect(query, &mut errors);
@@ -116,14 +89,13 @@ impl Paging {
         }
     }
 
-    /// How many rows to ask the database for: one more than the page has, which shows whether there
-    /// is another page.
+    /// How many rows to load: one more than the page has, which shows whether there is a next page.
     #[must_use]
     pub fn rows_to_fetch(&self) -> i64 {
         self.limit + 1
     }
 
-    /// The page of the rows that were fetched by [`Paging::rows_to_fetch`].
+    /// Makes the page from the rows that [`Paging::rows_to_fetch`] asked for.
     #[must_use]
     pub fn page<T>(&self, mut rows: Vec<T>) -> Page<T> {
         let limit = usize::try_from(self.limit).unwrap_or(usize::MAX);
@@ -139,19 +111,19 @@ impl Paging {
 /// The parameters of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery<S, F> {
-    /// Which rows.
+    /// The page.
     pub paging: Paging,
-    /// In which order.
+    /// The order.
     pub sort: Sort<S>,
-    /// Which ones count.
+    /// The conditions that rows must meet.
     pub conditions: Conditions<F>,
 }
 
 impl<S: Names, F: Filter> ListQuery<S, F> {
-    /// Reads `limit`, `offset`, `sort`, `filter` and `pattern`; what is absent has its default.
+    /// Parses `limit`, `offset`, `sort`, `filter` and `pattern`. Absent parameters have their defaults.
     ///
     /// # Errors
-    /// `400 validation-failed` with one entry for each wrong parameter.
+    /// `400 validation-failed` with one entry for each invalid parameter.
     pub fn parse(query: &Query, default_sort: Sort<S>) -> Result<Self, Problem> {
         let mut errors = Vec::new();
         let paging = Paging::collect(query, &mut errors);
@@ -170,14 +142,6 @@ impl<S: Names, F: Filter> ListQuery<S, F> {
             conditions,
         };
         finish(list, errors)
-    }
-}
-
-pub(crate) fn finish<T>(value: T, errors: Vec<FieldError>) -> Result<T, Problem> {
-    if errors.is_empty() {
-        Ok(value)
-    } else {
-        Err(Problem::validation(errors))
     }
 }
 
@@ -240,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_absent_has_its_default() {
+    fn absent_parameters_have_defaults() {
         let list = parse("sort=&limit=").unwrap();
         assert_eq!((list.paging.limit, list.paging.offset), (100, 0));
         assert_eq!(list.sort, Sort::descending(By::Created));
@@ -258,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn every_wrong_parameter_is_named_with_what_is_allowed() {
+    fn every_invalid_parameter_is_reported_with_the_allowed_values() {
         let errors = parse("limit=0&offset=-1&sort=colour:1&filter=x:1").unwrap_err();
         let expected = [
             ("limit", "Must be a whole number from 1 to 1000."),
@@ -280,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_too_many_means_another_page() {
+    fn an_extra_row_means_another_page() {
         let paging = Paging {
             limit: 2,
             offset: 4,
@@ -293,23 +257,23 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_query_makes_the_parser_panic(query in any::<String>()) {
+        fn no_query_panics(query in any::<String>()) {
             let _ = parse(&query);
         }
 
         #[test]
-        fn pages_never_overlap_and_leave_nothing_out(total in 0_usize..50, limit in 1_i64..20) {
+        fn pages_do_not_overlap_and_omit_nothing(total in 0_usize..50, limit in 1_i64..20) {
             let rows: Vec<_> = (0..total).collect();
-            let (mut seen, mut next) = (Vec::new(), Some(0));
+            let (mut read, mut next) = (Vec::new(), Some(0));
             while let Some(offset) = next {
                 let paging = Paging { limit, offset };
                 let skip = usize::try_from(offset).unwrap();
                 let take = usize::try_from(paging.rows_to_fetch()).unwrap();
                 let page = paging.page(rows.iter().copied().skip(skip).take(take).collect());
-                seen.extend(page.rows);
+                read.extend(page.rows);
                 next = page.next_offset;
             }
-            prop_assert_eq!(seen, rows);
+            prop_assert_eq!(read, rows);
         }
     }
 }

@@ -1,31 +1,31 @@
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use reqwest::header::HeaderMap;
 use reqwest::redirect::Policy;
 use reqwest::{Response, StatusCode};
 use url::Url;
 
-use crate::resolver::Guarded;
+use crate::guarded_resolver::GuardedResolver;
 use crate::{AddressPolicy, BuildError, Resolve, SendError};
 
-/// Shorter than the idle limit of common servers (Node's is 5 s), so that a request seldom meets a
-/// connection that is being closed.
+/// Shorter than the idle timeout of common servers (Node's is 5 s), so that requests seldom use a connection
+/// that the server is closing.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
-/// How long the rest of an answer is waited for once its status is known.
-const BODY_PATIENCE: Duration = Duration::from_secs(1);
+/// How long to wait for the body once the status is known.
+const BODY_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What one request may take.
+/// Limits of one request.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// From the first byte of the lookup to the answer's head.
+    /// From the DNS lookup to the response head.
     pub timeout: Duration,
-    /// The part of it that connecting may take.
+    /// The part of it for connecting.
     pub connect_timeout: Duration,
-    /// Connections to one host that are kept for the next request.
+    /// The most idle connections to one host.
     pub idle_per_host: usize,
-    /// Bytes of an answer that are kept; the rest is not read.
+    /// The most bytes of a response body; the rest is not read.
     pub answer: usize,
 }
 
@@ -40,7 +40,7 @@ impl Default for Limits {
     }
 }
 
-/// An answer's head and the beginning of its body.
+/// The head of a response and the beginning of its body.
 #[derive(Debug, Clone)]
 pub struct Answer {
     /// The status.
@@ -51,22 +51,7 @@ pub struct Answer {
     pub beginning: Vec<u8>,
 }
 
-impl Answer {
-    /// How long `Retry-After` asks to wait, given in seconds or as a date (RFC 9110 section 10.2.3).
-    #[must_use]
-    pub fn retry_after(&self) -> Option<Duration> {
-        let text = self.headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-        if text.bytes().all(|b| b.is_ascii_digit()) {
-            // More digits than a number has mean "very long".
-            return (!text.is_empty())
-                .then(|| Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
-        }
-        let date = httpdate::parse_http_date(text).ok()?;
-        Some(date.duration_since(SystemTime::now()).unwrap_or_default())
-    }
-}
-
-/// An HTTP client for urls that callers chose.
+/// An HTTP client for urls that come from callers.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
     client: reqwest::Client,
@@ -75,7 +60,7 @@ pub struct GuardedClient {
 }
 
 impl GuardedClient {
-    /// A client that calls what the policy permits, and finds hosts by the resolver.
+    /// Creates a client that calls only addresses that the policy permits.
     ///
     /// # Errors
     /// TLS cannot be set up.
@@ -84,9 +69,9 @@ impl GuardedClient {
         resolver: Arc<dyn Resolve>,
         limits: Limits,
     ) -> Result<Self, BuildError> {
-        // The TLS library wants its cryptography chosen once; a second choice would be the same one.
+        // rustls needs a process-wide provider. An error means that it is installed already.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let guarded = Guarded {
+        let guarded = GuardedResolver {
             policy: policy.clone(),
             resolver,
         };
@@ -97,7 +82,7 @@ impl GuardedClient {
             .no_proxy()
             .referer(false)
             .connect_timeout(limits.connect_timeout)
-            .timeout(limits.timeout + BODY_PATIENCE)
+            .timeout(limits.timeout + BODY_TIMEOUT)
             .pool_max_idle_per_host(limits.idle_per_host)
             .pool_idle_timeout(IDLE_TIMEOUT)
             .build()?;
@@ -108,17 +93,17 @@ impl GuardedClient {
         })
     }
 
-    /// Posts a body and returns what was answered, whatever the status.
+    /// Posts a body and returns the response, whatever its status.
     ///
     /// # Errors
-    /// No answer's head came within the time limit, or the url or its address may not be called.
+    /// No response head arrived in time, or the policy does not permit the url or its addresses.
     pub async fn post(
         &self,
         url: &Url,
         headers: HeaderMap,
         body: impl Into<Bytes>,
     ) -> Result<Answer, SendError> {
-        // A literal address never reaches the resolver.
+        // The resolver is not asked for a literal address.
         self.policy.check_url(url)?;
         let started = Instant::now();
         let request = self.client.post(url.clone()).headers(headers);
@@ -128,12 +113,12 @@ impl GuardedClient {
             Ok(Err(error)) => return Err(self.explain(&error, started)),
             Err(_) => return Err(SendError::TimedOut(self.limits.timeout)),
         };
-        Ok(self.begin_reading(response).await)
+        Ok(self.read_beginning(response).await)
     }
 
     fn explain(&self, error: &reqwest::Error, started: Instant) -> SendError {
         match SendError::of(error, self.limits.timeout) {
-            // The shorter limit of connecting was met.
+            // The connection timeout is the shorter one.
             SendError::TimedOut(limit) if started.elapsed() < limit => {
                 SendError::TimedOut(self.limits.connect_timeout.min(limit))
             }
@@ -141,8 +126,8 @@ impl GuardedClient {
         }
     }
 
-    /// The status counts, whatever becomes of the body.
-    async fn begin_reading(&self, mut response: Response) -> Answer {
+    /// Reads the beginning of the body. The response counts even if that fails.
+    async fn read_beginning(&self, mut response: Response) -> Answer {
         let status = response.status();
         let headers = std::mem::take(response.headers_mut());
         let mut beginning = Vec::new();
@@ -153,7 +138,7 @@ impl GuardedClient {
                 beginning.extend_from_slice(&chunk);
             }
         };
-        let _ = tokio::time::timeout(BODY_PATIENCE, reading).await;
+        let _ = tokio::time::timeout(BODY_TIMEOUT, reading).await;
         beginning.truncate(self.limits.answer);
         Answer {
             status,

@@ -4,30 +4,30 @@ use std::time::Duration;
 
 use crate::{Refusal, Unresolved};
 
-/// Why no client could be made: TLS has no root certificates, for instance.
+/// Why the client could not be created, such as missing root certificates.
 #[derive(Debug, thiserror::Error)]
-#[error("the HTTP client cannot be made")]
+#[error("the HTTP client cannot be created")]
 pub struct BuildError(#[from] reqwest::Error);
 
-/// Why a request got no answer, in words for the person whose webhook it is.
+/// Why a request had no response, in words for the owner of the webhook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The url or an address of its host may not be called.
+    /// The policy does not permit the url or an address of its host.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The host has no address.
+    /// The host does not resolve.
     #[error(transparent)]
     Unresolved(#[from] Unresolved),
-    /// Nobody listens at the port.
+    /// No process listens on the port.
     #[error("connection refused")]
     ConnectionRefused,
-    /// No answer came within the time limit.
+    /// No response arrived in time.
     #[error("timed out after {}", seconds(.0))]
     TimedOut(Duration),
-    /// No secure connection came about.
+    /// The TLS handshake failed.
     #[error("TLS: {0}")]
     Tls(String),
-    /// Anything else between us and the answer.
+    /// The connection failed for another reason.
     #[error("the connection failed: {0}")]
     Broken(String),
 }
@@ -37,7 +37,7 @@ fn seconds(limit: &Duration) -> String {
 }
 
 impl SendError {
-    /// Finds the reason in the depth of the client's error.
+    /// Finds the reason among the causes of the client's error.
     pub(crate) fn of(error: &reqwest::Error, limit: Duration) -> Self {
         let mut timed_out = error.is_timeout();
         let mut innermost = error.to_string();
@@ -74,6 +74,6 @@ fn known(error: &(dyn StdError + 'static)) -> Option<SendError> {
     if io.kind() == io::ErrorKind::ConnectionRefused {
         return Some(SendError::ConnectionRefused);
     }
-    // What an I/O error wraps is not among its sources.
+    // An I/O error does not list the error that it wraps among its sources.
     io.get_ref().and_then(|wrapped| known(wrapped))
 }

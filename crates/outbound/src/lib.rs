@@ -1,23 +1,27 @@
-//! Calls to addresses that callers chose, guarded against server-side request forgery.
+//! Calls to urls that come from callers, guarded against server-side request forgery.
 //!
-//! A caller registers a url and we send requests to it, from inside our network. So:
+//! A caller registers a url, and the system sends requests to it from inside its network. So:
 //!
-//! - [`AddressPolicy`] says which addresses may be called: public ones, and what the operator allows.
-//! - [`AddressPolicy::check_registration`] refuses a url early, so that its owner learns of it.
-//! - [`GuardedClient`] checks again at every connection, on the very addresses that it connects to: a
-//!   name that resolves differently the second time changes nothing.
+//! - [`AddressPolicy`] decides which addresses may be called: public ones, and those that the operator allows.
+//! - [`AddressPolicy::check_registration`] refuses a url early, so that the caller learns of it.
+//! - [`GuardedClient`] checks the addresses again at every connection, so a name that resolves differently the
+//!   second time gains nothing.
+//! - [`retry_after`] parses the `Retry-After` header of a response.
 //!
-//! Invariants: no redirect is followed; no proxy of the environment is used; every request ends within
-//! its time limit; no more of an answer is kept than [`GuardedClient`] was told to keep.
+//! Invariants: redirects are not followed; proxies from the environment are not used; every request has a
+//! timeout; the kept part of a response has a limit.
 //!
-//! Deliberately absent: retries and limits per host, which belong to whoever knows what is sent.
+//! Deliberately absent: retries and limits per host, which depend on what is sent.
 
 mod client;
 mod error;
+mod guarded_resolver;
 mod policy;
 mod resolver;
+mod retry_after;
 
 pub use client::{Answer, GuardedClient, Limits};
 pub use error::{BuildError, SendError};
 pub use policy::{AddressPolicy, Refusal};
 pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved};
+pub use retry_after::retry_after;

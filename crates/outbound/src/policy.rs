@@ -6,25 +6,25 @@ use url::{Host, Url};
 
 use crate::Resolve;
 
-/// Why a url is not called.
+/// Why a url may not be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The scheme is neither `http` nor `https`.
-    #[error("only http and https urls are called")]
+    #[error("the scheme must be http or https")]
     Scheme,
-    /// The url names no host.
-    #[error("the url names no host")]
+    /// The url has no host.
+    #[error("the url has no host")]
     NoHost,
-    /// The host is an address, or a name of one, that callers must not reach through us.
+    /// The host is or resolves to an address that is neither public nor allowed.
     #[error("the address {0} is not public; WEBHOOK_ALLOWED_NETWORKS does not allow it")]
     NotPublic(IpAddr),
 }
 
-/// Which addresses may be called: public ones, and those in networks that the operator allowed.
+/// Decides which addresses may be called: public ones, and those in networks that the operator allows.
 ///
-/// An IPv6 address that stands for an IPv4 address (mapped, compatible, NAT64, 6to4) is judged as
-/// that. Link-local, multicast, broadcast and unspecified addresses are allowed only by a network
-/// that lies inside their range: `0.0.0.0/0` does not open the metadata service of a cloud.
+/// An IPv6 address that embeds an IPv4 address (mapped, compatible, NAT64, 6to4) is treated as the latter.
+/// Link-local, multicast, broadcast and unspecified addresses are allowed only by a network inside their
+/// range, so `0.0.0.0/0` does not allow the metadata service of a cloud.
 #[derive(Debug, Clone, Default)]
 pub struct AddressPolicy {
     allowed: Networks,
@@ -41,7 +41,7 @@ impl Settings for AddressPolicy {
 }
 
 impl AddressPolicy {
-    /// Public addresses and these networks.
+    /// Permits public addresses and these networks.
     #[must_use]
     pub fn new(allowed: Networks) -> Self {
         Self { allowed }
@@ -50,21 +50,23 @@ impl AddressPolicy {
     /// Whether the address may be called.
     #[must_use]
     pub fn permits(&self, address: IpAddr) -> bool {
-        let judged = match address.to_canonical() {
+        let effective = match address.to_canonical() {
             IpAddr::V6(v6) => embedded(v6).map_or(IpAddr::V6(v6), IpAddr::V4),
             v4 => v4,
         };
-        is_public(judged) || self.allows(judged)
+        is_public(effective) || self.allows(effective)
     }
 
     fn allows(&self, address: IpAddr) -> bool {
-        let range = TO_BE_NAMED.iter().find(|range| range.contains(&address));
+        let range = ALLOWED_EXPLICITLY
+            .iter()
+            .find(|range| range.contains(&address));
         let covers = |network: &&IpNet| network.contains(&address);
         let named = |network: &IpNet| range.is_none_or(|range| range.contains(network));
         self.allowed.0.iter().filter(covers).any(named)
     }
 
-    /// The address, or why it may not be called.
+    /// Returns the address if it may be called.
     ///
     /// # Errors
     /// The address is neither public nor allowed.
@@ -76,11 +78,11 @@ impl AddressPolicy {
         }
     }
 
-    /// Checks what a url says by itself, without resolving names. Addresses are recognised in every
-    /// spelling (`127.1`, `0x7f000001`, `[::ffff:7f00:1]` …).
+    /// Checks a url without resolving its host. It recognises literal addresses in every notation (`127.1`,
+    /// `0x7f000001`, `[::ffff:7f00:1]` …).
     ///
     /// # Errors
-    /// A scheme other than http and https, or a literal address that may not be called.
+    /// The scheme is neither http nor https, or the host is a literal address that may not be called.
     pub fn check_url(&self, url: &Url) -> Result<(), Refusal> {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(Refusal::Scheme);
@@ -89,17 +91,17 @@ impl AddressPolicy {
             Host::Ipv4(v4) => Some(IpAddr::V4(v4)),
             Host::Ipv6(v6) => Some(IpAddr::V6(v6)),
             Host::Domain("") => return Err(Refusal::NoHost),
-            // The url's parser leaves no address here; the connector, which parses once more, must not find one either.
+            // The url parser leaves no address here, but the connector parses the name again.
             Host::Domain(name) => name.trim_end_matches('.').parse().ok(),
         };
         literal.map_or(Ok(()), |address| self.check_address(address).map(drop))
     }
 
-    /// Checks a url that somebody wants us to call later: as [`AddressPolicy::check_url`], and every
-    /// address that its host has now. A host that does not resolve now is accepted.
+    /// Checks a url that is to be called later: like [`AddressPolicy::check_url`], and every address that the
+    /// host has now. A host that does not resolve now is accepted.
     ///
     /// # Errors
-    /// As for [`AddressPolicy::check_url`], or any of the host's addresses may not be called.
+    /// Like [`AddressPolicy::check_url`], or an address of the host may not be called.
     pub async fn check_registration(
         &self,
         url: &Url,
@@ -115,8 +117,8 @@ impl AddressPolicy {
     }
 }
 
-/// Ranges that a wide allowed network does not open by the way.
-const TO_BE_NAMED: [IpNet; 7] = [
+/// Ranges that only a network inside them allows.
+const ALLOWED_EXPLICITLY: [IpNet; 7] = [
     v4_range(Ipv4Addr::UNSPECIFIED, 8),
     v4_range(Ipv4Addr::new(169, 254, 0, 0), 16),
     v4_range(Ipv4Addr::new(224, 0, 0, 0), 4),
@@ -141,7 +143,7 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// The IANA registry of special-purpose IPv4 addresses: what it does not call globally reachable.
+/// Whether the IANA registry of special-purpose IPv4 addresses calls the address globally reachable.
 fn is_public_v4(address: Ipv4Addr) -> bool {
     let [a, b, c, _] = address.octets();
     let special = match (a, b, c) {
@@ -163,7 +165,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     !special
 }
 
-/// Only `2000::/3` is given out as global unicast; the exceptions inside it are refused, too.
+/// Only `2000::/3` is global unicast, with exceptions inside it.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let [a, b, ..] = address.segments();
     let global_unicast = a & 0xe000 == 0x2000;
@@ -175,11 +177,11 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     global_unicast && !special
 }
 
-/// The IPv4 address that a packet to this IPv6 address ends at.
+/// The IPv4 address that an IPv6 address embeds.
 fn embedded(address: Ipv6Addr) -> Option<Ipv4Addr> {
     let [a, b, c, d, e, f, g, h] = address.segments();
     let (high, low) = match (a, b, c, d, e, f) {
-        // Compatible; `::` and `::1` are addresses of their own.
+        // Compatible, except `::` and `::1`.
         (0, 0, 0, 0, 0, 0) if g != 0 || h > 1 => (g, h),
         // NAT64.
         (0x0064, 0xff9b, 0, 0, 0, 0) => (g, h),
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allowed_network_opens_its_addresses_in_every_form() {
+    fn an_allowed_network_permits_its_addresses_in_every_form() {
         let policy = allowing("127.0.0.0/8,::1/128,10.1.0.0/16,fc00::/7");
         for address in [
             "127.0.0.1",
@@ -254,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wide_network_does_not_open_link_local_or_multicast_addresses() {
+    fn a_wide_network_does_not_permit_link_local_or_multicast_addresses() {
         let wide = allowing("0.0.0.0/0,::/0,160.0.0.0/3");
         assert!(permits(&wide, "10.0.0.1") && permits(&wide, "fd00::1"));
         for address in [
@@ -276,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_literal_address_is_recognised_in_every_spelling() {
+    fn a_literal_address_is_recognised_in_every_notation() {
         let policy = AddressPolicy::default();
         for url in [
             "http://127.0.0.1/",
@@ -315,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_what_would_allow_it() {
+    fn a_refusal_names_the_setting_that_would_allow_it() {
         let address: IpAddr = "127.0.0.1".parse().unwrap();
         assert_eq!(
             Refusal::NotPublic(address).to_string(),

@@ -1,4 +1,4 @@
-//! The client against servers and resolvers of the test's own.
+//! The client against test servers and resolvers.
 
 #![expect(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use app_config::{Networks, SettingValue as _};
 use outbound::{
@@ -18,11 +18,11 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use url::Url;
 
-/// A resolver whose answers come one after the other; the last one stays.
+/// A resolver that returns the scripted addresses of a host one after the other, and then the last ones.
 #[derive(Default)]
 struct Scripted {
     answers: HashMap<&'static str, Vec<&'static [&'static str]>>,
-    asked: AtomicUsize,
+    calls: AtomicUsize,
 }
 
 impl Scripted {
@@ -34,9 +34,9 @@ impl Scripted {
 
 impl Resolve for Scripted {
     fn resolve(&self, host: &str) -> Resolved {
-        let turn = self.asked.fetch_add(1, Ordering::Relaxed);
+        let call = self.calls.fetch_add(1, Ordering::Relaxed);
         let answers = self.answers.get(host);
-        let answer = answers.and_then(|a| a.get(turn).or(a.last()).copied());
+        let answer = answers.and_then(|a| a.get(call).or(a.last()).copied());
         let addresses: Vec<IpAddr> = answer
             .unwrap_or_default()
             .iter()
@@ -46,7 +46,7 @@ impl Resolve for Scripted {
     }
 }
 
-/// A server that gives every connection one answer.
+/// A server that sends one response on every connection.
 async fn server(answer: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -82,7 +82,7 @@ async fn post(client: &GuardedClient, url: &str) -> Result<outbound::Answer, Sen
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 #[tokio::test]
-async fn an_allowed_address_is_called_and_its_answer_kept() {
+async fn an_allowed_address_is_called_and_its_response_returned() {
     let (address, _) = server(OK).await;
     let client = client("127.0.0.0/8", SystemResolver::default());
     let answer = post(&client, &format!("http://{address}/")).await.unwrap();
@@ -95,7 +95,7 @@ async fn an_allowed_address_is_called_and_its_answer_kept() {
 }
 
 #[tokio::test]
-async fn a_refused_address_is_never_connected_to() {
+async fn a_refused_address_is_not_connected_to() {
     let (address, connections) = server(OK).await;
     let client = client("", SystemResolver::default());
     for url in [
@@ -113,7 +113,7 @@ async fn a_refused_address_is_never_connected_to() {
 }
 
 #[tokio::test]
-async fn a_host_that_answers_differently_the_second_time_gains_nothing() {
+async fn a_host_that_resolves_differently_the_second_time_is_refused() {
     let (address, connections) = server(OK).await;
     let resolver =
         Arc::new(Scripted::default().host("rebind.example", &[&["8.8.8.8"], &["127.0.0.1"]]));
@@ -133,7 +133,7 @@ async fn a_host_that_answers_differently_the_second_time_gains_nothing() {
 }
 
 #[tokio::test]
-async fn of_several_addresses_only_permitted_ones_are_connected_to() {
+async fn only_permitted_addresses_of_a_host_are_connected_to() {
     let (address, connections) = server(OK).await;
     let resolver = Scripted::default().host("two.example", &[&["169.254.169.254", "127.0.0.1"]]);
     let client = client("127.0.0.0/8", resolver);
@@ -143,7 +143,7 @@ async fn of_several_addresses_only_permitted_ones_are_connected_to() {
 }
 
 #[tokio::test]
-async fn a_registration_is_refused_when_any_address_is_and_accepted_when_there_is_none() {
+async fn a_registration_is_refused_if_any_address_is_refused_and_accepted_without_addresses() {
     let resolver = Scripted::default().host("two.example", &[&["8.8.8.8", "10.0.0.1"]]);
     let policy = AddressPolicy::default();
     let check = async |url: &str| {
@@ -160,7 +160,7 @@ async fn a_registration_is_refused_when_any_address_is_and_accepted_when_there_i
 }
 
 #[tokio::test]
-async fn every_failure_says_why_in_plain_words() {
+async fn every_failure_has_a_plain_reason() {
     let closed = TcpListener::bind("127.0.0.1:0")
         .await
         .unwrap()
@@ -168,7 +168,7 @@ async fn every_failure_says_why_in_plain_words() {
         .unwrap();
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (plain, _) = server("HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").await;
-    let (garbage, _) = server("this is no HTTP\r\n\r\n").await;
+    let (garbage, _) = server("this is not HTTP\r\n\r\n").await;
     let client = client("127.0.0.0/8", Scripted::default());
     let why = async |url: String| post(&client, &url).await.unwrap_err().to_string();
     assert_eq!(why(format!("http://{closed}/")).await, "connection refused");
@@ -188,7 +188,7 @@ async fn every_failure_says_why_in_plain_words() {
 }
 
 #[tokio::test]
-async fn a_redirect_is_an_answer_like_any_other() {
+async fn a_redirect_is_not_followed() {
     let (address, connections) =
         server("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n").await;
     let client = client("127.0.0.0/8", SystemResolver::default());
@@ -198,7 +198,7 @@ async fn a_redirect_is_an_answer_like_any_other() {
 }
 
 #[tokio::test]
-async fn an_endless_answer_is_cut_and_its_status_counts() {
+async fn an_endless_body_is_truncated_and_the_response_returned() {
     const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n";
     let endless: &'static str = String::leak(HEAD.to_owned() + &"x".repeat(5_000));
     let client = client("127.0.0.0/8", SystemResolver::default());
@@ -213,17 +213,4 @@ async fn an_endless_answer_is_cut_and_its_status_counts() {
     let answer = post(&client, &format!("http://{stalling}/")).await.unwrap();
     assert_eq!((answer.status.as_u16(), answer.beginning.len()), (200, 0));
     assert!(started.elapsed() < Duration::from_secs(3));
-}
-
-#[tokio::test]
-async fn retry_after_is_read_as_seconds_and_as_a_date() {
-    let date = httpdate::fmt_http_date(SystemTime::now() + Duration::from_secs(100));
-    for (value, seconds) in [("7", 7..=7), (date.as_str(), 97..=100)] {
-        let answer =
-            format!("HTTP/1.1 429 Slow\r\nretry-after: {value}\r\ncontent-length: 0\r\n\r\n");
-        let (address, _) = server(String::leak(answer)).await;
-        let client = client("127.0.0.0/8", SystemResolver::default());
-        let answer = post(&client, &format!("http://{address}/")).await.unwrap();
-        assert!(seconds.contains(&answer.retry_after().unwrap().as_secs()));
-    }
 }

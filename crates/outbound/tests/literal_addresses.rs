@@ -1,4 +1,4 @@
-//! An address that is not public is refused however it is written.
+//! An address that is not public is refused in every notation.
 
 #![cfg(test)]
 
@@ -8,7 +8,7 @@ use outbound::AddressPolicy;
 use proptest::prelude::*;
 use url::Url;
 
-/// Addresses that are nobody's on the internet.
+/// Addresses that are not public.
 fn not_public() -> impl Strategy<Value = Ipv4Addr> {
     let ranges = prop_oneof![
         Just((10, 0..=255_u8)),
@@ -21,8 +21,8 @@ fn not_public() -> impl Strategy<Value = Ipv4Addr> {
     addresses.prop_flat_map(|((a, b), [c, d])| b.prop_map(move |b| Ipv4Addr::new(a, b, c, d)))
 }
 
-/// Every way of writing it that a url may use.
-fn spellings(address: Ipv4Addr) -> [String; 9] {
+/// Every notation that a url may use.
+fn notations(address: Ipv4Addr) -> [String; 9] {
     let [a, b, c, d] = address.octets();
     let number = address.to_bits();
     let mapped = address.to_ipv6_mapped();
@@ -41,16 +41,16 @@ fn spellings(address: Ipv4Addr) -> [String; 9] {
 
 proptest! {
     #[test]
-    fn every_spelling_of_an_address_that_is_not_public_is_refused(address in not_public()) {
+    fn every_notation_of_an_address_that_is_not_public_is_refused(address in not_public()) {
         let policy = AddressPolicy::default();
-        for host in spellings(address) {
+        for host in notations(address) {
             let url = Url::parse(&format!("http://{host}:8080/path")).unwrap();
             prop_assert!(policy.check_url(&url).is_err(), "{}", host);
         }
     }
 
     #[test]
-    fn no_url_makes_the_parser_panic(text in "https?://[ -~]{0,60}") {
+    fn no_url_panics(text in "https?://[ -~]{0,60}") {
         if let Ok(url) = Url::parse(&text) {
             let _ = AddressPolicy::default().check_url(&url);
         }

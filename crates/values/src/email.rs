@@ -11,26 +11,26 @@ const MAX_LABEL_LENGTH: usize = 63;
 /// An e-mail address: `local@domain` with a dot-atom before the sign and a host name after it
 /// (RFC 5321 section 4.1.2 without quoted strings and address literals), at most 254 characters.
 ///
-/// It keeps the letter case it was given and compares without regard to it: see [`EmailAddress::key`].
-/// It has no `Display` and a silent `Debug`, so that no address slips into a log.
+/// It keeps the case of its letters, but comparisons ignore it: see [`EmailAddress::normalized`].
+/// It has no `Display` and a redacted `Debug`, so that no address is logged by accident.
 #[derive(Clone)]
 #[cfg_attr(feature = "diesel", derive(diesel::deserialize::FromSqlRow))]
 pub struct EmailAddress {
     given: String,
-    key: String,
+    normalized: String,
 }
 
 impl EmailAddress {
-    /// The address as it was given, without the blanks around it.
+    /// The address as it was given, without surrounding whitespace.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.given
     }
 
-    /// The lower-case form: two addresses are the same when their keys are.
+    /// The lower-case form. Addresses with the same normalized form are equal.
     #[must_use]
-    pub fn key(&self) -> &str {
-        &self.key
+    pub fn normalized(&self) -> &str {
+        &self.normalized
     }
 }
 
@@ -54,7 +54,7 @@ impl FromText for EmailAddress {
         }
         Ok(Self {
             given: given.to_owned(),
-            key: given.to_ascii_lowercase(),
+            normalized: given.to_ascii_lowercase(),
         })
     }
 }
@@ -79,7 +79,7 @@ fn is_host_name(domain: &str) -> bool {
 
 impl PartialEq for EmailAddress {
     fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
+        self.normalized == other.normalized
     }
 }
 
@@ -114,7 +114,7 @@ impl utoipa::PartialSchema for EmailAddress {
 #[cfg(feature = "openapi")]
 impl utoipa::ToSchema for EmailAddress {}
 
-/// An address that was stored in the form that it was given.
+/// Parses a stored address again.
 #[cfg(feature = "diesel")]
 impl diesel::deserialize::FromSql<diesel::sql_types::Text, diesel::pg::Pg> for EmailAddress {
     fn from_sql(value: diesel::pg::PgValue<'_>) -> diesel::deserialize::Result<Self> {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_addresses_are_accepted() {
+    fn ordinary_addresses_are_valid() {
         for text in [
             "ada@example.com",
             "ada.lovelace+tasks@mail.example.co.uk",
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_else_is_refused() {
+    fn other_texts_are_invalid() {
         for text in [
             "",
             "@",
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn blanks_around_are_dropped_and_case_is_kept_but_not_compared() {
+    fn whitespace_is_trimmed_and_comparisons_ignore_case() {
         let one = EmailAddress::from_text("  Ada@Example.com ").unwrap();
         let other = EmailAddress::from_text("ada@example.COM").unwrap();
         assert_eq!(one.as_str(), "Ada@Example.com");
@@ -190,12 +190,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_makes_the_parser_panic(text in any::<String>()) {
+        fn no_text_panics(text in any::<String>()) {
             let _ = EmailAddress::from_text(&text);
         }
 
         #[test]
-        fn what_was_accepted_is_accepted_again_unchanged(text in "[a-zA-Z0-9.+_-]{1,20}@[a-z0-9.-]{1,30}") {
+        fn parsing_a_parsed_address_changes_nothing(text in "[a-zA-Z0-9.+_-]{1,20}@[a-z0-9.-]{1,30}") {
             if let Ok(address) = EmailAddress::from_text(&text) {
                 let again = EmailAddress::from_text(address.as_str()).unwrap();
                 prop_assert_eq!(again.as_str(), address.as_str());

@@ -5,6 +5,7 @@ use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
 use database::Database;
 use http_kit::{Health, ProblemBody};
+use listing::RowBudget;
 use messaging::{BrokerSettings, Publisher};
 use service_http::Document;
 use service_runtime::Running;
@@ -25,6 +26,7 @@ use crate::{MIGRATIONS, SCHEMA, audit, deliveries, erasure, plugins, tasks, webh
 #[derive(Clone)]
 struct Shared {
     database: Data<Database>,
+    row_budget: Data<RowBudget>,
     publisher: Data<Publisher>,
     verifier: Data<Verifier>,
     authority: Data<RemoteAuthority>,
@@ -54,6 +56,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     running.health = health(&database, &publisher, &authority);
     let shared = Shared {
         database: Data::new(database),
+        row_budget: Data::default(),
         publisher: Data::new(publisher),
         verifier: Data::from(authority.verifier()),
         authority: Data::from(authority),
@@ -95,6 +98,7 @@ impl Shared {
     fn configure(&self, config: &mut ServiceConfig) {
         config
             .app_data(self.database.clone())
+            .app_data(self.row_budget.clone())
             .app_data(self.publisher.clone())
             .app_data(self.verifier.clone())
             .app_data(self.authority.clone())

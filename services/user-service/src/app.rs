@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
 use database::Database;
 use http_kit::Health;
+use listing::RowBudget;
 use messaging::Publisher;
 use service_http::Document;
 use service_runtime::Running;
@@ -116,6 +117,7 @@ async fn start_context(
         deletions: publisher(deletions::QUEUE),
         notifications: publisher(notifications::QUEUE),
         database,
+        row_budget: RowBudget::default(),
         hasher,
         rules,
         signer,

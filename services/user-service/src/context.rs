@@ -6,6 +6,7 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use auth::{Signer, Verifier};
 use database::Database;
+use listing::RowBudget;
 use messaging::Publisher;
 
 use crate::hashing::{Hasher, PasswordRules};
@@ -14,6 +15,7 @@ use crate::settings::{ChannelSettings, CodeRequestSettings, EmailVerification, S
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) database: Database,
+    pub(crate) row_budget: RowBudget,
     pub(crate) hasher: Hasher,
     pub(crate) rules: PasswordRules,
     pub(crate) signer: Signer,

@@ -4,6 +4,7 @@ use audit_log::{AuditEntry, AuditParameters};
 use auth::AdminCaller;
 use database::Database;
 use http_kit::{Problem, Query};
+use listing::RowBudget;
 
 use auth::AdminProblems;
 use http_kit::QueryProblems;
@@ -30,6 +31,7 @@ pub(crate) async fn list_audit(
     query: Query,
     request: HttpRequest,
     database: Data<Database>,
+    row_budget: Data<RowBudget>,
 ) -> Result<HttpResponse, Problem> {
-    audit_log::respond(&database, &query, &request).await
+    audit_log::list(&database, &row_budget, &query, &request).await
 }

@@ -3,7 +3,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use database::Database;
 use http_kit::{Problem, Query, path_id};
-use listing::Paging;
+use listing::{Paging, RowBudget};
 use messaging::Publisher;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -114,10 +114,11 @@ pub(crate) async fn list_task_deliveries(
     id: Path<String>,
     request: HttpRequest,
     database: Data<Database>,
+    row_budget: Data<RowBudget>,
 ) -> Result<HttpResponse, Problem> {
     let paging = Paging::parse(&query)?;
     let id = path_id(&id, "task")?;
-    let _room = paging.room().await?;
+    let _permit = row_budget.acquire_rows(paging).await?;
     let page = super::list(&database, who.actor, id, paging).await?;
     Ok(page.map(DeliveryAnswer::from).respond(&request))
 }

@@ -29,7 +29,7 @@ fn tasks_of(
         }
         // A task that the user created as well would be found twice.
         let requested: Vec<TaskId> = tasks::table
-            .filter(tasks::requester_key.eq(email.key()))
+            .filter(tasks::requester_key.eq(email.normalized()))
             .filter(tasks::creator.ne(user))
             .order((tasks::created, tasks::id))
             .limit(rows(ids.len()))

@@ -76,7 +76,7 @@ impl Actor {
 
     /// The e-mail address that relations of the token's user go by, in lower case.
     pub(crate) fn email_key(&self) -> Option<String> {
-        self.caller.as_ref()?.email_key()
+        self.caller.as_ref()?.normalized_email()
     }
 
     /// The fingerprints of the secrets that were shown.

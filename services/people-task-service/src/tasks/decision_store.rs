@@ -70,7 +70,7 @@ pub(super) fn resolve(
         .bind::<Text, _>(&cause.request_id)
         .bind::<Text, _>(cause.trace.to_string())
         .bind::<Integer, _>(PUBLISHED_BY_ITS_MAKER);
-    let resolve = entry.with(resolve).and(DELIVER);
+    let resolve = entry.record_with(resolve).also_run(DELIVER);
     let task = resolve.get_result(connection).optional()?;
     Ok(task.map(|task| (task, deliveries)))
 }

@@ -55,8 +55,12 @@ impl Edit {
             decision_by: self
                 .decision_by
                 .filter(|by| by.map(DecisionBy::moment) != due),
-            approver: self.approver.filter(|a| a.key() != task.approver_key),
-            requester: self.requester.filter(|r| r.key() != task.requester_key),
+            approver: self
+                .approver
+                .filter(|a| a.normalized() != task.approver_key),
+            requester: self
+                .requester
+                .filter(|r| r.normalized() != task.requester_key),
             public: self.public.filter(|public| *public != task.public),
         }
     }

@@ -4,6 +4,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
 use database::Database;
 use http_kit::{JsonBody, OptionalJsonBody, Problem, Query, path_id};
+use listing::RowBudget;
 use messaging::Publisher;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -130,12 +131,13 @@ pub(crate) async fn list_tasks(
     query: Query,
     request: HttpRequest,
     database: Data<Database>,
+    row_budget: Data<RowBudget>,
 ) -> Result<HttpResponse, Problem> {
     may_ask_for(&credentials, &query)?;
     let view = view.and_then(|view| view.projected(&query));
     let wanted = both(list::parse(&query), query.parsed("role"));
     let ((list, role), view) = both(wanted, view)?;
-    let _room = list.paging.room().await?;
+    let _permit = row_budget.acquire_rows(list.paging).await?;
     let page = list::list(&database, credentials.0, role, list).await?;
     let page = page.map(|(task, relations)| TaskAnswer::new(task, relations, &view));
     let mut response = HttpResponse::Ok();

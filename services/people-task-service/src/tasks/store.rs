@@ -28,14 +28,14 @@ impl<'a> Changes<'a> {
     /// Another approver, whom another secret lets in.
     pub(crate) fn set_approver(&mut self, to: &'a EmailAddress, secret: &'a Fingerprint) {
         self.approver = Some(to.as_str());
-        self.approver_key = Some(to.key());
+        self.approver_key = Some(to.normalized());
         self.approver_secret = Some(secret.as_bytes());
     }
 
     /// Another requester, whom another secret lets in.
     pub(crate) fn set_requester(&mut self, to: &'a EmailAddress, secret: &'a Fingerprint) {
         self.requester = Some(to.as_str());
-        self.requester_key = Some(to.key());
+        self.requester_key = Some(to.normalized());
         self.requester_secret = Some(secret.as_bytes());
     }
 }
@@ -53,9 +53,9 @@ pub(crate) fn insert(
         tasks::id.eq(id),
         tasks::creator.eq(creator),
         tasks::requester.eq(task.requester.as_str()),
-        tasks::requester_key.eq(task.requester.key()),
+        tasks::requester_key.eq(task.requester.normalized()),
         tasks::approver.eq(task.approver.as_str()),
-        tasks::approver_key.eq(task.approver.key()),
+        tasks::approver_key.eq(task.approver.normalized()),
         tasks::title.eq(task.title.as_str()),
         tasks::description.eq(task.description.as_str()),
         tasks::decision_by.eq(task.decision_by.map(DecisionBy::moment)),
@@ -67,7 +67,7 @@ pub(crate) fn insert(
         .values(row)
         .returning(Task::as_returning());
     let entry = entry.on(Subject::Task(id));
-    Ok(entry.with(insert).get_result(connection)?)
+    Ok(entry.record_with(insert).get_result(connection)?)
 }
 
 /// The task, if it exists.
@@ -102,5 +102,5 @@ pub(crate) fn update(
     let update = diesel::update(tasks::table.find(id))
         .set((changes, tasks::mtime.eq(now)))
         .returning(Task::as_returning());
-    Ok(entry.with(update).get_result(connection)?)
+    Ok(entry.record_with(update).get_result(connection)?)
 }

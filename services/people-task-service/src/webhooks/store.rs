@@ -40,7 +40,7 @@ pub(crate) fn insert(
         .values(row)
         .returning(Webhook::as_returning());
     let entry = entry.detail(json!({ "webhookId": id }));
-    Ok(entry.with(insert).get_result(connection)?)
+    Ok(entry.record_with(insert).get_result(connection)?)
 }
 
 /// How many webhooks a task has.

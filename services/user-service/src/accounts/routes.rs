@@ -114,7 +114,7 @@ pub(crate) async fn list_users(
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let list_query = UserListQuery::parse(&query, Sort::descending(UserSort::Created))?;
-    let _room = list_query.paging.room().await?;
+    let _permit = context.row_budget.acquire_rows(list_query.paging).await?;
     let page = list(&context, list_query).await?;
     Ok(page.map(UserResponse::from).respond(&request))
 }

@@ -32,9 +32,9 @@ pub(super) fn insert(
         .values((
             users::id.eq(new.id),
             users::username.eq(new.username.as_str()),
-            users::username_key.eq(new.username.key()),
+            users::username_key.eq(new.username.normalized()),
             users::email.eq(new.email.as_str()),
-            users::email_key.eq(new.email.key()),
+            users::email_key.eq(new.email.normalized()),
             users::password_hash.eq(&new.password_hash),
             users::plan.eq(&new.plan),
             users::scope.eq(&new.scope),
@@ -43,7 +43,7 @@ pub(super) fn insert(
             users::email_verified.eq(new.email_verified),
         ))
         .returning(User::as_returning());
-    Ok(entry.with(insert).get_result(connection)?)
+    Ok(entry.record_with(insert).get_result(connection)?)
 }
 
 pub(crate) fn find(connection: &mut Connection, id: UserId) -> Result<Option<User>, Error> {
@@ -119,9 +119,12 @@ pub(super) fn update(
         change
             .username
             .as_ref()
-            .map(|v| users::username_key.eq(v.key())),
+            .map(|v| users::username_key.eq(v.normalized())),
         change.email.as_ref().map(|v| users::email.eq(v.as_str())),
-        change.email.as_ref().map(|v| users::email_key.eq(v.key())),
+        change
+            .email
+            .as_ref()
+            .map(|v| users::email_key.eq(v.normalized())),
         change
             .password_hash
             .as_ref()
@@ -149,7 +152,7 @@ pub(super) fn update(
     let update = diesel::update(users::table.find(id))
         .set(columns)
         .returning(User::as_returning());
-    Ok(entry.with(update).get_result(connection)?)
+    Ok(entry.record_with(update).get_result(connection)?)
 }
 
 /// Deactivates an account and revokes its tokens.
@@ -165,7 +168,7 @@ pub(crate) fn deactivate(
             users::mtime.eq(now),
         ))
         .returning(User::as_returning());
-    Ok(entry.with(update).get_result(connection)?)
+    Ok(entry.record_with(update).get_result(connection)?)
 }
 
 /// Records that the user's current address was confirmed by a code that was sent to it. `None` if the
@@ -198,7 +201,7 @@ pub(super) fn verify_email(
     let entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
     let verified = entry
         .authenticated_by(AuthMethod::VerificationCode)
-        .with(verify)
+        .record_with(verify)
         .get_result::<UserId>(connection)
         .optional()?;
     diesel::delete(codes::table)

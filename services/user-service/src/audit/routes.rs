@@ -35,5 +35,5 @@ pub(crate) async fn list_audit(
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    audit_log::respond(&context.database, &query, &request).await
+    audit_log::list(&context.database, &context.row_budget, &query, &request).await
 }

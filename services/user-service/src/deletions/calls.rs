@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
-use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Client, RequestBuilder, redirect};
 use telemetry::RequestContext;
 use url::Url;
@@ -81,42 +79,9 @@ pub(crate) fn below(base: &Url, first: &[&str], then: &[&str]) -> Url {
     url
 }
 
-/// How long an answer asks to wait: a number of seconds, or a moment in HTTP's form.
-pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
-    if let Ok(seconds) = text.parse() {
-        return Some(Duration::from_secs(seconds));
-    }
-    let moment = DateTime::parse_from_rfc2822(text).ok()?;
-    let wait = moment.with_timezone(&Utc) - Utc::now();
-    Some(wait.to_std().unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
-    use reqwest::header::HeaderValue;
-
     use super::*;
-
-    fn read(value: &str) -> Option<Duration> {
-        let value = HeaderValue::from_str(value).unwrap();
-        retry_after(&HeaderMap::from_iter([(RETRY_AFTER, value)]))
-    }
-
-    #[test]
-    fn retry_after_is_a_number_or_a_moment() {
-        assert_eq!(read("7"), Some(Duration::from_secs(7)));
-        assert_eq!(
-            read("Wed, 21 Oct 2015 07:28:00 GMT"),
-            Some(Duration::ZERO),
-            "a moment that has passed"
-        );
-        let soon = Utc::now() + chrono::TimeDelta::seconds(90);
-        let wait = read(&soon.format("%a, %d %b %Y %H:%M:%S GMT").to_string()).unwrap();
-        assert!((85..=90).contains(&wait.as_secs()), "{wait:?}");
-        assert_eq!(read("soon"), None);
-        assert_eq!(read("-1"), None);
-    }
 
     #[test]
     fn a_base_with_a_path_is_extended() {

@@ -6,7 +6,7 @@ use reqwest::{Client, Method, StatusCode};
 use url::Url;
 use values::{Secret, UserId};
 
-use crate::deletions::calls::{CallError, below, retry_after, with_context};
+use crate::deletions::calls::{CallError, below, with_context};
 use crate::settings::EngineSettings;
 
 /// How long to wait when the engine says "still working" and not until when.
@@ -67,7 +67,7 @@ impl Engine {
         match response.status() {
             StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(Answer::Done),
             StatusCode::ACCEPTED => {
-                let wait = retry_after(response.headers()).unwrap_or(DEFAULT_WAIT);
+                let wait = outbound::retry_after(response.headers()).unwrap_or(DEFAULT_WAIT);
                 Ok(Answer::Working(wait.clamp(SHORTEST_WAIT, LONGEST_WAIT)))
             }
             status => Err(CallError::Status(status.as_u16())),

@@ -201,7 +201,7 @@ pub(crate) async fn list_deletions(
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let paging = Paging::parse(&query)?;
-    let _room = paging.room().await?;
+    let _permit = context.row_budget.acquire_rows(paging).await?;
     let page = list(&context, paging).await?;
     Ok(page.map(ListedDeletion::from).respond(&request))
 }

@@ -118,7 +118,7 @@ pub(super) fn cancel(
             deletions::lease_until.eq(None::<DateTime<Utc>>),
         ))
         .returning(Deletion::as_returning());
-    entry.with(cancel).get_result(connection).optional()
+    entry.record_with(cancel).get_result(connection).optional()
 }
 
 /// The rows of one page, newest first, and one more if there is another page.

@@ -27,7 +27,7 @@ pub(super) fn count_code_request(
 ) -> Result<(), PasswordError> {
     // Always in this order, so that two transactions cannot deadlock.
     let client = Sha256::digest(client_network).into();
-    let account = SignInName::new(email.key()).name_hash();
+    let account = SignInName::new(email.normalized()).name_hash();
     for (scope, subject, per_hour) in [
         (LimitScope::Client, client, limits.per_client),
         (LimitScope::Account, account, limits.per_account),

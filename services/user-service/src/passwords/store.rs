@@ -32,7 +32,7 @@ pub(super) fn find_user_by_email(
     email: &EmailAddress,
 ) -> Result<Option<UserId>, Error> {
     Ok(users::table
-        .filter(users::email_key.eq(email.key()))
+        .filter(users::email_key.eq(email.normalized()))
         .select(users::id)
         .first(connection)
         .optional()?)
@@ -59,7 +59,10 @@ pub(super) fn update_password(
             users::mtime.eq(now),
         ))
         .returning(User::as_returning());
-    Ok(entry.with(update).get_result(connection).optional()?)
+    Ok(entry
+        .record_with(update)
+        .get_result(connection)
+        .optional()?)
 }
 
 /// Invalidates all codes of the user with this e-mail address, if there is one.
@@ -68,7 +71,7 @@ pub(super) fn invalidate_codes(
     email: &EmailAddress,
 ) -> Result<Option<UserId>, Error> {
     Ok(
-        diesel::update(users::table.filter(users::email_key.eq(email.key())))
+        diesel::update(users::table.filter(users::email_key.eq(email.normalized())))
             .set(users::code_generation.eq(users::code_generation + 1))
             .returning(users::id)
             .get_result(connection)

@@ -181,7 +181,10 @@ pub(super) fn record_sign_in(
             new_hash.map(|hash| users::password_hash.eq(hash)),
         ))
         .returning(User::as_returning());
-    Ok(entry.with(record).get_result(connection).optional()?)
+    Ok(entry
+        .record_with(record)
+        .get_result(connection)
+        .optional()?)
 }
 
 /// Locks a user against deletion until the transaction ends, so that a concurrent deletion sees the rows

@@ -37,7 +37,9 @@ impl RetrySchedule {
             _ => {}
         }
         let asked = match answer {
-            Ok(answer) if asks_for_patience(answer.status) => answer.retry_after(),
+            Ok(answer) if asks_for_patience(answer.status) => {
+                outbound::retry_after(&answer.headers)
+            }
             _ => None,
         };
         match self.0.get(earlier) {

@@ -5,45 +5,44 @@ use values::Timestamp;
 
 use crate::store::Row;
 
-/// What somebody did to a user or a task. It holds identifiers and the names of what changed, never a
-/// value.
+/// A change of a user or a task. It holds identifiers and the names of changed fields, never their values.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditEntry {
-    /// The row's number.
+    /// The number of the entry.
     #[schema(example = 4711)]
     id: i64,
-    /// When it was done.
+    /// When the change was made.
     #[schema(value_type = String, format = DateTime)]
     at: Timestamp,
-    /// What was done.
+    /// The kind of change.
     #[schema(example = "task-approved")]
     action: String,
-    /// `user`, `admin` (a user by a token with that scope), `service` (one of the system's own processes),
-    /// `approver-secret` or `requester-secret` (whoever holds that secret of the task), or `anonymous`.
+    /// `user`, `admin` (a user with a token that has that scope), `service` (a process of the system),
+    /// `approver-secret` or `requester-secret` (a caller with that secret of the task), or `anonymous`.
     #[schema(example = "user")]
     actor_kind: String,
-    /// The identifier of the user who did it; null when that is nobody known.
+    /// The identifier of the user who made the change; null if it was not a known user.
     #[schema(required = true, example = "65b8f0a2c3d4e5f601234567")]
     actor: Option<String>,
-    /// `user` or `task`; null when there is no such user.
+    /// `user` or `task`; null if the user does not exist.
     #[schema(required = true, example = "task")]
     subject_kind: Option<String>,
-    /// The identifier of the user or task that it was done to.
+    /// The identifier of the user or task that was changed.
     #[schema(required = true, example = "665f1c2ab3d4e5f60718293a")]
     subject: Option<String>,
-    /// By what the actor was let in: `token`, `password`, `reset-code`, `verification-code`,
-    /// `task-secret` or `service-token`; null when by nothing.
+    /// How the actor was authenticated: `token`, `password`, `reset-code`, `verification-code`,
+    /// `task-secret` or `service-token`; null for an unauthenticated caller.
     #[schema(required = true, example = "token")]
     proof: Option<String>,
-    /// Where the request came from; null for work of our own, and after the deletion of the user whose
-    /// address it was.
+    /// The client's address; null for work inside the system, and once the user whose address it was is
+    /// deleted.
     #[schema(required = true, example = "203.0.113.7")]
     client_address: Option<String>,
-    /// The request: the `X-Request-Id` of its answer, and of its lines in the logs.
+    /// The `X-Request-Id` of the response, which is also in the log lines of the request.
     #[schema(example = "0b5c1d")]
     request_id: String,
-    /// What else there is to say, such as `fields`: the names of the fields that changed.
+    /// Further details, such as `fields`: the names of the fields that changed.
     #[schema(required = true, value_type = Option<Object>)]
     detail: Option<Value>,
 }

@@ -1,0 +1,165 @@
+use chrono::{DateTime, Utc};
+use http_kit::{Problem, Query};
+use listing::{Filter, ListQuery, Names, Sort};
+use utoipa::IntoParams;
+use values::{FromText as _, Invalid, UserId};
+
+/// What the audit log can be sorted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AuditSort {
+    /// When the change was made.
+    At,
+    /// The action's name.
+    Action,
+}
+
+impl Names for AuditSort {
+    const ALL: &'static [Self] = &[Self::At, Self::Action];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::At => "at",
+            Self::Action => "action",
+        }
+    }
+}
+
+/// What the audit log can be filtered by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AuditFilter {
+    /// The action's name.
+    Action,
+    /// The identifier of the user who made the change.
+    Actor,
+    /// The identifier of the user or task that was changed.
+    Subject,
+    /// The request id.
+    RequestId,
+    /// The earliest time, inclusive.
+    After,
+    /// The latest time, exclusive.
+    Before,
+}
+
+impl Names for AuditFilter {
+    const ALL: &'static [Self] = &[
+        Self::Action,
+        Self::Actor,
+        Self::Subject,
+        Self::RequestId,
+        Self::After,
+        Self::Before,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Action => "action",
+            Self::Actor => "actor",
+            Self::Subject => "subject",
+            Self::RequestId => "requestId",
+            Self::After => "after",
+            Self::Before => "before",
+        }
+    }
+}
+
+impl Filter for AuditFilter {
+    fn check(self, value: &str) -> Result<(), Invalid> {
+        match self {
+            Self::Actor | Self::Subject => UserId::from_text(value).map(drop),
+            Self::After | Self::Before => parse_time(value).map(drop).ok_or_else(|| {
+                let message = "Must be a time in RFC 3339 format, such as 2026-01-31T09:30:00Z.";
+                Invalid::new("invalid-date", message)
+            }),
+            Self::Action | Self::RequestId => Ok(()),
+        }
+    }
+}
+
+pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
+    let parsed = DateTime::parse_from_rfc3339(text.trim()).ok()?;
+    Some(parsed.to_utc())
+}
+
+/// A query for rows of the audit log.
+pub(crate) type AuditQuery = ListQuery<AuditSort, AuditFilter>;
+
+/// Parses the parameters of the list. The default order is newest first.
+///
+/// # Errors
+/// `400 validation-failed` with one entry for each invalid parameter.
+pub(crate) fn parse(query: &Query) -> Result<AuditQuery, Problem> {
+    let list = AuditQuery::parse(query, Sort::descending(AuditSort::At))?;
+    if list.conditions.pattern.is_some() {
+        let message = "The audit log cannot be searched by a pattern. Use `filter`.";
+        let invalid = Invalid::new("unknown-parameter", message);
+        return Err(Problem::invalid_field("pattern", invalid));
+    }
+    Ok(list)
+}
+
+/// Documents the parameters of the list. An empty parameter counts as absent.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub struct AuditParameters {
+    /// The most rows of a page. If there are more, the `Link` header leads to the next page.
+    #[param(minimum = 1, maximum = 1000, default = 100, nullable = false)]
+    pub limit: Option<i64>,
+    /// How many rows to skip.
+    #[param(minimum = 0, default = 0, nullable = false)]
+    pub offset: Option<i64>,
+    /// `<field>:<direction>`: the field is `at` or `action`, the direction `1` or `-1`. The default is
+    /// newest first.
+    #[param(pattern = "^((at|action):(1|-1))?$", nullable = false)]
+    pub sort: Option<String>,
+    /// `<field>:<value>`. Repeat the parameter or separate several filters by commas; all must match. The
+    /// field is `action`, `actor` or `subject` (an identifier), `requestId`, `after` (inclusive) or `before`
+    /// (exclusive, both RFC 3339). Write a comma inside a value as `\,`.
+    #[param(
+        pattern = r"^(((actor|subject):[0-9a-f]{24}|(action|requestId):([^,\u0000]|\\,)*|(after|before):[12][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))?(,|$))*$",
+        example = "action:task-approved,after:2026-01-31T09:30:00Z",
+        nullable = false
+    )]
+    pub filter: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use http_kit::Query;
+    use listing::{Direction, Sort};
+
+    use super::{AuditFilter, AuditSort, parse};
+
+    #[test]
+    fn the_default_order_is_newest_first() {
+        let list = parse(&Query::parse("")).unwrap();
+        assert_eq!(list.sort, Sort::descending(AuditSort::At));
+        let list = parse(&Query::parse("sort=action:1")).unwrap();
+        assert_eq!(list.sort.direction, Direction::Ascending);
+    }
+
+    #[test]
+    fn identifiers_and_times_are_validated() {
+        let id = "65b8f0a2c3d4e5f601234567";
+        let query = format!("filter=actor:{id},after:2026-01-31T09:30:00Z&filter=requestId:a:b");
+        let filters = parse(&Query::parse(&query)).unwrap().conditions.filters;
+        let expected = [
+            (AuditFilter::Actor, id),
+            (AuditFilter::After, "2026-01-31T09:30:00Z"),
+            (AuditFilter::RequestId, "a:b"),
+        ];
+        let expected = expected.map(|(field, value)| (field, value.to_owned()));
+        assert_eq!(filters, expected);
+        for wrong in [
+            "filter=actor:ada",
+            "filter=subject:1",
+            "filter=after:yesterday",
+            "filter=before:2026-02-31T00:00:00Z",
+            "filter=proof:token",
+            "pattern=task",
+            "sort=actor:1",
+        ] {
+            assert!(parse(&Query::parse(wrong)).is_err(), "{wrong}");
+        }
+    }
+}

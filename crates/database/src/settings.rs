@@ -1,0 +1,44 @@
+use std::time::Duration;
+
+use app_config::{Reader, Settings};
+use values::Secret;
+
+/// The database and how many connections this process may open.
+#[derive(Debug, Clone)]
+pub struct DatabaseSettings {
+    /// The role that reads and writes.
+    pub url: Secret,
+    /// The role that owns the schema and migrates it.
+    pub owner_url: Option<Secret>,
+    /// The most connections, and threads that use them.
+    pub pool_size: u32,
+    /// How long a closure may wait for a connection.
+    pub timeout: Duration,
+}
+
+impl Settings for DatabaseSettings {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        Ok(Self {
+            url: reader.required(
+                "DATABASE_URL",
+                "the Postgres url of the service's role, `postgres://role:password@host:5432/countersign`.",
+            )?,
+            owner_url: reader.optional(
+                "DATABASE_OWNER_URL",
+                "The Postgres url of the role that owns the schema and runs migrations; DATABASE_URL when not set.",
+            )?,
+            pool_size: reader.in_range(
+                "DATABASE_POOL_SIZE",
+                "32",
+                "a whole number from 1 to 200",
+                "The most connections to Postgres; the sum over all processes must stay below its `max_connections`.",
+                |size| (1..=200).contains(size),
+            )?,
+            timeout: reader.or_default(
+                "DATABASE_TIMEOUT",
+                "3s",
+                "How long a request waits for a connection before it is refused with 503.",
+            )?,
+        })
+    }
+}
