@@ -1,18 +1,18 @@
--- Accounts, their sign-in names, the messages to them, and their deletion.
--- Identifiers are twelve bytes that begin with the time, so they sort by age.
+-- Accounts, their sign-in names, notifications to users, and deletions.
+-- Identifiers are twelve bytes that begin with the creation time, so they sort by age.
 
 CREATE TABLE users (
     id bytea PRIMARY KEY CHECK (octet_length(id) = 12),
     username text NOT NULL,
     email text NOT NULL,
-    -- Lower-case forms: what is compared, sorted and searched.
+    -- Lower-case forms, for comparison, sorting and search.
     username_key text NOT NULL CHECK (username_key = lower(username)),
     email_key text NOT NULL CHECK (email_key = lower(email)),
     password_hash text NOT NULL,
     is_active boolean NOT NULL DEFAULT true,
     plan text NOT NULL,
     scope text[] NOT NULL,
-    -- Null, a string or an array of strings, kept as it was given.
+    -- Null, a string or an array of strings, stored as it was given.
     vendor jsonb CHECK (jsonb_typeof(vendor) IN ('string', 'array')),
     allowed_private_components text[] NOT NULL DEFAULT '{}',
     metadata jsonb NOT NULL DEFAULT '{}' CHECK (jsonb_typeof(metadata) = 'object'),
@@ -28,7 +28,7 @@ CREATE TABLE users (
     last_sign_in timestamptz
 );
 
--- One index for each sort that is offered; ties are broken by id, and nulls come last both ways.
+-- One index for each sort of the API; ties are broken by id, and nulls come last in both directions.
 CREATE INDEX users_by_created ON users (created, id);
 CREATE INDEX users_by_mtime ON users (mtime, id);
 CREATE INDEX users_by_username ON users (username_key, id);
@@ -37,15 +37,15 @@ CREATE INDEX users_by_plan ON users (lower(plan), id);
 CREATE INDEX users_by_is_active ON users (is_active, id);
 CREATE INDEX users_by_last_sign_in ON users (last_sign_in, id);
 CREATE INDEX users_by_last_sign_in_descending ON users (last_sign_in DESC NULLS LAST, id DESC);
--- Membership filters, and the pattern.
+-- Membership filters and the pattern.
 CREATE INDEX users_scope ON users USING gin (scope);
 CREATE INDEX users_vendor ON users USING gin (vendor jsonb_path_ops);
 CREATE INDEX users_username_pattern ON users USING gin (username_key public.gin_trgm_ops);
 -- The revocation feed.
 CREATE INDEX users_by_epoch_transaction ON users (epoch_transaction) WHERE epoch_transaction IS NOT NULL;
 
--- Every username and e-mail address that signs somebody in. One table for both, so that no username
--- can equal another user's e-mail address.
+-- All usernames and e-mail addresses. One table for both, so that no username can equal another user's
+-- e-mail address.
 CREATE TABLE sign_in_names (
     name text PRIMARY KEY,
     user_id bytea NOT NULL REFERENCES users ON DELETE CASCADE
@@ -58,7 +58,7 @@ LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     holder bytea;
 BEGIN
-    -- A simultaneous claim of the same name waits here for the other one's commit.
+    -- A concurrent claim of the same name waits here for the other one's commit.
     INSERT INTO sign_in_names AS n (name, user_id) VALUES (wanted, claimant)
     ON CONFLICT (name) DO UPDATE SET user_id = n.user_id
     RETURNING n.user_id INTO holder;
@@ -80,8 +80,8 @@ END $$;
 CREATE TRIGGER users_claim_names AFTER INSERT OR UPDATE OF username_key, email_key ON users
 FOR EACH ROW EXECUTE FUNCTION claim_sign_in_names();
 
--- Whoever raises an epoch need not think of the feed. The transaction's number, and not a sequence,
--- orders the feed, because transactions do not commit in the order of a sequence.
+-- Adds every raised epoch to the feed. The feed is ordered by transaction number and not by a sequence, because
+-- transactions do not commit in the order of a sequence.
 CREATE FUNCTION note_raised_epoch() RETURNS trigger
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
@@ -96,7 +96,7 @@ END $$;
 CREATE TRIGGER users_note_raised_epoch BEFORE UPDATE ON users
 FOR EACH ROW WHEN (NEW.epoch <> OLD.epoch) EXECUTE FUNCTION note_raised_epoch();
 
--- Codes that were sent: for a forgotten password, or to confirm an e-mail address.
+-- Codes that were sent, for a forgotten password or to confirm an e-mail address.
 CREATE TABLE codes (
     fingerprint bytea PRIMARY KEY CHECK (octet_length(fingerprint) = 32),
     user_id bytea NOT NULL REFERENCES users ON DELETE CASCADE,
@@ -111,9 +111,9 @@ CREATE TABLE codes (
 CREATE INDEX codes_by_user ON codes (user_id);
 CREATE INDEX codes_by_expires ON codes (expires);
 
--- Messages to users, one row for each channel. The row is the outbox: it is claimed, acted upon, and
--- closed; the queue only says that it is there. A request for an unknown address leaves the same
--- rows without a user, and nothing is sent for them.
+-- Notifications to users, one row for each channel. The row is the outbox: workers claim it, send it and close
+-- it; messages only carry its identifier. A request for an unknown address inserts the same rows without a user,
+-- and nothing is sent for them.
 CREATE TABLE notifications (
     id bytea PRIMARY KEY CHECK (octet_length(id) = 12),
     user_id bytea REFERENCES users ON DELETE CASCADE,
@@ -125,11 +125,11 @@ CREATE TABLE notifications (
     request_id text NOT NULL,
     traceparent text NOT NULL,
     created timestamptz NOT NULL DEFAULT now(),
-    -- Not tried before this moment.
+    -- Not attempted before this time.
     next_attempt timestamptz NOT NULL DEFAULT now(),
-    -- Not published again by a sweep before this moment.
+    -- Not published again by a sweep before this time.
     wake_at timestamptz NOT NULL,
-    -- Claimed until this moment.
+    -- Claimed until this time.
     lease_until timestamptz,
     finished timestamptz,
     CHECK ((status = 'pending') = (finished IS NULL))
@@ -139,7 +139,7 @@ CREATE INDEX notifications_by_wake_at ON notifications (wake_at) WHERE status = 
 CREATE INDEX notifications_by_user ON notifications (user_id);
 CREATE INDEX notifications_by_finished ON notifications (finished) WHERE finished IS NOT NULL;
 
--- Jobs that delete a user. The row outlives the user: it is what the ticket shows.
+-- Jobs that delete a user. The row outlives the user, because the ticket shows it.
 CREATE TABLE deletions (
     id bytea PRIMARY KEY CHECK (octet_length(id) = 12),
     ticket text NOT NULL UNIQUE,
@@ -148,7 +148,7 @@ CREATE TABLE deletions (
         CHECK (status IN ('in-progress', 'completed', 'failed', 'cancelled')),
     steps_total integer NOT NULL CHECK (steps_total > 0),
     steps_done integer NOT NULL DEFAULT 0 CHECK (steps_done BETWEEN 0 AND steps_total),
-    -- The problem that ended it, when it failed.
+    -- The problem that ended it, if it failed.
     failure jsonb,
     request_id text NOT NULL,
     traceparent text NOT NULL,
@@ -156,10 +156,10 @@ CREATE TABLE deletions (
     next_attempt timestamptz NOT NULL DEFAULT now(),
     wake_at timestamptz NOT NULL,
     lease_until timestamptz,
-    -- Changes with every claim: whoever holds an older one has lost the job.
+    -- Changes with every claim: a worker with an older number has lost the job.
     lease bigint NOT NULL DEFAULT 0,
     finished timestamptz,
-    -- Set when the user's row goes: from then on the feed says that all the user's tokens are revoked.
+    -- Set when the user's row is deleted: from then on the feed revokes all of the user's tokens.
     epoch_transaction bigint,
     CHECK ((status = 'in-progress') = (finished IS NULL)),
     CHECK (status <> 'completed' OR steps_done = steps_total),
@@ -183,8 +183,8 @@ CREATE TABLE deletion_steps (
     PRIMARY KEY (deletion_id, position)
 );
 
--- Failed sign-ins in a row, by account and client address and by account alone (address ''). The
--- account is a hash of the name that was tried, so unknown names look like known ones.
+-- Consecutive failed sign-ins, by account and client address and by account alone (address ''). The account is
+-- a hash of the name that was tried, so unknown names look like known ones.
 CREATE TABLE sign_in_failures (
     account bytea NOT NULL CHECK (octet_length(account) = 32),
     client_address text NOT NULL,

@@ -1,5 +1,5 @@
--- Two transactions that claimed each other's names waited for each other until Postgres ended one of them,
--- a second later. Now every transaction takes the names that it claims or gives up in the same order.
+-- Two transactions that claimed each other's names caused a deadlock, which Postgres resolved after a second. Now
+-- every transaction locks the names that it claims or gives up in the same order.
 CREATE OR REPLACE FUNCTION claim_sign_in_names() RETURNS trigger
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
@@ -18,7 +18,7 @@ BEGIN
         IF affected NOT IN (NEW.username_key, NEW.email_key) THEN
             DELETE FROM sign_in_names WHERE name = affected AND user_id = NEW.id;
         ELSE
-            -- A simultaneous claim of the same name waits here for the other one's commit.
+            -- A concurrent claim of the same name waits here for the other one's commit.
             INSERT INTO sign_in_names AS n (name, user_id) VALUES (affected, NEW.id)
             ON CONFLICT (name) DO UPDATE SET user_id = n.user_id
             RETURNING n.user_id INTO holder;
@@ -35,4 +35,4 @@ BEGIN
     RETURN NULL;
 END $$;
 
--- claim_sign_in_name stays: a transaction that began before this one may be about to call it.
+-- claim_sign_in_name is not dropped: a transaction that began before this one may still call it.
