@@ -37,5 +37,6 @@ pub use crate::circuit::CircuitSettings;
 pub use crate::cors::Origins;
 pub use crate::rate_limit::RateLimit;
 pub use crate::settings::{GatewaySettings, RateLimitSettings};
+pub use crate::table::routes;
 pub use crate::tls::TlsSettings;
 pub use app::run;

@@ -133,6 +133,13 @@ pub(crate) static ROUTES: &[Route] = &[
     task(Method::GET, "/plugins/appmixer/utils/tasks/dashboard-url", Token),
 ];
 
+/// The method and path of every route behind the gateway, for tests.
+pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
+    ROUTES
+        .iter()
+        .map(|route| (route.method.as_str(), route.path))
+}
+
 /// The routes by path, in the order of the table.
 pub(crate) fn by_path() -> Vec<(&'static str, Vec<&'static Route>)> {
     let mut paths: Vec<(&'static str, Vec<&'static Route>)> = Vec::new();

@@ -18,6 +18,8 @@ mod erasure;
 mod plugins;
 mod problems;
 mod schema;
+#[cfg(test)]
+mod schema_tests;
 mod settings;
 mod status;
 mod tasks;

@@ -52,6 +52,7 @@ diesel::table! {
         lease -> BigInt,
         unanswered -> Integer,
         finished -> Nullable<Timestamptz>,
+        parked -> Bool,
     }
 }
 

@@ -30,6 +30,8 @@ mod passwords;
 mod retention;
 mod revocations;
 mod schema;
+#[cfg(test)]
+mod schema_tests;
 pub mod settings;
 mod sign_in;
 mod sql;

@@ -7,27 +7,27 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use crate::world::{Task, World};
+use crate::harness::{System, Task};
 use phone::Phone;
 
 const REQUESTER: &str = "requester@example.com";
 const APPROVER: &str = "approver@example.com";
 
 /// The link that an approver gets.
-fn link(world: &World, task: &Task) -> String {
+fn link(system: &System, task: &Task) -> String {
     let (
         base,
         Task {
             id,
             approver_secret,
         },
-    ) = (world.http.base(), task);
+    ) = (system.http.base(), task);
     format!("{base}/tasks#id={id}&secret={approver_secret}")
 }
 
-async fn task_with(world: &World, token: &str, title: &str, description: &str) -> Task {
-    world
-        .create_task_of(
+async fn task_with(system: &System, token: &str, title: &str, description: &str) -> Task {
+    system
+        .create_task_from(
             token,
             &json!({
                 "title": title, "description": description,
@@ -37,21 +37,21 @@ async fn task_with(world: &World, token: &str, title: &str, description: &str) -
         .await
 }
 
-async fn status(world: &World, token: &str, task: &Task) -> Value {
+async fn status(system: &System, token: &str, task: &Task) -> Value {
     let path = format!("/people-task/tasks/{}", task.id);
-    let reply = world.http.get(&path).bearer(token).send().await;
+    let reply = system.http.get(&path).bearer(token).send().await;
     reply.expect(200).json["status"].clone()
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approver_approves_by_one_click() {
-    let world = World::start().await;
-    let token = world.sign_up(REQUESTER).await;
-    let task = task_with(&world, &token, "Buy a chair", "The old one squeaks.").await;
-    world.register_webhook(&token, &task.id, "one-click").await;
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "The old one squeaks.").await;
+    system.register_webhook(&token, &task.id, "one-click").await;
 
     let phone = Phone::new().await;
-    phone.open(&link(&world, &task)).await;
+    phone.open(&link(&system, &task)).await;
     phone.sees("Buy a chair").await;
     phone.sees("The old one squeaks.").await;
     phone.sees(REQUESTER).await;
@@ -62,64 +62,64 @@ async fn an_approver_approves_by_one_click() {
     phone.sees("“Buy a chair” is approved.").await;
     assert_eq!(phone.count("article button").await, 0);
 
-    assert_eq!(status(&world, &token, &task).await, "approved");
-    let call = world.received_webhook("one-click").await;
+    assert_eq!(status(&system, &token, &task).await, "approved");
+    let call = system.wait_for_webhook("one-click").await;
     assert_eq!(call["body"]["id"], task.id.as_str());
     assert_eq!(call["body"]["status"], "approved");
     phone.put_away().await;
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn opening_the_link_decides_nothing() {
-    let world = World::start().await;
-    let token = world.sign_up(REQUESTER).await;
-    let task = task_with(&world, &token, "Buy a chair", "").await;
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
     // A scanner of mail fetches the address; one that goes further opens it in a browser.
     let in_query = format!("/tasks?id={}&secret={}", task.id, task.approver_secret);
-    let _ = world.http.get(&in_query).send().await.expect(200);
+    let _ = system.http.get(&in_query).send().await.expect(200);
     let phone = Phone::new().await;
     for url in [
-        link(&world, &task),
-        format!("{}{in_query}", world.http.base()),
+        link(&system, &task),
+        format!("{}{in_query}", system.http.base()),
     ] {
         phone.open(&url).await;
         phone.sees("Approve").await;
         let address = phone.address().await;
         assert!(!address.contains(&task.approver_secret), "{address}");
     }
-    assert_eq!(status(&world, &token, &task).await, "pending");
+    assert_eq!(status(&system, &token, &task).await, "pending");
     phone.put_away().await;
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_link_is_followed_in_the_tab_of_another_task() {
-    let world = World::start().await;
-    let token = world.sign_up(REQUESTER).await;
-    let chair = task_with(&world, &token, "Buy a chair", "").await;
-    let table = task_with(&world, &token, "Buy a table", "").await;
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let chair = task_with(&system, &token, "Buy a chair", "").await;
+    let table = task_with(&system, &token, "Buy a table", "").await;
     let phone = Phone::new().await;
     // Only the fragments differ, so the browser by itself loads nothing.
-    phone.open(&format!("{}/tasks", world.http.base())).await;
+    phone.open(&format!("{}/tasks", system.http.base())).await;
     for (task, title) in [(&chair, "Buy a chair"), (&table, "Buy a table")] {
-        phone.open(&link(&world, task)).await;
+        phone.open(&link(&system, task)).await;
         phone.sees(title).await;
         let address = phone.address().await;
         assert!(!address.contains(&task.approver_secret), "{address}");
     }
     phone.put_away().await;
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn who_clicks_too_late_is_told_so() {
-    let world = World::start().await;
-    let token = world.sign_up(REQUESTER).await;
-    let task = task_with(&world, &token, "Buy a chair", "").await;
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
     let (first, second) = tokio::join!(Phone::new(), Phone::new());
     for phone in [&first, &second] {
-        phone.open(&link(&world, &task)).await;
+        phone.open(&link(&system, &task)).await;
         phone.sees("Buy a chair").await;
     }
     first.click("Reject").await;
@@ -131,28 +131,28 @@ async fn who_clicks_too_late_is_told_so() {
     })
     .await;
     assert_eq!(second.count("article button").await, 0);
-    assert_eq!(status(&world, &token, &task).await, "rejected");
+    assert_eq!(status(&system, &token, &task).await, "rejected");
     first.put_away().await;
     second.put_away().await;
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forgotten_password_is_replaced_on_the_page_of_the_link() {
-    let world = World::start().await;
-    world.sign_up("ada@example.com").await;
-    let _ = world
+    let system = System::start().await;
+    system.sign_up("ada@example.com").await;
+    let _ = system
         .http
         .post("/user/forgot-password")
         .json(&json!({"email": "ada@example.com"}))
         .send()
         .await
         .expect(200);
-    let message = world
-        .received_one("kind=forgot-password&email=ada@example.com")
+    let message = system
+        .wait_for_request("kind=forgot-password&email=ada@example.com")
         .await;
     let link = message["body"]["link"].as_str().unwrap();
-    let link = link.replace("http://localhost:8080", world.http.base());
+    let link = link.replace("http://localhost:8080", system.http.base());
     let code = message["body"]["code"].as_str().unwrap();
 
     let phone = Phone::new().await;
@@ -165,7 +165,7 @@ async fn a_forgotten_password_is_replaced_on_the_page_of_the_link() {
     phone.sees("at least 5 characters").await;
     set_password(&phone, "new password", "new password").await;
     phone.sees("Your new password is set.").await;
-    let _ = world
+    let _ = system
         .sign_in("ada@example.com", "new password")
         .await
         .expect(200);
@@ -173,12 +173,12 @@ async fn a_forgotten_password_is_replaced_on_the_page_of_the_link() {
     phone.open(&link).await;
     set_password(&phone, "another one", "another one").await;
     phone.sees("This code is unknown, used or too old.").await;
-    let _ = world
+    let _ = system
         .sign_in("ada@example.com", "new password")
         .await
         .expect(200);
     phone.put_away().await;
-    world.stop().await;
+    system.stop().await;
 }
 
 async fn set_password(phone: &Phone, password: &str, repeated: &str) {
@@ -189,13 +189,13 @@ async fn set_password(phone: &Phone, password: &str, repeated: &str) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_e_mail_address_is_confirmed_on_the_page_of_the_link() {
-    let world = World::start_with(&[("EMAIL_VERIFICATION", "required")]).await;
-    world.sign_up("ada@example.com").await;
-    let message = world
-        .received_one("kind=forgot-password&email=ada@example.com")
+    let system = System::start_with(&[("EMAIL_VERIFICATION", "required")]).await;
+    system.sign_up("ada@example.com").await;
+    let message = system
+        .wait_for_request("kind=forgot-password&email=ada@example.com")
         .await;
     let link = message["body"]["link"].as_str().unwrap();
-    let link = link.replace("http://localhost:8080", world.http.base());
+    let link = link.replace("http://localhost:8080", system.http.base());
 
     let phone = Phone::new().await;
     phone.open(&link).await;
@@ -205,29 +205,29 @@ async fn an_e_mail_address_is_confirmed_on_the_page_of_the_link() {
     phone.click("Confirm").await;
     phone.sees("This code is unknown, used or too old.").await;
     phone.put_away().await;
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_dashboard_shows_what_waits_and_decides_it() {
-    let world = World::start().await;
-    let token = world.sign_up(REQUESTER).await;
-    world.sign_up(APPROVER).await;
-    let chair = task_with(&world, &token, "Buy a chair", "").await;
-    let table = task_with(&world, &token, "Buy a table", "").await;
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    system.sign_up(APPROVER).await;
+    let chair = task_with(&system, &token, "Buy a chair", "").await;
+    let table = task_with(&system, &token, "Buy a table", "").await;
 
     let phone = Phone::new().await;
-    phone.open(&format!("{}/tasks", world.http.base())).await;
+    phone.open(&format!("{}/tasks", system.http.base())).await;
     sign_in(&phone, "a wrong one").await;
     phone.sees("do not belong together").await;
-    sign_in(&phone, World::PASSWORD).await;
+    sign_in(&phone, System::PASSWORD).await;
     phone.sees("Buy a chair").await;
     phone.sees("Buy a table").await;
     assert!(!phone.text().await.contains("do not belong together"));
     phone.click_on_card("Buy a table", "Approve").await;
     phone.sees("“Buy a table” is approved.").await;
-    assert_eq!(status(&world, &token, &table).await, "approved");
-    assert_eq!(status(&world, &token, &chair).await, "pending");
+    assert_eq!(status(&system, &token, &table).await, "approved");
+    assert_eq!(status(&system, &token, &chair).await, "pending");
 
     phone.click("Look again").await;
     eventually("only the other task to wait", || async {
@@ -239,7 +239,7 @@ async fn the_dashboard_shows_what_waits_and_decides_it() {
     phone.sees("Sign in to see your tasks").await;
     assert!(!phone.text().await.contains("Buy a chair"));
     phone.put_away().await;
-    world.stop().await;
+    system.stop().await;
 }
 
 async fn sign_in(phone: &Phone, password: &str) {
@@ -252,13 +252,13 @@ async fn sign_in(phone: &Phone, password: &str) {
 async fn hostile_text_is_shown_as_text() {
     let image = "<img src=x onerror=\"document.title='run'\">";
     let script = "<script>document.title='run'</script>";
-    let world = World::start().await;
-    let token = world.sign_up(REQUESTER).await;
-    world.sign_up(APPROVER).await;
-    let task = task_with(&world, &token, image, script).await;
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    system.sign_up(APPROVER).await;
+    let task = task_with(&system, &token, image, script).await;
 
     let phone = Phone::new().await;
-    phone.open(&link(&world, &task)).await;
+    phone.open(&link(&system, &task)).await;
     phone.sees(image).await;
     phone.sees(script).await;
     phone.click("Approve").await;
@@ -279,13 +279,13 @@ async fn hostile_text_is_shown_as_text() {
     .await;
     assert!(complaint.contains("Content Security Policy"), "{complaint}");
     assert_eq!(phone.run("return document.title").await, "Your tasks");
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_documentation_shows_every_operation() {
-    let world = World::start().await;
-    let document = world.http.get("/openapi.json").send().await.expect(200);
+    let system = System::start().await;
+    let document = system.http.get("/openapi.json").send().await.expect(200);
     let paths = document.json["paths"].as_object().unwrap().iter();
     let documented: BTreeSet<String> = paths
         .flat_map(|(path, item)| {
@@ -295,7 +295,7 @@ async fn the_documentation_shows_every_operation() {
         .collect();
 
     let phone = Phone::new().await;
-    phone.open(&format!("{}/docs", world.http.base())).await;
+    phone.open(&format!("{}/docs", system.http.base())).await;
     phone.sees("openapi.json").await;
     let shown = phone
         .run(
@@ -318,5 +318,5 @@ async fn the_documentation_shows_every_operation() {
     let wide = "return document.documentElement.scrollWidth > innerWidth";
     assert_eq!(phone.run(wide).await, false, "the page is too wide");
     phone.put_away().await;
-    world.stop().await;
+    system.stop().await;
 }

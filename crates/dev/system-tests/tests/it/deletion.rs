@@ -5,22 +5,22 @@ use std::sync::Mutex;
 use serde_json::json;
 use testkit::eventually;
 
-use crate::world::World;
+use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deleted_user_leaves_nothing_but_the_ticket() {
-    let world = World::start().await;
-    let token = world.sign_up("leaver@example.com").await;
-    let other = world.sign_up("stayer@example.com").await;
-    let id = world.user_id("leaver@example.com").await;
-    let own = world
+    let system = System::start().await;
+    let token = system.sign_up("leaver@example.com").await;
+    let other = system.sign_up("stayer@example.com").await;
+    let id = system.user_id("leaver@example.com").await;
+    let own = system
         .create_task(&token, "leaver@example.com", "stayer@example.com")
         .await;
-    let asked_of = world
+    let asked_of = system
         .create_task(&other, "stayer@example.com", "leaver@example.com")
         .await;
-    world.register_webhook(&token, &own.id, "own").await;
-    let _ = world
+    system.register_webhook(&token, &own.id, "own").await;
+    let _ = system
         .http
         .post("/user/forgot-password")
         .json(&json!({"email": "leaver@example.com"}))
@@ -28,10 +28,10 @@ async fn a_deleted_user_leaves_nothing_but_the_ticket() {
         .await
         .expect(200);
 
-    let deleted = world
+    let deleted = system
         .http
         .delete(&format!("/users/{id}"))
-        .bearer(&world.admin)
+        .bearer(&system.admin)
         .send()
         .await
         .expect(200);
@@ -42,10 +42,10 @@ async fn a_deleted_user_leaves_nothing_but_the_ticket() {
 
     let progress = Mutex::new((0, None));
     let last = eventually("the deletion to end", || async {
-        let status = world
+        let status = system
             .http
             .get(&status_path)
-            .bearer(&world.admin)
+            .bearer(&system.admin)
             .send()
             .await
             .expect(200);
@@ -67,28 +67,28 @@ async fn a_deleted_user_leaves_nothing_but_the_ticket() {
         ("people_task", id.as_str(), &[]),
         ("people_task", "leaver@example.com", &["tasks: "]),
     ] {
-        for row in world.database.rows_that_hold(schema, needle) {
+        for row in system.database.rows_that_hold(schema, needle) {
             assert!(
                 allowed.iter().any(|table| row.starts_with(table)),
                 "{needle} in {row}"
             );
         }
     }
-    world
+    system
         .http
         .get(&format!("/users/{id}"))
-        .bearer(&world.admin)
+        .bearer(&system.admin)
         .send()
         .await
         .expect_problem(404, "not-found");
-    world
+    system
         .http
         .get(&format!("/people-task/tasks/{}", own.id))
         .bearer(&other)
         .send()
         .await
         .expect_problem(404, "not-found");
-    let kept = world
+    let kept = system
         .http
         .get(&format!("/people-task/tasks/{}", asked_of.id))
         .bearer(&other)
@@ -96,12 +96,12 @@ async fn a_deleted_user_leaves_nothing_but_the_ticket() {
         .await
         .expect(200);
     assert_eq!(kept.text_of("approver"), "leaver@example.com");
-    world
+    system
         .http
         .get("/user")
         .bearer(&token)
         .send()
         .await
         .expect_problem(401, "token-revoked");
-    world.stop().await;
+    system.stop().await;
 }

@@ -1,172 +1,143 @@
-//! The OpenAPI document is complete: every route is in it, and everything in it is a route.
+//! The services' routes, the gateway's routes and the OpenAPI document agree.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use testkit::Http;
+use url::Url;
 
-use crate::world::World;
+use crate::harness::System;
 
-/// The endpoints of the API document, and the additions.
-const ROUTES: [(&str, &str); 47] = [
-    ("POST", "/user/auth"),
-    ("POST", "/user"),
-    ("GET", "/user"),
-    ("GET", "/users/{userId}"),
-    ("GET", "/users"),
-    ("GET", "/users/count"),
-    ("PUT", "/users/{userId}"),
-    ("DELETE", "/users/{userId}"),
-    ("GET", "/users/{userId}/delete-status/{ticket}"),
-    ("POST", "/user/change-password"),
-    ("POST", "/user/reset-password"),
-    ("POST", "/user/forgot-password"),
-    ("POST", "/user/forgot-password/reset"),
-    ("GET", "/people-task/tasks"),
-    ("GET", "/people-task/tasks-count"),
-    ("GET", "/people-task/tasks/{id}"),
-    ("POST", "/people-task/tasks"),
-    ("POST", "/people-task/webhooks"),
-    ("GET", "/people-task/webhooks/{id}"),
-    ("PUT", "/people-task/tasks/{id}"),
-    ("PUT", "/people-task/tasks/{id}/approve"),
-    ("PUT", "/people-task/tasks/{id}/reject"),
-    ("DELETE", "/users/{userId}/delete-status/{ticket}"),
-    ("GET", "/users/deletions"),
-    ("DELETE", "/people-task/webhooks/{id}"),
-    ("GET", "/people-task/tasks/{id}/webhooks"),
-    ("GET", "/people-task/tasks/{id}/deliveries"),
-    ("POST", "/people-task/deliveries/{id}/redeliver"),
-    ("GET", "/audit"),
-    ("GET", "/people-task/audit"),
-    ("GET", "/.well-known/jwks.json"),
-    ("GET", "/.well-known/webhook-keys.json"),
-    ("GET", "/plugins/appmixer/utils/tasks/tasks"),
-    ("POST", "/plugins/appmixer/utils/tasks/tasks"),
-    ("GET", "/plugins/appmixer/utils/tasks/tasks-count"),
-    ("GET", "/plugins/appmixer/utils/tasks/tasks/{id}"),
-    ("PUT", "/plugins/appmixer/utils/tasks/tasks/{id}"),
-    ("PUT", "/plugins/appmixer/utils/tasks/tasks/{id}/approve"),
-    ("PUT", "/plugins/appmixer/utils/tasks/tasks/{id}/reject"),
-    ("POST", "/plugins/appmixer/utils/tasks/webhooks"),
-    ("DELETE", "/plugins/appmixer/utils/tasks/webhooks/{id}"),
-    ("GET", "/plugins/appmixer/utils/tasks/dashboard-url"),
-    ("GET", "/openapi.json"),
-    ("GET", "/docs"),
-    ("GET", "/healthz"),
-    ("GET", "/readyz"),
-    ("GET", "/reset-password"),
-];
-
-/// Routes that are no part of the API, and so not in its document.
+/// Routes of the gateway that the document does not describe.
 const PAGES: [&str; 5] = [
-    "/openapi.json",
     "/docs",
-    "/healthz",
-    "/readyz",
+    "/openapi.json",
     "/reset-password",
+    "/tasks",
+    "/verify-email",
 ];
 
-/// The method and path of every operation, with parameters of any name.
-fn operations(document: &Value) -> BTreeSet<(String, String)> {
-    let paths = document["paths"].as_object().unwrap();
-    let operations = paths.iter().flat_map(|(path, item)| {
-        let methods = item.as_object().unwrap().keys();
-        let methods =
-            methods.filter(|m| ["get", "put", "post", "delete", "patch"].contains(&m.as_str()));
-        methods.map(|method| (method.to_uppercase(), unnamed(path)))
-    });
-    operations.collect()
-}
-
-fn unnamed(path: &str) -> String {
-    let segments = path
-        .split('/')
-        .map(|s| if s.starts_with('{') { "{}" } else { s });
-    segments.collect::<Vec<_>>().join("/")
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn every_route_is_documented_and_every_documented_route_exists() {
-    let world = World::start().await;
-    let document = world
-        .http
-        .get("/openapi.json")
-        .send()
-        .await
-        .expect(200)
-        .json;
-    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
-    let documented = operations(&document);
-    for (method, path) in ROUTES {
-        if !PAGES.contains(&path) {
-            let operation = (method.to_owned(), unnamed(path));
-            assert!(
-                documented.contains(&operation),
-                "{method} {path} is not in the document"
-            );
-        }
-        let real = path
-            .replace("{userId}", "0")
-            .replace("{id}", "0")
-            .replace("{ticket}", "0");
-        let reply = world
-            .http
-            .request(method.parse().unwrap(), &real)
-            .send()
-            .await;
-        assert_ne!(reply.status, 405, "{method} {path} is not routed");
-        let unrouted = reply.status == 404 && reply.text.contains("no such path");
-        assert!(!unrouted, "{method} {path} is not routed");
-    }
-    let known: BTreeSet<_> = ROUTES
-        .iter()
-        .map(|(m, p)| ((*m).to_owned(), unnamed(p)))
-        .collect();
-    let unknown: Vec<_> = documented.difference(&known).collect();
-    let addition = ("POST".to_owned(), "/user/verify-email".to_owned());
-    assert!(
-        unknown.iter().all(|operation| **operation == addition),
-        "documented but not known here: {unknown:?}"
-    );
-    world.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn every_operation_says_what_it_answers() {
-    let world = World::start().await;
-    let document = world
-        .http
-        .get("/openapi.json")
-        .send()
-        .await
-        .expect(200)
-        .json;
+/// The methods, paths and contents of all operations of a document.
+fn operations(document: &Value) -> Vec<(String, String, Value)> {
+    let mut operations = Vec::new();
     for (path, item) in document["paths"].as_object().unwrap() {
         for (method, operation) in item.as_object().unwrap() {
-            let Some(responses) = operation["responses"].as_object() else {
-                continue;
-            };
-            assert!(
-                responses.contains_key("200"),
-                "{method} {path} documents no 200"
-            );
-            assert!(
-                operation["summary"].is_string() || operation["description"].is_string(),
-                "{method} {path}"
-            );
-            let plain = path.starts_with("/.well-known/") || path == "/healthz";
-            assert!(
-                plain || responses.len() > 1,
-                "{method} {path} documents no problem"
-            );
+            let operation = operation.clone();
+            operations.push((method.to_uppercase(), path.clone(), operation));
         }
     }
-    world.stop().await;
+    operations
+}
+
+async fn document(http: &Http) -> Value {
+    http.get("/openapi.json").send().await.expect(200).json
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn internal_routes_do_not_exist_from_outside() {
-    let world = World::start().await;
+async fn the_gateway_serves_exactly_the_routes_that_the_services_document() {
+    let system = System::start().await;
+    let mut documented = BTreeSet::new();
+    for service in ["USER_SERVICE_URL", "PEOPLE_TASK_SERVICE_URL"] {
+        let url = Url::parse(&system.setting(service)).unwrap();
+        let service = Http::to(url.socket_addrs(|| None).unwrap()[0]);
+        let operations = operations(&document(&service).await);
+        documented.extend(
+            operations
+                .into_iter()
+                .map(|(method, path, _)| (method, path)),
+        );
+    }
+    let routes = gateway::routes().map(|(method, path)| (method.to_owned(), path.to_owned()));
+    let served: BTreeSet<_> = routes.collect();
+    let missing: Vec<_> = documented.difference(&served).collect();
+    assert!(missing.is_empty(), "the gateway does not serve {missing:?}");
+    let unknown: Vec<_> = served.difference(&documented).collect();
+    assert!(unknown.is_empty(), "no service documents {unknown:?}");
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_document_has_every_route_of_the_gateway_and_every_operation_is_routed() {
+    let system = System::start().await;
+    let document = document(&system.http).await;
+    assert!(document["openapi"].as_str().unwrap().starts_with("3.1"));
+    let operations = operations(&document);
+    let outline = operations.iter().map(|(method, path, operation)| {
+        format!(
+            "{method} {path} {}",
+            operation["operationId"].as_str().unwrap()
+        )
+    });
+    insta::assert_snapshot!(outline.collect::<Vec<_>>().join("\n"));
+
+    let documented = operations
+        .into_iter()
+        .map(|(method, path, _)| (method, path));
+    let documented: BTreeSet<_> = documented.collect();
+    for (method, path) in gateway::routes() {
+        let route = (method.to_owned(), path.to_owned());
+        assert!(documented.contains(&route), "{method} {path} is missing");
+    }
+    let pages = PAGES.map(|path| ("GET".to_owned(), path.to_owned()));
+    let unknown = system.http.get("/unknown").send().await;
+    for (method, path) in documented.into_iter().chain(pages) {
+        let segments = path.split('/').map(|segment| {
+            if segment.starts_with('{') {
+                "0"
+            } else {
+                segment
+            }
+        });
+        let url = segments.collect::<Vec<_>>().join("/");
+        let request = system.http.request(method.parse().unwrap(), &url);
+        let reply = request.send().await;
+        let is_routed = reply.status != 405 && reply.json["detail"] != unknown.json["detail"];
+        assert!(is_routed, "{method} {path} is not routed");
+    }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_operation_documents_its_responses() {
+    let system = System::start().await;
+    for (method, path, operation) in operations(&document(&system.http).await) {
+        let responses = operation["responses"].as_object().unwrap();
+        assert!(responses.contains_key("200"), "{method} {path} has no 200");
+        assert!(
+            operation["summary"].is_string() || operation["description"].is_string(),
+            "{method} {path} has no summary"
+        );
+        let never_fails = path.starts_with("/.well-known/") || path == "/healthz";
+        assert!(
+            never_fails || responses.len() > 1,
+            "{method} {path} has no problem"
+        );
+    }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operation_ids_are_unique_and_in_camel_case() {
+    let system = System::start().await;
+    let mut ids = BTreeSet::new();
+    for (method, path, operation) in operations(&document(&system.http).await) {
+        let id = operation["operationId"].as_str().unwrap().to_owned();
+        let camel_case = id.starts_with(|first: char| first.is_ascii_lowercase())
+            && id
+                .chars()
+                .all(|character| character.is_ascii_alphanumeric());
+        assert!(camel_case, "{method} {path}: {id}");
+        assert!(
+            ids.insert(id.clone()),
+            "{method} {path}: {id} is not unique"
+        );
+    }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn internal_routes_are_not_reachable_through_the_gateway() {
+    let system = System::start().await;
     for path in [
         "/internal/revocations",
         "/internal/users/0/erase",
@@ -174,8 +145,8 @@ async fn internal_routes_do_not_exist_from_outside() {
         "//internal/revocations",
         "/metrics",
     ] {
-        let reply = world.http.get(path).bearer(&world.admin).send().await;
+        let reply = system.http.get(path).bearer(&system.admin).send().await;
         assert_eq!(reply.status, 404, "{path}");
     }
-    world.stop().await;
+    system.stop().await;
 }

@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 use url::Url;
 use values::{FromText as _, Secret, UserId};
 
-use crate::world::World;
+use crate::harness::System;
 
 const ADMIN: &str = "admin@countersign.local";
 const USERS: &str = "/users?limit=1";
@@ -27,14 +27,14 @@ struct Door {
 
 impl Door {
     /// Both services through the gateway, and each of them directly.
-    fn all(world: &World) -> Vec<Self> {
+    fn all(system: &System) -> Vec<Self> {
         let address = |url: &str| {
             let url = Url::parse(url).unwrap();
             url.socket_addrs(|| None).unwrap()[0]
         };
-        let gateway = address(world.http.base());
-        let users = address(&world.setting("USER_SERVICE_URL"));
-        let tasks = address(&world.setting("PEOPLE_TASK_SERVICE_URL"));
+        let gateway = address(system.http.base());
+        let users = address(&system.setting("USER_SERVICE_URL"));
+        let tasks = address(&system.setting("PEOPLE_TASK_SERVICE_URL"));
         let doors = [
             (gateway, "/users/65f0c0ffee65f0c0ffee65f0", USERS),
             (
@@ -65,11 +65,11 @@ impl Door {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn forged_tokens_are_refused_at_the_gateway_and_at_each_service() {
-    let world = World::start().await;
-    let key = Secret::new(world.setting("TOKEN_SIGNING_KEY"));
-    let admin = UserId::from_text(&world.user_id(ADMIN).await).unwrap();
+    let system = System::start().await;
+    let key = Secret::new(system.setting("TOKEN_SIGNING_KEY"));
+    let admin = UserId::from_text(&system.user_id(ADMIN).await).unwrap();
     let forger = Forger::new(&key, admin);
-    for door in Door::all(&world) {
+    for door in Door::all(&system) {
         door.still_serves(&forger.good()).await;
         // A webhook needs a token where a list of tasks would do with a secret.
         let path = if door.reads == TASKS {
@@ -79,7 +79,7 @@ async fn forged_tokens_are_refused_at_the_gateway_and_at_each_service() {
         };
         expect_forgeries_refused(&door.http(), path, &forger).await;
     }
-    world.stop().await;
+    system.stop().await;
 }
 
 /// Bodies that no endpoint takes.
@@ -136,10 +136,10 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bodies_that_are_made_to_break_a_parser_are_refused() {
-    let world = World::start().await;
-    for door in Door::all(&world) {
+    let system = System::start().await;
+    for door in Door::all(&system) {
         for (what, body) in bodies() {
-            let request = door.http().put(door.writes).bearer(&world.admin);
+            let request = door.http().put(door.writes).bearer(&system.admin);
             let request = request
                 .header("content-type", "application/json")
                 .body(body);
@@ -152,9 +152,9 @@ async fn bodies_that_are_made_to_break_a_parser_are_refused() {
             );
             assert!(reply.json["code"].is_string(), "{what}: {}", reply.text);
         }
-        door.still_serves(&world.admin).await;
+        door.still_serves(&system.admin).await;
     }
-    world.stop().await;
+    system.stop().await;
 }
 
 /// Heads that no endpoint takes, for a path that reads.
@@ -213,34 +213,34 @@ fn heads(path: &str, token: &str) -> Vec<(&'static str, Vec<u8>)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn heads_that_are_made_to_break_a_server_are_refused() {
-    let world = World::start().await;
-    for door in Door::all(&world) {
-        for (what, head) in heads(door.reads, &world.admin) {
+    let system = System::start().await;
+    for door in Door::all(&system) {
+        for (what, head) in heads(door.reads, &system.admin) {
             let answer = raw(door.address, &head).await;
             let refused = answer.starts_with("HTTP/1.1 4");
             let start: String = answer.chars().take(300).collect();
             assert!(refused, "{}: {what}: {start}", door.reads);
         }
-        door.still_serves(&world.admin).await;
+        door.still_serves(&system.admin).await;
     }
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn headers_that_are_long_but_allowed_do_no_harm() {
-    let world = World::start().await;
-    let door = &Door::all(&world)[0];
+    let system = System::start().await;
+    let door = &Door::all(&system)[0];
     let http = door.http();
     let ready = json!({"status": "ok"});
     for _ in 0..20 {
-        let request = http.get(door.reads).bearer(&world.admin);
+        let request = http.get(door.reads).bearer(&system.admin);
         let long = request.header("user-agent", &"a".repeat(120_000));
         let reply = long.send().await;
         assert!(reply.status < 500, "{}", reply.text);
     }
     assert_eq!(http.get("/healthz").send().await.json, ready);
-    door.still_serves(&world.admin).await;
-    world.stop().await;
+    door.still_serves(&system.admin).await;
+    system.stop().await;
 }
 
 /// Sends bytes as they are and reads the beginning of the answer.

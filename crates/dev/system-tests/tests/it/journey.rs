@@ -3,22 +3,22 @@
 use serde_json::json;
 use testkit::eventually;
 
-use crate::world::World;
+use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_decision_reaches_the_flow_engine_once_and_signed() {
-    let world = World::start().await;
-    let requester = world.sign_up("requester@example.com").await;
-    world.sign_up("approver@example.com").await;
+    let system = System::start().await;
+    let requester = system.sign_up("requester@example.com").await;
+    system.sign_up("approver@example.com").await;
 
-    let task = world
+    let task = system
         .create_task(&requester, "requester@example.com", "approver@example.com")
         .await;
     let url = format!(
         "{}?correlationId=c-1&correlationInPort=in",
-        world.receiver()
+        system.webhook_url()
     );
-    let webhook = world
+    let webhook = system
         .http
         .post("/people-task/webhooks")
         .bearer(&requester)
@@ -34,7 +34,7 @@ async fn a_decision_reaches_the_flow_engine_once_and_signed() {
         "/people-task/tasks/{}/approve?secret={}",
         task.id, task.approver_secret
     );
-    let approved = world
+    let approved = system
         .http
         .put(&path)
         .header("X-Request-Id", "journey-1")
@@ -43,7 +43,7 @@ async fn a_decision_reaches_the_flow_engine_once_and_signed() {
         .expect(200);
     assert_eq!(approved.text_of("status"), "approved");
 
-    let call = world.received_webhook("c-1").await;
+    let call = system.wait_for_webhook("c-1").await;
     assert_eq!(
         call["body"], approved.json,
         "the body is the task as it was answered"
@@ -59,31 +59,31 @@ async fn a_decision_reaches_the_flow_engine_once_and_signed() {
         assert!(call["headers"][header].is_string(), "{header} in {call}");
     }
 
-    let again = world.http.put(&path).send().await;
+    let again = system.http.put(&path).send().await;
     again.expect_problem(409, "task-already-resolved");
     assert_eq!(again.json["taskStatus"], "approved");
     let path = format!("/people-task/tasks/{}/webhooks", task.id);
     eventually("the webhook to be marked as sent", || async {
-        let webhooks = world.http.get(&path).bearer(&requester).send().await;
+        let webhooks = system.http.get(&path).bearer(&requester).send().await;
         (webhooks.json[0]["status"] == "sent").then_some(())
     })
     .await;
-    assert_eq!(world.received("correlationId=c-1").await.len(), 1);
-    world.stop().await;
+    assert_eq!(system.received("correlationId=c-1").await.len(), 1);
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_forgotten_password_is_replaced_and_the_old_one_is_dead() {
-    let world = World::start().await;
-    let token = world.sign_up("ada@example.com").await;
-    let asked = world
+    let system = System::start().await;
+    let token = system.sign_up("ada@example.com").await;
+    let asked = system
         .http
         .post("/user/forgot-password")
         .json(&json!({"email": "Ada@Example.com"}))
         .send()
         .await
         .expect(200);
-    let unknown = world
+    let unknown = system
         .http
         .post("/user/forgot-password")
         .json(&json!({"email": "nobody@example.com"}))
@@ -106,14 +106,14 @@ async fn a_forgotten_password_is_replaced_and_the_old_one_is_dead() {
         "messageId, flowId, componentId, messages, created, err"
     );
 
-    let message = world
-        .received_one("kind=forgot-password&email=ada@example.com")
+    let message = system
+        .wait_for_request("kind=forgot-password&email=ada@example.com")
         .await;
     let code = message["body"]["code"].as_str().unwrap();
     assert!(!asked.text.contains(code));
     let reset = |code: String, password: &'static str| {
         let body = json!({"code": code, "password": password});
-        world
+        system
             .http
             .post("/user/forgot-password/reset")
             .json(&body)
@@ -136,34 +136,34 @@ async fn a_forgotten_password_is_replaced_and_the_old_one_is_dead() {
         .await
         .expect_problem(400, "invalid-code");
 
-    world
-        .sign_in("ada@example.com", World::PASSWORD)
+    system
+        .sign_in("ada@example.com", System::PASSWORD)
         .await
         .expect_problem(401, "invalid-credentials");
-    let _ = world
+    let _ = system
         .sign_in("ada@example.com", "new password")
         .await
         .expect(200);
     eventually("the old token to be refused", || async {
-        let status = world.http.get("/user").bearer(&token).send().await.status;
+        let status = system.http.get("/user").bearer(&token).send().await.status;
         (status == 401).then_some(())
     })
     .await;
     assert!(
-        world
+        system
             .received("kind=forgot-password&email=nobody@example.com")
             .await
             .is_empty()
     );
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_original_components_paths_work_unchanged() {
-    let world = World::start().await;
-    let token = world.sign_up("requester@example.com").await;
+    let system = System::start().await;
+    let token = system.sign_up("requester@example.com").await;
     let tasks = "/plugins/appmixer/utils/tasks";
-    let created = world
+    let created = system
         .http
         .post(&format!("{tasks}/tasks"))
         .bearer(&token)
@@ -177,8 +177,8 @@ async fn the_original_components_paths_work_unchanged() {
     let id = created.text_of("taskId");
     assert_eq!(created.text_of("id"), id);
     assert_eq!(created.text_of("decisionBy"), "2027-01-31 09:00:00");
-    let url = format!("{}?correlationId=plugin", world.receiver());
-    let webhook = world
+    let url = format!("{}?correlationId=plugin", system.webhook_url());
+    let webhook = system
         .http
         .post(&format!("{tasks}/webhooks"))
         .bearer(&token)
@@ -187,17 +187,17 @@ async fn the_original_components_paths_work_unchanged() {
         .await
         .expect(200);
     assert_eq!(webhook.text_of("webhookId"), webhook.text_of("id"));
-    let _ = world
+    let _ = system
         .http
         .put(&format!("{tasks}/tasks/{id}/reject"))
         .bearer(&token)
         .send()
         .await
         .expect(200);
-    let call = world.received_webhook("plugin").await;
+    let call = system.wait_for_webhook("plugin").await;
     assert_eq!(call["body"]["taskId"], id.as_str());
     assert_eq!(call["body"]["status"], "rejected");
-    let dashboard = world
+    let dashboard = system
         .http
         .get(&format!("{tasks}/dashboard-url"))
         .bearer(&token)
@@ -209,5 +209,5 @@ async fn the_original_components_paths_work_unchanged() {
             .text_of("dashboardUrl")
             .starts_with("http")
     );
-    world.stop().await;
+    system.stop().await;
 }

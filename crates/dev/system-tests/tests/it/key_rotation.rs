@@ -9,7 +9,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::harness::System;
 
 /// The folder of secrets that an operator has.
 struct Secrets(tempfile::TempDir);
@@ -40,7 +40,7 @@ fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy")
 }
 
-async fn world_with(secrets: &Secrets) -> World {
+async fn world_with(secrets: &Secrets) -> System {
     let files = [
         ("TOKEN_SIGNING_KEY", ""),
         (
@@ -61,7 +61,7 @@ async fn world_with(secrets: &Secrets) -> World {
             &secrets.path("webhook_previous_signing_key.pem"),
         ),
     ];
-    World::start_with(&files).await
+    System::start_with(&files).await
 }
 
 fn key_of(token: &str) -> String {
@@ -70,31 +70,31 @@ fn key_of(token: &str) -> String {
     head["kid"].as_str().unwrap().to_owned()
 }
 
-async fn published(world: &World, path: &str) -> Vec<Value> {
-    let keys = world.http.get(path).send().await.expect(200);
+async fn published(system: &System, path: &str) -> Vec<Value> {
+    let keys = system.http.get(path).send().await.expect(200);
     keys.json["keys"].as_array().unwrap().clone()
 }
 
-async fn status_of(world: &World, token: &str) -> u16 {
-    world.http.get("/user").bearer(token).send().await.status
+async fn status_of(system: &System, token: &str) -> u16 {
+    system.http.get("/user").bearer(token).send().await.status
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_token_key_signs_nobody_out() {
     let secrets = Secrets::make();
-    let mut world = world_with(&secrets).await;
-    let before = world.sign_up("ada@example.com").await;
+    let mut system = world_with(&secrets).await;
+    let before = system.sign_up("ada@example.com").await;
 
     secrets.rotate("token", "rotate");
-    world.restart_with(&[]).await;
-    assert_eq!(status_of(&world, &before).await, 200);
-    let after = world
-        .sign_in("ada@example.com", World::PASSWORD)
+    system.restart_with(&[]).await;
+    assert_eq!(status_of(&system, &before).await, 200);
+    let after = system
+        .sign_in("ada@example.com", System::PASSWORD)
         .await
         .expect(200)
         .text_of("token");
     assert_ne!(key_of(&after), key_of(&before), "a new key signs");
-    let kids: Vec<_> = published(&world, "/.well-known/jwks.json").await;
+    let kids: Vec<_> = published(&system, "/.well-known/jwks.json").await;
     let kids: Vec<_> = kids
         .iter()
         .map(|key| key["kid"].as_str().unwrap())
@@ -102,11 +102,11 @@ async fn a_new_token_key_signs_nobody_out() {
     assert_eq!(kids, [key_of(&after), key_of(&before)]);
 
     secrets.rotate("token", "switch");
-    world.restart_with(&[]).await;
+    system.restart_with(&[]).await;
     assert_eq!(
         [
-            status_of(&world, &before).await,
-            status_of(&world, &after).await
+            status_of(&system, &before).await,
+            status_of(&system, &after).await
         ],
         [200, 200],
         "a switch that is taken back signs nobody out either"
@@ -114,34 +114,34 @@ async fn a_new_token_key_signs_nobody_out() {
 
     secrets.rotate("token", "switch");
     secrets.rotate("token", "drop");
-    world.restart_with(&[]).await;
-    assert_eq!(status_of(&world, &after).await, 200);
-    let refused = world.http.get("/user").bearer(&before).send().await;
+    system.restart_with(&[]).await;
+    assert_eq!(status_of(&system, &after).await, 200);
+    let refused = system.http.get("/user").bearer(&before).send().await;
     refused.expect_problem(401, "invalid-token");
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_key_that_is_prepared_verifies_and_does_not_sign() {
     let secrets = Secrets::make();
-    let mut world = world_with(&secrets).await;
-    let before = world.sign_up("ada@example.com").await;
+    let mut system = world_with(&secrets).await;
+    let before = system.sign_up("ada@example.com").await;
     secrets.rotate("token", "prepare");
-    world.restart_with(&[]).await;
-    let now = world.sign_in("ada@example.com", World::PASSWORD).await;
+    system.restart_with(&[]).await;
+    let now = system.sign_in("ada@example.com", System::PASSWORD).await;
     assert_eq!(key_of(&now.text_of("token")), key_of(&before));
-    let keys = published(&world, "/.well-known/jwks.json").await;
+    let keys = published(&system, "/.well-known/jwks.json").await;
     assert_eq!(
         keys.len(),
         2,
         "other replicas know the next key before it signs"
     );
     secrets.rotate("token", "switch");
-    world.restart_with(&[]).await;
-    let then = world.sign_in("ada@example.com", World::PASSWORD).await;
+    system.restart_with(&[]).await;
+    let then = system.sign_in("ada@example.com", System::PASSWORD).await;
     assert_eq!(key_of(&then.text_of("token")), keys[1]["kid"]);
-    assert_eq!(status_of(&world, &before).await, 200);
-    world.stop().await;
+    assert_eq!(status_of(&system, &before).await, 200);
+    system.stop().await;
 }
 
 /// Whether one of the signatures of a received call is by one of the published keys.
@@ -171,30 +171,32 @@ fn verifies(call: &Value, keys: &[Value]) -> bool {
 }
 
 /// Has a decision delivered, and answers with what the receiver got.
-async fn delivered(world: &World, correlation: &str) -> Value {
+async fn delivered(system: &System, correlation: &str) -> Value {
     let ada = "ada@example.com";
-    let token = world.sign_in(ada, World::PASSWORD).await.text_of("token");
-    let task = world.create_task(&token, ada, "approver@example.com").await;
-    world.register_webhook(&token, &task.id, correlation).await;
+    let token = system.sign_in(ada, System::PASSWORD).await.text_of("token");
+    let task = system
+        .create_task(&token, ada, "approver@example.com")
+        .await;
+    system.register_webhook(&token, &task.id, correlation).await;
     let path = format!("/people-task/tasks/{}/approve", task.id);
     let body = json!({"secret": task.approver_secret});
-    let _ = world.http.put(&path).json(&body).send().await.expect(200);
-    world.received_webhook(correlation).await
+    let _ = system.http.put(&path).json(&body).send().await.expect(200);
+    system.wait_for_webhook(correlation).await
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn webhooks_verify_by_the_published_keys_while_their_key_changes() {
     let secrets = Secrets::make();
-    let mut world = world_with(&secrets).await;
-    let _ = world.sign_up("ada@example.com").await;
+    let mut system = world_with(&secrets).await;
+    let _ = system.sign_up("ada@example.com").await;
     let path = "/.well-known/webhook-keys.json";
-    let first = published(&world, path).await;
-    assert!(verifies(&delivered(&world, "first").await, &first));
+    let first = published(&system, path).await;
+    assert!(verifies(&delivered(&system, "first").await, &first));
 
     secrets.rotate("webhook", "rotate");
-    world.restart_with(&[]).await;
-    let both = published(&world, path).await;
-    let call = delivered(&world, "both").await;
+    system.restart_with(&[]).await;
+    let both = published(&system, path).await;
+    let call = delivered(&system, "both").await;
     assert_eq!((first.len(), both.len()), (1, 2));
     assert!(verifies(&call, &first), "a receiver that kept the old key");
     assert!(
@@ -203,11 +205,11 @@ async fn webhooks_verify_by_the_published_keys_while_their_key_changes() {
     );
 
     secrets.rotate("webhook", "drop");
-    world.restart_with(&[]).await;
-    let call = delivered(&world, "last").await;
+    system.restart_with(&[]).await;
+    let call = delivered(&system, "last").await;
     assert!(verifies(&call, &both[..1]));
     assert!(!verifies(&call, &first), "the old key signs no more");
-    world.stop().await;
+    system.stop().await;
 }
 
 #[test]

@@ -5,9 +5,13 @@
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
+mod compose;
+#[cfg(test)]
 mod deletion;
 #[cfg(test)]
 mod documents;
+#[cfg(test)]
+mod harness;
 #[cfg(test)]
 mod hostile_requests;
 #[cfg(test)]
@@ -22,5 +26,3 @@ mod revocation;
 mod secrets;
 #[cfg(test)]
 mod settings_page;
-#[cfg(test)]
-mod world;

@@ -5,7 +5,7 @@ use naughty_strings::BLNS;
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use crate::world::World;
+use crate::harness::System;
 
 const ADA: &str = "ada@example.com";
 
@@ -36,8 +36,8 @@ fn check(reply: &Reply, field: &str, text: &str, kept: Kept) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_holds_every_text_or_says_which_field_it_refuses() {
-    let world = World::start().await;
-    let token = world.sign_up(ADA).await;
+    let system = System::start().await;
+    let token = system.sign_up(ADA).await;
     let fields: [(&str, Kept); 5] = [
         ("title", trimmed),
         ("description", whole),
@@ -50,14 +50,14 @@ async fn a_task_holds_every_text_or_says_which_field_it_refuses() {
         for text in BLNS {
             let mut body = json!({"title": "t", "requester": ADA, "approver": "b@example.com"});
             body[field] = json!(text);
-            let post = world.http.post("/people-task/tasks").bearer(&token);
+            let post = system.http.post("/people-task/tasks").bearer(&token);
             let created = post.json(&body).send().await;
             if !check(&created, field, text, kept) {
                 continue;
             }
             taken += 1;
             let path = format!("/people-task/tasks/{}", created.text_of("id"));
-            let read = world.http.get(&path).bearer(&token).send().await;
+            let read = system.http.get(&path).bearer(&token).send().await;
             assert!(
                 check(&read, field, text, kept),
                 "{text:?} was taken, and is not read"
@@ -70,14 +70,14 @@ async fn a_task_holds_every_text_or_says_which_field_it_refuses() {
             _ => assert!(taken < all, "{field}"),
         }
     }
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_account_holds_every_text_or_says_which_field_it_refuses() {
-    let world = World::start().await;
-    world.sign_up(ADA).await;
-    let path = format!("/users/{}", world.user_id(ADA).await);
+    let system = System::start().await;
+    system.sign_up(ADA).await;
+    let path = format!("/users/{}", system.user_id(ADA).await);
     for text in BLNS {
         for (field, value) in [
             ("plan", json!(text)),
@@ -90,7 +90,7 @@ async fn an_account_holds_every_text_or_says_which_field_it_refuses() {
             ("email", json!(text)),
         ] {
             let name = field.split('/').next().unwrap();
-            let put = world.http.put(&path).bearer(&world.admin);
+            let put = system.http.put(&path).bearer(&system.admin);
             let put = put.json(&json!({name: value})).send().await;
             let kept: Kept = if ["username", "email"].contains(&name) {
                 trimmed
@@ -101,50 +101,50 @@ async fn an_account_holds_every_text_or_says_which_field_it_refuses() {
                 check(&put, name, text, kept);
                 continue;
             }
-            let read = world.http.get(&path).bearer(&world.admin).send().await;
+            let read = system.http.get(&path).bearer(&system.admin).send().await;
             check(&read, field, text, kept);
         }
     }
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn any_password_signs_in_again_and_no_other_text_does() {
-    let world = World::start().await;
+    let system = System::start().await;
     for (number, password) in BLNS.iter().enumerate() {
         let email = format!("user{number}@example.com");
         let body = json!({"username": email, "password": password});
-        let signed_up = world.http.post("/user").json(&body).send().await;
+        let signed_up = system.http.post("/user").json(&body).send().await;
         if signed_up.status == 400 {
             assert_eq!(signed_up.json["errors"][0]["field"], "password");
             continue;
         }
         let _ = signed_up.expect(200);
-        let _ = world.sign_in(&email, password).await.expect(200);
+        let _ = system.sign_in(&email, password).await.expect(200);
         let other = format!("{password} ");
-        world
+        system
             .sign_in(&email, &other)
             .await
             .expect_problem(401, "invalid-credentials");
     }
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_holds_every_text_or_says_which_field_it_refuses() {
-    let world = World::start().await;
-    let token = world.sign_up(ADA).await;
+    let system = System::start().await;
+    let token = system.sign_up(ADA).await;
     for text in BLNS {
-        let task = world.create_task(&token, ADA, "b@example.com").await;
+        let task = system.create_task(&token, ADA, "b@example.com").await;
         let urls = [
             (*text).to_owned(),
-            format!("{}?text={text}", world.receiver()),
+            format!("{}?text={text}", system.webhook_url()),
         ];
         let fields = urls.iter().map(|url| ("url", url.as_str()));
         for (field, value) in fields.chain([("secret", *text), ("taskId", *text)]) {
-            let mut body = json!({"url": world.receiver(), "taskId": task.id});
+            let mut body = json!({"url": system.webhook_url(), "taskId": task.id});
             body[field] = json!(value);
-            let post = world.http.post("/people-task/webhooks").bearer(&token);
+            let post = system.http.post("/people-task/webhooks").bearer(&token);
             let reply = post.json(&body).send().await;
             if field == "url" {
                 check(&reply, field, value, whole);
@@ -154,12 +154,12 @@ async fn a_webhook_holds_every_text_or_says_which_field_it_refuses() {
             }
         }
     }
-    world.stop().await;
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn lists_and_paths_take_every_text() {
-    let world = World::start().await;
+    let system = System::start().await;
     let encoded =
         |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();
     for text in BLNS {
@@ -174,7 +174,7 @@ async fn lists_and_paths_take_every_text() {
             format!("/people-task/tasks?secret={text}"),
             format!("/users/{text}"),
         ] {
-            let reply = world.http.get(&path).bearer(&world.admin).send().await;
+            let reply = system.http.get(&path).bearer(&system.admin).send().await;
             let status = reply.status;
             assert!(
                 [200, 400, 403, 404].contains(&status),
@@ -183,5 +183,5 @@ async fn lists_and_paths_take_every_text() {
             );
         }
     }
-    world.stop().await;
+    system.stop().await;
 }

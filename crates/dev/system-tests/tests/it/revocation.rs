@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::Http;
 
-use crate::world::World;
+use crate::harness::System;
 
 /// The last moment at which a gateway accepted a token that it accepts now, asking every 20 ms until it
 /// refuses it.
@@ -28,23 +28,23 @@ async fn last_acceptance(gateway: Http, token: String) -> Instant {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_password_change_ends_tokens_at_every_gateway_within_a_second() {
-    let world = World::start().await;
-    let second = world.another_gateway().await;
-    let token = world.sign_up("ada@example.com").await;
+    let system = System::start().await;
+    let second = system.start_another_gateway().await;
+    let token = system.sign_up("ada@example.com").await;
     let accepts = |gateway: Http| {
         let token = token.clone();
         async move { gateway.get("/user").bearer(&token).send().await.expect(200) }
     };
-    let _ = accepts(world.http.clone()).await;
+    let _ = accepts(system.http.clone()).await;
     let _ = accepts(second.clone()).await;
 
-    let watching = [world.http.clone(), second.clone()]
+    let watching = [system.http.clone(), second.clone()]
         .map(|gateway| tokio::spawn(last_acceptance(gateway, token.clone())));
-    let changed = world
+    let changed = system
         .http
         .post("/user/change-password")
         .bearer(&token)
-        .json(&json!({"oldPassword": World::PASSWORD, "newPassword": "another password"}))
+        .json(&json!({"oldPassword": System::PASSWORD, "newPassword": "another password"}))
         .send()
         .await
         .expect(200);
@@ -58,10 +58,10 @@ async fn a_password_change_ends_tokens_at_every_gateway_within_a_second() {
         );
     }
     let fresh = changed.text_of("token");
-    for gateway in [&world.http, &second] {
+    for gateway in [&system.http, &second] {
         let _ = gateway.get("/user").bearer(&fresh).send().await.expect(200);
     }
-    world.stop().await;
+    system.stop().await;
 }
 
 /// A call that ends somebody's tokens: method, path, body, and whether the administrator makes it.
@@ -71,12 +71,12 @@ type CauseOf = fn(&str) -> Cause;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn whatever_ends_tokens_ends_them_everywhere_within_a_second_without_a_broker() {
-    let world = World::start().await;
-    let second = world.another_gateway().await;
-    world.set_broker_reachable(false);
+    let system = System::start().await;
+    let second = system.start_another_gateway().await;
+    system.set_broker_reachable(false);
     let causes: [(&str, CauseOf); 4] = [
         ("change", |_| {
-            let body = json!({"oldPassword": World::PASSWORD, "newPassword": "another password"});
+            let body = json!({"oldPassword": System::PASSWORD, "newPassword": "another password"});
             ("POST", "/user/change-password".to_owned(), body, false)
         }),
         ("reset", |_| {
@@ -93,15 +93,15 @@ async fn whatever_ends_tokens_ends_them_everywhere_within_a_second_without_a_bro
     ];
     for (name, cause) in causes {
         let email = format!("{name}@example.com");
-        let token = world.sign_up(&email).await;
-        let (method, path, body, by_admin) = cause(&world.user_id(&email).await);
-        for gateway in [&world.http, &second] {
+        let token = system.sign_up(&email).await;
+        let (method, path, body, by_admin) = cause(&system.user_id(&email).await);
+        for gateway in [&system.http, &second] {
             let _ = gateway.get("/user").bearer(&token).send().await.expect(200);
         }
-        let watching = [world.http.clone(), second.clone()]
+        let watching = [system.http.clone(), second.clone()]
             .map(|gateway| tokio::spawn(last_acceptance(gateway, token.clone())));
-        let caller = if by_admin { &world.admin } else { &token };
-        let request = world.http.request(method.parse().unwrap(), &path);
+        let caller = if by_admin { &system.admin } else { &token };
+        let request = system.http.request(method.parse().unwrap(), &path);
         let _ = request.bearer(caller).json(&body).send().await.expect(200);
         let committed = Instant::now();
         for watch in watching {
@@ -110,28 +110,28 @@ async fn whatever_ends_tokens_ends_them_everywhere_within_a_second_without_a_bro
             assert!(late < Duration::from_secs(1), "{name}: {late:?}");
         }
     }
-    world.set_broker_reachable(true);
-    world.stop().await;
+    system.set_broker_reachable(true);
+    system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_gateway_that_was_down_refuses_what_was_revoked_meanwhile() {
-    let world = World::start().await;
-    let token = world.sign_up("ada@example.com").await;
-    let id = world.user_id("ada@example.com").await;
-    let _ = world
+    let system = System::start().await;
+    let token = system.sign_up("ada@example.com").await;
+    let id = system.user_id("ada@example.com").await;
+    let _ = system
         .http
         .put(&format!("/users/{id}"))
-        .bearer(&world.admin)
+        .bearer(&system.admin)
         .json(&json!({"scope": ["user", "auditor"]}))
         .send()
         .await
         .expect(200);
-    let late = world.another_gateway().await;
+    let late = system.start_another_gateway().await;
     late.get("/people-task/tasks")
         .bearer(&token)
         .send()
         .await
         .expect_problem(401, "token-revoked");
-    world.stop().await;
+    system.stop().await;
 }

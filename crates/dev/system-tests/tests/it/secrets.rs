@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::{Reply, eventually};
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::world::World;
+use crate::harness::System;
 
 const ADA: &str = "ada@example.com";
 const GRACE: &str = "grace@example.com";
@@ -106,7 +106,7 @@ impl Gathered {
 async fn no_secret_is_logged_counted_queued_answered_in_errors_or_kept_readable() {
     let log = Log::everything();
     let metrics = telemetry::metrics_recorder();
-    let mut world = World::start_with(&[
+    let mut system = System::start_with(&[
         ("FORGOT_PASSWORD_LOG", "false"),
         ("FLOW_ENGINE_TOKEN", ENGINE_TOKEN),
         ("WEBHOOK_RETRY_SCHEDULE", "200ms,200ms"),
@@ -114,8 +114,8 @@ async fn no_secret_is_logged_counted_queued_answered_in_errors_or_kept_readable(
     ])
     .await;
     let mut seen = Gathered::default();
-    settings(&world, &mut seen);
-    let queued = journey(&mut world, &mut seen).await;
+    settings(&system, &mut seen);
+    let queued = journey(&mut system, &mut seen).await;
 
     let log = log.text();
     for sign in [
@@ -134,26 +134,30 @@ async fn no_secret_is_logged_counted_queued_answered_in_errors_or_kept_readable(
     seen.check("a queue", &json!(queued).to_string());
     seen.check("an error", &seen.refusals);
     for (what, secret, allowed) in &seen.secrets {
-        assert_eq!(world.database.columns_that_hold(secret), *allowed, "{what}");
+        assert_eq!(
+            system.database.columns_that_hold(secret),
+            *allowed,
+            "{what}"
+        );
     }
-    world.stop().await;
+    system.stop().await;
 }
 
 /// The secrets of the processes themselves.
-fn settings(world: &World, seen: &mut Gathered) {
-    seen.secret("the administrator's password", World::PASSWORD);
-    seen.secret("the administrator's token", world.admin.as_str());
+fn settings(system: &System, seen: &mut Gathered) {
+    seen.secret("the administrator's password", System::PASSWORD);
+    seen.secret("the administrator's token", system.admin.as_str());
     seen.secret("the engine's token", ENGINE_TOKEN);
     for (what, name) in [
         ("the token key", "TOKEN_SIGNING_KEY"),
         ("the webhook key", "WEBHOOK_SIGNING_KEY"),
     ] {
-        let pem = world.setting(name);
+        let pem = system.setting(name);
         seen.secret(what, pem.lines().nth(1).unwrap());
     }
-    let urls = world.database.urls();
+    let urls = system.database.urls();
     for url in [
-        world.setting("AMQP_URL"),
+        system.setting("AMQP_URL"),
         urls.users_service.clone(),
         urls.users_owner.clone(),
         urls.people_task_service.clone(),
@@ -165,31 +169,36 @@ fn settings(world: &World, seen: &mut Gathered) {
 }
 
 /// Everything that people do, right and wrong; answers with what waited in the queues.
-async fn journey(world: &mut World, seen: &mut Gathered) -> Vec<Value> {
-    let ada = people(world, seen).await;
-    let task = task(world, seen, &ada).await;
-    world.stop_workers().await;
-    decide(world, seen, &task).await;
+async fn journey(system: &mut System, seen: &mut Gathered) -> Vec<Value> {
+    let ada = people(system, seen).await;
+    let task = task(system, seen, &ada).await;
+    system.stop_workers().await;
+    decide(system, seen, &task).await;
     let forgot = json!({"email": ADA});
-    let forgot = world
+    let forgot = system
         .http
         .post("/user/forgot-password")
         .json(&forgot)
         .send();
     let _ = forgot.await.expect(200);
-    let grace = format!("/users/{}", world.user_id(GRACE).await);
-    let deleted = world.http.delete(&grace).bearer(&world.admin).send().await;
+    let grace = format!("/users/{}", system.user_id(GRACE).await);
+    let deleted = system
+        .http
+        .delete(&grace)
+        .bearer(&system.admin)
+        .send()
+        .await;
     // Whoever reads it is an administrator, and the row outlives the user, so it is kept as it is.
     let columns = &["users.deletions.ticket"];
     let ticket = seen.secret_in("a ticket", deleted.expect(200).text_of("ticket"), columns);
     let queued = eventually("all three messages to wait", || async {
-        Some(world.queued()).filter(|queued| queued.len() >= 3)
+        Some(system.queued()).filter(|queued| queued.len() >= 3)
     })
     .await;
-    world.start_workers().await;
-    recover(world, seen).await;
+    system.start_workers().await;
+    recover(system, seen).await;
     finish(
-        world,
+        system,
         seen,
         &task,
         &format!("{grace}/delete-status/{ticket}"),
@@ -199,51 +208,51 @@ async fn journey(world: &mut World, seen: &mut Gathered) -> Vec<Value> {
 }
 
 /// Sign-up, wrong passwords, changed passwords, forged tokens; answers with a token.
-async fn people(world: &World, seen: &mut Gathered) -> String {
-    let _ = seen.secret("a token", world.sign_up(GRACE).await);
-    let first = seen.secret("a token", world.sign_up(ADA).await);
+async fn people(system: &System, seen: &mut Gathered) -> String {
+    let _ = seen.secret("a token", system.sign_up(GRACE).await);
+    let first = seen.secret("a token", system.sign_up(ADA).await);
     let wrong = seen.secret("a wrong password", "wrong-password-8f14e45fceea167a");
-    seen.refused(401, &world.sign_in(ADA, &wrong).await);
+    seen.refused(401, &system.sign_in(ADA, &wrong).await);
     let stranger = seen.secret(
         "a stranger's password",
         "stranger-password-c9f0f895fb98ab91",
     );
-    seen.refused(401, &world.sign_in("nobody@example.com", &stranger).await);
+    seen.refused(401, &system.sign_in("nobody@example.com", &stranger).await);
     let next = seen.secret("a new password", "new-password-45c48cce2e2d7fbd");
     let change = |old: String, new: String| {
         let body = json!({"oldPassword": old, "newPassword": new});
-        let post = world.http.post("/user/change-password").bearer(&first);
+        let post = system.http.post("/user/change-password").bearer(&first);
         post.json(&body).send()
     };
     seen.refused(400, &change(wrong.clone(), next.clone()).await);
-    let changed = change(World::PASSWORD.to_owned(), next).await.expect(200);
+    let changed = change(System::PASSWORD.to_owned(), next).await.expect(200);
     let token = seen.secret("a token", changed.text_of("token"));
     let long = seen.secret(
         "a password that is too long",
         "too-long-d3d9446802a44259".repeat(4),
     );
     let body = json!({"username": "long@example.com", "password": long});
-    seen.refused(400, &world.http.post("/user").json(&body).send().await);
+    seen.refused(400, &system.http.post("/user").json(&body).send().await);
 
     let (head, signature) = token.rsplit_once('.').unwrap();
     let reversed: String = signature.chars().rev().collect();
     let forged = seen.secret("a forged token", format!("{head}.{reversed}"));
     for path in ["/user", "/people-task/tasks", "/users"] {
-        let reply = world.http.get(path).bearer(&forged).send().await;
+        let reply = system.http.get(path).bearer(&forged).send().await;
         seen.refused(401, &reply);
     }
-    seen.refused(403, &world.http.get("/users").bearer(&token).send().await);
+    seen.refused(403, &system.http.get("/users").bearer(&token).send().await);
     token
 }
 
 /// A task with webhooks of every kind, its secrets used in every place, right and wrong.
-async fn task(world: &World, seen: &mut Gathered, token: &str) -> crate::world::Task {
+async fn task(system: &System, seen: &mut Gathered, token: &str) -> crate::harness::Task {
     let body = json!({"title": "t", "requester": ADA, "approver": "b@example.com"});
-    let post = world.http.post("/people-task/tasks").bearer(token);
+    let post = system.http.post("/people-task/tasks").bearer(token);
     let created = post.json(&body).send().await.expect(200);
     let secret = seen.secret("the approver's secret", created.text_of("approverSecret"));
     let _ = seen.secret("the requester's secret", created.text_of("requesterSecret"));
-    let task = crate::world::Task {
+    let task = crate::harness::Task {
         id: created.text_of("id"),
         approver_secret: secret.clone(),
     };
@@ -253,12 +262,12 @@ async fn task(world: &World, seen: &mut Gathered, token: &str) -> crate::world::
         "4f53cda18c2baa0c0354bb5f9a3ecbe5".repeat(2),
     );
     for (secret, status) in [(&secret, 200), (&wrong, 404)] {
-        let query = world
+        let query = system
             .http
             .get(&format!("{path}?secret={secret}"))
             .send()
             .await;
-        let header = world
+        let header = system
             .http
             .get(&path)
             .header("X-Task-Secret", secret)
@@ -289,7 +298,7 @@ async fn task(world: &World, seen: &mut Gathered, token: &str) -> crate::world::
         WHSEC,
         &["people_task.webhooks.secret"],
     );
-    let receiver = world.receiver();
+    let receiver = system.webhook_url();
     let authority = receiver.strip_prefix("http://").unwrap();
     for url in [
         format!("http://user:{URL_PASSWORD}@{authority}?correlationId=right&key={URL_QUERY}"),
@@ -298,7 +307,7 @@ async fn task(world: &World, seen: &mut Gathered, token: &str) -> crate::world::
         format!("https://user:{URL_PASSWORD}@{authority}?key={URL_QUERY}"),
     ] {
         let body = json!({"url": url, "taskId": task.id, "secret": WHSEC});
-        let post = world.http.post("/people-task/webhooks").bearer(token);
+        let post = system.http.post("/people-task/webhooks").bearer(token);
         let _ = post.json(&body).send().await.expect(200);
     }
     for (url, secret) in [
@@ -313,30 +322,30 @@ async fn task(world: &World, seen: &mut Gathered, token: &str) -> crate::world::
         (receiver.clone(), wrong.as_str()),
     ] {
         let body = json!({"url": url, "taskId": task.id, "secret": secret});
-        let post = world.http.post("/people-task/webhooks").bearer(token);
+        let post = system.http.post("/people-task/webhooks").bearer(token);
         seen.refused(400, &post.json(&body).send().await);
     }
     task
 }
 
-async fn decide(world: &World, seen: &mut Gathered, task: &crate::world::Task) {
+async fn decide(system: &System, seen: &mut Gathered, task: &crate::harness::Task) {
     let path = format!("/people-task/tasks/{}/approve", task.id);
     let wrong = json!({"secret": "4f53cda18c2baa0c0354bb5f9a3ecbe5".repeat(2)});
-    seen.refused(404, &world.http.put(&path).json(&wrong).send().await);
+    seen.refused(404, &system.http.put(&path).json(&wrong).send().await);
     let right = json!({"secret": task.approver_secret});
-    let _ = world.http.put(&path).json(&right).send().await.expect(200);
-    seen.refused(409, &world.http.put(&path).json(&right).send().await);
+    let _ = system.http.put(&path).json(&right).send().await.expect(200);
+    seen.refused(409, &system.http.put(&path).json(&right).send().await);
 }
 
 /// The forgotten password, with codes right and wrong.
-async fn recover(world: &World, seen: &mut Gathered) {
-    let message = world.received_one("kind=forgot-password").await;
+async fn recover(system: &System, seen: &mut Gathered) {
+    let message = system.wait_for_request("kind=forgot-password").await;
     let code = seen.secret("a code", message["body"]["code"].as_str().unwrap());
     let wrong = seen.secret("a wrong code", "6512bd43d9caa6e02c990b0a82652dca".repeat(2));
     let password = seen.secret("a password by a code", "recovered-c20ad4d76fe97759");
     for (code, status) in [(&wrong, 400), (&code, 200), (&code, 400)] {
         let body = json!({"code": code, "password": password});
-        let post = world.http.post("/user/forgot-password/reset").json(&body);
+        let post = system.http.post("/user/forgot-password/reset").json(&body);
         let reply = post.send().await;
         if status == 200 {
             let _ = reply.expect(200);
@@ -344,26 +353,26 @@ async fn recover(world: &World, seen: &mut Gathered) {
             seen.refused(status, &reply);
         }
     }
-    let signed_in = world.sign_in(ADA, &password).await.expect(200);
+    let signed_in = system.sign_in(ADA, &password).await.expect(200);
     let _ = seen.secret("a token", signed_in.text_of("token"));
 }
 
 /// Waits until every delivery and the deletion have ended.
-async fn finish(world: &World, seen: &mut Gathered, task: &crate::world::Task, ticket: &str) {
-    let _ = world.received_webhook("right").await;
+async fn finish(system: &System, seen: &mut Gathered, task: &crate::harness::Task, ticket: &str) {
+    let _ = system.wait_for_webhook("right").await;
     let path = format!("/people-task/tasks/{}/deliveries", task.id);
     eventually("every delivery to end", || async {
-        let deliveries = world.http.get(&path).bearer(&world.admin).send().await;
+        let deliveries = system.http.get(&path).bearer(&system.admin).send().await;
         let deliveries = deliveries.json.as_array().unwrap().clone();
         let ended = deliveries.iter().filter(|one| one["status"] != "pending");
         (ended.count() == 4).then_some(())
     })
     .await;
     eventually("the deletion to end", || async {
-        let status = world.http.get(ticket).bearer(&world.admin).send().await;
+        let status = system.http.get(ticket).bearer(&system.admin).send().await;
         (status.json["status"] == "completed").then_some(())
     })
     .await;
-    let gone = world.http.get("/users/000000000000000000000000");
-    seen.refused(404, &gone.bearer(&world.admin).send().await);
+    let gone = system.http.get("/users/000000000000000000000000");
+    seen.refused(404, &gone.bearer(&system.admin).send().await);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use app_config::Description;
 
-use crate::world::described;
+use crate::harness::described_settings;
 
 #[test]
 fn the_page_of_settings_agrees_with_the_code() {
@@ -28,7 +28,7 @@ fn page() -> String {
         An empty variable counts as not set. A secret `X` can also come from the file that `X_FILE` names. \
         A wrong value stops the process with the variable's name, the value (unless it is a secret) and what is allowed.\n",
     );
-    for (process, mut settings) in described() {
+    for (process, mut settings) in described_settings() {
         settings.sort();
         settings.dedup();
         let _ = write!(

@@ -1,4 +1,4 @@
-//! A whole system of its own for each test: every process, a database, a vhost, free ports.
+//! The whole system, started separately for each test: every process, a database, a vhost, free ports.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -12,10 +12,10 @@ const GRACE: Duration = Duration::from_secs(20);
 const ADMIN: &str = "admin@countersign.local";
 
 /// A running system.
-pub(crate) struct World {
+pub(crate) struct System {
     /// Requests through the gateway.
     pub(crate) http: Http,
-    /// A token of the administrator.
+    /// The administrator's token.
     pub(crate) admin: String,
     /// The system's database.
     pub(crate) database: TestDatabase,
@@ -25,16 +25,16 @@ pub(crate) struct World {
     broker: TestBroker,
 }
 
-/// A task, as its creator got it.
+/// A created task.
 pub(crate) struct Task {
     /// Its identifier.
     pub(crate) id: String,
-    /// What opens it for the approver.
+    /// The secret of its approver.
     pub(crate) approver_secret: String,
 }
 
-impl World {
-    /// The password of everybody.
+impl System {
+    /// The password of every user.
     pub(crate) const PASSWORD: &str = "correct horse";
 
     /// Starts everything and signs the administrator in.
@@ -42,7 +42,7 @@ impl World {
         Self::start_with(&[]).await
     }
 
-    /// Starts everything with some settings of one's own.
+    /// Starts everything with additional settings.
     pub(crate) async fn start_with(settings: &[(&str, &str)]) -> Self {
         let (database, broker) = (TestDatabase::empty(), TestBroker::new());
         let engine = demo_engine::run(demo_engine::Settings::default())
@@ -53,8 +53,8 @@ impl World {
             set(&mut environment, name, value);
         }
 
-        let (running, http) = started(&mut environment, &database).await;
-        let mut world = Self {
+        let (running, http) = start_processes(&mut environment, &database).await;
+        let mut system = Self {
             http,
             admin: String::new(),
             database,
@@ -63,76 +63,75 @@ impl World {
             running,
             broker,
         };
-        world.admin = world
+        system.admin = system
             .sign_in(ADMIN, Self::PASSWORD)
             .await
             .expect(200)
             .text_of("token");
-        world
+        system
     }
 
-    /// Stops every process and starts it again with some settings of one's own: a new release, say.
-    /// Database, broker and flow engine stay.
+    /// Restarts every process with additional settings. Database, broker and flow engine keep running.
     pub(crate) async fn restart_with(&mut self, settings: &[(&str, &str)]) {
         for running in &self.running {
-            assert!(running.stop(GRACE).await, "a process did not end in time");
+            assert!(running.stop(GRACE).await, "a process did not stop in time");
         }
         for (name, value) in settings {
             set(&mut self.environment, name, value);
         }
-        (self.running, self.http) = started(&mut self.environment, &self.database).await;
+        (self.running, self.http) = start_processes(&mut self.environment, &self.database).await;
     }
 
-    /// One more replica of the gateway.
-    pub(crate) async fn another_gateway(&self) -> Http {
+    /// Starts another replica of the gateway.
+    pub(crate) async fn start_another_gateway(&self) -> Http {
         let gateway = gateway::run(read(&self.environment)).await.unwrap();
-        ready(&gateway).await
+        wait_ready(&gateway).await
     }
 
     /// Stops the workers, so that messages wait in their queues.
     pub(crate) async fn stop_workers(&mut self) {
         // The gateway comes first and the services last.
         for worker in self.running.drain(1..4) {
-            assert!(worker.stop(GRACE).await, "a worker did not end in time");
+            assert!(worker.stop(GRACE).await, "a worker did not stop in time");
         }
     }
 
-    /// Starts them again.
+    /// Restarts the workers.
     pub(crate) async fn start_workers(&mut self) {
-        let workers = workers(&self.environment, &self.database).await;
+        let workers = start_workers(&self.environment, &self.database).await;
         self.running.splice(1..1, workers);
     }
 
-    /// Every message that waits in a queue.
+    /// The messages in all queues.
     pub(crate) fn queued(&self) -> Vec<Value> {
         self.broker.waiting()
     }
 
-    /// A setting of the processes.
+    /// The value of a setting.
     pub(crate) fn setting(&self, name: &str) -> String {
         let mut given = self.environment.iter().rev();
         given.find(|(n, _)| n == name).unwrap().1.clone()
     }
 
-    /// Takes the broker away from every process, or gives it back.
+    /// Makes the broker reachable or unreachable for every process.
     pub(crate) fn set_broker_reachable(&self, reachable: bool) {
         self.broker.set_reachable(reachable);
     }
 
-    /// Stops everything; fails when something does not end.
+    /// Stops everything. Fails if a process does not stop in time.
     pub(crate) async fn stop(self) {
         for running in &self.running {
-            assert!(running.stop(GRACE).await, "a process did not end in time");
+            assert!(running.stop(GRACE).await, "a process did not stop in time");
         }
         self.engine.running.stop(GRACE).await;
     }
 
-    /// The flow engine's address for webhooks.
-    pub(crate) fn receiver(&self) -> String {
+    /// The flow engine's webhook URL.
+    pub(crate) fn webhook_url(&self) -> String {
         format!("{}/webhooks/flow", self.engine.url())
     }
 
-    /// Signs somebody up: the token.
+    /// Signs a user up and returns the token.
     pub(crate) async fn sign_up(&self, email: &str) -> String {
         let body = json!({"username": email, "password": Self::PASSWORD});
         self.http
@@ -144,13 +143,13 @@ impl World {
             .text_of("token")
     }
 
-    /// Tries to sign somebody in.
+    /// Tries to sign a user in.
     pub(crate) async fn sign_in(&self, username: &str, password: &str) -> Reply {
         let body = json!({"username": username, "password": password});
         self.http.post("/user/auth").json(&body).send().await
     }
 
-    /// The identifier of a user.
+    /// Looks up the id of a user.
     pub(crate) async fn user_id(&self, email: &str) -> String {
         let path = format!("/users?filter=email:{email}");
         let found = self
@@ -166,11 +165,11 @@ impl World {
     /// Creates a task.
     pub(crate) async fn create_task(&self, token: &str, requester: &str, approver: &str) -> Task {
         let body = json!({"title": "A title", "requester": requester, "approver": approver});
-        self.create_task_of(token, &body).await
+        self.create_task_from(token, &body).await
     }
 
-    /// Creates a task with these fields.
-    pub(crate) async fn create_task_of(&self, token: &str, body: &Value) -> Task {
+    /// Creates a task from a request body.
+    pub(crate) async fn create_task_from(&self, token: &str, body: &Value) -> Task {
         let created = self
             .http
             .post("/people-task/tasks")
@@ -185,9 +184,9 @@ impl World {
         }
     }
 
-    /// Registers a webhook that the flow engine receives with this correlation id.
+    /// Registers a webhook with this correlation id, received by the flow engine.
     pub(crate) async fn register_webhook(&self, token: &str, task: &str, correlation: &str) {
-        let url = format!("{}?correlationId={correlation}", self.receiver());
+        let url = format!("{}?correlationId={correlation}", self.webhook_url());
         let body = json!({"url": url, "taskId": task});
         let _ = self
             .http
@@ -199,7 +198,7 @@ impl World {
             .expect(200);
     }
 
-    /// What the flow engine received, filtered by a query.
+    /// The requests that the flow engine received, filtered by a query.
     pub(crate) async fn received(&self, query: &str) -> Vec<Value> {
         let engine = Http::to(self.engine.address());
         let reply = engine
@@ -210,23 +209,23 @@ impl World {
         reply.json["items"].as_array().unwrap().clone()
     }
 
-    /// Waits until the flow engine received something.
-    pub(crate) async fn received_one(&self, query: &str) -> Value {
-        eventually("the flow engine to receive it", || async {
+    /// Waits for a request to the flow engine.
+    pub(crate) async fn wait_for_request(&self, query: &str) -> Value {
+        eventually("the flow engine to receive a request", || async {
             self.received(query).await.into_iter().next()
         })
         .await
     }
 
-    /// Waits until the flow engine received the webhook with this correlation id.
-    pub(crate) async fn received_webhook(&self, correlation: &str) -> Value {
-        self.received_one(&format!("kind=webhook&correlationId={correlation}"))
+    /// Waits for the webhook with this correlation id.
+    pub(crate) async fn wait_for_webhook(&self, correlation: &str) -> Value {
+        self.wait_for_request(&format!("kind=webhook&correlationId={correlation}"))
             .await
     }
 }
 
-/// Every process, and requests through the gateway.
-async fn started(
+/// Starts every process. Returns them and a client of the gateway.
+async fn start_processes(
     environment: &mut Vec<(String, String)>,
     database: &TestDatabase,
 ) -> (Vec<Running>, Http) {
@@ -238,15 +237,15 @@ async fn started(
         .await
         .unwrap();
     set(environment, "PEOPLE_TASK_SERVICE_URL", &url_of(&tasks));
-    let mut running = workers(environment, database).await;
+    let mut running = start_workers(environment, database).await;
     running.extend([tasks, users]);
     let gateway = gateway::run(read(environment)).await.unwrap();
-    let http = ready(&gateway).await;
+    let http = wait_ready(&gateway).await;
     running.insert(0, gateway);
     (running, http)
 }
 
-async fn workers(environment: &[(String, String)], database: &TestDatabase) -> Vec<Running> {
+async fn start_workers(environment: &[(String, String)], database: &TestDatabase) -> Vec<Running> {
     let deleting = user_service::run_deletion_worker(read_for(environment, "users", database));
     let notifying = user_service::run_notification_worker(read_for(environment, "users", database));
     let delivering =
@@ -255,7 +254,7 @@ async fn workers(environment: &[(String, String)], database: &TestDatabase) -> V
     vec![deleting.unwrap(), notifying.unwrap(), delivering.unwrap()]
 }
 
-async fn ready(gateway: &Running) -> Http {
+async fn wait_ready(gateway: &Running) -> Http {
     let http = Http::to(gateway.address.unwrap());
     eventually("the gateway to be ready", || async {
         (http.get("/readyz").send().await.status == 200).then_some(())
@@ -264,7 +263,7 @@ async fn ready(gateway: &Running) -> Http {
     http
 }
 
-/// What every process shares; the database urls differ, because each service has its own role.
+/// The settings that all processes share. The database URLs differ: each service has its own role.
 fn environment(broker: &TestBroker, engine: &str) -> Vec<(String, String)> {
     let key = testkit::ed25519_pem();
     let webhook_key = testkit::ed25519_pem();
@@ -276,7 +275,7 @@ fn environment(broker: &TestBroker, engine: &str) -> Vec<(String, String)> {
         ("WEBHOOK_SIGNING_KEY", webhook_key.expose()),
         ("BCRYPT_COST", "4"),
         ("ADMIN_USERNAME", ADMIN),
-        ("ADMIN_PASSWORD", World::PASSWORD),
+        ("ADMIN_PASSWORD", System::PASSWORD),
         ("FLOW_ENGINE_URL", engine),
         ("WEBHOOK_USER_FORGOT_PASSWORD", &forgot),
         ("FORGOT_PASSWORD_LOG", "true"),
@@ -302,7 +301,7 @@ fn read<S: Settings>(environment: &[(String, String)]) -> S {
     S::read(&mut reader).unwrap()
 }
 
-/// Settings of a process that works in the schema of the users or of the tasks.
+/// The settings of a process with the database URLs of one service.
 fn read_for<S: Settings>(
     environment: &[(String, String)],
     schema: &str,
@@ -318,8 +317,8 @@ fn read_for<S: Settings>(
     read(&environment)
 }
 
-/// Every process and the settings that it reads.
-pub(crate) fn described() -> Vec<(&'static str, Vec<Description>)> {
+/// The settings that each process reads.
+pub(crate) fn described_settings() -> Vec<(&'static str, Vec<Description>)> {
     fn both<S: Settings>() -> Vec<Description> {
         let mut all = describe::<ProcessSettings>().unwrap();
         all.extend(describe::<S>().unwrap());

@@ -1,0 +1,48 @@
+//! `docker-compose.yml` passes every setting on to the process that reads it, and no other variable.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use app_config::Description;
+use serde_json::Value;
+
+use crate::harness::described_settings;
+
+/// Settings that `docker-compose.yml` does not pass on, each with a reason.
+const NOT_PASSED_ON: [(&str, &str); 0] = [];
+
+#[test]
+fn compose_passes_on_every_setting_and_no_unknown_variable() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docker-compose.yml");
+    let text = std::fs::read_to_string(path).unwrap();
+    // Reading the file resolves its anchors and merge keys.
+    let compose: Value = serde_saphyr::from_str(&text).unwrap();
+    let mut problems = Vec::new();
+    for (process, settings) in described_settings() {
+        let environment = compose["services"][process]["environment"]
+            .as_object()
+            .unwrap_or_else(|| panic!("{process} has no environment"));
+        let passed_on: BTreeSet<&str> = environment.keys().map(String::as_str).collect();
+        let differences = differences(&settings, &passed_on).into_iter();
+        problems.extend(differences.map(|text| format!("{process}: {text}")));
+    }
+    assert!(problems.is_empty(), "docker-compose.yml: {problems:#?}");
+}
+
+fn differences(settings: &[Description], passed_on: &BTreeSet<&str>) -> Vec<String> {
+    let variables = |setting: &Description| {
+        let file = setting.secret.then(|| format!("{}_FILE", setting.name));
+        [Some(setting.name.to_owned()), file].into_iter().flatten()
+    };
+    let known: BTreeSet<String> = settings.iter().flat_map(variables).collect();
+    let is_missing = |setting: &&Description| {
+        let excepted = NOT_PASSED_ON.iter().any(|(name, _)| *name == setting.name);
+        !excepted && !variables(setting).any(|name| passed_on.contains(name.as_str()))
+    };
+    let missing = settings.iter().filter(is_missing);
+    let unknown = passed_on.iter().filter(|name| !known.contains(**name));
+    missing
+        .map(|setting| format!("{} is not passed on", setting.name))
+        .chain(unknown.map(|name| format!("{name} is not a setting")))
+        .collect()
+}

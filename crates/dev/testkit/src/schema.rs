@@ -1,0 +1,259 @@
+//! Compares what a service's code says about its tables with its migrated database.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use diesel::sql_types::{Bool, Text};
+use diesel::{QueryableByName, RunQueryDsl as _};
+
+use crate::TestDatabase;
+
+/// The diesel type of each column, by `table.column`.
+type Columns = BTreeMap<String, String>;
+
+/// Fails unless the text of a `schema.rs` has exactly the tables and columns of a database schema, with
+/// their types. `omitted` lists tables and columns (`table.column`) that it may lack, each with a reason.
+pub fn assert_schema_matches(
+    database: &TestDatabase,
+    schema: &str,
+    source: &str,
+    omitted: &[(&str, &str)],
+) {
+    let (declared, actual) = (parse(source), load(database, schema));
+    let differences = differences(&declared, &actual, omitted);
+    assert!(
+        differences.is_empty(),
+        "schema.rs differs from the schema {schema}: {differences:#?}"
+    );
+}
+
+/// Fails unless a column's `CHECK` constraint allows exactly these texts.
+pub fn assert_allowed_texts<'text>(
+    database: &TestDatabase,
+    schema: &str,
+    column: &str,
+    expected: impl IntoIterator<Item = &'text str>,
+) {
+    let expected: BTreeSet<String> = expected.into_iter().map(str::to_owned).collect();
+    assert_eq!(
+        allowed_texts(database, schema, column),
+        expected,
+        "{column}"
+    );
+}
+
+/// The texts that the `CHECK` constraints of one column (`table.column`) allow.
+fn allowed_texts(database: &TestDatabase, schema: &str, column: &str) -> BTreeSet<String> {
+    #[derive(QueryableByName)]
+    struct Constraint {
+        #[diesel(sql_type = Text)]
+        definition: String,
+    }
+    let (table, column) = column.split_once('.').expect("a name like table.column");
+    let constraints: Vec<Constraint> = diesel::sql_query(
+        "SELECT pg_get_constraintdef(c.oid) AS definition
+        FROM pg_constraint c
+        JOIN pg_attribute a ON a.attrelid = c.conrelid AND c.conkey = ARRAY[a.attnum]
+        WHERE c.contype = 'c' AND c.conrelid = format('%I.%I', $1, $2)::regclass AND a.attname = $3",
+    )
+    .bind::<Text, _>(schema)
+    .bind::<Text, _>(table)
+    .bind::<Text, _>(column)
+    .load(&mut database.admin())
+    .unwrap();
+    let definitions = constraints.iter();
+    definitions
+        .flat_map(|constraint| literals(&constraint.definition))
+        .collect()
+}
+
+/// The text literals of a constraint's definition.
+fn literals(definition: &str) -> Vec<String> {
+    let quoted = definition.split('\'').skip(1).step_by(2);
+    quoted.map(str::to_owned).collect()
+}
+
+fn differences(declared: &Columns, actual: &Columns, omitted: &[(&str, &str)]) -> Vec<String> {
+    let mut differences = Vec::new();
+    let mut used = BTreeSet::new();
+    for (column, kind) in actual {
+        let table = column.split('.').next().unwrap_or_default();
+        match declared.get(column) {
+            Some(declared) if declared == kind => {}
+            Some(declared) => differences.push(format!("{column} is {kind}, not {declared}")),
+            None => {
+                let omission = omitted
+                    .iter()
+                    .find(|(name, _)| name == column || *name == table);
+                match omission {
+                    Some((name, _)) => drop(used.insert(*name)),
+                    None => differences.push(format!("{column} ({kind}) is missing")),
+                }
+            }
+        }
+    }
+    let unknown = declared
+        .keys()
+        .filter(|column| !actual.contains_key(*column));
+    differences.extend(unknown.map(|column| format!("{column} is not in the database")));
+    let unused = omitted.iter().filter(|(name, _)| !used.contains(name));
+    differences.extend(unused.map(|(name, _)| format!("{name} is not omitted")));
+    differences
+}
+
+/// Reads the `table!` blocks of a `schema.rs`.
+fn parse(source: &str) -> Columns {
+    let mut columns = Columns::new();
+    let mut table = None;
+    for line in source.lines().map(str::trim) {
+        if line.starts_with("//") {
+            continue;
+        }
+        if let (true, Some((name, _))) = (line.ends_with('{'), line.split_once(" (")) {
+            table = Some(name);
+        } else if line == "}" {
+            table = None;
+        } else if let (Some(table), Some((column, kind))) = (table, line.split_once(" -> ")) {
+            columns.insert(
+                format!("{table}.{column}"),
+                kind.trim_end_matches(',').to_owned(),
+            );
+        }
+    }
+    columns
+}
+
+/// Reads the tables of a schema, except the one that diesel keeps for itself.
+fn load(database: &TestDatabase, schema: &str) -> Columns {
+    #[derive(QueryableByName)]
+    struct Column {
+        #[diesel(sql_type = Text)]
+        name: String,
+        #[diesel(sql_type = Text)]
+        kind: String,
+        #[diesel(sql_type = Bool)]
+        nullable: bool,
+    }
+    let columns: Vec<Column> = diesel::sql_query(
+        "SELECT format('%s.%s', table_name, column_name) AS name, udt_name::text AS kind, is_nullable = 'YES' AS nullable
+        FROM information_schema.columns
+        JOIN information_schema.tables USING (table_schema, table_name)
+        WHERE table_schema = $1 AND table_type = 'BASE TABLE' AND table_name <> '__diesel_schema_migrations'",
+    )
+    .bind::<Text, _>(schema)
+    .load(&mut database.admin())
+    .unwrap();
+    let columns = columns.into_iter();
+    columns
+        .map(|column| {
+            let kind = diesel_type(&column.kind);
+            let kind = if column.nullable {
+                format!("Nullable<{kind}>")
+            } else {
+                kind
+            };
+            (column.name, kind)
+        })
+        .collect()
+}
+
+/// The diesel type of a Postgres type; an array's name begins with an underscore.
+fn diesel_type(name: &str) -> String {
+    if let Some(element) = name.strip_prefix('_') {
+        return format!("Array<{}>", diesel_type(element));
+    }
+    match name {
+        "bool" => "Bool",
+        "bytea" => "Binary",
+        "int2" => "SmallInt",
+        "int4" => "Integer",
+        "int8" => "BigInt",
+        "jsonb" => "Jsonb",
+        "text" => "Text",
+        "timestamptz" => "Timestamptz",
+        other => panic!("no diesel type is known for the Postgres type {other}"),
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "
+        diesel::table! {
+            tasks (id) {
+                id -> Binary,
+                // A comment -> not a column.
+                tags -> Array<Text>,
+            }
+        }
+        diesel::table! {
+            steps (task_id, number) {
+                number -> Nullable<Integer>,
+            }
+        }
+        diesel::joinable!(steps -> tasks (task_id));
+    ";
+
+    fn columns(all: &[(&str, &str)]) -> Columns {
+        let all = all.iter();
+        all.map(|(name, kind)| ((*name).to_owned(), (*kind).to_owned()))
+            .collect()
+    }
+
+    fn actual() -> Columns {
+        columns(&[
+            ("steps.number", "Nullable<Integer>"),
+            ("tasks.id", "Binary"),
+            ("tasks.tags", "Array<Text>"),
+        ])
+    }
+
+    #[test]
+    fn tables_and_columns_are_read() {
+        assert_eq!(parse(SOURCE), actual());
+    }
+
+    #[test]
+    fn equal_schemas_have_no_differences() {
+        assert!(differences(&parse(SOURCE), &actual(), &[]).is_empty());
+    }
+
+    #[test]
+    fn every_kind_of_difference_is_found() {
+        let actual = columns(&[
+            ("audit_log.number", "BigInt"),
+            ("tasks.id", "Text"),
+            ("tasks.parked", "Bool"),
+            ("tasks.tags", "Array<Text>"),
+        ]);
+        assert_eq!(
+            differences(&parse(SOURCE), &actual, &[]),
+            [
+                "audit_log.number (BigInt) is missing",
+                "tasks.id is Text, not Binary",
+                "tasks.parked (Bool) is missing",
+                "steps.number is not in the database",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_table_or_column_may_be_omitted_if_it_exists() {
+        let mut actual = actual();
+        actual.extend(columns(&[("log.at", "Text"), ("tasks.parked", "Bool")]));
+        let omitted = [("log", "a reason"), ("tasks.parked", "a reason")];
+        assert!(differences(&parse(SOURCE), &actual, &omitted).is_empty());
+        let omitted = [omitted[0], omitted[1], ("tasks.id", "a reason")];
+        assert_eq!(
+            differences(&parse(SOURCE), &actual, &omitted),
+            ["tasks.id is not omitted"]
+        );
+    }
+
+    #[test]
+    fn text_literals_of_a_constraint_are_read() {
+        let definition = "CHECK ((status = ANY (ARRAY['pending'::text, 'sent'::text])))";
+        assert_eq!(literals(definition), ["pending", "sent"]);
+    }
+}
