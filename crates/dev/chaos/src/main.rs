@@ -8,6 +8,7 @@
 //! the requests that receivers receive, and by what the public API says at the end.
 
 mod account_workload;
+mod arguments;
 mod checker;
 mod code_receiver;
 mod fault_injector;
@@ -28,22 +29,20 @@ mod tcp_proxy;
 mod toggle_listener;
 mod watchdog;
 
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::process::ExitCode;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Parser, Subcommand};
 use local_stack::random;
 use xtask::{
     cleanup::{Keep, clean_up},
-    duration::parse_duration,
     errln,
     interrupt::Interrupt,
     launch::say,
     outln, paint,
-    plan::parse_replicas,
     workspace::Workspace,
 };
 
-use crate::{report::Report, watchdog::Watchdog};
+use crate::{arguments::Arguments, report::Report, watchdog::Watchdog};
 
 #[derive(Parser)]
 #[command(
@@ -67,28 +66,6 @@ enum Command {
     Watchdog(watchdog::Arguments),
 }
 
-#[derive(Args)]
-struct Arguments {
-    /// Repeat the faults and choices of an earlier run. Without it a random seed is used and printed.
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-    /// Duration of load and faults, such as `90s` or `5m`. Recovery takes additional time.
-    #[arg(long, default_value = "2m", value_parser = parse_duration)]
-    duration: Duration,
-    /// Tasks per second. A run of hours uses a lower rate to limit its memory.
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    rate: u32,
-    /// Run several replicas of a process, as in `--replicas webhook-worker=3`. Can be repeated.
-    #[arg(long, value_name = "PROCESS=N", value_parser = parse_replicas)]
-    replicas: Vec<(String, usize)>,
-    /// Build and run with optimisation.
-    #[arg(long)]
-    release: bool,
-    /// Run the programs in this folder instead of building them.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "release")]
-    programs: Option<PathBuf>,
-}
-
 fn main() -> ExitCode {
     let Cli { arguments, command } = Cli::parse();
     let outcome = match command {
@@ -108,7 +85,7 @@ fn run_and_clean_up(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         // 32 bits are easy to type.
         None => u64::from(u32::from_be_bytes(random::bytes()?)),
     };
-    print_seed(arguments, seed);
+    arguments.print_seed(seed);
     let interrupt = Interrupt::watch()?;
     let _lock = base.lock("chaos")?;
     let workspace = watchdog::workspace_of(&base);
@@ -135,7 +112,7 @@ fn run_and_clean_up(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if keep == Keep::Everything {
         print_log_folders(&workspace);
     }
-    print_seed(arguments, seed);
+    arguments.print_seed(seed);
     outcome.map(|_| {
         outln!("\n{}", paint::red("chaos: failed"));
         ExitCode::FAILURE
@@ -149,22 +126,4 @@ fn print_log_folders(workspace: &Workspace) {
         "the logs of the processes are in {0}/log, those of the servers and their data in {0}/servers",
         local.display()
     ));
-}
-
-fn print_seed(arguments: &Arguments, seed: u64) {
-    let Arguments { duration, rate, .. } = arguments;
-    let mut command = format!(
-        "cargo xtask chaos --seed {seed} --duration {}s --rate {rate}",
-        duration.as_secs()
-    );
-    for (name, count) in &arguments.replicas {
-        command.push_str(&format!(" --replicas {name}={count}"));
-    }
-    if arguments.release {
-        command.push_str(" --release");
-    }
-    if let Some(folder) = &arguments.programs {
-        command.push_str(&format!(" --programs {}", folder.display()));
-    }
-    say(&format!("seed {seed}; repeat this run with: {command}"));
 }

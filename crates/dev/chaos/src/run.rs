@@ -14,8 +14,8 @@ use local_stack::ports;
 use xtask::{interrupt::Interrupt, launch::say, workspace::Workspace};
 
 use crate::{
-    Arguments,
     account_workload::AccountWorkload,
+    arguments::Arguments,
     checker::{self, Times},
     code_receiver::CodeReceiver,
     fault_injector::{self, FaultInjector},

@@ -1,4 +1,4 @@
-//! The pages, as people meet them on a phone.
+//! The pages, in a browser with the screen of a phone.
 
 mod phone;
 
@@ -13,7 +13,7 @@ use phone::Phone;
 const REQUESTER: &str = "requester@example.com";
 const APPROVER: &str = "approver@example.com";
 
-/// The link that an approver gets.
+/// The link for the approver.
 fn link(system: &System, task: &Task) -> String {
     let (
         base,
@@ -44,7 +44,7 @@ async fn status(system: &System, token: &str, task: &Task) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_approver_approves_by_one_click() {
+async fn an_approver_approves_with_one_click() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "The old one squeaks.").await;
@@ -66,7 +66,7 @@ async fn an_approver_approves_by_one_click() {
     let call = system.wait_for_webhook("one-click").await;
     assert_eq!(call["body"]["id"], task.id.as_str());
     assert_eq!(call["body"]["status"], "approved");
-    phone.put_away().await;
+    phone.assert_no_errors().await;
     system.stop().await;
 }
 
@@ -75,7 +75,7 @@ async fn opening_the_link_decides_nothing() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
-    // A scanner of mail fetches the address; one that goes further opens it in a browser.
+    // Mail scanners fetch links, and some open them in a browser.
     let in_query = format!("/tasks?id={}&secret={}", task.id, task.approver_secret);
     let _ = system.http.get(&in_query).send().await.expect(200);
     let phone = Phone::new().await;
@@ -89,18 +89,18 @@ async fn opening_the_link_decides_nothing() {
         assert!(!address.contains(&task.approver_secret), "{address}");
     }
     assert_eq!(status(&system, &token, &task).await, "pending");
-    phone.put_away().await;
+    phone.assert_no_errors().await;
     system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_link_is_followed_in_the_tab_of_another_task() {
+async fn a_link_opens_in_the_tab_of_another_task() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let chair = task_with(&system, &token, "Buy a chair", "").await;
     let table = task_with(&system, &token, "Buy a table", "").await;
     let phone = Phone::new().await;
-    // Only the fragments differ, so the browser by itself loads nothing.
+    // Only the fragments differ, so the browser does not reload the page.
     phone.open(&format!("{}/tasks", system.http.base())).await;
     for (task, title) in [(&chair, "Buy a chair"), (&table, "Buy a table")] {
         phone.open(&link(&system, task)).await;
@@ -108,12 +108,12 @@ async fn a_link_is_followed_in_the_tab_of_another_task() {
         let address = phone.address().await;
         assert!(!address.contains(&task.approver_secret), "{address}");
     }
-    phone.put_away().await;
+    phone.assert_no_errors().await;
     system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn who_clicks_too_late_is_told_so() {
+async fn a_decision_that_comes_too_late_shows_the_earlier_one() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
@@ -126,14 +126,14 @@ async fn who_clicks_too_late_is_told_so() {
     first.sees("“Buy a chair” is rejected.").await;
     second.click("Approve").await;
     second.sees("Too late: it was rejected already.").await;
-    eventually("the page to show the task as it is", || async {
+    eventually("the page to show the current status", || async {
         (second.count(".status.rejected").await == 1).then_some(())
     })
     .await;
     assert_eq!(second.count("article button").await, 0);
     assert_eq!(status(&system, &token, &task).await, "rejected");
-    first.put_away().await;
-    second.put_away().await;
+    first.assert_no_errors().await;
+    second.assert_no_errors().await;
     system.stop().await;
 }
 
@@ -177,7 +177,7 @@ async fn a_forgotten_password_is_replaced_on_the_page_of_the_link() {
         .sign_in("ada@example.com", "new password")
         .await
         .expect(200);
-    phone.put_away().await;
+    phone.assert_no_errors().await;
     system.stop().await;
 }
 
@@ -188,7 +188,7 @@ async fn set_password(phone: &Phone, password: &str, repeated: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_e_mail_address_is_confirmed_on_the_page_of_the_link() {
+async fn an_e_mail_address_is_confirmed_on_the_linked_page() {
     let system = System::start_with(&[("EMAIL_VERIFICATION", "required")]).await;
     system.sign_up("ada@example.com").await;
     let message = system
@@ -204,12 +204,12 @@ async fn an_e_mail_address_is_confirmed_on_the_page_of_the_link() {
     phone.open(&link).await;
     phone.click("Confirm").await;
     phone.sees("This code is unknown, used or too old.").await;
-    phone.put_away().await;
+    phone.assert_no_errors().await;
     system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_dashboard_shows_what_waits_and_decides_it() {
+async fn the_dashboard_lists_pending_tasks_and_decides_them() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     system.sign_up(APPROVER).await;
@@ -218,7 +218,7 @@ async fn the_dashboard_shows_what_waits_and_decides_it() {
 
     let phone = Phone::new().await;
     phone.open(&format!("{}/tasks", system.http.base())).await;
-    sign_in(&phone, "a wrong one").await;
+    sign_in(&phone, "wrong password").await;
     phone.sees("do not belong together").await;
     sign_in(&phone, System::PASSWORD).await;
     phone.sees("Buy a chair").await;
@@ -230,7 +230,7 @@ async fn the_dashboard_shows_what_waits_and_decides_it() {
     assert_eq!(status(&system, &token, &chair).await, "pending");
 
     phone.click("Look again").await;
-    eventually("only the other task to wait", || async {
+    eventually("only the other task to be listed", || async {
         let text = phone.text().await;
         (text.contains("Buy a chair") && !text.contains("Buy a table")).then_some(())
     })
@@ -238,7 +238,7 @@ async fn the_dashboard_shows_what_waits_and_decides_it() {
     phone.click("Sign out").await;
     phone.sees("Sign in to see your tasks").await;
     assert!(!phone.text().await.contains("Buy a chair"));
-    phone.put_away().await;
+    phone.assert_no_errors().await;
     system.stop().await;
 }
 
@@ -265,19 +265,19 @@ async fn hostile_text_is_shown_as_text() {
     phone.sees(&format!("“{image}” is approved.")).await;
     assert_eq!(phone.count("main img, main script").await, 0);
     assert_eq!(phone.run("return document.title").await, "Your tasks");
-    assert_eq!(phone.complaints().await, Vec::<String>::new());
+    assert_eq!(phone.console_errors().await, Vec::<String>::new());
 
-    // Were markup to get into the page after all, the policy would keep it from running.
+    // Even if markup got into the page, the policy would prevent it from running.
     let insert = format!(
         "document.querySelector('main').innerHTML = {}",
         json!(image)
     );
     phone.run(&insert).await;
-    let complaint = eventually("the policy to refuse it", || async {
-        phone.complaints().await.into_iter().next()
+    let error = eventually("the policy to block it", || async {
+        phone.console_errors().await.into_iter().next()
     })
     .await;
-    assert!(complaint.contains("Content Security Policy"), "{complaint}");
+    assert!(error.contains("Content Security Policy"), "{error}");
     assert_eq!(phone.run("return document.title").await, "Your tasks");
     system.stop().await;
 }
@@ -310,13 +310,13 @@ async fn the_documentation_shows_every_operation() {
     phone
         .run("for (const one of document.querySelectorAll('.operation')) one.open = true")
         .await;
-    eventually("every operation to show an answer", || async {
+    eventually("every operation to show a response", || async {
         let opened = phone.count(".operation:has(.answer):has(pre)").await;
         (opened == documented.len() as u64).then_some(())
     })
     .await;
     let wide = "return document.documentElement.scrollWidth > innerWidth";
     assert_eq!(phone.run(wide).await, false, "the page is too wide");
-    phone.put_away().await;
+    phone.assert_no_errors().await;
     system.stop().await;
 }

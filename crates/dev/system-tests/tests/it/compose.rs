@@ -34,13 +34,15 @@ fn differences(settings: &[Description], passed_on: &BTreeSet<&str>) -> Vec<Stri
         let file = setting.secret.then(|| format!("{}_FILE", setting.name));
         [Some(setting.name.to_owned()), file].into_iter().flatten()
     };
+    let old_names = settings.iter().filter_map(|setting| setting.old_name);
     let known: BTreeSet<String> = settings.iter().flat_map(variables).collect();
+    let known: BTreeSet<&str> = known.iter().map(String::as_str).chain(old_names).collect();
     let is_missing = |setting: &&Description| {
         let excepted = NOT_PASSED_ON.iter().any(|(name, _)| *name == setting.name);
         !excepted && !variables(setting).any(|name| passed_on.contains(name.as_str()))
     };
     let missing = settings.iter().filter(is_missing);
-    let unknown = passed_on.iter().filter(|name| !known.contains(**name));
+    let unknown = passed_on.iter().filter(|name| !known.contains(*name));
     missing
         .map(|setting| format!("{} is not passed on", setting.name))
         .chain(unknown.map(|name| format!("{name} is not a setting")))

@@ -131,16 +131,33 @@ impl System {
         format!("{}/webhooks/flow", self.engine.url())
     }
 
+    /// Sends a `GET` with a token and expects 200.
+    pub(crate) async fn get(&self, path: &str, token: &str) -> Reply {
+        let request = self.http.get(path).bearer(token);
+        request.send().await.expect(200)
+    }
+
+    /// Sends a `POST` with a token and expects 200.
+    pub(crate) async fn post(&self, path: &str, token: &str, body: &Value) -> Reply {
+        let request = self.http.post(path).bearer(token).json(body);
+        request.send().await.expect(200)
+    }
+
+    /// Sends a `POST` without a token and expects 200.
+    pub(crate) async fn post_anonymously(&self, path: &str, body: &Value) -> Reply {
+        self.http.post(path).json(body).send().await.expect(200)
+    }
+
+    /// Sends a `PUT` with a token and expects 200.
+    pub(crate) async fn put(&self, path: &str, token: &str, body: &Value) -> Reply {
+        let request = self.http.put(path).bearer(token).json(body);
+        request.send().await.expect(200)
+    }
+
     /// Signs a user up and returns the token.
     pub(crate) async fn sign_up(&self, email: &str) -> String {
         let body = json!({"username": email, "password": Self::PASSWORD});
-        self.http
-            .post("/user")
-            .json(&body)
-            .send()
-            .await
-            .expect(200)
-            .text_of("token")
+        self.post_anonymously("/user", &body).await.text_of("token")
     }
 
     /// Tries to sign a user in.
@@ -152,13 +169,7 @@ impl System {
     /// Looks up the id of a user.
     pub(crate) async fn user_id(&self, email: &str) -> String {
         let path = format!("/users?filter=email:{email}");
-        let found = self
-            .http
-            .get(&path)
-            .bearer(&self.admin)
-            .send()
-            .await
-            .expect(200);
+        let found = self.get(&path, &self.admin).await;
         found.json[0]["id"].as_str().unwrap().to_owned()
     }
 
@@ -170,14 +181,7 @@ impl System {
 
     /// Creates a task from a request body.
     pub(crate) async fn create_task_from(&self, token: &str, body: &Value) -> Task {
-        let created = self
-            .http
-            .post("/people-task/tasks")
-            .bearer(token)
-            .json(body)
-            .send()
-            .await
-            .expect(200);
+        let created = self.post("/people-task/tasks", token, body).await;
         Task {
             id: created.text_of("id"),
             approver_secret: created.text_of("approverSecret"),
@@ -188,14 +192,7 @@ impl System {
     pub(crate) async fn register_webhook(&self, token: &str, task: &str, correlation: &str) {
         let url = format!("{}?correlationId={correlation}", self.webhook_url());
         let body = json!({"url": url, "taskId": task});
-        let _ = self
-            .http
-            .post("/people-task/webhooks")
-            .bearer(token)
-            .json(&body)
-            .send()
-            .await
-            .expect(200);
+        let _ = self.post("/people-task/webhooks", token, &body).await;
     }
 
     /// The requests that the flow engine received, filtered by a query.

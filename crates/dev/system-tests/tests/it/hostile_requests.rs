@@ -1,5 +1,4 @@
-//! Requests that are made to break something: each one gets a clean refusal, from the gateway and from each
-//! service behind it.
+//! Hostile requests: the gateway and each service behind it refuse every one of them with a 4xx.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -16,16 +15,16 @@ use crate::harness::System;
 const ADMIN: &str = "admin@countersign.local";
 const USERS: &str = "/users?limit=1";
 const TASKS: &str = "/people-task/tasks?limit=1";
-const ANSWER: Duration = Duration::from_secs(20);
+const RESPONSE_LIMIT: Duration = Duration::from_secs(20);
 
-/// A door of the system, a path there that takes a JSON body, and one that reads.
-struct Door {
+/// An address of the system with a path that takes a JSON body and one that reads.
+struct Endpoint {
     address: SocketAddr,
-    writes: &'static str,
-    reads: &'static str,
+    write_path: &'static str,
+    read_path: &'static str,
 }
 
-impl Door {
+impl Endpoint {
     /// Both services through the gateway, and each of them directly.
     fn all(system: &System) -> Vec<Self> {
         let address = |url: &str| {
@@ -35,7 +34,7 @@ impl Door {
         let gateway = address(system.http.base());
         let users = address(&system.setting("USER_SERVICE_URL"));
         let tasks = address(&system.setting("PEOPLE_TASK_SERVICE_URL"));
-        let doors = [
+        let endpoints = [
             (gateway, "/users/65f0c0ffee65f0c0ffee65f0", USERS),
             (
                 gateway,
@@ -45,21 +44,21 @@ impl Door {
             (users, "/users/65f0c0ffee65f0c0ffee65f0", USERS),
             (tasks, "/people-task/tasks/65f0c0ffee65f0c0ffee65f0", TASKS),
         ];
-        let door = |(address, writes, reads)| Self {
+        let endpoint = |(address, write_path, read_path)| Self {
             address,
-            writes,
-            reads,
+            write_path,
+            read_path,
         };
-        doors.map(door).into()
+        endpoints.map(endpoint).into()
     }
 
     fn http(&self) -> Http {
         Http::to(self.address)
     }
 
-    async fn still_serves(&self, token: &str) {
-        let reply = self.http().get(self.reads).bearer(token).send().await;
-        assert_eq!(reply.status, 200, "{}: {}", self.reads, reply.text);
+    async fn assert_still_serves(&self, token: &str) {
+        let reply = self.http().get(self.read_path).bearer(token).send().await;
+        assert_eq!(reply.status, 200, "{}: {}", self.read_path, reply.text);
     }
 }
 
@@ -69,20 +68,20 @@ async fn forged_tokens_are_refused_at_the_gateway_and_at_each_service() {
     let key = Secret::new(system.setting("TOKEN_SIGNING_KEY"));
     let admin = UserId::from_text(&system.user_id(ADMIN).await).unwrap();
     let forger = Forger::new(&key, admin);
-    for door in Door::all(&system) {
-        door.still_serves(&forger.good()).await;
-        // A webhook needs a token where a list of tasks would do with a secret.
-        let path = if door.reads == TASKS {
+    for endpoint in Endpoint::all(&system) {
+        endpoint.assert_still_serves(&forger.good()).await;
+        // Webhooks always need a token; a list of tasks also accepts a secret.
+        let path = if endpoint.read_path == TASKS {
             "/people-task/webhooks/65f0c0ffee65f0c0ffee65f0"
         } else {
             USERS
         };
-        expect_forgeries_refused(&door.http(), path, &forger).await;
+        expect_forgeries_refused(&endpoint.http(), path, &forger).await;
     }
     system.stop().await;
 }
 
-/// Bodies that no endpoint takes.
+/// Bodies that no endpoint accepts.
 fn bodies() -> Vec<(&'static str, Vec<u8>)> {
     let deep = |open: &str, close: &str| {
         let (open, close) = (open.repeat(100_000), close.repeat(100_000));
@@ -99,7 +98,7 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
     not_utf8.extend_from_slice(b"\xff\xfe\"}");
     vec![
         ("arrays 100,000 deep", deep("[", "]")),
-        ("arrays 100,000 deep that do not end", deep("[", "")),
+        ("unterminated arrays 100,000 deep", deep("[", "")),
         ("objects 100,000 deep", deep("{\"a\":", "}")),
         ("20,000 keys", keys(20_000)),
         ("a million keys", keys(1_000_000)),
@@ -110,8 +109,8 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
             "200,000 digits after the point",
             text(&format!("0.{}", "1".repeat(200_000))),
         ),
-        ("no number", text("NaN")),
-        ("bytes that are no UTF-8", not_utf8),
+        ("NaN", text("NaN")),
+        ("invalid UTF-8", not_utf8),
         ("NUL in texts", text("\"a\\u0000b\"")),
         ("half a surrogate pair", text("\"\\ud800\"")),
         ("a raw control character", text("\"a\u{1}b\"")),
@@ -125,39 +124,42 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
         ),
         ("a byte order mark", b"\xef\xbb\xbf{}x".to_vec()),
         (
-            "a long string that does not end",
+            "a long unterminated string",
             format!("{{\"title\":\"{}", "a".repeat(200_000)).into_bytes(),
         ),
         ("a list", b"[]".to_vec()),
         ("null", b"null".to_vec()),
-        ("nothing", Vec::new()),
+        ("an empty body", Vec::new()),
     ]
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn bodies_that_are_made_to_break_a_parser_are_refused() {
+async fn hostile_bodies_are_refused() {
     let system = System::start().await;
-    for door in Door::all(&system) {
+    for endpoint in Endpoint::all(&system) {
         for (what, body) in bodies() {
-            let request = door.http().put(door.writes).bearer(&system.admin);
+            let request = endpoint
+                .http()
+                .put(endpoint.write_path)
+                .bearer(&system.admin);
             let request = request
                 .header("content-type", "application/json")
                 .body(body);
             let reply = request.send().await;
-            let clean = matches!(reply.status, 400 | 413 | 415);
+            let is_refused = matches!(reply.status, 400 | 413 | 415);
             assert!(
-                clean,
+                is_refused,
                 "{}: {what}: {} {}",
-                door.writes, reply.status, reply.text
+                endpoint.write_path, reply.status, reply.text
             );
             assert!(reply.json["code"].is_string(), "{what}: {}", reply.text);
         }
-        door.still_serves(&system.admin).await;
+        endpoint.assert_still_serves(&system.admin).await;
     }
     system.stop().await;
 }
 
-/// Heads that no endpoint takes, for a path that reads.
+/// Request heads that no endpoint accepts.
 fn heads(path: &str, token: &str) -> Vec<(&'static str, Vec<u8>)> {
     let plain = path.split('?').next().unwrap_or_default();
     let head = |target: &str, headers: &[u8]| {
@@ -193,11 +195,11 @@ fn heads(path: &str, token: &str) -> Vec<(&'static str, Vec<u8>)> {
             head(&format!("{plain}?limit=x{parameters}"), b""),
         ),
         (
-            "a query that is no UTF-8",
+            "a query with invalid UTF-8",
             head(&format!("{plain}?limit=%ff%fe"), b""),
         ),
         ("NUL in a query", head(&format!("{plain}?filter=%00"), b"")),
-        ("a path that is no UTF-8", head("/users/%ff%fe", b"")),
+        ("a path with invalid UTF-8", head("/users/%ff%fe", b"")),
         ("NUL in a path", head("/users/%00", b"")),
         (
             "raw bytes in a path",
@@ -212,47 +214,47 @@ fn heads(path: &str, token: &str) -> Vec<(&'static str, Vec<u8>)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn heads_that_are_made_to_break_a_server_are_refused() {
+async fn hostile_request_heads_are_refused() {
     let system = System::start().await;
-    for door in Door::all(&system) {
-        for (what, head) in heads(door.reads, &system.admin) {
-            let answer = raw(door.address, &head).await;
-            let refused = answer.starts_with("HTTP/1.1 4");
-            let start: String = answer.chars().take(300).collect();
-            assert!(refused, "{}: {what}: {start}", door.reads);
+    for endpoint in Endpoint::all(&system) {
+        for (what, head) in heads(endpoint.read_path, &system.admin) {
+            let response = raw(endpoint.address, &head).await;
+            let is_refused = response.starts_with("HTTP/1.1 4");
+            let start: String = response.chars().take(300).collect();
+            assert!(is_refused, "{}: {what}: {start}", endpoint.read_path);
         }
-        door.still_serves(&system.admin).await;
+        endpoint.assert_still_serves(&system.admin).await;
     }
     system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn headers_that_are_long_but_allowed_do_no_harm() {
+async fn long_but_allowed_headers_do_no_harm() {
     let system = System::start().await;
-    let door = &Door::all(&system)[0];
-    let http = door.http();
+    let endpoint = &Endpoint::all(&system)[0];
+    let http = endpoint.http();
     let ready = json!({"status": "ok"});
     for _ in 0..20 {
-        let request = http.get(door.reads).bearer(&system.admin);
+        let request = http.get(endpoint.read_path).bearer(&system.admin);
         let long = request.header("user-agent", &"a".repeat(120_000));
         let reply = long.send().await;
         assert!(reply.status < 500, "{}", reply.text);
     }
     assert_eq!(http.get("/healthz").send().await.json, ready);
-    door.still_serves(&system.admin).await;
+    endpoint.assert_still_serves(&system.admin).await;
     system.stop().await;
 }
 
-/// Sends bytes as they are and reads the beginning of the answer.
+/// Sends raw bytes and returns the beginning of the response.
 async fn raw(address: SocketAddr, request: &[u8]) -> String {
     let mut socket = TcpStream::connect(address).await.unwrap();
     let (mut reading, mut writing) = socket.split();
-    let mut answer = [0; 4096];
-    // A server that has seen enough answers before everything is sent, so both go at once.
+    let mut response = [0; 4096];
+    // A server may respond before it has received everything, so reading and writing are concurrent.
     let (_, read) = tokio::join!(
         writing.write_all(request),
-        tokio::time::timeout(ANSWER, reading.read(&mut answer))
+        tokio::time::timeout(RESPONSE_LIMIT, reading.read(&mut response))
     );
     let read = read.unwrap().unwrap_or(0);
-    String::from_utf8_lossy(&answer[..read]).into_owned()
+    String::from_utf8_lossy(&response[..read]).into_owned()
 }

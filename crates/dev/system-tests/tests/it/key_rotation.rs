@@ -1,5 +1,4 @@
-//! A signing key is changed by the command that operators use, while people stay signed in and receivers
-//! keep verifying.
+//! Operators rotate the signing keys with a command: tokens stay valid, and receivers can still verify.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -11,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::harness::System;
 
-/// The folder of secrets that an operator has.
+/// An operator's folder of secrets.
 struct Secrets(tempfile::TempDir);
 
 impl Secrets {
@@ -40,7 +39,7 @@ fn deploy() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy")
 }
 
-async fn world_with(secrets: &Secrets) -> System {
+async fn start_with(secrets: &Secrets) -> System {
     let files = [
         ("TOKEN_SIGNING_KEY", ""),
         (
@@ -80,9 +79,9 @@ async fn status_of(system: &System, token: &str) -> u16 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_new_token_key_signs_nobody_out() {
+async fn a_new_token_key_keeps_existing_tokens_valid() {
     let secrets = Secrets::make();
-    let mut system = world_with(&secrets).await;
+    let mut system = start_with(&secrets).await;
     let before = system.sign_up("ada@example.com").await;
 
     secrets.rotate("token", "rotate");
@@ -109,7 +108,7 @@ async fn a_new_token_key_signs_nobody_out() {
             status_of(&system, &after).await
         ],
         [200, 200],
-        "a switch that is taken back signs nobody out either"
+        "taking a switch back keeps tokens valid, too"
     );
 
     secrets.rotate("token", "switch");
@@ -122,9 +121,9 @@ async fn a_new_token_key_signs_nobody_out() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_key_that_is_prepared_verifies_and_does_not_sign() {
+async fn a_prepared_key_verifies_but_does_not_sign() {
     let secrets = Secrets::make();
-    let mut system = world_with(&secrets).await;
+    let mut system = start_with(&secrets).await;
     let before = system.sign_up("ada@example.com").await;
     secrets.rotate("token", "prepare");
     system.restart_with(&[]).await;
@@ -134,7 +133,7 @@ async fn a_key_that_is_prepared_verifies_and_does_not_sign() {
     assert_eq!(
         keys.len(),
         2,
-        "other replicas know the next key before it signs"
+        "all replicas publish the next key before it signs"
     );
     secrets.rotate("token", "switch");
     system.restart_with(&[]).await;
@@ -144,7 +143,7 @@ async fn a_key_that_is_prepared_verifies_and_does_not_sign() {
     system.stop().await;
 }
 
-/// Whether one of the signatures of a received call is by one of the published keys.
+/// Whether one of the published keys made one of the signatures of a received webhook.
 fn verifies(call: &Value, keys: &[Value]) -> bool {
     let header = |name: &str| call["headers"][name].as_str().unwrap();
     let signed = format!(
@@ -170,8 +169,8 @@ fn verifies(call: &Value, keys: &[Value]) -> bool {
         })
 }
 
-/// Has a decision delivered, and answers with what the receiver got.
-async fn delivered(system: &System, correlation: &str) -> Value {
+/// Makes a decision and returns the delivered webhook.
+async fn deliver(system: &System, correlation: &str) -> Value {
     let ada = "ada@example.com";
     let token = system.sign_in(ada, System::PASSWORD).await.text_of("token");
     let task = system
@@ -185,41 +184,38 @@ async fn delivered(system: &System, correlation: &str) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn webhooks_verify_by_the_published_keys_while_their_key_changes() {
+async fn webhooks_verify_with_the_published_keys_during_a_rotation() {
     let secrets = Secrets::make();
-    let mut system = world_with(&secrets).await;
+    let mut system = start_with(&secrets).await;
     let _ = system.sign_up("ada@example.com").await;
     let path = "/.well-known/webhook-keys.json";
     let first = published(&system, path).await;
-    assert!(verifies(&delivered(&system, "first").await, &first));
+    assert!(verifies(&deliver(&system, "first").await, &first));
 
     secrets.rotate("webhook", "rotate");
     system.restart_with(&[]).await;
     let both = published(&system, path).await;
-    let call = delivered(&system, "both").await;
+    let call = deliver(&system, "both").await;
     assert_eq!((first.len(), both.len()), (1, 2));
-    assert!(verifies(&call, &first), "a receiver that kept the old key");
-    assert!(
-        verifies(&call, &both[..1]),
-        "a receiver that read the new one"
-    );
+    assert!(verifies(&call, &first), "a receiver with the old key");
+    assert!(verifies(&call, &both[..1]), "a receiver with the new key");
 
     secrets.rotate("webhook", "drop");
     system.restart_with(&[]).await;
-    let call = delivered(&system, "last").await;
+    let call = deliver(&system, "last").await;
     assert!(verifies(&call, &both[..1]));
-    assert!(!verifies(&call, &first), "the old key signs no more");
+    assert!(!verifies(&call, &first), "the old key no longer signs");
     system.stop().await;
 }
 
 #[test]
-fn a_run_that_was_interrupted_loses_no_key_and_is_finished_by_the_next_one() {
+fn an_interrupted_rotation_loses_no_key_and_is_completed_by_the_next_run() {
     let secrets = Secrets::make();
     secrets.rotate("token", "prepare");
     let read = |file: &str| std::fs::read_to_string(secrets.path(file)).unwrap();
     let (key, second) = ("token_signing_key.pem", "token_previous_key.pem");
     let (old, new) = (read(key), read(second));
-    // What a switch leaves that is killed between the two renames.
+    // The state after a switch was killed between the two renames.
     std::fs::write(secrets.path(".token_signing_key.pem.new"), &new).unwrap();
     std::fs::write(secrets.path(".token_signing_key.pem.ready"), "").unwrap();
     let second_path = secrets.path(second);
@@ -230,7 +226,7 @@ fn a_run_that_was_interrupted_loses_no_key_and_is_finished_by_the_next_one() {
 }
 
 #[test]
-fn a_key_in_use_is_never_thrown_away_by_mistake() {
+fn a_key_in_use_cannot_be_dropped_by_mistake() {
     let secrets = Secrets::make();
     secrets.rotate("token", "prepare");
     let refused = |step: &str| {
@@ -240,7 +236,7 @@ fn a_key_in_use_is_never_thrown_away_by_mistake() {
     };
     assert!(
         refused("prepare") && refused("rotate"),
-        "a second key is there"
+        "there is a second key already"
     );
     secrets.rotate("token", "drop");
     assert!(refused("switch"), "there is no second key");

@@ -1,6 +1,9 @@
-//! The whole system, as its users meet it.
+//! Tests of the whole system through the gateway.
 
-#![expect(clippy::too_many_lines, reason = "a test tells its story in one go")]
+#![expect(
+    clippy::too_many_lines,
+    reason = "tests and tables of cases may be longer than functions"
+)]
 
 #[cfg(test)]
 mod browser;

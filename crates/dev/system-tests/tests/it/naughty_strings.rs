@@ -1,5 +1,5 @@
-//! The Big List of Naughty Strings in every text field: it comes back byte for byte, or the field is named
-//! in a 400; nothing else ever happens.
+//! The Big List of Naughty Strings in every text field: a string is stored unchanged or refused with a 400
+//! that names the field.
 
 use naughty_strings::BLNS;
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use crate::harness::System;
 
 const ADA: &str = "ada@example.com";
 
-/// What a text field does with a text that it takes.
-type Kept = fn(&str) -> String;
+/// How a field stores a text.
+type Storing = fn(&str) -> String;
 
 fn whole(text: &str) -> String {
     text.to_owned()
@@ -20,8 +20,8 @@ fn trimmed(text: &str) -> String {
     text.trim().to_owned()
 }
 
-/// `200`, and the text is where it should be; or `400` that names the field. Says which.
-fn check(reply: &Reply, field: &str, text: &str, kept: Kept) -> bool {
+/// Expects a `200` with the stored text (returns `true`) or a `400` that names the field.
+fn is_stored(reply: &Reply, field: &str, text: &str, stored: Storing) -> bool {
     if reply.status == 400 {
         let errors = reply.json["errors"].as_array().unwrap();
         let named = errors.iter().any(|error| error["field"] == field);
@@ -30,51 +30,51 @@ fn check(reply: &Reply, field: &str, text: &str, kept: Kept) -> bool {
     }
     assert_eq!(reply.status, 200, "{field} = {text:?}: {}", reply.text);
     let found = reply.json.pointer(&format!("/{field}")).unwrap();
-    assert_eq!(found, &Value::String(kept(text)), "{field}");
+    assert_eq!(found, &Value::String(stored(text)), "{field}");
     true
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_task_holds_every_text_or_says_which_field_it_refuses() {
+async fn task_fields_store_or_refuse_every_string() {
     let system = System::start().await;
     let token = system.sign_up(ADA).await;
-    let fields: [(&str, Kept); 5] = [
+    let fields: [(&str, Storing); 5] = [
         ("title", trimmed),
         ("description", whole),
         ("requester", trimmed),
         ("approver", trimmed),
         ("decisionBy", whole),
     ];
-    for (field, kept) in fields {
-        let mut taken = 0;
+    for (field, stored) in fields {
+        let mut accepted = 0;
         for text in BLNS {
             let mut body = json!({"title": "t", "requester": ADA, "approver": "b@example.com"});
             body[field] = json!(text);
             let post = system.http.post("/people-task/tasks").bearer(&token);
             let created = post.json(&body).send().await;
-            if !check(&created, field, text, kept) {
+            if !is_stored(&created, field, text, stored) {
                 continue;
             }
-            taken += 1;
+            accepted += 1;
             let path = format!("/people-task/tasks/{}", created.text_of("id"));
             let read = system.http.get(&path).bearer(&token).send().await;
             assert!(
-                check(&read, field, text, kept),
-                "{text:?} was taken, and is not read"
+                is_stored(&read, field, text, stored),
+                "{text:?} was accepted and is not stored"
             );
         }
         let all = BLNS.len();
         match field {
-            "title" => assert!(taken > all * 9 / 10, "{taken} of {all} titles"),
-            "description" => assert_eq!(taken, all, "a description may be anything"),
-            _ => assert!(taken < all, "{field}"),
+            "title" => assert!(accepted > all * 9 / 10, "{accepted} of {all} titles"),
+            "description" => assert_eq!(accepted, all, "a description may be any text"),
+            _ => assert!(accepted < all, "{field}"),
         }
     }
     system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_account_holds_every_text_or_says_which_field_it_refuses() {
+async fn account_fields_store_or_refuse_every_string() {
     let system = System::start().await;
     system.sign_up(ADA).await;
     let path = format!("/users/{}", system.user_id(ADA).await);
@@ -92,24 +92,24 @@ async fn an_account_holds_every_text_or_says_which_field_it_refuses() {
             let name = field.split('/').next().unwrap();
             let put = system.http.put(&path).bearer(&system.admin);
             let put = put.json(&json!({name: value})).send().await;
-            let kept: Kept = if ["username", "email"].contains(&name) {
+            let stored: Storing = if ["username", "email"].contains(&name) {
                 trimmed
             } else {
                 whole
             };
             if put.status == 400 {
-                check(&put, name, text, kept);
+                is_stored(&put, name, text, stored);
                 continue;
             }
             let read = system.http.get(&path).bearer(&system.admin).send().await;
-            check(&read, field, text, kept);
+            is_stored(&read, field, text, stored);
         }
     }
     system.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn any_password_signs_in_again_and_no_other_text_does() {
+async fn an_accepted_password_signs_in_and_a_similar_one_does_not() {
     let system = System::start().await;
     for (number, password) in BLNS.iter().enumerate() {
         let email = format!("user{number}@example.com");
@@ -131,7 +131,7 @@ async fn any_password_signs_in_again_and_no_other_text_does() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_webhook_holds_every_text_or_says_which_field_it_refuses() {
+async fn webhook_fields_store_or_refuse_every_string() {
     let system = System::start().await;
     let token = system.sign_up(ADA).await;
     for text in BLNS {
@@ -147,7 +147,7 @@ async fn a_webhook_holds_every_text_or_says_which_field_it_refuses() {
             let post = system.http.post("/people-task/webhooks").bearer(&token);
             let reply = post.json(&body).send().await;
             if field == "url" {
-                check(&reply, field, value, whole);
+                is_stored(&reply, field, value, whole);
             } else {
                 assert_eq!(reply.status, 400, "{field} = {text:?}: {}", reply.text);
                 assert_eq!(reply.json["errors"][0]["field"], field);
@@ -158,7 +158,7 @@ async fn a_webhook_holds_every_text_or_says_which_field_it_refuses() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn lists_and_paths_take_every_text() {
+async fn queries_and_paths_with_any_string_never_fail() {
     let system = System::start().await;
     let encoded =
         |text: &str| url::form_urlencoded::byte_serialize(text.as_bytes()).collect::<String>();

@@ -1,4 +1,4 @@
-//! A token that was revoked ends at every gateway within a second.
+//! Every gateway refuses a revoked token within a second.
 
 use std::time::{Duration, Instant};
 
@@ -7,27 +7,26 @@ use testkit::Http;
 
 use crate::harness::System;
 
-/// The last moment at which a gateway accepted a token that it accepts now, asking every 20 ms until it
-/// refuses it.
+/// Sends requests with a token every 20 ms until the gateway refuses it. Returns when it last accepted it.
 async fn last_acceptance(gateway: Http, token: String) -> Instant {
     let started = Instant::now();
     let mut last = started;
     loop {
-        let asked = Instant::now();
+        let sent = Instant::now();
         let request = gateway.get("/people-task/tasks-count").bearer(&token);
         let reply = request.send().await;
         if reply.status != 200 {
             reply.expect_problem(401, "token-revoked");
             return last;
         }
-        last = asked;
+        last = sent;
         assert!(started.elapsed() < Duration::from_secs(30));
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_password_change_ends_tokens_at_every_gateway_within_a_second() {
+async fn a_password_change_revokes_tokens_at_every_gateway_within_a_second() {
     let system = System::start().await;
     let second = system.start_another_gateway().await;
     let token = system.sign_up("ada@example.com").await;
@@ -64,13 +63,13 @@ async fn a_password_change_ends_tokens_at_every_gateway_within_a_second() {
     system.stop().await;
 }
 
-/// A call that ends somebody's tokens: method, path, body, and whether the administrator makes it.
+/// A call that revokes a user's tokens: method, path, body, and whether the administrator makes it.
 type Cause = (&'static str, String, Value, bool);
-/// Makes the call for a user's identifier.
+/// Makes the call for a user's id.
 type CauseOf = fn(&str) -> Cause;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn whatever_ends_tokens_ends_them_everywhere_within_a_second_without_a_broker() {
+async fn every_kind_of_revocation_takes_effect_within_a_second_without_a_broker() {
     let system = System::start().await;
     let second = system.start_another_gateway().await;
     system.set_broker_reachable(false);
@@ -115,7 +114,7 @@ async fn whatever_ends_tokens_ends_them_everywhere_within_a_second_without_a_bro
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_gateway_that_was_down_refuses_what_was_revoked_meanwhile() {
+async fn a_gateway_that_starts_later_refuses_revoked_tokens() {
     let system = System::start().await;
     let token = system.sign_up("ada@example.com").await;
     let id = system.user_id("ada@example.com").await;

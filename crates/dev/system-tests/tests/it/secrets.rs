@@ -1,5 +1,5 @@
-//! Secrets never leave: the whole job is done at the most talkative log level, and then everything that the
-//! system says or keeps is searched for every password, token, code, secret and key that was in use.
+//! Secrets do not leak: after a run with trace logs, everything that the system logs, returns, queues and
+//! stores is searched for every password, token, code, secret and key that was used.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -8,22 +8,23 @@ use serde_json::{Value, json};
 use testkit::{Reply, eventually};
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::harness::System;
+use crate::harness::{System, Task};
 
 const ADA: &str = "ada@example.com";
 const GRACE: &str = "grace@example.com";
 const WHSEC: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const ENGINE_TOKEN: &str = "the-engine-token-b1946ac92492d234";
+const WRONG_SECRET: &str = "4f53cda18c2baa0c0354bb5f9a3ecbe5";
 const URL_PASSWORD: &str = "url-password-591785b794601e21";
 const URL_QUERY: &str = "url-query-secret-2c6ee24b09816a6f";
 
-/// What was logged, by every process, span and library.
+/// The log of every process, span and library.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
-    /// Logs everything from now on, in the form in which the processes log.
-    fn everything() -> Self {
+    /// Starts to log everything, in the format of the processes.
+    fn start() -> Self {
         let log = Self::default();
         tracing_subscriber::fmt()
             .json()
@@ -60,51 +61,51 @@ impl<'writer> MakeWriter<'writer> for Log {
     }
 }
 
-/// Every secret that was in use, and everything that was said meanwhile.
+/// The secrets to search for, and the refusals to search.
 #[derive(Default)]
-struct Gathered {
-    /// What it is, the text, and the columns in which it may stand.
+struct Leaks {
+    /// Each with its name and the columns that may store it.
     secrets: Vec<(&'static str, String, &'static [&'static str])>,
-    /// The answers that were no success, with their headers.
+    /// Error responses, with their headers.
     refusals: String,
 }
 
-impl Gathered {
-    fn secret(&mut self, what: &'static str, text: impl Into<String>) -> String {
-        self.secret_in(what, text, &[])
+impl Leaks {
+    fn add(&mut self, name: &'static str, text: impl Into<String>) -> String {
+        self.add_stored(name, text, &[])
     }
 
-    fn secret_in(
+    fn add_stored(
         &mut self,
-        what: &'static str,
+        name: &'static str,
         text: impl Into<String>,
         columns: &'static [&'static str],
     ) -> String {
         let text = text.into();
-        assert!(text.len() >= 9, "{what} is too short to be searched for");
-        self.secrets.push((what, text.clone(), columns));
+        assert!(text.len() >= 9, "{name} is too short to search for");
+        self.secrets.push((name, text.clone(), columns));
         text
     }
 
-    fn refused(&mut self, status: u16, reply: &Reply) {
+    fn add_refusal(&mut self, status: u16, reply: &Reply) {
         assert_eq!(reply.status, status, "{}", reply.text);
         self.refusals += &format!("{:?} {}\n", reply.headers, reply.text);
     }
 
     fn check(&self, place: &str, text: &str) {
-        for (what, secret, _) in &self.secrets {
+        for (name, secret, _) in &self.secrets {
             if let Some(at) = text.find(secret.as_str()) {
                 let line = text[..at].rfind('\n').map_or(0, |start| start + 1);
                 let end = text[at..].find('\n').map_or(text.len(), |end| at + end);
-                panic!("{what} stands in {place}: {}", &text[line..end]);
+                panic!("{name} is in {place}: {}", &text[line..end]);
             }
         }
     }
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_logged_counted_queued_answered_in_errors_or_kept_readable() {
-    let log = Log::everything();
+async fn no_secret_is_in_logs_metrics_queues_errors_or_tables() {
+    let log = Log::start();
     let metrics = telemetry::metrics_recorder();
     let mut system = System::start_with(&[
         ("FORGOT_PASSWORD_LOG", "false"),
@@ -113,47 +114,47 @@ async fn no_secret_is_logged_counted_queued_answered_in_errors_or_kept_readable(
         ("WEBHOOK_TIMEOUT", "1s"),
     ])
     .await;
-    let mut seen = Gathered::default();
-    settings(&system, &mut seen);
-    let queued = journey(&mut system, &mut seen).await;
+    let mut leaks = Leaks::default();
+    add_settings(&system, &mut leaks);
+    let queued = use_secrets(&mut system, &mut leaks).await;
 
     let log = log.text();
-    for sign in [
+    for expected in [
         "TRACE",
         "hyper",
         "/people-task/tasks/{id}/approve",
         "new connection",
     ] {
-        assert!(log.contains(sign), "the log is not talkative: no {sign}");
+        assert!(log.contains(expected), "the log lacks {expected}");
     }
-    seen.check("the log", &log);
+    leaks.check("the log", &log);
     let metrics = metrics.render();
     assert!(metrics.contains("revocation_feed_age_seconds"), "{metrics}");
-    seen.check("the metrics", &metrics);
-    assert!(queued.len() >= 3, "each queue had a message: {queued:?}");
-    seen.check("a queue", &json!(queued).to_string());
-    seen.check("an error", &seen.refusals);
-    for (what, secret, allowed) in &seen.secrets {
+    leaks.check("the metrics", &metrics);
+    assert!(queued.len() >= 3, "a queue was empty: {queued:?}");
+    leaks.check("a queue", &json!(queued).to_string());
+    leaks.check("an error", &leaks.refusals);
+    for (name, secret, allowed) in &leaks.secrets {
         assert_eq!(
             system.database.columns_that_hold(secret),
             *allowed,
-            "{what}"
+            "{name}"
         );
     }
     system.stop().await;
 }
 
-/// The secrets of the processes themselves.
-fn settings(system: &System, seen: &mut Gathered) {
-    seen.secret("the administrator's password", System::PASSWORD);
-    seen.secret("the administrator's token", system.admin.as_str());
-    seen.secret("the engine's token", ENGINE_TOKEN);
-    for (what, name) in [
+/// Adds the secrets in the settings.
+fn add_settings(system: &System, leaks: &mut Leaks) {
+    leaks.add("the administrator's password", System::PASSWORD);
+    leaks.add("the administrator's token", system.admin.as_str());
+    leaks.add("the engine's token", ENGINE_TOKEN);
+    for (secret, name) in [
         ("the token key", "TOKEN_SIGNING_KEY"),
         ("the webhook key", "WEBHOOK_SIGNING_KEY"),
     ] {
         let pem = system.setting(name);
-        seen.secret(what, pem.lines().nth(1).unwrap());
+        leaks.add(secret, pem.lines().nth(1).unwrap());
     }
     let urls = system.database.urls();
     for url in [
@@ -164,140 +165,113 @@ fn settings(system: &System, seen: &mut Gathered) {
         urls.people_task_owner.clone(),
     ] {
         let password = url.split(['@', ':']).nth(2).unwrap();
-        seen.secret("a password of the database or the broker", password);
+        leaks.add("a password of the database or the broker", password);
     }
 }
 
-/// Everything that people do, right and wrong; answers with what waited in the queues.
-async fn journey(system: &mut System, seen: &mut Gathered) -> Vec<Value> {
-    let ada = people(system, seen).await;
-    let task = task(system, seen, &ada).await;
+/// Uses every secret, rightly and wrongly. Returns the messages that were in the queues.
+async fn use_secrets(system: &mut System, leaks: &mut Leaks) -> Vec<Value> {
+    let token = use_passwords_and_tokens(system, leaks).await;
+    let task = create_task(system, leaks, &token).await;
+    register_webhooks(system, leaks, &token, &task).await;
     system.stop_workers().await;
-    decide(system, seen, &task).await;
-    let forgot = json!({"email": ADA});
-    let forgot = system
-        .http
-        .post("/user/forgot-password")
-        .json(&forgot)
-        .send();
-    let _ = forgot.await.expect(200);
-    let grace = format!("/users/{}", system.user_id(GRACE).await);
-    let deleted = system
-        .http
-        .delete(&grace)
-        .bearer(&system.admin)
-        .send()
+    decide(system, leaks, &task).await;
+    let email = json!({"email": ADA});
+    let _ = system
+        .post_anonymously("/user/forgot-password", &email)
         .await;
-    // Whoever reads it is an administrator, and the row outlives the user, so it is kept as it is.
+    let grace = format!("/users/{}", system.user_id(GRACE).await);
+    let request = system.http.delete(&grace).bearer(&system.admin);
+    let deleted = request.send().await.expect(200);
+    // Only administrators can read a ticket, and its row outlives the user, so it is stored as it is.
     let columns = &["users.deletions.ticket"];
-    let ticket = seen.secret_in("a ticket", deleted.expect(200).text_of("ticket"), columns);
-    let queued = eventually("all three messages to wait", || async {
+    let ticket = leaks.add_stored("a ticket", deleted.text_of("ticket"), columns);
+    let queued = eventually("all three messages to be queued", || async {
         Some(system.queued()).filter(|queued| queued.len() >= 3)
     })
     .await;
     system.start_workers().await;
-    recover(system, seen).await;
-    finish(
-        system,
-        seen,
-        &task,
-        &format!("{grace}/delete-status/{ticket}"),
-    )
-    .await;
+    reset_password(system, leaks).await;
+    let status_path = format!("{grace}/delete-status/{ticket}");
+    wait_until_finished(system, leaks, &task, &status_path).await;
     queued
 }
 
-/// Sign-up, wrong passwords, changed passwords, forged tokens; answers with a token.
-async fn people(system: &System, seen: &mut Gathered) -> String {
-    let _ = seen.secret("a token", system.sign_up(GRACE).await);
-    let first = seen.secret("a token", system.sign_up(ADA).await);
-    let wrong = seen.secret("a wrong password", "wrong-password-8f14e45fceea167a");
-    seen.refused(401, &system.sign_in(ADA, &wrong).await);
-    let stranger = seen.secret(
-        "a stranger's password",
-        "stranger-password-c9f0f895fb98ab91",
+/// Signs up, uses wrong, new and unacceptable passwords and a forged token. Returns a valid token.
+async fn use_passwords_and_tokens(system: &System, leaks: &mut Leaks) -> String {
+    let _ = leaks.add("a token", system.sign_up(GRACE).await);
+    let first = leaks.add("a token", system.sign_up(ADA).await);
+    let wrong = leaks.add("a wrong password", "wrong-password-8f14e45fceea167a");
+    leaks.add_refusal(401, &system.sign_in(ADA, &wrong).await);
+    let unknown = leaks.add(
+        "a password of an unknown account",
+        "unknown-account-c9f0f895fb98ab91",
     );
-    seen.refused(401, &system.sign_in("nobody@example.com", &stranger).await);
-    let next = seen.secret("a new password", "new-password-45c48cce2e2d7fbd");
-    let change = |old: String, new: String| {
-        let body = json!({"oldPassword": old, "newPassword": new});
+    let reply = system.sign_in("unknown@example.com", &unknown).await;
+    leaks.add_refusal(401, &reply);
+    let next = leaks.add("a new password", "new-password-45c48cce2e2d7fbd");
+    let change = |old: &str| {
+        let body = json!({"oldPassword": old, "newPassword": next});
         let post = system.http.post("/user/change-password").bearer(&first);
         post.json(&body).send()
     };
-    seen.refused(400, &change(wrong.clone(), next.clone()).await);
-    let changed = change(System::PASSWORD.to_owned(), next).await.expect(200);
-    let token = seen.secret("a token", changed.text_of("token"));
-    let long = seen.secret(
-        "a password that is too long",
-        "too-long-d3d9446802a44259".repeat(4),
-    );
+    leaks.add_refusal(400, &change(&wrong).await);
+    let changed = change(System::PASSWORD).await.expect(200);
+    let token = leaks.add("a token", changed.text_of("token"));
+    let long = "too-long-d3d9446802a44259".repeat(4);
+    let long = leaks.add("a password that is too long", long);
     let body = json!({"username": "long@example.com", "password": long});
-    seen.refused(400, &system.http.post("/user").json(&body).send().await);
+    leaks.add_refusal(400, &system.http.post("/user").json(&body).send().await);
 
     let (head, signature) = token.rsplit_once('.').unwrap();
     let reversed: String = signature.chars().rev().collect();
-    let forged = seen.secret("a forged token", format!("{head}.{reversed}"));
+    let forged = leaks.add("a forged token", format!("{head}.{reversed}"));
     for path in ["/user", "/people-task/tasks", "/users"] {
         let reply = system.http.get(path).bearer(&forged).send().await;
-        seen.refused(401, &reply);
+        leaks.add_refusal(401, &reply);
     }
-    seen.refused(403, &system.http.get("/users").bearer(&token).send().await);
+    let reply = system.http.get("/users").bearer(&token).send().await;
+    leaks.add_refusal(403, &reply);
     token
 }
 
-/// A task with webhooks of every kind, its secrets used in every place, right and wrong.
-async fn task(system: &System, seen: &mut Gathered, token: &str) -> crate::harness::Task {
+/// Creates a task and uses its secret and a wrong one, in the query and in a header.
+async fn create_task(system: &System, leaks: &mut Leaks, token: &str) -> Task {
     let body = json!({"title": "t", "requester": ADA, "approver": "b@example.com"});
-    let post = system.http.post("/people-task/tasks").bearer(token);
-    let created = post.json(&body).send().await.expect(200);
-    let secret = seen.secret("the approver's secret", created.text_of("approverSecret"));
-    let _ = seen.secret("the requester's secret", created.text_of("requesterSecret"));
-    let task = crate::harness::Task {
+    let created = system.post("/people-task/tasks", token, &body).await;
+    let secret = leaks.add("the approver's secret", created.text_of("approverSecret"));
+    let _ = leaks.add("the requester's secret", created.text_of("requesterSecret"));
+    let wrong = leaks.add("a wrong secret", WRONG_SECRET.repeat(2));
+    let task = Task {
         id: created.text_of("id"),
         approver_secret: secret.clone(),
     };
     let path = format!("/people-task/tasks/{}", task.id);
-    let wrong = seen.secret(
-        "a wrong secret",
-        "4f53cda18c2baa0c0354bb5f9a3ecbe5".repeat(2),
-    );
     for (secret, status) in [(&secret, 200), (&wrong, 404)] {
-        let query = system
-            .http
-            .get(&format!("{path}?secret={secret}"))
-            .send()
-            .await;
+        let query = system.http.get(&format!("{path}?secret={secret}")).send();
         let header = system
             .http
             .get(&path)
             .header("X-Task-Secret", secret)
-            .send()
-            .await;
-        assert_eq!([query.status, header.status], [status, status]);
-        seen.refusals += &format!(
-            "{} {}\n",
-            if status == 200 { "" } else { &query.text },
-            header.status
-        );
+            .send();
+        for reply in [query.await, header.await] {
+            assert_eq!(reply.status, status);
+            if status != 200 {
+                leaks.add_refusal(status, &reply);
+            }
+        }
     }
+    task
+}
 
-    // A caller may put what it likes into a url; it is kept to be called, and nobody else is told of it.
-    seen.secret_in(
-        "a password in a url",
-        URL_PASSWORD,
-        &["people_task.webhooks.url"],
-    );
-    seen.secret_in(
-        "a secret in a url's query",
-        URL_QUERY,
-        &["people_task.webhooks.url"],
-    );
-    // It signs, so it has to be readable.
-    seen.secret_in(
-        "a webhook's signing secret",
-        WHSEC,
-        &["people_task.webhooks.secret"],
-    );
+/// Registers webhooks with secrets in their URLs: one that succeeds, three that fail, three that are refused.
+async fn register_webhooks(system: &System, leaks: &mut Leaks, token: &str, task: &Task) {
+    // The worker needs the URL and the signing secret, so both are stored as they are.
+    let url = &["people_task.webhooks.url"];
+    leaks.add_stored("a password in a URL", URL_PASSWORD, url);
+    leaks.add_stored("a secret in a URL's query", URL_QUERY, url);
+    let secret = &["people_task.webhooks.secret"];
+    leaks.add_stored("a webhook's signing secret", WHSEC, secret);
     let receiver = system.webhook_url();
     let authority = receiver.strip_prefix("http://").unwrap();
     for url in [
@@ -307,42 +281,33 @@ async fn task(system: &System, seen: &mut Gathered, token: &str) -> crate::harne
         format!("https://user:{URL_PASSWORD}@{authority}?key={URL_QUERY}"),
     ] {
         let body = json!({"url": url, "taskId": task.id, "secret": WHSEC});
-        let post = system.http.post("/people-task/webhooks").bearer(token);
-        let _ = post.json(&body).send().await.expect(200);
+        let _ = system.post("/people-task/webhooks", token, &body).await;
     }
-    for (url, secret) in [
-        (
-            format!("http://user:{URL_PASSWORD}@[fe80::1]/?key={URL_QUERY}"),
-            WHSEC,
-        ),
-        (
-            format!("ftp://user:{URL_PASSWORD}@host/?key={URL_QUERY}"),
-            WHSEC,
-        ),
-        (receiver.clone(), wrong.as_str()),
-    ] {
+    let link_local = format!("http://user:{URL_PASSWORD}@[fe80::1]/?key={URL_QUERY}");
+    let ftp = format!("ftp://user:{URL_PASSWORD}@host/?key={URL_QUERY}");
+    let wrong = WRONG_SECRET.repeat(2);
+    for (url, secret) in [(link_local, WHSEC), (ftp, WHSEC), (receiver, &wrong)] {
         let body = json!({"url": url, "taskId": task.id, "secret": secret});
         let post = system.http.post("/people-task/webhooks").bearer(token);
-        seen.refused(400, &post.json(&body).send().await);
+        leaks.add_refusal(400, &post.json(&body).send().await);
     }
-    task
 }
 
-async fn decide(system: &System, seen: &mut Gathered, task: &crate::harness::Task) {
+async fn decide(system: &System, leaks: &mut Leaks, task: &Task) {
     let path = format!("/people-task/tasks/{}/approve", task.id);
-    let wrong = json!({"secret": "4f53cda18c2baa0c0354bb5f9a3ecbe5".repeat(2)});
-    seen.refused(404, &system.http.put(&path).json(&wrong).send().await);
+    let wrong = json!({"secret": WRONG_SECRET.repeat(2)});
+    leaks.add_refusal(404, &system.http.put(&path).json(&wrong).send().await);
     let right = json!({"secret": task.approver_secret});
     let _ = system.http.put(&path).json(&right).send().await.expect(200);
-    seen.refused(409, &system.http.put(&path).json(&right).send().await);
+    leaks.add_refusal(409, &system.http.put(&path).json(&right).send().await);
 }
 
-/// The forgotten password, with codes right and wrong.
-async fn recover(system: &System, seen: &mut Gathered) {
+/// Resets a forgotten password with wrong and right codes.
+async fn reset_password(system: &System, leaks: &mut Leaks) {
     let message = system.wait_for_request("kind=forgot-password").await;
-    let code = seen.secret("a code", message["body"]["code"].as_str().unwrap());
-    let wrong = seen.secret("a wrong code", "6512bd43d9caa6e02c990b0a82652dca".repeat(2));
-    let password = seen.secret("a password by a code", "recovered-c20ad4d76fe97759");
+    let code = leaks.add("a code", message["body"]["code"].as_str().unwrap());
+    let wrong = leaks.add("a wrong code", "6512bd43d9caa6e02c990b0a82652dca".repeat(2));
+    let password = leaks.add("a password by a code", "recovered-c20ad4d76fe97759");
     for (code, status) in [(&wrong, 400), (&code, 200), (&code, 400)] {
         let body = json!({"code": code, "password": password});
         let post = system.http.post("/user/forgot-password/reset").json(&body);
@@ -350,29 +315,29 @@ async fn recover(system: &System, seen: &mut Gathered) {
         if status == 200 {
             let _ = reply.expect(200);
         } else {
-            seen.refused(status, &reply);
+            leaks.add_refusal(status, &reply);
         }
     }
     let signed_in = system.sign_in(ADA, &password).await.expect(200);
-    let _ = seen.secret("a token", signed_in.text_of("token"));
+    let _ = leaks.add("a token", signed_in.text_of("token"));
 }
 
-/// Waits until every delivery and the deletion have ended.
-async fn finish(system: &System, seen: &mut Gathered, task: &crate::harness::Task, ticket: &str) {
+/// Waits until every delivery and the deletion have finished.
+async fn wait_until_finished(system: &System, leaks: &mut Leaks, task: &Task, ticket: &str) {
     let _ = system.wait_for_webhook("right").await;
     let path = format!("/people-task/tasks/{}/deliveries", task.id);
-    eventually("every delivery to end", || async {
+    eventually("every delivery to finish", || async {
         let deliveries = system.http.get(&path).bearer(&system.admin).send().await;
         let deliveries = deliveries.json.as_array().unwrap().clone();
-        let ended = deliveries.iter().filter(|one| one["status"] != "pending");
-        (ended.count() == 4).then_some(())
+        let finished = deliveries.iter().filter(|one| one["status"] != "pending");
+        (finished.count() == 4).then_some(())
     })
     .await;
-    eventually("the deletion to end", || async {
+    eventually("the deletion to finish", || async {
         let status = system.http.get(ticket).bearer(&system.admin).send().await;
         (status.json["status"] == "completed").then_some(())
     })
     .await;
     let gone = system.http.get("/users/000000000000000000000000");
-    seen.refused(404, &gone.bearer(&system.admin).send().await);
+    leaks.add_refusal(404, &gone.bearer(&system.admin).send().await);
 }

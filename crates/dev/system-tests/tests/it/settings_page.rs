@@ -1,4 +1,4 @@
-//! The page of settings is what the code reads.
+//! `deploy/SETTINGS.md` is generated from the settings that the processes read.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use app_config::Description;
 use crate::harness::described_settings;
 
 #[test]
-fn the_page_of_settings_agrees_with_the_code() {
+fn the_settings_page_matches_the_code() {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../deploy/SETTINGS.md");
     let page = page();
     if std::env::var_os("UPDATE_SETTINGS").is_some() {

@@ -1,4 +1,4 @@
-//! A real Chromium of the size of a phone, driven as a person would: by labels, names of buttons, visible text.
+//! Chromium with the screen of a phone, controlled by labels, names of buttons and visible text.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
@@ -11,7 +11,7 @@ use testkit::{Http, eventually};
 
 const ADVICE: &str = "this test needs a browser: apt-get install chromium chromium-driver";
 const READY: &str = "started successfully on port ";
-/// What an element is called in the answers of the WebDriver protocol.
+/// The key of an element's id in the WebDriver protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 const FLAGS: [&str; 9] = [
     "--headless",
@@ -25,12 +25,12 @@ const FLAGS: [&str; 9] = [
     "--disable-breakpad",
 ];
 
-/// A browser with a profile of its own, which ends with it.
+/// A browser with its own profile. Dropping it stops the browser and deletes the profile.
 pub(crate) struct Phone {
     driver: Child,
     webdriver: Http,
     session: String,
-    // Last, so that the folder goes after the browser that writes into it.
+    // The last field, so that the folder is deleted after the browser has stopped.
     profile: tempfile::TempDir,
 }
 
@@ -41,7 +41,7 @@ impl Phone {
         let program = on_path("chromedriver").expect(ADVICE);
         let mut driver = Command::new(program)
             .arg("--port=0")
-            // Whatever it keeps elsewhere than in its profile goes with the profile, too.
+            // Files outside the profile are deleted with it.
             .env("HOME", profile.path())
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -62,7 +62,7 @@ impl Phone {
         phone
     }
 
-    /// Chromium makes no window narrower than 500 pixels, so the size is that of an emulated screen.
+    /// Chromium's windows are at least 500 pixels wide, so a smaller screen is emulated.
     fn capabilities(&self) -> Value {
         let folder = self.profile.path().join("profile");
         let mut arguments = FLAGS.map(str::to_owned).to_vec();
@@ -74,17 +74,17 @@ impl Phone {
         }}})
     }
 
-    /// Opens an address and waits until it is loaded.
+    /// Opens a URL and waits until the page is loaded.
     pub(crate) async fn open(&self, url: &str) {
         self.command("url", &json!({"url": url})).await;
     }
 
-    /// Loads the page again.
+    /// Reloads the page.
     pub(crate) async fn reload(&self) {
         self.command("refresh", &json!({})).await;
     }
 
-    /// What stands in the address bar.
+    /// The URL in the address bar.
     pub(crate) async fn address(&self) -> String {
         let value = self.run("return location.href").await;
         value.as_str().unwrap().to_owned()
@@ -98,25 +98,25 @@ impl Phone {
         .await;
     }
 
-    /// The text that the page shows.
+    /// The visible text of the page.
     pub(crate) async fn text(&self) -> String {
         let value = self.run("return document.body.innerText").await;
         value.as_str().unwrap().to_owned()
     }
 
-    /// How many elements there are.
+    /// The number of elements that match a selector.
     pub(crate) async fn count(&self, css: &str) -> u64 {
         let script = format!("return document.querySelectorAll({}).length", json!(css));
         self.run(&script).await.as_u64().unwrap()
     }
 
-    /// Clicks on the button with this name.
+    /// Clicks the button with this name.
     pub(crate) async fn click(&self, name: &str) {
         self.click_at(&format!("//button[normalize-space()={}]", quoted(name)))
             .await;
     }
 
-    /// Clicks on a button on the card with this title.
+    /// Clicks a button on the card with this title.
     pub(crate) async fn click_on_card(&self, title: &str, name: &str) {
         let (title, name) = (quoted(title), quoted(name));
         let card = format!("//article[.//*[self::h1 or self::h2][normalize-space()={title}]]");
@@ -130,7 +130,7 @@ impl Phone {
             .await;
     }
 
-    /// Replaces what stands in the field with this label.
+    /// Replaces the text of the field with this label.
     pub(crate) async fn fill(&self, label: &str, text: &str) {
         let label = quoted(label);
         let field = self
@@ -144,29 +144,29 @@ impl Phone {
             .await;
     }
 
-    /// Runs a script in the page: what it returns.
+    /// Runs a script in the page and returns its result.
     pub(crate) async fn run(&self, script: &str) -> Value {
         self.command("execute/sync", &json!({"script": script, "args": []}))
             .await
     }
 
-    /// What the console says since the last look: errors of scripts, refusals of the page's policy.
-    pub(crate) async fn complaints(&self) -> Vec<String> {
+    /// New messages in the console: script errors and violations of the page's policy.
+    pub(crate) async fn console_errors(&self) -> Vec<String> {
         let entries = self.command("se/log", &json!({"type": "browser"})).await;
         let entries = entries.as_array().unwrap().iter();
         entries
-            // Chromium also reports answers such as 409 there, which are the API's way to say no.
+            // Chromium also reports responses such as 409, which are not errors of the page.
             .filter(|entry| entry["source"] != "network")
             .map(|entry| entry["message"].to_string())
             .collect()
     }
 
-    /// Puts the phone away; fails when its console has something to complain about.
-    pub(crate) async fn put_away(self) {
-        assert_eq!(self.complaints().await, Vec::<String>::new());
+    /// Closes the browser. Fails if the console has errors.
+    pub(crate) async fn assert_no_errors(self) {
+        assert_eq!(self.console_errors().await, Vec::<String>::new());
     }
 
-    /// Waits until there is such an element and it is shown.
+    /// Waits until a matching element is visible, and returns its id.
     async fn visible(&self, xpath: &str) -> String {
         eventually(&format!("the page to show {xpath}"), || async {
             let wanted = json!({"using": "xpath", "value": xpath});
@@ -189,7 +189,7 @@ impl Phone {
 
 impl Drop for Phone {
     fn drop(&mut self) {
-        // A browser that is told to end leaves no process behind; the driver would, if it were killed alone.
+        // Ending the session stops the browser; killing only the driver would leave it running.
         let session = format!("{}/session/{}", self.webdriver.base(), self.session);
         let _ = ureq::delete(session).call();
         let identity = i32::try_from(self.driver.id()).ok().and_then(Identity::of);
@@ -200,7 +200,7 @@ impl Drop for Phone {
     }
 }
 
-/// The port that the driver chose. Its output is read to its end, so that it never waits for a reader.
+/// The port that the driver chose. Its output is read to the end, so that its pipe never fills up.
 fn port_of(driver: &mut Child) -> u16 {
     let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
     let port = lines
@@ -210,7 +210,7 @@ fn port_of(driver: &mut Child) -> u16 {
             let (_, port) = line.split_once(READY)?;
             port.trim_end_matches('.').parse().ok()
         })
-        .expect("chromedriver must say its port");
+        .expect("chromedriver must print its port");
     thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
     port
 }
@@ -219,7 +219,7 @@ fn value_of(answer: &Value) -> Value {
     answer["value"].clone()
 }
 
-/// A text in XPath, which knows no escapes.
+/// A string literal in XPath, which has no escapes.
 fn quoted(text: &str) -> String {
     let quote = if text.contains('"') { '\'' } else { '"' };
     format!("{quote}{text}{quote}")

@@ -1,0 +1,49 @@
+//! The arguments of the command.
+
+use std::{path::PathBuf, time::Duration};
+
+use clap::Args;
+use xtask::{duration::parse_duration, launch::say, plan::parse_replicas};
+
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Repeat the faults and choices of an earlier run. Without it a random seed is used and printed.
+    #[arg(long, value_name = "N")]
+    pub(crate) seed: Option<u64>,
+    /// Duration of load and faults, such as `90s` or `5m`. Recovery takes additional time.
+    #[arg(long, default_value = "2m", value_parser = parse_duration)]
+    pub(crate) duration: Duration,
+    /// Tasks per second. A run of hours uses a lower rate to limit its memory.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) rate: u32,
+    /// Run several replicas of a process, as in `--replicas webhook-worker=3`. Can be repeated.
+    #[arg(long, value_name = "PROCESS=N", value_parser = parse_replicas)]
+    pub(crate) replicas: Vec<(String, usize)>,
+    /// Build and run with optimisation.
+    #[arg(long)]
+    pub(crate) release: bool,
+    /// Run the programs in this folder instead of building them.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "release")]
+    pub(crate) programs: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// Prints the command that repeats this run.
+    pub(crate) fn print_seed(&self, seed: u64) {
+        let mut command = format!(
+            "cargo xtask chaos --seed {seed} --duration {}s --rate {}",
+            self.duration.as_secs(),
+            self.rate
+        );
+        for (name, count) in &self.replicas {
+            command.push_str(&format!(" --replicas {name}={count}"));
+        }
+        if self.release {
+            command.push_str(" --release");
+        }
+        if let Some(folder) = &self.programs {
+            command.push_str(&format!(" --programs {}", folder.display()));
+        }
+        say(&format!("seed {seed}; repeat this run with: {command}"));
+    }
+}
