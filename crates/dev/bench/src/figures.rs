@@ -1,8 +1,8 @@
-//! From times to figures.
+//! Formats results.
 
 use std::time::Duration;
 
-/// Median, 99th percentile and maximum, in milliseconds.
+/// Formats the median, 99th percentile and maximum in milliseconds.
 pub(crate) fn spread(name: &str, mut times: Vec<Duration>) -> String {
     times.sort_unstable();
     let at = |share: f64| {
@@ -26,7 +26,7 @@ pub(crate) fn spread(name: &str, mut times: Vec<Duration>) -> String {
     )
 }
 
-/// How many a second.
+/// Formats a count and a rate per second.
 pub(crate) fn rate(name: &str, count: usize, time: Duration) -> String {
     let seconds = time.as_secs_f64().max(f64::MIN_POSITIVE);
     format!(

@@ -1,12 +1,12 @@
-//! Measures a running system from outside: decisions go in at the gateway, webhooks come out at
-//! receivers of this program, and the time in between is what counts.
+//! `cargo xtask bench`: measures the time from decisions at the gateway of a running system to webhooks at
+//! receivers of this program.
 //!
-//! Everything is prepared before the clock runs: accounts, tasks, webhooks. Then each scenario decides
-//! tasks and waits until every webhook has come. Nothing is asserted; a run on a busy machine is slower.
+//! Accounts, tasks and webhooks are prepared before the measurement. Then each scenario decides tasks and waits
+//! until all webhooks have arrived. Nothing is asserted, because results depend on the machine.
 
-mod arrivals;
-mod calls;
+mod caller;
 mod figures;
+mod receivers;
 mod scenario;
 
 use std::io::Write as _;
@@ -16,41 +16,41 @@ use std::time::Duration;
 use anyhow::Context as _;
 use clap::Parser;
 
-use crate::arrivals::Receivers;
-use crate::calls::Caller;
+use crate::caller::Caller;
+use crate::receivers::Receivers;
 use crate::scenario::{Burst, Steady};
 
-/// Measures how fast decisions are taken and webhooks delivered.
+/// Measures how fast decisions are made and webhooks delivered.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// The gateway's url.
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     gateway: String,
-    /// Tasks that are decided as fast as they are taken, with a webhook each.
+    /// Tasks that are decided as fast as possible, with one webhook each.
     #[arg(long, default_value_t = 10_000)]
     single: usize,
-    /// Tasks that are decided as fast as they are taken, with ten webhooks each.
+    /// Tasks that are decided as fast as possible, with ten webhooks each.
     #[arg(long, default_value_t = 2_000)]
     tenfold: usize,
-    /// Tasks that are decided at `--rate`, with a webhook each.
+    /// Tasks that are decided at `--rate`, with one webhook each.
     #[arg(long, default_value_t = 400)]
     steady: usize,
-    /// Decisions a second for `--steady`.
+    /// Decisions per second for `--steady`.
     #[arg(long, default_value_t = 20.0)]
     rate: f64,
-    /// Calls at once.
+    /// Concurrent calls.
     #[arg(long, default_value_t = 64)]
     concurrency: usize,
-    /// Receivers, each on a port of its own.
+    /// Receivers, each on its own port.
     #[arg(long, default_value_t = 1)]
     receivers: usize,
-    /// Seconds to wait between the preparation and the clock: time to stop a worker, say.
+    /// Seconds between the preparation and the measurement, for example to stop a worker.
     #[arg(long, default_value_t = 0)]
     pause: u64,
 }
 
 fn main() -> anyhow::Result<()> {
-    // The TLS library wants its cryptography chosen, although nothing here speaks TLS.
+    // The TLS library needs it even without TLS.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let arguments = Arguments::parse();
     actix_web::rt::System::new().block_on(run(arguments))
@@ -67,11 +67,11 @@ async fn run(arguments: Arguments) -> anyhow::Result<()> {
         interval: Duration::from_secs_f64(1.0 / arguments.rate.max(0.001)),
     };
     report(
-        &format!("{} decisions a second", arguments.rate),
+        &format!("{} decisions per second", arguments.rate),
         steady.measure(&caller, &receivers).await?,
     )?;
     for (tasks, webhooks, name) in [
-        (arguments.single, 1, "a webhook for each decision"),
+        (arguments.single, 1, "one webhook for each decision"),
         (arguments.tenfold, 10, "ten webhooks for each decision"),
     ] {
         let burst = Burst {

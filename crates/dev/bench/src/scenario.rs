@@ -1,20 +1,20 @@
-//! The two ways in which decisions come: as fast as they are taken, and at a steady pace.
+//! Two scenarios: decisions as fast as possible, and at a steady rate.
 
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 
-use crate::arrivals::Receivers;
-use crate::calls::{Caller, Prepared};
+use crate::caller::{Caller, PreparedTask};
 use crate::figures::{rate, spread};
+use crate::receivers::Receivers;
 
-/// Decisions as fast as they are taken.
+/// Decisions as fast as possible.
 pub(crate) struct Burst {
     pub(crate) tasks: usize,
     pub(crate) webhooks: usize,
     pub(crate) concurrency: usize,
-    /// Before the clock runs.
+    /// The pause before the measurement.
     pub(crate) pause: Duration,
 }
 
@@ -31,7 +31,7 @@ impl Burst {
         let prepared = caller.prepare(self.tasks, self.webhooks, receivers).await?;
         let prepared_in = preparing.elapsed();
         tokio::time::sleep(self.pause).await;
-        let began = Instant::now();
+        let start = Instant::now();
         let calls = stream::iter(&prepared)
             .map(|task| async move {
                 let called = Instant::now();
@@ -41,30 +41,30 @@ impl Burst {
             .buffer_unordered(self.concurrency.max(1))
             .try_collect::<Vec<_>>()
             .await?;
-        let accepted = began.elapsed();
+        let accepted = start.elapsed();
         let keys = keys(&prepared);
         let arrived = receivers.wait_for(&keys).await?;
-        let last = arrived.values().max().context("nothing arrived")?;
+        let last = arrived.values().max().context("no webhook arrived")?;
         let calls_made = self.tasks * (1 + self.webhooks);
         Ok(vec![
             rate(
-                "prepared (a call for each task and webhook)",
+                "prepared (one call for each task and webhook)",
                 calls_made,
                 prepared_in,
             ),
             rate("decisions accepted", self.tasks, accepted),
-            spread("time of a call", calls),
+            spread("duration of a call", calls),
             rate(
                 "webhooks delivered",
                 keys.len(),
-                last.saturating_duration_since(began),
+                last.saturating_duration_since(start),
             ),
             format!("delivered twice: {}", receivers.take_repeated()),
         ])
     }
 }
 
-/// Decisions at a steady pace.
+/// Decisions at a steady rate.
 pub(crate) struct Steady {
     pub(crate) tasks: usize,
     pub(crate) interval: Duration,
@@ -81,13 +81,13 @@ impl Steady {
         }
         let prepared = caller.prepare(self.tasks, 1, receivers).await?;
         let mut tick = tokio::time::interval(self.interval);
-        let (mut called, mut answered) = (Vec::new(), Vec::new());
+        let (mut called, mut durations) = (Vec::new(), Vec::new());
         for task in &prepared {
             tick.tick().await;
-            let began = Instant::now();
+            let start = Instant::now();
             caller.approve(&task.task).await?;
-            called.push(began);
-            answered.push(began.elapsed());
+            called.push(start);
+            durations.push(start.elapsed());
         }
         let arrived = receivers.wait_for(&keys(&prepared)).await?;
         let latencies = prepared.iter().zip(&called).filter_map(|(task, called)| {
@@ -95,14 +95,14 @@ impl Steady {
             Some(arrival.saturating_duration_since(*called))
         });
         Ok(vec![
-            spread("time of a call", answered),
+            spread("duration of a call", durations),
             spread("from the call to the receiver", latencies.collect()),
             format!("delivered twice: {}", receivers.take_repeated()),
         ])
     }
 }
 
-fn keys(prepared: &[Prepared]) -> Vec<String> {
+fn keys(prepared: &[PreparedTask]) -> Vec<String> {
     prepared
         .iter()
         .flat_map(|task| task.keys.iter().cloned())

@@ -1,36 +1,34 @@
-//! How the engine misbehaves, changeable while it runs.
+//! How the engine misbehaves. Can be changed while it is running.
 
 use std::time::Duration;
 
-use actix_web::{HttpResponse, web};
 use serde::{Deserialize, Serialize};
 
 use crate::duration;
-use crate::engine::Engine;
 
-/// How the engine answers at present.
+/// How the engine responds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Control {
-    /// Pause before each erasure call is looked at.
+    /// The pause before each erasure call is handled.
     #[serde(serialize_with = "duration::serialize")]
     pub delay: Duration,
-    /// How many times each erasure call of each user answers `500` before it works.
+    /// How many times each erasure call of each user returns `500` before it succeeds.
     pub fail: u32,
-    /// How long each erasure call of each user answers `202` before it is done; zero for not at all.
+    /// How long each erasure call of each user returns `202` before it is done. Zero turns this off.
     #[serde(serialize_with = "duration::serialize")]
     pub accepted: Duration,
-    /// While true, everything of the contract answers `503` and nothing is recorded.
+    /// Whether all calls of the contract return `503` and are not recorded.
     pub down: bool,
 }
 
-/// What to change of a [`Control`]; a field that is `None` stays as it is.
+/// A change of a [`Control`]. Fields that are `None` stay as they are.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ControlChange {
     /// See [`Control::delay`].
     #[serde(default, deserialize_with = "duration::deserialize_some")]
     pub delay: Option<Duration>,
-    /// See [`Control::fail`]. Giving it starts the count of failures anew for every call and user.
+    /// See [`Control::fail`]. Resets the count of failures of all calls and users.
     #[serde(default)]
     pub fail: Option<u32>,
     /// See [`Control::accepted`].
@@ -42,27 +40,11 @@ pub struct ControlChange {
 }
 
 impl Control {
-    /// Takes over the fields of `change` that are given.
+    /// Applies the fields of `change` that are set.
     pub(crate) fn apply(&mut self, change: &ControlChange) {
         self.delay = change.delay.unwrap_or(self.delay);
         self.fail = change.fail.unwrap_or(self.fail);
         self.accepted = change.accepted.unwrap_or(self.accepted);
         self.down = change.down.unwrap_or(self.down);
     }
-}
-
-pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    config.service(
-        web::resource("/control")
-            .route(web::get().to(show))
-            .route(web::put().to(change)),
-    );
-}
-
-async fn show(engine: web::Data<Engine>) -> HttpResponse {
-    HttpResponse::Ok().json(engine.control())
-}
-
-async fn change(engine: web::Data<Engine>, change: web::Json<ControlChange>) -> HttpResponse {
-    HttpResponse::Ok().json(engine.change_control(&change))
 }

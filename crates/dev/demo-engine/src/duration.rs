@@ -1,11 +1,11 @@
-//! Durations in JSON, written as in settings: `500ms`, `30s`.
+//! Durations in JSON, in the form of settings: `500ms`, `30s`.
 
 use std::time::Duration;
 
 use app_config::SettingValue;
 use serde::{Deserialize, Deserializer, Serializer};
 
-/// Writes whole seconds as `3s` and anything else in milliseconds.
+/// Formats whole seconds as `3s` and other durations in milliseconds.
 pub(crate) fn format(duration: Duration) -> String {
     if duration.subsec_millis() == 0 {
         format!("{}s", duration.as_secs())
@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_back() {
+    fn a_formatted_duration_can_be_parsed() {
         for millis in [0, 1, 300, 1_000, 1_500, 60_000] {
             let duration = Duration::from_millis(millis);
             assert_eq!(Duration::parse(&format(duration)), Ok(duration));

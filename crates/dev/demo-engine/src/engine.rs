@@ -1,6 +1,6 @@
-//! The state that all handlers share.
+//! The state that the handlers share.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
 use actix_web::HttpResponse;
@@ -11,9 +11,10 @@ use values::Secret;
 
 use crate::control::{Control, ControlChange};
 use crate::journal::Journal;
+use crate::sync::lock;
 use crate::users::Users;
 
-/// Everything that the engine knows, in memory.
+/// The state of the engine.
 pub(crate) struct Engine {
     control: Mutex<Control>,
     pub(crate) journal: Journal,
@@ -43,7 +44,7 @@ impl Engine {
 
     pub(crate) fn change_control(&self, change: &ControlChange) -> Control {
         if change.fail.is_some() {
-            self.users().forget_failures();
+            self.users().reset_failures();
         }
         let mut control = lock(&self.control);
         control.apply(change);
@@ -55,12 +56,12 @@ impl Engine {
         lock(&self.users)
     }
 
-    /// The bearer token that erasure calls must carry, if one is configured.
+    /// Returns the bearer token that erasure calls must carry, if one is configured.
     pub(crate) fn token(&self) -> Option<&str> {
         self.token.as_ref().map(Secret::expose)
     }
 
-    /// Waits, but not beyond the beginning of the server's stop.
+    /// Waits until `duration` has passed or the server stops.
     pub(crate) async fn pause(&self, duration: Duration) {
         if duration.is_zero() {
             return;
@@ -71,17 +72,12 @@ impl Engine {
         }
     }
 
-    /// The answer while the engine plays dead, `None` otherwise.
+    /// Returns a `503` response if the engine simulates an outage.
     pub(crate) fn outage(&self) -> Option<HttpResponse> {
         self.control().down.then(|| {
             HttpResponse::ServiceUnavailable()
                 .insert_header((header::RETRY_AFTER, "1"))
-                .json(json!({"message": "The demo engine is told to be down."}))
+                .json(json!({"message": "The demo engine simulates an outage."}))
         })
     }
-}
-
-/// A panic while a lock was held cannot leave these plain values half-written, so poison is ignored.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -76,28 +76,28 @@ async fn erase(engine: &Engine, id: &str, step: Step, request: &HttpRequest) -> 
 
     let mut users = engine.users();
     let user = users.get(id);
-    let answer = answer(step, user.erase(step, control.fail, control.accepted));
-    user.note(step, answer.status().as_u16());
+    let response = response(step, user.erase(step, control.fail, control.accepted));
+    user.record_call(step, response.status().as_u16());
     tracing::info!(
         user.id = id,
         ?step,
-        status = answer.status().as_u16(),
+        status = response.status().as_u16(),
         "erasure"
     );
-    answer
+    response
 }
 
-fn answer(step: Step, outcome: Outcome) -> HttpResponse {
+fn response(step: Step, outcome: Outcome) -> HttpResponse {
     match (outcome, step) {
         (Outcome::Failed, _) => HttpResponse::InternalServerError()
-            .json(json!({"message": "The demo engine is told to fail."})),
+            .json(json!({"message": "The demo engine simulates a failure."})),
         (Outcome::Working(left), _) => {
             let seconds = left.as_millis().div_ceil(1_000).max(1);
             HttpResponse::Accepted()
                 .insert_header((header::RETRY_AFTER, seconds.to_string()))
                 .json(json!({}))
         }
-        // Both ways of saying "nothing there" are in the contract, so that both get used.
+        // The contract has two responses for "nothing to erase". Both are used.
         (Outcome::Done(0), Step::StopFlows) => HttpResponse::NoContent().finish(),
         (Outcome::Done(0), _) => {
             HttpResponse::NotFound().json(json!({"message": "There is nothing to delete."}))
@@ -110,12 +110,12 @@ fn answer(step: Step, outcome: Outcome) -> HttpResponse {
 }
 
 fn is_authorized(engine: &Engine, request: &HttpRequest) -> bool {
-    let Some(wanted) = engine.token() else {
+    let Some(expected) = engine.token() else {
         return true;
     };
     let given = request.headers().get(header::AUTHORIZATION);
     let given = given.and_then(|value| value.as_bytes().split_first_chunk::<7>());
     given.is_some_and(|(scheme, token)| {
-        scheme.eq_ignore_ascii_case(b"bearer ") && bool::from(token.ct_eq(wanted.as_bytes()))
+        scheme.eq_ignore_ascii_case(b"bearer ") && bool::from(token.ct_eq(expected.as_bytes()))
     })
 }

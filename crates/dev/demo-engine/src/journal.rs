@@ -1,47 +1,47 @@
-//! What was received, newest last.
+//! The received calls, newest last.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, web};
 use chrono::{SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::engine::{Engine, lock};
+use crate::sync::lock;
 
 const MAX_ITEMS: usize = 10_000;
-/// Ten thousand bodies of the largest size would fill the memory of a small machine.
+/// Limits the memory, because [`MAX_ITEMS`] bodies of the largest size would fill a small machine.
 const MAX_BYTES: usize = 256 * 1024 * 1024;
 
-/// What sort of call was received.
+/// The kind of a received call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// A task was decided.
     Webhook,
-    /// Somebody forgot a password.
+    /// A user forgot the password.
     ForgotPassword,
 }
 
-/// One call, as it came in.
+/// A received call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Received {
     /// RFC 3339 in UTC with milliseconds.
     pub at: String,
-    /// What sort of call it was.
+    /// The kind of the call.
     pub kind: Kind,
     /// The HTTP method.
     pub method: String,
     /// The path without the query.
     pub path: String,
-    /// The decoded query; of a name that is repeated, the last value.
+    /// The decoded query. A repeated name has its last value.
     pub query: BTreeMap<String, String>,
-    /// Header names in lower case; repeated ones joined by commas.
+    /// The headers, with names in lower case. Repeated headers are joined with commas.
     pub headers: BTreeMap<String, String>,
-    /// The body: as it is when it is JSON, else as a string.
+    /// The body as JSON, or as a string if it is not JSON.
     pub body: Value,
-    /// The body, byte for byte where it is UTF-8; signatures are made over it.
+    /// The body as text, exactly as it was signed if it is UTF-8.
     pub text: String,
 }
 
@@ -60,7 +60,7 @@ impl Received {
         }
     }
 
-    /// About how much memory it takes.
+    /// Returns the approximate size in memory.
     fn bytes(&self) -> usize {
         let pairs = self.query.iter().chain(&self.headers);
         let pairs: usize = pairs.map(|(name, value)| name.len() + value.len()).sum();
@@ -80,9 +80,9 @@ fn headers_of(request: &HttpRequest) -> BTreeMap<String, String> {
         let value = String::from_utf8_lossy(value.as_bytes());
         headers
             .entry(name.as_str().to_owned())
-            .and_modify(|held| {
-                held.push_str(", ");
-                held.push_str(&value);
+            .and_modify(|values| {
+                values.push_str(", ");
+                values.push_str(&value);
             })
             .or_insert_with(|| value.clone().into_owned());
     }
@@ -91,45 +91,45 @@ fn headers_of(request: &HttpRequest) -> BTreeMap<String, String> {
 
 #[derive(Default)]
 struct Items {
-    items: VecDeque<Arc<Received>>,
+    calls: VecDeque<Arc<Received>>,
     bytes: usize,
 }
 
-/// The received calls, bounded in number and size.
+/// The received calls, limited in number and size.
 #[derive(Default)]
 pub(crate) struct Journal {
-    held: Mutex<Items>,
+    items: Mutex<Items>,
 }
 
 impl Journal {
     pub(crate) fn record(&self, item: Received) {
         tracing::info!(kind = ?item.kind, path = item.path, "received");
-        let mut held = lock(&self.held);
-        held.bytes += item.bytes();
-        held.items.push_back(Arc::new(item));
-        while held.items.len() > MAX_ITEMS || held.bytes > MAX_BYTES {
-            let Some(oldest) = held.items.pop_front() else {
+        let mut items = lock(&self.items);
+        items.bytes += item.bytes();
+        items.calls.push_back(Arc::new(item));
+        while items.calls.len() > MAX_ITEMS || items.bytes > MAX_BYTES {
+            let Some(oldest) = items.calls.pop_front() else {
                 break;
             };
-            held.bytes -= oldest.bytes();
+            items.bytes -= oldest.bytes();
         }
     }
 
     pub(crate) fn clear(&self) {
-        *lock(&self.held) = Items::default();
+        *lock(&self.items) = Items::default();
     }
 
-    pub(crate) fn matching(&self, wanted: &Wanted) -> Vec<Arc<Received>> {
-        let held = lock(&self.held);
-        let matching = held.items.iter().filter(|item| wanted.matches(item));
+    pub(crate) fn matching(&self, filter: &Filter) -> Vec<Arc<Received>> {
+        let items = lock(&self.items);
+        let matching = items.calls.iter().filter(|item| filter.matches(item));
         matching.cloned().collect()
     }
 }
 
-/// Which of the received calls somebody wants to see.
+/// Selects received calls.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Wanted {
+pub(crate) struct Filter {
     kind: Option<Kind>,
     /// Equal to the query parameter `correlationId` of the call.
     correlation_id: Option<String>,
@@ -137,7 +137,7 @@ pub(crate) struct Wanted {
     email: Option<String>,
 }
 
-impl Wanted {
+impl Filter {
     fn matches(&self, item: &Received) -> bool {
         let kind = self.kind.is_none_or(|kind| kind == item.kind);
         let correlation = self.correlation_id.as_ref();
@@ -148,56 +148,37 @@ impl Wanted {
     }
 }
 
-pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    config.service(
-        web::resource("/received")
-            .route(web::get().to(list))
-            .route(web::delete().to(clear)),
-    );
-}
-
-async fn list(engine: web::Data<Engine>, wanted: web::Query<Wanted>) -> HttpResponse {
-    let items = engine.journal.matching(&wanted);
-    let items: Vec<&Received> = items.iter().map(AsRef::as_ref).collect();
-    HttpResponse::Ok().json(json!({ "items": items }))
-}
-
-async fn clear(engine: web::Data<Engine>) -> HttpResponse {
-    engine.journal.clear();
-    HttpResponse::Ok().json(json!({}))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use actix_web::test::TestRequest;
 
     #[test]
-    fn the_oldest_go_when_there_are_too_many() {
+    fn the_oldest_calls_are_dropped_when_there_are_too_many() {
         let journal = Journal::default();
         for number in 0..=MAX_ITEMS {
             let uri = format!("/webhooks/{number}");
             let request = TestRequest::post().uri(&uri).to_http_request();
             journal.record(Received::new(Kind::Webhook, &request, b"{}"));
         }
-        let items = journal.matching(&Wanted::default());
+        let items = journal.matching(&Filter::default());
         assert_eq!(items.len(), MAX_ITEMS);
         assert_eq!(items[0].path, "/webhooks/1");
     }
 
     #[test]
-    fn the_oldest_go_when_they_are_too_large() {
+    fn the_oldest_calls_are_dropped_when_they_are_too_large() {
         let journal = Journal::default();
         let body = vec![b'x'; 256 * 1024];
         for _ in 0..600 {
             let request = TestRequest::post().uri("/webhooks/x").to_http_request();
             journal.record(Received::new(Kind::Webhook, &request, &body));
         }
-        let held = lock(&journal.held);
-        assert!(held.bytes <= MAX_BYTES && held.items.len() < 600);
+        let items = lock(&journal.items);
+        assert!(items.bytes <= MAX_BYTES && items.calls.len() < 600);
         assert_eq!(
-            held.bytes,
-            held.items.iter().map(|i| i.bytes()).sum::<usize>()
+            items.bytes,
+            items.calls.iter().map(|i| i.bytes()).sum::<usize>()
         );
     }
 }

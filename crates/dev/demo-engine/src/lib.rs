@@ -1,24 +1,26 @@
-//! A flow engine's side of the contract, for development and tests.
+//! The flow engine's side of the contract, for development and tests.
 //!
-//! It receives what Countersign sends (webhooks of decisions, forgot-password messages), keeps it in
-//! memory so that a test or a person can look at it, and implements the five calls by which a flow
-//! engine erases a user's data, with a little invented data to erase. Delays, failures and an outage
-//! can be asked for at start, at run time (`PUT /control`), or for one webhook by its query.
+//! The engine receives what Countersign sends (webhooks of decisions and forgot-password messages) and keeps it in
+//! memory for tests and people. It implements the five calls by which a flow engine erases a user's data, with
+//! a little sample data. Delays, failures and an outage can be set at start, at run time (`PUT /control`), or for
+//! one webhook in its query.
 //!
-//! Invariants: memory is bounded (items, bytes and users; the oldest go first); nothing that was
-//! asked to wait outlives the server's stop; what was received is recorded before it is answered.
+//! Invariants: memory is bounded (items, bytes and users), and the oldest entries are dropped first. Delays end when
+//! the server stops. A call is recorded before it is answered.
 //!
-//! Deliberately absent: storage, TLS, verification of webhook signatures (the receiving test does
-//! that, over the recorded headers and body), and every engine feature outside the contract.
+//! Deliberately absent: storage, TLS, verification of webhook signatures (tests do that with the recorded headers
+//! and body), and all features of an engine outside the contract.
 
 mod control;
 mod duration;
 mod engine;
 mod erasure;
+mod inspection;
 mod journal;
 mod receivers;
 mod server;
 mod settings;
+mod sync;
 mod users;
 
 pub use control::{Control, ControlChange};

@@ -1,4 +1,4 @@
-//! The receiving ends: webhooks of decisions, and forgot-password messages.
+//! Receives webhooks of decisions and forgot-password messages.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -9,10 +9,11 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use app_config::SettingValue;
 use serde_json::json;
 
-use crate::engine::{Engine, lock};
+use crate::engine::Engine;
 use crate::journal::{Kind, Received, query_of};
+use crate::sync::lock;
 
-/// How long a call with `hang=true` stays open when its caller does not give up.
+/// How long a call with `hang=true` stays open if the caller does not close it.
 const MAX_HANG: Duration = Duration::from_secs(60);
 const MAX_DELAY: Duration = Duration::from_secs(600);
 const MAX_COUNTED_URLS: usize = 10_000;
@@ -24,7 +25,7 @@ pub(crate) struct FailedFirst {
 }
 
 impl FailedFirst {
-    /// Whether this call of the url is one of its first `times`, which fail.
+    /// Returns whether this call of the url is one of the first `times`, which fail.
     fn fails(&self, url: &str, times: u32) -> bool {
         let mut by_url = lock(&self.by_url);
         if by_url.len() >= MAX_COUNTED_URLS && !by_url.contains_key(url) {
@@ -37,7 +38,7 @@ impl FailedFirst {
     }
 }
 
-/// What a webhook's url asks of its receiver.
+/// How a webhook's url tells the engine to respond.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Behaviour {
     status: Option<StatusCode>,
@@ -49,7 +50,7 @@ struct Behaviour {
 }
 
 impl Behaviour {
-    /// Reads the options; the error names the one that cannot be read.
+    /// Parses the options. The error is the name of the invalid one.
     fn parse(query: &BTreeMap<String, String>) -> Result<Self, &'static str> {
         let option = |name| query.get(name).map(String::as_str);
         let flag = |name| option(name) == Some("true");
@@ -69,7 +70,7 @@ impl Behaviour {
 }
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
-    // Any method, so that a caller who wrongly follows a redirect with a GET is seen, too.
+    // Any method, to record callers that follow a redirect with a GET, which they must not.
     config
         .route("/webhooks/{path:.*}", web::route().to(webhook))
         .route("/forgot-password", web::post().to(forgot_password));
@@ -89,35 +90,35 @@ async fn webhook(
         .record(Received::new(Kind::Webhook, &request, &body));
     let behaviour = match Behaviour::parse(&query_of(&request)) {
         Ok(behaviour) => behaviour,
-        Err(option) => return unreadable(option),
+        Err(option) => return invalid_option(option),
     };
     let fails = failed_first.fails(&request.uri().to_string(), behaviour.fail_first);
     engine.pause(behaviour.delay).await;
     if behaviour.hang {
         engine.pause(MAX_HANG).await;
     }
-    answer(&behaviour, fails)
+    response(&behaviour, fails)
 }
 
-fn answer(behaviour: &Behaviour, fails: bool) -> HttpResponse {
+fn response(behaviour: &Behaviour, fails: bool) -> HttpResponse {
     let status = match behaviour.status {
         _ if fails => StatusCode::SERVICE_UNAVAILABLE,
         _ if behaviour.redirect => StatusCode::FOUND,
         Some(status) => status,
         None => StatusCode::OK,
     };
-    let mut answer = HttpResponse::build(status);
+    let mut response = HttpResponse::build(status);
     if status == StatusCode::FOUND {
-        answer.insert_header((header::LOCATION, "/webhooks/redirected"));
+        response.insert_header((header::LOCATION, "/webhooks/redirected"));
     }
     if let Some(seconds) = behaviour.retry_after {
-        answer.insert_header((header::RETRY_AFTER, seconds.to_string()));
+        response.insert_header((header::RETRY_AFTER, seconds.to_string()));
     }
-    answer.json(json!({}))
+    response.json(json!({}))
 }
 
-fn unreadable(option: &str) -> HttpResponse {
-    HttpResponse::BadRequest().json(json!({"message": format!("`{option}` cannot be read.")}))
+fn invalid_option(option: &str) -> HttpResponse {
+    HttpResponse::BadRequest().json(json!({"message": format!("`{option}` is invalid.")}))
 }
 
 async fn forgot_password(
@@ -139,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_url_fails_only_its_first_times() {
+    fn only_the_first_calls_of_a_url_fail() {
         let failed_first = FailedFirst::default();
         let fails: Vec<bool> = (0..4).map(|_| failed_first.fails("/a", 2)).collect();
         assert_eq!(fails, [true, true, false, false]);
@@ -148,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn an_option_that_cannot_be_read_is_named() {
+    fn an_invalid_option_is_named() {
         for (name, value) in [
             ("status", "abc"),
             ("delay", "2"),

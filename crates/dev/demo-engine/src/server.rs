@@ -7,26 +7,26 @@ use serde_json::json;
 use service_runtime::Running;
 
 use crate::engine::Engine;
-use crate::journal::{Received, Wanted};
+use crate::journal::{Filter, Received};
 use crate::receivers::FailedFirst;
 use crate::{Control, ControlChange, Settings};
-use crate::{control, erasure, journal, receivers};
+use crate::{erasure, inspection, receivers};
 
-/// No body that Countersign sends is larger.
+/// Countersign sends no larger body.
 const MAX_BODY: usize = 256 * 1024;
 
-/// A running demo engine, seen from inside its process. Its end is that of [`Server::running`].
+/// A running demo engine. It stops when [`Server::running`] stops.
 pub struct Server {
-    /// Its tasks, and the way to end them.
+    /// The server's tasks.
     pub running: Running,
     address: SocketAddr,
     engine: Arc<Engine>,
 }
 
-/// Starts the engine; it answers when this returns.
+/// Starts the engine. It accepts requests when this returns.
 ///
 /// # Errors
-/// The address cannot be listened at.
+/// When the address cannot be used.
 pub async fn run(settings: Settings) -> anyhow::Result<Server> {
     let (listener, address) = service_runtime::bind(settings.listen_address)?;
     let mut running = Running::new();
@@ -58,52 +58,51 @@ fn routes(config: &mut http::ServiceConfig) {
         .route("/healthz", http::get().to(http_kit::healthz))
         .route("/readyz", http::get().to(http_kit::readyz))
         .route("/metrics", http::get().to(metrics))
-        .configure(control::routes)
-        .configure(journal::routes)
+        .configure(inspection::routes)
         .configure(receivers::routes)
         .configure(erasure::routes)
-        .default_service(http::route().to(unknown));
+        .default_service(http::route().to(not_found));
 }
 
-/// Here, too, because a development system gives the engine one port only.
+/// Serves metrics on the only port that the engine has in a development system.
 async fn metrics() -> HttpResponse {
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
         .body(telemetry::metrics_recorder().render())
 }
 
-async fn unknown(request: HttpRequest) -> HttpResponse {
+async fn not_found(request: HttpRequest) -> HttpResponse {
     let message = format!("There is no {} {}.", request.method(), request.path());
     HttpResponse::NotFound().json(json!({ "message": message }))
 }
 
 impl Server {
-    /// Where it really listens.
+    /// Returns the address that the engine listens on.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its base url, without a slash at the end.
+    /// Returns the base url, without a slash at the end.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// How it answers at present.
+    /// Returns how the engine responds.
     #[must_use]
     pub fn control(&self) -> Control {
         self.engine.control()
     }
 
-    /// Changes how it answers from now on, and returns the whole.
+    /// Changes how the engine responds, and returns the result.
     pub fn change_control(&self, change: &ControlChange) -> Control {
         self.engine.change_control(change)
     }
 
-    /// Everything that was received and not cleared, newest last.
+    /// Returns the received calls, newest last.
     #[must_use]
     pub fn received(&self) -> Vec<Arc<Received>> {
-        self.engine.journal.matching(&Wanted::default())
+        self.engine.journal.matching(&Filter::default())
     }
 }

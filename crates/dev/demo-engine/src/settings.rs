@@ -6,16 +6,16 @@ use values::Secret;
 
 use crate::Control;
 
-/// What a demo engine is started with.
+/// The settings of a demo engine.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on. Port 0 takes a free port.
     pub listen_address: SocketAddr,
-    /// The bearer token that erasure calls must carry; without one, none is asked for.
+    /// The bearer token that erasure calls must carry. `None` allows calls without one.
     pub token: Option<Secret>,
-    /// How the engine answers until it is told otherwise.
+    /// How the engine responds at first.
     pub control: Control,
-    /// How it serves HTTP.
+    /// How the engine serves HTTP.
     pub http: HttpServerSettings,
 }
 
@@ -25,7 +25,7 @@ impl app_config::Settings for Settings {
             listen_address: reader.or_default(
                 "LISTEN_ADDRESS",
                 "127.0.0.1:8090",
-                "Where the demo engine listens.",
+                "The address that the demo engine listens on.",
             )?,
             token: reader.optional(
                 "DEMO_ENGINE_TOKEN",
@@ -35,7 +35,7 @@ impl app_config::Settings for Settings {
                 delay: reader.or_default(
                     "DEMO_ENGINE_DELAY",
                     "300ms",
-                    "The pause before each erasure call is answered.",
+                    "The pause before each erasure call is handled.",
                 )?,
                 fail: reader.or_default(
                     "DEMO_ENGINE_FAIL",
@@ -45,7 +45,7 @@ impl app_config::Settings for Settings {
                 accepted: reader.or_default(
                     "DEMO_ENGINE_ACCEPTED",
                     "0s",
-                    "How long each erasure call of each user answers `202` before it is done.",
+                    "How long each erasure call of each user returns `202` before it is done.",
                 )?,
                 down: false,
             },
@@ -61,7 +61,7 @@ impl Default for Settings {
             listen_address: SocketAddr::from(([127, 0, 0, 1], 0)),
             token: None,
             control: Control::default(),
-            http: HttpServerSettings::single_threaded(),
+            http: HttpServerSettings::default(),
         }
     }
 }

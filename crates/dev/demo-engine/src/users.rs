@@ -1,4 +1,4 @@
-//! Invented data of users, so that there is something to erase.
+//! Sample data of users, to be erased.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -20,7 +20,7 @@ pub(crate) enum Step {
     Tokens,
 }
 
-/// How much data a user has.
+/// The amount of data of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Counts {
@@ -32,8 +32,8 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// A few of everything, the same for the same id.
-    fn invented_for(id: &str) -> Self {
+    /// Returns counts that depend only on the id.
+    fn sample_for(id: &str) -> Self {
         let seed = id.bytes().fold(0u32, |sum, byte| {
             sum.wrapping_mul(31).wrapping_add(byte.into())
         });
@@ -47,7 +47,7 @@ impl Counts {
         }
     }
 
-    /// Does what the call asks for and tells how many things went.
+    /// Erases the data of a step. Returns how many items were erased.
     fn erase(&mut self, step: Step) -> u32 {
         match step {
             Step::StopFlows => std::mem::take(&mut self.running_flows),
@@ -62,7 +62,7 @@ impl Counts {
     }
 }
 
-/// One erasure call that was answered.
+/// An erasure call.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Call {
     at: String,
@@ -70,7 +70,7 @@ pub(crate) struct Call {
     status: u16,
 }
 
-/// A user as the engine sees one.
+/// A user of the engine.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct User {
     id: String,
@@ -84,14 +84,14 @@ pub(crate) struct User {
     accepted: HashMap<Step, Instant>,
 }
 
-/// How an erasure call went.
+/// The outcome of an erasure call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// Told to fail.
+    /// The call fails, as configured.
     Failed,
-    /// Still working; done after about this time.
+    /// The engine is still working, for about this time.
     Working(Duration),
-    /// So many things are gone now; zero when there was nothing.
+    /// The number of erased items.
     Done(u32),
 }
 
@@ -99,14 +99,14 @@ impl User {
     fn new(id: &str) -> Self {
         Self {
             id: id.to_owned(),
-            counts: Counts::invented_for(id),
+            counts: Counts::sample_for(id),
             calls: VecDeque::new(),
             failures: HashMap::new(),
             accepted: HashMap::new(),
         }
     }
 
-    /// Carries a call out, unless it has yet to fail (`fail` times) or to take its time (`accepted`).
+    /// Performs a call. The first `fail` calls of each step fail, and the step is done when `accepted` has passed.
     pub(crate) fn erase(&mut self, step: Step, fail: u32, accepted: Duration) -> Outcome {
         let failures = self.failures.entry(step).or_default();
         if *failures < fail {
@@ -122,7 +122,7 @@ impl User {
         }
     }
 
-    pub(crate) fn note(&mut self, step: Step, status: u16) {
+    pub(crate) fn record_call(&mut self, step: Step, status: u16) {
         let at = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
         self.calls.push_back(Call { at, step, status });
         if self.calls.len() > MAX_CALLS_PER_USER {
@@ -131,7 +131,7 @@ impl User {
     }
 }
 
-/// The users that were ever asked about, made at first sight.
+/// The users, created at their first call.
 #[derive(Default)]
 pub(crate) struct Users {
     by_id: HashMap<String, User>,
@@ -141,7 +141,7 @@ pub(crate) struct Users {
 impl Users {
     pub(crate) fn get(&mut self, id: &str) -> &mut User {
         if !self.by_id.contains_key(id) {
-            self.make_room();
+            self.drop_oldest();
             self.oldest_first.push_back(id.to_owned());
         }
         self.by_id
@@ -149,7 +149,7 @@ impl Users {
             .or_insert_with(|| User::new(id))
     }
 
-    fn make_room(&mut self) {
+    fn drop_oldest(&mut self) {
         while self.oldest_first.len() >= MAX_USERS {
             if let Some(oldest) = self.oldest_first.pop_front() {
                 self.by_id.remove(&oldest);
@@ -157,8 +157,8 @@ impl Users {
         }
     }
 
-    /// Counts the failures of every call and user from zero again.
-    pub(crate) fn forget_failures(&mut self) {
+    /// Resets the count of failures of all calls and users.
+    pub(crate) fn reset_failures(&mut self) {
         for user in self.by_id.values_mut() {
             user.failures.clear();
         }
@@ -170,16 +170,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_user_has_something_of_everything() {
+    fn every_user_has_data_of_every_kind() {
         for id in ["a", "0123456789abcdef01234567", "ffffffffffffffffffffffff"] {
-            let counts = Counts::invented_for(id);
+            let counts = Counts::sample_for(id);
             assert!(counts.running_flows > 0 && counts.running_flows <= counts.flows);
             assert!(counts.logs > 0 && counts.accounts > 0 && counts.tokens > 0);
         }
     }
 
     #[test]
-    fn a_call_fails_then_works_then_is_done_once() {
+    fn a_call_fails_then_is_accepted_then_is_done_once() {
         let mut user = User::new("a");
         let accepted = Duration::from_millis(20);
         assert_eq!(user.erase(Step::Logs, 1, accepted), Outcome::Failed);
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn users_are_bounded() {
+    fn the_number_of_users_is_limited() {
         let mut users = Users::default();
         for number in 0..=MAX_USERS {
             users.get(&number.to_string());

@@ -5,14 +5,14 @@ use values::Secret;
 
 use crate::servers::servers;
 
-/// A vhost of one test; deleted at the end, with its queues.
+/// A private vhost, deleted with its queues when it is dropped.
 #[derive(Debug)]
 pub struct TestBroker {
     vhost: String,
 }
 
 impl TestBroker {
-    /// A new, empty vhost.
+    /// Creates an empty vhost.
     #[must_use]
     pub fn new() -> Self {
         let vhost = format!("test_{}", hex::encode(rand::random::<[u8; 8]>()));
@@ -22,14 +22,14 @@ impl TestBroker {
         broker
     }
 
-    /// The vhost's AMQP url.
+    /// Returns the AMQP url of the vhost.
     #[must_use]
     pub fn url(&self) -> Secret {
         Secret::new(servers().rabbitmq.amqp_url_of(&self.vhost))
     }
 
-    /// Takes or gives back the right to use the vhost, and cuts its connections when it is taken: a
-    /// broker that is away, for this test only.
+    /// Makes the broker unavailable for this test only, by revoking the right to use the vhost and closing its
+    /// connections, or available again.
     pub fn set_reachable(&self, reachable: bool) {
         let path = format!("permissions/{}/{}", self.vhost, servers().rabbitmq.username);
         if reachable {
@@ -43,7 +43,7 @@ impl TestBroker {
         }
     }
 
-    /// Every message that waits in a queue of the vhost, headers and all, as the broker's API shows it. They
+    /// Returns all messages in the queues of the vhost, with their headers, as the broker's API shows them. They
     /// stay in their queues.
     #[must_use]
     pub fn waiting(&self) -> Vec<Value> {
@@ -54,18 +54,18 @@ impl TestBroker {
     }
 
     fn waiting_in(&self, queue: &str) -> Vec<Value> {
-        let wanted = json!({"count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"});
+        let options = json!({"count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"});
         let path = url(&format!("queues/{}/{queue}/get", self.vhost));
         let request = ureq::post(path).header("Authorization", authorization());
         let request = request.header("Content-Type", "application/json");
         let mut response = request
-            .send(wanted.to_string())
-            .expect("the broker's API must give it");
+            .send(options.to_string())
+            .expect("the broker's API must return messages");
         let text = response.body_mut().read_to_string().unwrap();
         serde_json::from_str(&text).unwrap()
     }
 
-    /// Ends every connection to the vhost.
+    /// Closes all connections to the vhost.
     pub fn cut_connections(&self) {
         let connections = get(&format!("vhosts/{}/connections", self.vhost));
         for connection in connections.as_array().into_iter().flatten() {
@@ -105,17 +105,17 @@ fn put(path: &str, body: &Value) {
     let request = request.header("Content-Type", "application/json");
     request
         .send(body.to_string())
-        .expect("the broker's API must take it");
+        .expect("the broker's API must accept the request");
 }
 
 fn get(path: &str) -> Value {
     let request = ureq::get(url(path)).header("Authorization", authorization());
-    let mut response = request.call().expect("the broker's API must answer");
+    let mut response = request.call().expect("the broker's API must respond");
     let text = response.body_mut().read_to_string().unwrap();
     serde_json::from_str(&text).unwrap()
 }
 
-/// What is gone already needs no deletion.
+/// Ignores failures: the resource may be gone already.
 fn delete(path: &str) {
     let request = ureq::delete(url(path)).header("Authorization", authorization());
     let _ = request.call();

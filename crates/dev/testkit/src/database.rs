@@ -8,17 +8,17 @@ use values::Secret;
 
 use crate::servers::servers;
 
-/// Held while a template is made, so that tests that start together make it once.
+/// The lock for creating a template, so that concurrent tests create it once.
 const TEMPLATE_LOCK: i64 = 0x7465_6d70_6c61_7465;
 
-/// A database of one test, with both schemas and the migrations of the caller's; dropped at the end.
+/// A private database with both schemas, dropped at the end of the test.
 #[derive(Debug)]
 pub struct TestDatabase {
     name: String,
     urls: RoleUrls,
 }
 
-/// Which of the two services' roles a connection has.
+/// The schema that is migrated.
 #[derive(Debug, Clone, Copy)]
 enum Schema {
     Users,
@@ -26,19 +26,19 @@ enum Schema {
 }
 
 impl TestDatabase {
-    /// A database with roles and empty schemas, as an operator hands it to a system that starts.
+    /// Creates a database with roles and empty schemas, as an operator prepares it.
     #[must_use]
     pub fn empty() -> Self {
         Self::clone_of(None)
     }
 
-    /// A database whose schema `users` is migrated.
+    /// Creates a database whose schema `users` is migrated.
     #[must_use]
     pub fn users(migrations: EmbeddedMigrations) -> Self {
         Self::clone_of(Some((Schema::Users, migrations)))
     }
 
-    /// A database whose schema `people_task` is migrated.
+    /// Creates a database whose schema `people_task` is migrated.
     #[must_use]
     pub fn people_task(migrations: EmbeddedMigrations) -> Self {
         Self::clone_of(Some((Schema::PeopleTask, migrations)))
@@ -54,44 +54,43 @@ impl TestDatabase {
         Self { name, urls }
     }
 
-    /// The urls of the four roles.
+    /// Returns the urls of the four roles.
     #[must_use]
     pub fn urls(&self) -> &RoleUrls {
         &self.urls
     }
 
-    /// `DATABASE_URL` of the user service and its workers.
+    /// Returns `DATABASE_URL` of the user service and its workers.
     #[must_use]
     pub fn users_url(&self) -> Secret {
         Secret::new(&*self.urls.users_service)
     }
 
-    /// `DATABASE_OWNER_URL` of the user service and its workers.
+    /// Returns `DATABASE_OWNER_URL` of the user service and its workers.
     #[must_use]
     pub fn users_owner_url(&self) -> Secret {
         Secret::new(&*self.urls.users_owner)
     }
 
-    /// `DATABASE_URL` of the people-task service and its worker.
+    /// Returns `DATABASE_URL` of the people-task service and its worker.
     #[must_use]
     pub fn people_task_url(&self) -> Secret {
         Secret::new(&*self.urls.people_task_service)
     }
 
-    /// `DATABASE_OWNER_URL` of the people-task service and its worker.
+    /// Returns `DATABASE_OWNER_URL` of the people-task service and its worker.
     #[must_use]
     pub fn people_task_owner_url(&self) -> Secret {
         Secret::new(&*self.urls.people_task_owner)
     }
 
-    /// A connection of the superuser, for looking at rows and for doing harm.
+    /// Opens a connection as superuser, to inspect and damage rows.
     #[must_use]
     pub fn admin(&self) -> PgConnection {
         connect(&servers().postgres.admin_url_of(&self.name).unwrap())
     }
 
-    /// Refuses new connections and ends those that there are, or allows them again: a database that is
-    /// away, for this test only.
+    /// Makes the database unavailable, by closing all connections and refusing new ones, or available again.
     pub fn set_reachable(&self, reachable: bool) {
         let mut admin = connect(&servers().postgres.admin_url);
         let name = &self.name;
@@ -107,8 +106,7 @@ impl TestDatabase {
         }
     }
 
-    /// Every row of every table of a schema that holds a text somewhere, as `table: row`: for showing
-    /// that nothing was left behind.
+    /// Returns all rows of a schema that contain a text, as `table: row`, to prove that nothing is left.
     #[must_use]
     pub fn rows_that_hold(&self, schema: &str, text: &str) -> Vec<String> {
         #[derive(QueryableByName)]
@@ -135,11 +133,9 @@ impl TestDatabase {
         }
         found
     }
-}
 
-impl TestDatabase {
-    /// Every column of both schemas, as `schema.table.column`, in which a text stands somewhere, as it is or
-    /// as bytes: for showing where secrets are not.
+    /// Returns the columns of both schemas, as `schema.table.column`, that contain a text or its bytes, to prove
+    /// that secrets are not stored.
     #[must_use]
     pub fn columns_that_hold(&self, text: &str) -> Vec<String> {
         #[derive(QueryableByName)]
@@ -164,7 +160,7 @@ impl TestDatabase {
         )
         .load(&mut admin)
         .unwrap();
-        let mut holds = |column: &Column| {
+        let mut contains = |column: &Column| {
             let found: Found = diesel::sql_query(&column.query)
                 .bind::<Text, _>(text)
                 .bind::<Text, _>(hex::encode(text))
@@ -172,14 +168,14 @@ impl TestDatabase {
                 .unwrap();
             found.found
         };
-        columns.retain(|column| holds(column));
+        columns.retain(|column| contains(column));
         columns.into_iter().map(|column| column.name).collect()
     }
 }
 
 impl Drop for TestDatabase {
     fn drop(&mut self) {
-        // A failing test must show its own failure, so this one stays silent; the server goes anyway.
+        // A failing test must show its own failure, so a failure here is ignored. The server is temporary.
         if let Ok(mut admin) = PgConnection::establish(&servers().postgres.admin_url) {
             let drop = format!("DROP DATABASE IF EXISTS {} WITH (FORCE)", self.name);
             let _ = diesel::sql_query(drop).execute(&mut admin);
@@ -191,18 +187,18 @@ fn connect(url: &str) -> PgConnection {
     PgConnection::establish(url).expect("the test server must be reachable")
 }
 
-/// The template of this build of the test program, made by whoever comes first.
+/// Returns the template of this build of the test program. The first test creates it.
 fn template(admin: &mut PgConnection, migrated: Option<(Schema, EmbeddedMigrations)>) -> String {
     let name = template_name(migrated.as_ref().map(|(schema, _)| *schema));
     lock(admin, "pg_advisory_lock");
     if !exists(admin, &name) {
-        make_template(admin, &name, migrated);
+        create_template(admin, &name, migrated);
     }
     lock(admin, "pg_advisory_unlock");
     name
 }
 
-/// Another build may have other migrations, so it gets another template.
+/// Each build has its own template, because its migrations may differ.
 fn template_name(schema: Option<Schema>) -> String {
     let program = std::env::current_exe().unwrap();
     let built = program.metadata().and_then(|m| m.modified()).unwrap();
@@ -217,12 +213,12 @@ fn template_name(schema: Option<Schema>) -> String {
     format!("template_{stem}_{schema}_{}", age.as_millis())
 }
 
-fn make_template(
+fn create_template(
     admin: &mut PgConnection,
     name: &str,
     migrated: Option<(Schema, EmbeddedMigrations)>,
 ) {
-    // It gets its name when it is complete: a crash in between leaves nothing that looks like it.
+    // The database is renamed when it is complete, so that a crash does not leave an incomplete template.
     let draft = format!("draft_{}", hex::encode(rand::random::<[u8; 8]>()));
     let run = |admin: &mut PgConnection, sql: String| {
         diesel::sql_query(sql).execute(admin).unwrap();

@@ -1,28 +1,28 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
-const PATIENCE: Duration = Duration::from_secs(30);
-const PAUSE: Duration = Duration::from_millis(20);
+const LIMIT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Asks again and again until there is an answer.
+/// Polls until `poll` returns a value.
 ///
 /// # Panics
-/// After 30 seconds, with `what` was waited for.
-pub async fn eventually<T, F, R>(what: &str, mut ask: F) -> T
+/// After 30 seconds. The message contains `what`.
+pub async fn eventually<T, F, R>(what: &str, mut poll: F) -> T
 where
     F: FnMut() -> R,
     R: Future<Output = Option<T>>,
 {
     let started = Instant::now();
     loop {
-        if let Some(answer) = ask().await {
-            return answer;
+        if let Some(value) = poll().await {
+            return value;
         }
         assert!(
-            started.elapsed() < PATIENCE,
-            "waited {} s in vain for {what}",
-            PATIENCE.as_secs()
+            started.elapsed() < LIMIT,
+            "{what}: not within {} s",
+            LIMIT.as_secs()
         );
-        tokio::time::sleep(PAUSE).await;
+        tokio::time::sleep(POLL_INTERVAL).await;
     }
 }

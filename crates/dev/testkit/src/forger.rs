@@ -12,43 +12,44 @@ use crate::keys::ed25519_pem;
 
 const ISSUER: &str = "countersign";
 
-/// Makes tokens by hand, as somebody could who knows everything but the private key, and some as only its
-/// owner could.
+/// Makes invalid tokens, without the library that signs valid ones. Some are what an attacker without the private
+/// key can make, others only the owner of the key.
 #[derive(Debug)]
 pub struct Forger {
     key: SigningKey,
     subject: UserId,
 }
 
-/// A token that must not count.
+/// An invalid token.
 #[derive(Debug, Clone)]
 pub struct Forgery {
     /// What is wrong with it.
     pub what: String,
     /// The token.
     pub token: String,
-    /// The code of the problem that it is answered with.
+    /// The code of the expected problem.
     pub code: &'static str,
 }
 
 impl Forger {
-    /// Forges tokens of a user for whoever trusts the key in this PEM text.
+    /// Creates a forger of tokens for `subject`. `key` is the PEM text of the key that the service under test
+    /// trusts.
     ///
     /// # Panics
-    /// When it is no key.
+    /// When `key` is invalid.
     #[must_use]
     pub fn new(key: &Secret, subject: UserId) -> Self {
         let key = SigningKey::from_pem(key).unwrap();
         Self { key, subject }
     }
 
-    /// A token with nothing wrong about it, which shows that the others fail for their own reasons.
+    /// Returns a valid token, which proves that the others fail for their own reasons.
     #[must_use]
     pub fn good(&self) -> String {
         forge(&self.key, &header(&self.key), &self.claims())
     }
 
-    /// The table of tokens that must not count.
+    /// Returns the table of invalid tokens.
     #[must_use]
     pub fn forgeries(&self) -> Vec<Forgery> {
         let mut all = self.forged_headers();
@@ -66,10 +67,10 @@ impl Forger {
         })
     }
 
-    /// Signed by the right key, so that only the header is wrong.
+    /// Tokens that the right key signed, so that only the header is wrong.
     fn forged_headers(&self) -> Vec<Forgery> {
         let kid = self.key.public().key_id();
-        let strange = [
+        let headers = [
             json!({"alg": "none", "kid": kid}),
             json!({"alg": "None", "typ": "JWT", "kid": kid}),
             json!({"alg": "RS256", "kid": kid}),
@@ -85,7 +86,7 @@ impl Forger {
             json!({"alg": "EdDSA", "kid": "http://127.0.0.1:1/jwks.json"}),
             json!([]),
         ];
-        let forged = strange.iter().map(|header| {
+        let forged = headers.iter().map(|header| {
             let token = forge(&self.key, header, &self.claims());
             invalid(format!("the header {header}"), token)
         });
@@ -103,26 +104,26 @@ impl Forger {
         vec![
             invalid(
                 "the public key as a symmetric secret",
-                authenticate(&public, &symmetric, &claims),
+                forge_hmac(&public, &symmetric, &claims),
             ),
             invalid(
                 "the public key's text as a symmetric secret",
-                authenticate(jwk["x"].as_str().unwrap().as_bytes(), &symmetric, &claims),
+                forge_hmac(jwk["x"].as_str().unwrap().as_bytes(), &symmetric, &claims),
             ),
             invalid(
-                "another key under our name",
+                "another key with the trusted key's id",
                 forge(&stranger, &header(&self.key), &claims),
             ),
             invalid(
-                "another key under its name",
+                "another key with its own id",
                 forge(&stranger, &header(&stranger), &claims),
             ),
             invalid(
-                "a key that the token brings along",
+                "a key in the token's header",
                 forge(&stranger, &embedded, &claims),
             ),
             invalid(
-                "a key that the token points at",
+                "a key at a url in the token's header",
                 forge(&stranger, &remote, &claims),
             ),
         ]
@@ -174,11 +175,11 @@ impl Forger {
     }
 }
 
-/// Expects that a path which needs a token refuses every forgery with `401`, and every way to send a good
-/// token but the right one.
+/// Asserts that a path which requires a token refuses all forgeries with `401`, and a valid token that is sent in
+/// a wrong way.
 ///
 /// # Panics
-/// When something else comes back.
+/// When a response differs.
 pub async fn expect_forgeries_refused(http: &Http, path: &str, forger: &Forger) {
     for forgery in forger.forgeries() {
         let reply = http.get(path).bearer(&forgery.token).send().await;
@@ -215,18 +216,18 @@ pub async fn expect_forgeries_refused(http: &Http, path: &str, forger: &Forger) 
         let reply = http.get(&path).send().await;
         reply.expect_problem(401, "token-missing");
     }
-    // Schemes have no letter case (RFC 9110 section 11.1), so this one is as good as any.
+    // Schemes are case-insensitive (RFC 9110 section 11.1).
     let lower = format!("bearer {good}");
     let reply = http.get(path).header("authorization", &lower).send().await;
     assert_ne!(reply.json["code"], "invalid-token", "{}", reply.text);
 }
 
-/// Claims whose value is another one than it should be, or of another type.
+/// Claims with a wrong value or a value of a wrong type.
 fn wrong_claims() -> Vec<(&'static str, Value)> {
     vec![
-        ("iss", json!("somebody")),
+        ("iss", json!("someone-else")),
         ("iss", json!([ISSUER])),
-        ("aud", json!("somebody")),
+        ("aud", json!("someone-else")),
         ("aud", json!(Signer::SERVICE_AUDIENCE)),
         ("exp", json!((now() + 60).to_string())),
         ("exp", json!(-1)),
@@ -267,8 +268,8 @@ fn forge(key: &SigningKey, header: &Value, claims: &Value) -> String {
     format!("{signed}.{signature}")
 }
 
-/// Signs by HMAC-SHA256 (RFC 2104), as a token that says `HS256` would be.
-fn authenticate(secret: &[u8], header: &Value, claims: &Value) -> String {
+/// Signs with HMAC-SHA256 (RFC 2104), for tokens with the algorithm `HS256`.
+fn forge_hmac(secret: &[u8], header: &Value, claims: &Value) -> String {
     let signed = signed(header, claims);
     let padded = |byte: u8| -> Vec<u8> {
         let mut block = [byte; 64];

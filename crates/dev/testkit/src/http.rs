@@ -6,34 +6,34 @@ use serde_json::Value;
 
 use crate::servers::install_cryptography;
 
-/// Requests against one running service.
+/// Sends requests to one running service.
 #[derive(Debug, Clone)]
 pub struct Http {
     base: String,
     client: reqwest::Client,
 }
 
-/// One request that is being put together.
+/// A request that is being built.
 #[derive(Debug)]
 pub struct Request {
     builder: reqwest::RequestBuilder,
 }
 
-/// An answer, read completely.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub struct Reply {
     /// The status code.
     pub status: u16,
     /// The headers.
     pub headers: HeaderMap,
-    /// The body as it came.
+    /// The body as text.
     pub text: String,
-    /// The body as JSON; null when it is none.
+    /// The body as JSON. Null if the body is not JSON.
     pub json: Value,
 }
 
 impl Http {
-    /// Talks to the service at an address.
+    /// Creates a client for the service at an address.
     #[must_use]
     pub fn to(address: SocketAddr) -> Self {
         install_cryptography();
@@ -48,13 +48,13 @@ impl Http {
         }
     }
 
-    /// The service's base url, without a slash at its end.
+    /// Returns the base url of the service, without a slash at the end.
     #[must_use]
     pub fn base(&self) -> &str {
         &self.base
     }
 
-    /// A request with any method.
+    /// Builds a request with any method.
     #[must_use]
     pub fn request(&self, method: Method, path: &str) -> Request {
         Request {
@@ -62,25 +62,25 @@ impl Http {
         }
     }
 
-    /// `GET`.
+    /// Builds a `GET` request.
     #[must_use]
     pub fn get(&self, path: &str) -> Request {
         self.request(Method::GET, path)
     }
 
-    /// `POST`.
+    /// Builds a `POST` request.
     #[must_use]
     pub fn post(&self, path: &str) -> Request {
         self.request(Method::POST, path)
     }
 
-    /// `PUT`.
+    /// Builds a `PUT` request.
     #[must_use]
     pub fn put(&self, path: &str) -> Request {
         self.request(Method::PUT, path)
     }
 
-    /// `DELETE`.
+    /// Builds a `DELETE` request.
     #[must_use]
     pub fn delete(&self, path: &str) -> Request {
         self.request(Method::DELETE, path)
@@ -110,7 +110,7 @@ impl Request {
         }
     }
 
-    /// Adds a body of any kind, without a content type.
+    /// Adds a body without a content type.
     #[must_use]
     pub fn body(self, body: impl Into<reqwest::Body>) -> Self {
         Self {
@@ -118,15 +118,18 @@ impl Request {
         }
     }
 
-    /// Sends it and reads the whole answer.
+    /// Sends the request and reads the whole response.
     ///
     /// # Panics
-    /// When there is no answer.
+    /// When there is no complete response.
     pub async fn send(self) -> Reply {
-        let response = self.builder.send().await.expect("the service must answer");
+        let response = self.builder.send().await.expect("the service must respond");
         let status = response.status().as_u16();
         let headers = response.headers().clone();
-        let text = response.text().await.expect("the answer must be complete");
+        let text = response
+            .text()
+            .await
+            .expect("the response must be complete");
         let json = serde_json::from_str(&text).unwrap_or(Value::Null);
         Reply {
             status,
@@ -138,7 +141,7 @@ impl Request {
 }
 
 impl Reply {
-    /// Asserts the status, showing the body when it differs.
+    /// Asserts the status. The message of the panic contains the body.
     #[track_caller]
     #[must_use]
     pub fn expect(self, status: u16) -> Self {
@@ -146,7 +149,7 @@ impl Reply {
         self
     }
 
-    /// Asserts that it is a problem (RFC 9457) with this status and code, in the complete shape.
+    /// Asserts that the response is a complete problem (RFC 9457) with this status and code.
     #[track_caller]
     pub fn expect_problem(&self, status: u16, code: &str) {
         assert_eq!(self.status, status, "{}", self.text);
@@ -163,7 +166,7 @@ impl Reply {
         assert_eq!(self.header("x-request-id"), self.json["requestId"].as_str());
     }
 
-    /// The fields that a `validation-failed` problem names, in their order.
+    /// Returns the fields that a `validation-failed` problem names, in order.
     #[must_use]
     pub fn bad_fields(&self) -> Vec<String> {
         let errors = self.json["errors"].as_array().into_iter().flatten();
@@ -172,13 +175,13 @@ impl Reply {
             .collect()
     }
 
-    /// A header as text.
+    /// Returns a header as text.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
-    /// The names of the fields of a JSON object, sorted.
+    /// Returns the field names of the JSON object, sorted.
     #[must_use]
     pub fn fields(&self) -> Vec<&str> {
         let object = self.json.as_object();
@@ -191,16 +194,16 @@ impl Reply {
         names
     }
 
-    /// A text field of the JSON object.
+    /// Returns a string field of the JSON object.
     ///
     /// # Panics
-    /// When there is none.
+    /// When the field is missing or is not a string.
     #[track_caller]
     #[must_use]
     pub fn text_of(&self, field: &str) -> String {
         let value = self.json[field].as_str();
         value
-            .unwrap_or_else(|| panic!("no text `{field}` in {}", self.text))
+            .unwrap_or_else(|| panic!("no string `{field}` in {}", self.text))
             .to_owned()
     }
 }

@@ -1,9 +1,9 @@
 use values::Secret;
 
-/// What stands before the 32 secret bytes in the PKCS#8 form of an Ed25519 key (RFC 8410 section 7).
+/// The bytes before the 32 secret bytes in the PKCS#8 form of an Ed25519 key (RFC 8410 section 7).
 const PREFIX: &str = "302e020100300506032b657004220420";
 
-/// A new Ed25519 private key, as settings take it.
+/// Returns a new Ed25519 private key as PEM text, which settings accept.
 #[must_use]
 pub fn ed25519_pem() -> Secret {
     let mut der = hex::decode(PREFIX).unwrap();

@@ -1,16 +1,17 @@
-//! What tests share.
+//! Helpers that the tests of several packages share.
 //!
-//! - [`TestDatabase`]: a database of the test's own, cloned from a migrated template, dropped at the end.
-//! - [`TestBroker`]: a vhost of the test's own.
-//! - [`TokenAuthority`]: stands in for the user service where only its keys and its revocation feed are
-//!   needed, and signs any token that a test wants.
-//! - [`Forger`]: the table of tokens that must not count, and [`expect_forgeries_refused`] that sends it.
-//! - [`Http`]: requests against a running service; [`Reply`] has the status, the headers and the JSON.
-//! - [`assert_schema_matches`] and [`assert_allowed_texts`]: hold tables and enums against the database.
-//! - [`eventually()`]: waits for a condition, never for a time.
+//! - [`TestDatabase`]: a private database, cloned from a migrated template and dropped at the end.
+//! - [`TestBroker`]: a private vhost of RabbitMQ.
+//! - [`TokenAuthority`]: replaces the user service where a test needs only its keys and its revocation feed, and
+//!   signs any token.
+//! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
+//! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
+//! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
+//! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
+//! - [`eventually()`]: waits for a condition instead of a fixed time.
 //!
-//! The servers are started once by `cargo xtask test`, which names them in `COUNTERSIGN_TEST_SERVERS`.
-//! A test without them fails with that advice: no test is skipped in silence.
+//! `cargo xtask test` starts the servers once and names them in `COUNTERSIGN_TEST_SERVERS`. Without them a test
+//! fails with that advice, and is not skipped.
 
 #![expect(
     clippy::unwrap_used,
@@ -26,6 +27,7 @@ mod eventually;
 mod forger;
 mod http;
 mod keys;
+mod redaction;
 mod schema;
 mod servers;
 mod token_authority;
@@ -36,5 +38,6 @@ pub use eventually::eventually;
 pub use forger::{Forger, Forgery, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
 pub use keys::ed25519_pem;
+pub use redaction::redact;
 pub use schema::{assert_allowed_texts, assert_schema_matches};
 pub use token_authority::TokenAuthority;

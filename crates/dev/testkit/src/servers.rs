@@ -2,12 +2,12 @@ use std::sync::OnceLock;
 
 use local_stack::Description;
 
-/// Chooses the TLS library's cryptography, as `service_runtime::main` does; a second choice would be the same.
+/// Installs the cryptography of the TLS library, as `service_runtime::main` does. Can be repeated.
 pub(crate) fn install_cryptography() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }
 
-/// The servers that `cargo xtask test` started.
+/// Returns the servers that `cargo xtask test` started.
 pub(crate) fn servers() -> &'static Description {
     static SERVERS: OnceLock<Description> = OnceLock::new();
     SERVERS.get_or_init(|| {

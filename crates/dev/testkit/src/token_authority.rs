@@ -8,38 +8,43 @@ use service_runtime::{HttpServerSettings, Running};
 use values::{EmailAddress, FromText, UserId};
 
 use crate::keys::ed25519_pem;
+use crate::servers::install_cryptography;
 
 const ISSUER: &str = "countersign";
 
-/// What the feed answers: users and their raised epochs.
-type Raised = Arc<Mutex<Vec<(UserId, i64)>>>;
+/// The content of the feed: users and their raised epochs.
+type RaisedEpochs = Arc<Mutex<Vec<(UserId, i64)>>>;
 
-/// Stands in for the user service: publishes keys, publishes raised epochs, and signs tokens.
+/// Replaces the user service: publishes keys and raised epochs, and signs tokens.
 #[derive(Debug)]
 pub struct TokenAuthority {
     signer: Arc<Signer>,
-    raised: Raised,
+    raised: RaisedEpochs,
     running: Running,
 }
 
 impl TokenAuthority {
-    /// Starts serving on a free port.
+    /// Starts a server on a free port.
     ///
     /// # Panics
-    /// When there is no port.
+    /// When there is no free port.
     #[must_use]
     pub fn start() -> Self {
-        // Services that ask it need a provider; the binaries' entry installs the same one.
-        let _ = rustls::crypto::ring::default_provider().install_default();
+        // The services under test need it.
+        install_cryptography();
         let key = SigningKey::from_pem(&ed25519_pem()).unwrap();
         let lifetime = Duration::from_secs(3600);
         let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);
         let signer = Arc::new(signer);
-        let raised = Raised::default();
+        let raised = RaisedEpochs::default();
         let (listener, address) = service_runtime::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let mut running = Running::new();
         running.address = Some(address);
-        let settings = HttpServerSettings::single_threaded();
+        let settings = HttpServerSettings {
+            workers: 1,
+            grace: Duration::from_secs(1),
+            ..HttpServerSettings::default()
+        };
         let (keys, feed) = (
             Data::new(signer.published().clone()),
             Data::new(Arc::clone(&raised)),
@@ -48,8 +53,8 @@ impl TokenAuthority {
             App::new()
                 .app_data(keys.clone())
                 .app_data(feed.clone())
-                .route("/.well-known/jwks.json", get().to(keys_of))
-                .route("/internal/revocations", get().to(revocations_of))
+                .route("/.well-known/jwks.json", get().to(get_keys))
+                .route("/internal/revocations", get().to(get_revocations))
         })
         .unwrap();
         Self {
@@ -59,10 +64,10 @@ impl TokenAuthority {
         }
     }
 
-    /// Settings that make a service trust this authority.
+    /// Returns settings that make a service trust this authority.
     ///
     /// # Panics
-    /// Never: the address is a url.
+    /// Never, because the address is a valid url.
     #[must_use]
     pub fn settings(&self) -> RemoteSettings {
         let address = self.running.address.unwrap();
@@ -74,30 +79,30 @@ impl TokenAuthority {
         }
     }
 
-    /// The signer, for tokens that are unusual.
+    /// Returns the signer, for unusual tokens.
     #[must_use]
     pub fn signer(&self) -> &Signer {
         &self.signer
     }
 
-    /// A new user with this e-mail address: the identifier and a token.
+    /// Creates a user with this e-mail address. Returns the identifier and a token.
     #[must_use]
     pub fn user(&self, email: &str) -> (UserId, String) {
         let id = UserId::generate();
         (id, self.token(id, email, &["user"]))
     }
 
-    /// A new administrator with this e-mail address: the identifier and a token.
+    /// Creates an administrator with this e-mail address. Returns the identifier and a token.
     #[must_use]
     pub fn admin(&self, email: &str) -> (UserId, String) {
         let id = UserId::generate();
         (id, self.token(id, email, &["user", ADMIN_SCOPE]))
     }
 
-    /// A token of epoch 0.
+    /// Signs a token of epoch 0.
     ///
     /// # Panics
-    /// When `email` is none.
+    /// When `email` is invalid.
     #[must_use]
     pub fn token(&self, id: UserId, email: &str, scope: &[&str]) -> String {
         let email = EmailAddress::from_text(email).unwrap();
@@ -112,22 +117,22 @@ impl TokenAuthority {
         self.signer.sign(subject).unwrap().expose().to_owned()
     }
 
-    /// Revokes every token of a user whose epoch is lower.
+    /// Revokes the tokens of a user that have a lower epoch.
     pub fn raise(&self, user: UserId, epoch: i64) {
         self.raised.lock().unwrap().push((user, epoch));
     }
 
-    /// Goes away, as a user service that was stopped.
+    /// Stops the server.
     pub async fn stop(&self) {
         self.running.stop(Duration::from_secs(5)).await;
     }
 }
 
-async fn keys_of(keys: Data<JwkSet>) -> Json<JwkSet> {
+async fn get_keys(keys: Data<JwkSet>) -> Json<JwkSet> {
     Json((**keys).clone())
 }
 
-async fn revocations_of(raised: Data<Raised>) -> Json<RevocationFeed> {
+async fn get_revocations(raised: Data<RaisedEpochs>) -> Json<RevocationFeed> {
     let epochs = raised.lock().unwrap().clone();
     Json(RevocationFeed { cursor: 1, epochs })
 }

@@ -1,12 +1,12 @@
-//! The published contract and the engine must not drift apart.
+//! Compares the engine with the published contract.
 
 use std::collections::BTreeSet;
 
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::client::Engine;
 use crate::erasure::CALLS;
+use crate::fixture::Fixture;
 
 const METHODS: [&str; 5] = ["get", "post", "put", "patch", "delete"];
 
@@ -15,7 +15,7 @@ fn document() -> Value {
     serde_saphyr::from_str(text).unwrap()
 }
 
-/// Every operation under `paths` or `webhooks`, as method, name and description.
+/// Returns the operations of `paths` or `webhooks`, as method, name and description.
 fn operations(document: &Value, section: &str) -> Vec<(Method, String, Value)> {
     let mut operations = Vec::new();
     for (name, item) in document[section].as_object().unwrap() {
@@ -31,10 +31,10 @@ fn operations(document: &Value, section: &str) -> Vec<(Method, String, Value)> {
 
 #[tokio::test]
 async fn every_documented_call_is_served() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     let operations = operations(&document(), "paths");
     for (number, (method, path, operation)) in operations.into_iter().enumerate() {
-        // Another user each time, because deleting flows leaves none to stop.
+        // Another user for each call, because deleting flows leaves none to stop.
         let path = path.replace("{id}", &format!("{number:024x}"));
         let statuses = [204, 404].map(|status| status.to_string());
         let first = engine.request(method.clone(), &path).send().await.unwrap();
@@ -47,65 +47,65 @@ async fn every_documented_call_is_served() {
 }
 
 #[test]
-fn the_five_calls_and_no_others_are_documented() {
+fn exactly_the_five_calls_are_documented() {
     let document = document();
     let documented = operations(&document, "paths");
     let documented: BTreeSet<String> = documented
         .iter()
         .map(|(method, path, _)| format!("{method} {path}"))
         .collect();
-    let wanted: BTreeSet<String> = CALLS
+    let expected: BTreeSet<String> = CALLS
         .iter()
         .map(|(method, name)| format!("{method} /users/{{id}}/{name}"))
         .collect();
-    assert_eq!(documented, wanted);
+    assert_eq!(documented, expected);
     assert_eq!(document["openapi"], "3.1.0");
 }
 
 #[test]
-fn every_documented_call_has_the_answers_of_the_contract() {
+fn every_documented_call_has_the_responses_of_the_contract() {
     for (method, path, operation) in operations(&document(), "paths") {
         for status in ["200", "202", "204", "404"] {
-            let answers = &operation["responses"];
-            assert!(answers.get(status).is_some(), "{method} {path} {status}");
+            let responses = &operation["responses"];
+            assert!(responses.get(status).is_some(), "{method} {path} {status}");
         }
     }
 }
 
 #[tokio::test]
 async fn every_documented_webhook_is_received() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     let webhooks = operations(&document(), "webhooks");
     assert_eq!(webhooks.len(), 2);
     for (method, name, operation) in webhooks {
         let path = match name.as_str() {
             "taskDecided" => "/webhooks/x",
             "forgotPassword" => "/forgot-password",
-            other => panic!("nobody receives {other}"),
+            other => panic!("unknown webhook {other}"),
         };
         let content = &operation["requestBody"]["content"]["application/json"];
         let example = &content["example"];
         assert!(example.is_object(), "{name} has an example");
-        let answer = engine.request(method, path).json(example).send().await;
-        assert_eq!(answer.unwrap().status(), 200);
+        let response = engine.request(method, path).json(example).send().await;
+        assert_eq!(response.unwrap().status(), 200);
         assert_eq!(engine.received("").await.last().unwrap()["body"], *example);
         assert_ne!(operation["responses"], json!(null));
     }
 }
 
 #[test]
-fn every_reference_leads_somewhere() {
+fn every_reference_can_be_resolved() {
     let document = document();
-    let mut open = vec![&document];
-    let mut seen = 0;
-    while let Some(value) = open.pop() {
+    let mut pending = vec![&document];
+    let mut references = 0;
+    while let Some(value) = pending.pop() {
         if let Some(target) = value.get("$ref").and_then(Value::as_str) {
             let pointer = target.strip_prefix('#').unwrap();
             assert!(document.pointer(pointer).is_some(), "{target}");
-            seen += 1;
+            references += 1;
         }
-        open.extend(value.as_object().into_iter().flat_map(|map| map.values()));
-        open.extend(value.as_array().into_iter().flatten());
+        pending.extend(value.as_object().into_iter().flat_map(|map| map.values()));
+        pending.extend(value.as_array().into_iter().flatten());
     }
-    assert!(seen > 0);
+    assert!(references > 0);
 }

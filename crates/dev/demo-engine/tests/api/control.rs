@@ -4,26 +4,26 @@ use demo_engine::{ControlChange, Settings};
 use reqwest::Method;
 use serde_json::json;
 
-use crate::client::Engine;
+use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn the_control_shows_and_takes_single_fields() {
-    let engine = Engine::start().await;
-    let fresh = json!({"delay": "0s", "fail": 0, "accepted": "0s", "down": false});
-    assert_eq!(engine.get("/control").await, fresh);
+async fn single_fields_of_the_control_can_be_changed() {
+    let engine = Fixture::start().await;
+    let default = json!({"delay": "0s", "fail": 0, "accepted": "0s", "down": false});
+    assert_eq!(engine.get("/control").await, default);
 
-    let answer = engine
+    let response = engine
         .put("/control", &json!({"delay": "1500ms", "fail": 3}))
         .await;
-    assert_eq!(answer.status(), 200);
+    assert_eq!(response.status(), 200);
     let changed = json!({"delay": "1500ms", "fail": 3, "accepted": "0s", "down": false});
     assert_eq!(engine.get("/control").await, changed);
     assert_eq!(engine.server.control().fail, 3);
 }
 
 #[tokio::test]
-async fn a_control_that_cannot_be_read_changes_nothing() {
-    let engine = Engine::start().await;
+async fn an_invalid_control_changes_nothing() {
+    let engine = Fixture::start().await;
     let before = engine.get("/control").await;
     for body in [
         json!({"delay": "soon"}),
@@ -36,16 +36,16 @@ async fn a_control_that_cannot_be_read_changes_nothing() {
 }
 
 #[tokio::test]
-async fn while_down_the_contract_answers_503_and_records_nothing() {
-    let engine = Engine::start().await;
+async fn during_an_outage_calls_return_503_and_are_not_recorded() {
+    let engine = Fixture::start().await;
     engine.server.change_control(&ControlChange {
         down: Some(true),
         ..ControlChange::default()
     });
     for path in ["/webhooks/x", "/forgot-password", "/users/a/flows/stop"] {
-        let answer = engine.post(path, &json!({})).await;
-        assert_eq!(answer.status(), 503, "{path}");
-        assert!(answer.headers().contains_key("retry-after"));
+        let response = engine.post(path, &json!({})).await;
+        assert_eq!(response.status(), 503, "{path}");
+        assert!(response.headers().contains_key("retry-after"));
     }
     assert!(engine.received("").await.is_empty());
     assert_eq!(engine.get("/readyz").await["status"], "ready");
@@ -55,8 +55,8 @@ async fn while_down_the_contract_answers_503_and_records_nothing() {
 }
 
 #[tokio::test]
-async fn health_and_readiness_answer() {
-    let engine = Engine::start().await;
+async fn health_readiness_and_metrics_are_served() {
+    let engine = Fixture::start().await;
     assert_eq!(engine.get("/healthz").await, json!({"status": "ok"}));
     let ready = json!({"status": "ready", "checks": {}});
     assert_eq!(engine.get("/readyz").await, ready);
@@ -70,7 +70,7 @@ async fn health_and_readiness_answer() {
 
 #[tokio::test]
 async fn an_unknown_path_and_a_wrong_method_are_refused() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     let unknown = engine.request(Method::GET, "/other").send().await.unwrap();
     assert_eq!(unknown.status(), 404);
     let wrong = engine
@@ -83,7 +83,7 @@ async fn an_unknown_path_and_a_wrong_method_are_refused() {
 
 #[tokio::test]
 async fn two_engines_cannot_share_a_port() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     let settings = Settings {
         listen_address: engine.server.address(),
         ..Settings::default()

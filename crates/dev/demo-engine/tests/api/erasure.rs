@@ -5,7 +5,7 @@ use reqwest::{Method, Response};
 use serde_json::{Value, json};
 use values::Secret;
 
-use crate::client::Engine;
+use crate::fixture::Fixture;
 
 pub(crate) const CALLS: [(Method, &str); 5] = [
     (Method::POST, "flows/stop"),
@@ -16,15 +16,15 @@ pub(crate) const CALLS: [(Method, &str); 5] = [
 ];
 const USER: &str = "0123456789abcdef01234567";
 
-async fn call(engine: &Engine, (method, name): &(Method, &str)) -> Response {
+async fn call(engine: &Fixture, (method, name): &(Method, &str)) -> Response {
     let path = format!("/users/{USER}/{name}");
     let request = engine.request(method.clone(), &path);
     request.send().await.unwrap()
 }
 
 #[tokio::test]
-async fn the_five_calls_erase_everything_of_a_user() {
-    let engine = Engine::start().await;
+async fn the_five_calls_erase_all_data_of_a_user() {
+    let engine = Fixture::start().await;
     let path = format!("/users/{USER}");
     let fields = ["runningFlows", "flows", "logs", "accounts", "tokens"];
     let before = engine.get(&path).await;
@@ -32,24 +32,24 @@ async fn the_five_calls_erase_everything_of_a_user() {
     for (step, field) in CALLS.iter().zip(fields) {
         let count = before[field].as_u64().unwrap();
         assert!(count > 0, "{field}");
-        let answer = call(&engine, step).await;
-        assert_eq!(answer.status(), 200, "{field}");
-        let body: Value = answer.json().await.unwrap();
-        let told = if field == "runningFlows" {
+        let response = call(&engine, step).await;
+        assert_eq!(response.status(), 200, "{field}");
+        let body: Value = response.json().await.unwrap();
+        let name = if field == "runningFlows" {
             "stopped"
         } else {
             "deleted"
         };
-        assert_eq!(body, json!({ told: count }));
+        assert_eq!(body, json!({ name: count }));
         assert_eq!(engine.get(&path).await[field], 0);
     }
     let other = engine.get("/users/ffffffffffffffffffffffff").await;
-    assert_ne!(other["flows"], 0, "another user keeps what is theirs");
+    assert_ne!(other["flows"], 0, "the data of another user stay");
 }
 
 #[tokio::test]
 async fn a_second_call_finds_nothing() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     for step in &CALLS {
         call(&engine, step).await;
     }
@@ -59,8 +59,8 @@ async fn a_second_call_finds_nothing() {
 }
 
 #[tokio::test]
-async fn a_user_shows_which_calls_came() {
-    let engine = Engine::start().await;
+async fn a_user_lists_the_calls() {
+    let engine = Fixture::start().await;
     engine.server.change_control(&ControlChange {
         fail: Some(1),
         ..ControlChange::default()
@@ -81,7 +81,7 @@ async fn a_user_shows_which_calls_came() {
 
 #[tokio::test]
 async fn without_the_token_nothing_is_erased() {
-    let engine = Engine::start_with(Settings {
+    let engine = Fixture::start_with(Settings {
         token: Some(Secret::new("t0ken")),
         ..Settings::default()
     })
@@ -99,23 +99,23 @@ async fn without_the_token_nothing_is_erased() {
             if let Some(value) = authorization {
                 request = request.header("Authorization", value);
             }
-            let answer = request.send().await.unwrap();
-            assert_eq!(answer.status(), 401, "{path} {authorization:?}");
-            assert_eq!(answer.headers()["www-authenticate"], "Bearer");
+            let response = request.send().await.unwrap();
+            assert_eq!(response.status(), 401, "{path} {authorization:?}");
+            assert_eq!(response.headers()["www-authenticate"], "Bearer");
         }
     }
     assert_eq!(engine.get(&format!("/users/{USER}")).await, before);
 
     let request = engine.request(Method::DELETE, &format!("/users/{USER}/logs"));
-    let answer = request.bearer_auth("t0ken").send().await.unwrap();
-    assert_eq!(answer.status(), 200);
+    let response = request.bearer_auth("t0ken").send().await.unwrap();
+    assert_eq!(response.status(), 200);
 }
 
 #[tokio::test]
-async fn each_call_of_each_user_fails_as_often_as_told() {
-    let engine = Engine::start().await;
-    let told = engine.put("/control", &json!({"fail": 2})).await;
-    assert_eq!(told.status(), 200);
+async fn each_call_of_each_user_fails_as_often_as_configured() {
+    let engine = Fixture::start().await;
+    let response = engine.put("/control", &json!({"fail": 2})).await;
+    assert_eq!(response.status(), 200);
     for step in &CALLS {
         let mut statuses = Vec::new();
         for _ in 0..3 {
@@ -125,12 +125,12 @@ async fn each_call_of_each_user_fails_as_often_as_told() {
     }
     engine.put("/control", &json!({"fail": 1})).await;
     let again = call(&engine, &CALLS[1]).await;
-    assert_eq!(again.status(), 500, "the count starts anew");
+    assert_eq!(again.status(), 500, "the count is reset");
 }
 
 #[tokio::test]
-async fn a_call_can_take_its_time() {
-    let engine = Engine::start().await;
+async fn a_call_can_be_accepted_before_it_is_done() {
+    let engine = Fixture::start().await;
     engine.put("/control", &json!({"accepted": "300ms"})).await;
     let first = call(&engine, &CALLS[0]).await;
     assert_eq!(first.status(), 202);
@@ -144,8 +144,8 @@ async fn a_call_can_take_its_time() {
 }
 
 #[tokio::test]
-async fn a_delay_holds_the_answer_back() {
-    let engine = Engine::start().await;
+async fn a_delay_delays_the_response() {
+    let engine = Fixture::start().await;
     engine.put("/control", &json!({"delay": "200ms"})).await;
     let start = Instant::now();
     assert_eq!(call(&engine, &CALLS[0]).await.status(), 200);

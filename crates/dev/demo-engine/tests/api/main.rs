@@ -1,13 +1,13 @@
-//! The demo engine over real HTTP.
+//! Tests of the demo engine over HTTP.
 
-#[cfg(test)]
-mod client;
 #[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod control;
 #[cfg(test)]
 mod erasure;
+#[cfg(test)]
+mod fixture;
 #[cfg(test)]
 mod process;
 #[cfg(test)]

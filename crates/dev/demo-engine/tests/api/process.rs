@@ -2,7 +2,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-/// The process with its internal port at `port`, where it answers for its health.
+/// Returns a command that starts the engine with its internal port at `port`.
 fn engine(port: u16) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_demo-engine"));
     command
@@ -37,7 +37,7 @@ fn healthy(port: u16) -> bool {
 }
 
 #[test]
-fn the_process_tells_its_health_and_stops_on_sigterm() {
+fn the_process_reports_its_health_and_stops_on_sigterm() {
     let port = free_port();
     assert!(!healthy(port), "nothing listens yet");
     let mut child = engine(port).spawn().unwrap();
@@ -53,11 +53,11 @@ fn the_process_tells_its_health_and_stops_on_sigterm() {
 }
 
 #[test]
-fn a_wrong_setting_ends_the_process_and_is_named() {
+fn an_invalid_setting_ends_the_process_and_is_named() {
     let mut command = engine(0);
     let output = command.env("DEMO_ENGINE_DELAY", "soon").output().unwrap();
     assert!(!output.status.success());
-    let said = [output.stdout, output.stderr].concat();
-    let said = String::from_utf8_lossy(&said).into_owned();
-    assert!(said.contains("DEMO_ENGINE_DELAY"), "{said}");
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text).into_owned();
+    assert!(text.contains("DEMO_ENGINE_DELAY"), "{text}");
 }

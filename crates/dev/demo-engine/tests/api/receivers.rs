@@ -4,19 +4,19 @@ use demo_engine::Kind;
 use reqwest::Method;
 use serde_json::json;
 
-use crate::client::Engine;
+use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn a_webhook_is_answered_and_recorded_as_it_came() {
-    let engine = Engine::start().await;
+async fn a_webhook_is_recorded_unchanged() {
+    let engine = Fixture::start().await;
     let task = json!({"id": "0123456789abcdef01234567", "status": "approved"});
     let path = "/webhooks/flows/7/components/c?correlationId=a%20b&correlationInPort=in";
 
     let request = engine.request(Method::POST, path).json(&task);
-    let answer = request.header("Webhook-Id", "msg_1").send().await.unwrap();
+    let response = request.header("Webhook-Id", "msg_1").send().await.unwrap();
 
-    assert_eq!(answer.status(), 200);
-    assert_eq!(answer.text().await.unwrap(), "{}");
+    assert_eq!(response.status(), 200);
+    assert_eq!(response.text().await.unwrap(), "{}");
     let items = engine.received("").await;
     assert_eq!(items.len(), 1);
     let item = &items[0];
@@ -34,8 +34,8 @@ async fn a_webhook_is_answered_and_recorded_as_it_came() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_no_json_is_kept_as_text() {
-    let engine = Engine::start().await;
+async fn a_body_that_is_not_json_is_kept_as_text() {
+    let engine = Fixture::start().await;
     let request = engine.request(Method::POST, "/webhooks/x").body("plain");
     assert_eq!(request.send().await.unwrap().status(), 200);
     assert_eq!(engine.received("").await[0]["body"], "plain");
@@ -43,29 +43,29 @@ async fn a_body_that_is_no_json_is_kept_as_text() {
 
 #[tokio::test]
 async fn a_body_over_256_kib_is_refused() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     for (size, status) in [(256 * 1024, 200), (256 * 1024 + 1, 413)] {
         let request = engine.request(Method::POST, "/webhooks/x");
-        let answer = request.body("x".repeat(size)).send().await.unwrap();
-        assert_eq!(answer.status(), status);
+        let response = request.body("x".repeat(size)).send().await.unwrap();
+        assert_eq!(response.status(), status);
     }
     assert_eq!(engine.server.received().len(), 1);
 }
 
 #[tokio::test]
 async fn a_forgot_password_message_is_recorded() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     let body = json!({"code": "c", "email": "ada@example.com", "userId": "u"});
-    let answer = engine.post("/forgot-password", &body).await;
-    assert_eq!(answer.status(), 200);
+    let response = engine.post("/forgot-password", &body).await;
+    assert_eq!(response.status(), 200);
     let received = engine.server.received();
     assert_eq!(received[0].kind, Kind::ForgotPassword);
     assert_eq!(received[0].body, body);
 }
 
 #[tokio::test]
-async fn what_was_received_can_be_filtered_and_cleared() {
-    let engine = Engine::start().await;
+async fn received_calls_can_be_filtered_and_cleared() {
+    let engine = Fixture::start().await;
     let none = json!({});
     engine.post("/webhooks/a?correlationId=1", &none).await;
     engine.post("/webhooks/a?correlationId=2", &none).await;
@@ -94,54 +94,54 @@ async fn what_was_received_can_be_filtered_and_cleared() {
 
 #[tokio::test]
 async fn an_unknown_filter_is_refused() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     for query in ["?kind=other", "?mail=a"] {
         let path = format!("/received{query}");
-        let answer = engine.request(Method::GET, &path).send().await.unwrap();
-        assert_eq!(answer.status(), 400, "{query}");
+        let response = engine.request(Method::GET, &path).send().await.unwrap();
+        assert_eq!(response.status(), 400, "{query}");
     }
 }
 
 #[tokio::test]
 async fn the_url_chooses_the_status_and_retry_after() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     for status in [201, 204, 400, 410, 429, 500, 503] {
         let path = format!("/webhooks/x?status={status}&retryAfter=3");
-        let answer = engine.post(&path, &json!({})).await;
-        assert_eq!(answer.status(), status);
-        assert_eq!(answer.headers()["retry-after"], "3");
+        let response = engine.post(&path, &json!({})).await;
+        assert_eq!(response.status(), status);
+        assert_eq!(response.headers()["retry-after"], "3");
     }
     assert_eq!(engine.server.received().len(), 7, "failures are recorded");
 }
 
 #[tokio::test]
 async fn the_first_calls_of_a_url_fail() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     let mut statuses = Vec::new();
     for _ in 0..3 {
-        let answer = engine.post("/webhooks/x?failFirst=2&n=1", &json!({})).await;
-        statuses.push(answer.status().as_u16());
+        let response = engine.post("/webhooks/x?failFirst=2&n=1", &json!({})).await;
+        statuses.push(response.status().as_u16());
     }
     assert_eq!(statuses, [503, 503, 200]);
     let other = engine.post("/webhooks/x?failFirst=2&n=2", &json!({})).await;
-    assert_eq!(other.status(), 503, "each url is counted by itself");
+    assert_eq!(other.status(), 503, "each url has its own count");
 }
 
 #[tokio::test]
-async fn a_delayed_answer_comes_late() {
-    let engine = Engine::start().await;
+async fn a_webhook_can_be_delayed() {
+    let engine = Fixture::start().await;
     let start = Instant::now();
-    let answer = engine.post("/webhooks/x?delay=200ms", &json!({})).await;
-    assert_eq!(answer.status(), 200);
+    let response = engine.post("/webhooks/x?delay=200ms", &json!({})).await;
+    assert_eq!(response.status(), 200);
     assert!(start.elapsed() >= Duration::from_millis(200));
 }
 
 #[tokio::test]
-async fn a_redirect_leads_to_a_path_that_is_watched() {
-    let engine = Engine::start().await;
-    let answer = engine.post("/webhooks/x?redirect=true", &json!({})).await;
-    assert_eq!(answer.status(), 302);
-    let target = answer.headers()["location"].to_str().unwrap().to_owned();
+async fn a_redirect_leads_to_a_recorded_path() {
+    let engine = Fixture::start().await;
+    let response = engine.post("/webhooks/x?redirect=true", &json!({})).await;
+    assert_eq!(response.status(), 302);
+    let target = response.headers()["location"].to_str().unwrap().to_owned();
     engine.get(&target).await;
     let received = engine.server.received();
     assert_eq!(received[1].path, target);
@@ -150,7 +150,7 @@ async fn a_redirect_leads_to_a_path_that_is_watched() {
 
 #[tokio::test]
 async fn a_hanging_call_is_recorded_and_ends_when_the_engine_stops() {
-    let engine = Engine::start().await;
+    let engine = Fixture::start().await;
     let request = engine.request(Method::POST, "/webhooks/x?hang=true");
     let call = tokio::spawn(request.send());
     while engine.server.received().is_empty() {
@@ -166,9 +166,9 @@ async fn a_hanging_call_is_recorded_and_ends_when_the_engine_stops() {
 }
 
 #[tokio::test]
-async fn an_option_that_cannot_be_read_is_refused() {
-    let engine = Engine::start().await;
-    let answer = engine.post("/webhooks/x?delay=soon", &json!({})).await;
-    assert_eq!(answer.status(), 400);
-    assert!(answer.text().await.unwrap().contains("`delay`"));
+async fn an_invalid_option_is_refused() {
+    let engine = Fixture::start().await;
+    let response = engine.post("/webhooks/x?delay=soon", &json!({})).await;
+    assert_eq!(response.status(), 400);
+    assert!(response.text().await.unwrap().contains("`delay`"));
 }

@@ -20,6 +20,8 @@ const MAX_REEXPORTS: usize = 16;
 #[derive(Debug, Default)]
 pub(super) struct Package {
     modules: BTreeMap<Path, Module>,
+    /// Files of other binaries, which are crates of their own and use the library by its name.
+    programs: Vec<Module>,
 }
 
 #[derive(Debug)]
@@ -49,15 +51,16 @@ impl Package {
         let has_library = files.iter().any(|(file, _)| file == "lib.rs");
         let mut package = Self::default();
         for (file, text) in files {
-            // Other binaries are crates of their own, which use the library by its name.
-            if file.starts_with("bin/") || (has_library && file == "main.rs") {
-                continue;
-            }
             let source = Source::parse(text).with_context(|| file.clone())?;
             let file = file.clone();
-            package
-                .modules
-                .insert(module_path(&file), Module { file, source });
+            let path = module_path(&file);
+            let is_program = file.starts_with("bin/") || (has_library && file == "main.rs");
+            let module = Module { file, source };
+            if is_program {
+                package.programs.push(module);
+            } else {
+                package.modules.insert(path, module);
+            }
         }
         package.remove_tests();
         Ok(package)
@@ -78,7 +81,7 @@ impl Package {
 
     /// Each file and the first segments of the paths in it.
     pub(super) fn named_crates(&self) -> impl Iterator<Item = (&str, BTreeSet<&str>)> {
-        self.modules.values().map(|module| {
+        self.modules.values().chain(&self.programs).map(|module| {
             let first = module.source.paths.iter().filter_map(|path| path.first());
             (module.file.as_str(), first.map(String::as_str).collect())
         })

@@ -1,4 +1,4 @@
-//! The calls that a flow engine and an approver make.
+//! Makes the calls of a flow engine and an approver.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use reqwest::{Client, Method};
 use serde_json::{Value, json};
 
-use crate::arrivals::Receivers;
+use crate::receivers::Receivers;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const PASSWORD: &str = "a long enough password for a benchmark";
@@ -22,15 +22,15 @@ pub(crate) struct Caller {
     concurrency: usize,
 }
 
-/// A task that waits for its decision, and the keys of its webhooks.
+/// A pending task and the keys of its webhooks.
 #[derive(Debug, Clone)]
-pub(crate) struct Prepared {
+pub(crate) struct PreparedTask {
     pub(crate) task: String,
     pub(crate) keys: Vec<String>,
 }
 
 impl Caller {
-    /// A new user of the system behind `gateway`.
+    /// Signs a new user up at `gateway`.
     pub(crate) async fn sign_up(gateway: &str, concurrency: usize) -> anyhow::Result<Self> {
         let client = Client::builder()
             .no_proxy()
@@ -49,20 +49,20 @@ impl Caller {
         let account = json!({"email": email, "password": PASSWORD});
         caller.call(Method::POST, "/user", Some(&account)).await?;
         let credentials = json!({"username": email, "password": PASSWORD});
-        let answer = caller
+        let response = caller
             .call(Method::POST, "/user/auth", Some(&credentials))
             .await?;
-        caller.token = text(&answer, "token")?;
+        caller.token = text(&response, "token")?;
         Ok(caller)
     }
 
-    /// Tasks with their webhooks, ready to be decided.
+    /// Creates tasks with webhooks.
     pub(crate) async fn prepare(
         &self,
         tasks: usize,
         webhooks: usize,
         receivers: &Receivers,
-    ) -> anyhow::Result<Vec<Prepared>> {
+    ) -> anyhow::Result<Vec<PreparedTask>> {
         stream::iter(0..tasks)
             .map(|number| self.prepare_one(number, webhooks, receivers))
             .buffer_unordered(self.concurrency)
@@ -75,12 +75,12 @@ impl Caller {
         number: usize,
         webhooks: usize,
         receivers: &Receivers,
-    ) -> anyhow::Result<Prepared> {
+    ) -> anyhow::Result<PreparedTask> {
         let task = json!({"title": "Bench", "requester": self.email, "approver": self.email});
-        let answer = self
+        let response = self
             .call(Method::POST, "/people-task/tasks", Some(&task))
             .await?;
-        let task = text(&answer, "id")?;
+        let task = text(&response, "id")?;
         let mut keys = Vec::with_capacity(webhooks);
         for place in 0..webhooks {
             let key = format!("{task}-{place}");
@@ -90,7 +90,7 @@ impl Caller {
                 .await?;
             keys.push(key);
         }
-        Ok(Prepared { task, keys })
+        Ok(PreparedTask { task, keys })
     }
 
     /// Approves a task.
@@ -114,17 +114,17 @@ impl Caller {
         if let Some(body) = body {
             request = request.json(body);
         }
-        let answer = request.send().await?;
-        let status = answer.status();
-        let text = answer.text().await?;
-        ensure!(status.is_success(), "{path} answered {status}: {text}");
+        let response = request.send().await?;
+        let status = response.status();
+        let text = response.text().await?;
+        ensure!(status.is_success(), "{path} returned {status}: {text}");
         Ok(serde_json::from_str(&text).unwrap_or(Value::Null))
     }
 }
 
-fn text(answer: &Value, field: &str) -> anyhow::Result<String> {
-    let text = answer.get(field).and_then(Value::as_str);
+fn text(response: &Value, field: &str) -> anyhow::Result<String> {
+    let text = response.get(field).and_then(Value::as_str);
     Ok(text
-        .with_context(|| format!("an answer has no `{field}`"))?
+        .with_context(|| format!("a response has no `{field}`"))?
         .to_owned())
 }

@@ -4,13 +4,13 @@ use demo_engine::{Server, Settings};
 use reqwest::{Client, Method, RequestBuilder, Response, redirect};
 use serde_json::Value;
 
-/// An engine of a test's own, and a client that follows no redirects.
-pub(crate) struct Engine {
+/// A private engine, and a client that does not follow redirects.
+pub(crate) struct Fixture {
     pub(crate) server: Server,
     client: Client,
 }
 
-impl Engine {
+impl Fixture {
     pub(crate) async fn start() -> Self {
         Self::start_with(Settings::default()).await
     }
@@ -28,9 +28,9 @@ impl Engine {
     }
 
     pub(crate) async fn get(&self, path: &str) -> Value {
-        let answer = self.request(Method::GET, path).send().await.unwrap();
-        assert_eq!(answer.status(), 200, "{path}");
-        answer.json().await.unwrap()
+        let response = self.request(Method::GET, path).send().await.unwrap();
+        assert_eq!(response.status(), 200, "{path}");
+        response.json().await.unwrap()
     }
 
     pub(crate) async fn post(&self, path: &str, body: &Value) -> Response {

@@ -1,4 +1,4 @@
-//! Receivers that answer at once and note when each webhook came for the first time.
+//! Receivers that record when each webhook arrives first.
 
 use std::collections::HashMap;
 use std::net::TcpListener;
@@ -9,26 +9,26 @@ use actix_web::web::{Data, Path, post};
 use actix_web::{App, HttpResponse, HttpServer};
 use anyhow::ensure;
 
-/// How long nothing may arrive before a run is given up.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// The run fails if no webhook arrives for this time.
+const MAX_SILENCE: Duration = Duration::from_secs(60);
 
-/// When each webhook came, by its key, and how often one came again.
+/// When each webhook arrived first, by key, and the number of repeated deliveries.
 #[derive(Debug, Default)]
-struct Arrived {
+struct Arrivals {
     first: HashMap<String, Instant>,
-    again: usize,
+    repeated: usize,
 }
 
-/// Receivers on ports of their own.
+/// Receivers, each on its own port.
 pub(crate) struct Receivers {
     ports: Vec<u16>,
-    arrived: Data<Mutex<Arrived>>,
+    arrived: Data<Mutex<Arrivals>>,
 }
 
 impl Receivers {
     /// Starts `count` receivers on one thread.
     pub(crate) fn start(count: usize) -> anyhow::Result<Self> {
-        let arrived = Data::<Mutex<Arrived>>::default();
+        let arrived = Data::<Mutex<Arrivals>>::default();
         let shared = Data::clone(&arrived);
         let mut server = HttpServer::new(move || {
             App::new()
@@ -47,7 +47,7 @@ impl Receivers {
         Ok(Self { ports, arrived })
     }
 
-    /// The url of a webhook; `number` chooses the receiver.
+    /// Returns the url of a webhook. `number` selects the receiver.
     pub(crate) fn url(&self, number: usize, key: &str) -> String {
         let port = self.ports.iter().cycle().nth(number % self.ports.len());
         format!(
@@ -56,23 +56,23 @@ impl Receivers {
         )
     }
 
-    /// Waits until every one of `keys` came, and returns when; keys are forgotten.
+    /// Waits until all of `keys` have arrived. Returns and removes the times of arrival.
     pub(crate) async fn wait_for(
         &self,
         keys: &[String],
     ) -> anyhow::Result<HashMap<String, Instant>> {
         let (mut last, mut changed) = (0, Instant::now());
         loop {
-            let came = self.lock().first.len();
-            if came >= keys.len() {
+            let arrived = self.lock().first.len();
+            if arrived >= keys.len() {
                 break;
             }
-            if came > last {
-                (last, changed) = (came, Instant::now());
+            if arrived > last {
+                (last, changed) = (arrived, Instant::now());
             }
             ensure!(
-                changed.elapsed() < PATIENCE,
-                "{came} of {} webhooks came, and none any more for {PATIENCE:?}",
+                changed.elapsed() < MAX_SILENCE,
+                "{arrived} of {} webhooks arrived, and none in the last {MAX_SILENCE:?}",
                 keys.len()
             );
             tokio::time::sleep(Duration::from_millis(2)).await;
@@ -80,21 +80,21 @@ impl Receivers {
         Ok(std::mem::take(&mut self.lock().first))
     }
 
-    /// How many came more than once since the last time.
+    /// Returns and resets the number of repeated deliveries.
     pub(crate) fn take_repeated(&self) -> usize {
-        std::mem::take(&mut self.lock().again)
+        std::mem::take(&mut self.lock().repeated)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Arrived> {
+    fn lock(&self) -> MutexGuard<'_, Arrivals> {
         self.arrived.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-async fn receive(key: Path<String>, arrived: Data<Mutex<Arrived>>) -> HttpResponse {
+async fn receive(key: Path<String>, arrived: Data<Mutex<Arrivals>>) -> HttpResponse {
     let now = Instant::now();
     let mut arrived = arrived.lock().unwrap_or_else(PoisonError::into_inner);
     if arrived.first.insert(key.into_inner(), now).is_some() {
-        arrived.again += 1;
+        arrived.repeated += 1;
     }
     HttpResponse::Ok().finish()
 }
