@@ -11,7 +11,7 @@ use anyhow::Context;
 use local_stack::random;
 use serde_json::{Value, json};
 use xtask::{
-    demo::client::{Answer, Call, Client},
+    client::{Call, Client, Response},
     interrupt::Interrupt,
     stack_file::Admin,
 };
@@ -300,7 +300,7 @@ fn quiet_client(gateway: &str) -> Client {
     client
 }
 
-fn sign_in(client: &Client, account: &Account) -> anyhow::Result<Answer> {
+fn sign_in(client: &Client, account: &Account) -> anyhow::Result<Response> {
     let body = json!({"username": account.email, "password": account.password});
     client
         .call(&Call::new("POST", "/user/auth").body(body))

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 use xtask::{
-    demo::client::{Call, Client},
+    client::{Call, Client},
     interrupt::Interrupt,
 };
 

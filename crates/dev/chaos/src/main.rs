@@ -37,8 +37,9 @@ use xtask::{
     cleanup::{Keep, clean_up},
     errln,
     interrupt::Interrupt,
-    launch::say,
-    outln, paint,
+    outln,
+    output::say,
+    paint,
     workspace::Workspace,
 };
 

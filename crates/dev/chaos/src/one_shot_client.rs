@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use xtask::demo::client::{Call, Client};
+use xtask::client::{Call, Client};
 
 use crate::history::CallOutcome;
 
@@ -21,7 +21,9 @@ impl OneShotClient {
     pub(crate) fn new(gateways: &[String], calm_until: Instant) -> Self {
         let clients = gateways.iter();
         Self {
-            gateways: clients.map(|url| Client::impatient(url, TIMEOUT)).collect(),
+            gateways: clients
+                .map(|url| Client::with_timeout(url, TIMEOUT))
+                .collect(),
             calm_until,
         }
     }

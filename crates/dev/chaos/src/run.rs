@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::Context;
 use local_stack::ports;
-use xtask::{interrupt::Interrupt, launch::say, workspace::Workspace};
+use xtask::{interrupt::Interrupt, output::say, workspace::Workspace};
 
 use crate::{
     account_workload::AccountWorkload,

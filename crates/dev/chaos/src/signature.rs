@@ -8,7 +8,7 @@ use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::Value;
 use standardwebhooks::Webhook;
 use ureq::http::HeaderMap;
-use xtask::demo::client::{Call, Client};
+use xtask::client::{Call, Client};
 
 use crate::rng::Rng;
 

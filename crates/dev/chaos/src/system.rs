@@ -24,8 +24,10 @@ use nix::sys::signal::Signal;
 use xtask::{
     http,
     interrupt::Interrupt,
-    launch::{self, say},
+    launch,
+    output::say,
     plan::{Backing, Plan, Planned, Replicas},
+    processes,
     secrets::Secrets,
     stack_file::Admin,
     workspace::Workspace,
@@ -129,8 +131,8 @@ impl System {
             settings::apply(process, options.duration, &options.code_receiver);
         }
         let proxies = open_proxies(&mut plan.processes)?;
-        launch::prepare_logs(workspace, &plan, false)?;
-        let running = launch::start_processes(workspace, &plan, &programs, interrupt)?;
+        processes::prepare_logs(workspace, &plan, false)?;
+        let running = processes::start_processes(workspace, &plan, &programs, interrupt)?;
         let gateways = plan.processes.iter();
         let gateways = gateways.filter(|process| process.program == "gateway");
         Ok(Self {
@@ -174,7 +176,7 @@ impl System {
     /// Starts a process again, without waiting for it to be ready.
     pub(crate) fn start_process(&self, process: &Process) -> anyhow::Result<()> {
         let mut state = lock(&process.state);
-        state.identity = launch::spawn(&self.workspace, &process.planned, &self.programs)?;
+        state.identity = processes::spawn(&self.workspace, &process.planned, &self.programs)?;
         state.should_run = true;
         Ok(())
     }
@@ -189,7 +191,8 @@ impl System {
                     process.planned.name
                 ));
                 self.unexpected_exits.fetch_add(1, Ordering::Relaxed);
-                state.identity = launch::spawn(&self.workspace, &process.planned, &self.programs)?;
+                state.identity =
+                    processes::spawn(&self.workspace, &process.planned, &self.programs)?;
             }
         }
         Ok(())

@@ -13,7 +13,7 @@ use anyhow::Context;
 use local_stack::random;
 use serde_json::{Value, json};
 use xtask::{
-    demo::client::{Call, Client},
+    client::{Call, Client},
     interrupt::Interrupt,
 };
 

@@ -137,11 +137,6 @@ impl Client {
         }
     }
 
-    #[doc(hidden)]
-    pub fn impatient(base: &str, timeout: Duration) -> Self {
-        Self::with_timeout(base, timeout)
-    }
-
     /// Sends a request, and repeats it while the server is unavailable or limits the rate. A repeated call may
     /// have taken effect before: see [`Response::repeated`].
     pub fn call(&self, call: &Call<'_>) -> anyhow::Result<Response> {

@@ -14,16 +14,13 @@ use crate::{
     backing::{self, Backing, GivenServers},
     environment::Variables,
     interrupt::Interrupt,
+    output::say,
     plan::{PACKAGES, Plan, Planned, Replicas},
-    processes,
+    processes::{self, prepare_logs, start_processes},
     secrets::Secrets,
     stack_file::{Admin, Databases, Entry, Stack},
     stream::Stream,
     workspace::Workspace,
-};
-pub use crate::{
-    output::say,
-    processes::{prepare_logs, spawn, start_processes},
 };
 
 const DEFAULT_PORT: u16 = 8080;

@@ -29,10 +29,3 @@ mod transcript;
 pub mod workspace;
 
 pub use commands::run;
-
-#[doc(hidden)]
-pub mod demo {
-    pub mod client {
-        pub use crate::client::{Call, Client, Response as Answer};
-    }
-}

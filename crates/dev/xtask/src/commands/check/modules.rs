@@ -137,16 +137,31 @@ impl Package {
                 base.pop();
             } else if self.modules.contains_key(&child(&base, segment)) {
                 base.push(segment.clone());
+            } else if base.is_empty()
+                && let Some(path) = self.exported_macro(segment)
+            {
+                return Some(path.clone());
             } else {
-                // Defined here, unless a `use` item brings it from elsewhere.
-                let import = self.import(&base, segment).filter(|import| *import != path);
-                let target =
-                    import.and_then(|import| self.resolve(&base, &[import, after].concat(), fuel));
-                return Some(target.unwrap_or(base));
+                // Defined here, unless a `use` item brings it from another module or crate.
+                return match self.import(&base, segment) {
+                    Some(import) if import != path => {
+                        self.resolve(&base, &[import, after].concat(), fuel)
+                    }
+                    _ => Some(base),
+                };
             }
             rest = after;
         }
         Some(base)
+    }
+
+    /// Exported macros belong to the root of a crate, wherever they are defined.
+    fn exported_macro(&self, name: &String) -> Option<&Path> {
+        let mut modules = self.modules.iter();
+        let defines = |module: &Module| module.source.macros.contains(name);
+        modules
+            .find(|(_, module)| defines(module))
+            .map(|(path, _)| path)
     }
 
     fn is_known(&self, module: &[String], name: &str) -> bool {
@@ -238,6 +253,17 @@ mod tests {
         assert_eq!(imported(&files.files(), "a.rs"), ["b/c.rs", "b/mod.rs"]);
         assert_eq!(imported(&files.files(), "b/c.rs"), ["a.rs"]);
         assert_eq!(imported(&files.folders(), "b"), ["a"]);
+    }
+
+    #[test]
+    fn an_exported_macro_counts_as_the_file_that_defines_it() {
+        let files = package(&[
+            ("lib.rs", "mod a; mod output;"),
+            ("output.rs", "macro_rules! outln { () => {} }"),
+            ("a.rs", "use crate::outln;"),
+        ])
+        .files();
+        assert_eq!(imported(&files, "a.rs"), ["output.rs"]);
     }
 
     #[test]

@@ -18,6 +18,8 @@ pub(super) struct Source {
     pub(super) paths: Vec<Path>,
     /// Modules declared as `#[cfg(test)] mod name;`.
     pub(super) test_modules: Vec<String>,
+    /// Macros by `macro_rules!`.
+    pub(super) macros: Vec<String>,
 }
 
 impl Source {
@@ -52,6 +54,12 @@ impl Source {
                     [TokenTree::Ident(_), TokenTree::Group(body), item @ ..],
                 ) if word == "mod" => {
                     self.read(body.stream(), depth + 1);
+                    item
+                }
+                (TokenTree::Ident(word), [_, TokenTree::Ident(name), item @ ..])
+                    if word == "macro_rules" =>
+                {
+                    self.macros.push(name.to_string());
                     item
                 }
                 (TokenTree::Ident(word), _) if word == "use" => {
@@ -202,6 +210,13 @@ mod tests {
         let text =
             "#[openapi(paths(crate::a::b))] fn f(x: super::X) { assert!(c::d::<E>() == 1); }";
         assert_eq!(paths(text), ["openapi", "crate::a::b", "super::X", "c::d"]);
+    }
+
+    #[test]
+    fn macros_are_listed() {
+        let source = Source::parse("macro_rules! m { () => { $crate::a::b() } }").unwrap();
+        assert_eq!(source.macros, ["m"]);
+        assert_eq!(source.paths, [["crate", "a", "b"]]);
     }
 
     #[test]
