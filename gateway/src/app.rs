@@ -14,33 +14,36 @@ use service_runtime::{Listener, Running};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use crate::circuit::Circuits;
-use crate::cors::cors;
-use crate::departures::Departures;
-use crate::documents::{self, Documents};
+use crate::context::AppState;
+use crate::documents::{Documents, openapi_json};
 use crate::forward::forward;
-use crate::gateway::Gateway;
-use crate::rate_limit::RateLimits;
-use crate::table::{self, Route, Service};
-use crate::tls::{Certificates, TlsSettings};
+use crate::limits::circuit_breaker::CircuitBreakers;
+use crate::limits::rate_limit::RateLimits;
+use crate::limits::response_budget::ResponseBudget;
+use crate::middleware::cors::cors;
+use crate::middleware::{head_requests, hsts};
+use crate::pages;
+use crate::routes::{self, Route, Service};
+use crate::settings::{GatewaySettings, TlsSettings};
+use crate::tls::Certificates;
 use crate::upstream::{self, Upstreams};
-use crate::{GatewaySettings, head_requests, pages, transport_security};
 
-const FORGET_EVERY: Duration = Duration::from_secs(60);
+const RATE_LIMIT_CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Starts the gateway.
 ///
 /// # Errors
-/// Its address cannot be used, or no HTTP client can be made.
+/// Its address or its certificate cannot be used, or an HTTP client cannot be created.
 pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
     let authority = RemoteAuthority::new(&settings.authority)
         .map(Arc::new)
-        .context("the client that fetches keys cannot be made")?;
+        .context("cannot create the client that fetches keys")?;
     let clients = clients(settings.http.workers)?;
-    let gateway = Arc::new(gateway(&settings, clients.one()));
-    running.health = health(&authority, &gateway.upstreams, &clients.one());
-    start_tasks(&running, &authority, &gateway);
+    let state = Arc::new(app_state(&settings));
+    let documents = Data::new(Documents::new(clients.next(), &state.upstreams));
+    running.health = health(&authority, &state.upstreams, &clients.next());
+    start_tasks(&running, &authority, &state);
 
     let tls = tls(&running, settings.tls.as_ref())?;
     let (listener, address) = service_runtime::bind(settings.listen_address)?;
@@ -49,7 +52,7 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     let health = Data::new(running.health.clone());
     let verifier = Data::from(authority.verifier());
     let authority = Data::from(authority);
-    let gateway = Data::from(gateway);
+    let state = Data::from(state);
     service_runtime::serve(
         &running,
         Listener::new(listener, tls),
@@ -58,33 +61,34 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
             App::new()
                 .app_data(Data::<Verifier>::clone(&verifier))
                 .app_data(Data::<RemoteAuthority>::clone(&authority))
-                .app_data(Data::<Gateway>::clone(&gateway))
+                .app_data(Data::<AppState>::clone(&state))
+                .app_data(Data::<Documents>::clone(&documents))
                 .app_data(Data::<Health>::clone(&health))
-                .app_data(Data::new(clients.one()))
-                .configure(routes)
+                .app_data(Data::new(clients.next()))
+                .configure(mount)
                 .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
-                .wrap(from_fn(head_requests::leave_body_out))
-                .wrap(Condition::new(!origins.is_empty(), cors(&origins)))
-                .wrap(from_fn(transport_security::tell))
+                .wrap(from_fn(head_requests::remove_body))
+                .wrap(Condition::new(!origins.0.is_empty(), cors(&origins)))
+                .wrap(from_fn(hsts::send_hsts))
                 .wrap(from_fn(http_kit::request_context))
         },
     )?;
     Ok(running)
 }
 
-/// What the port needs to speak TLS, if it shall; its certificate is kept fresh.
+/// The TLS configuration of the port, if there is a certificate, which is then reloaded periodically.
 fn tls(running: &Running, files: Option<&TlsSettings>) -> anyhow::Result<Option<ServerConfig>> {
     let Some(files) = files else {
         return Ok(None);
     };
-    let certificates = Certificates::read(files)?;
-    let server = certificates.server()?;
+    let certificates = Certificates::load(files)?;
+    let server = certificates.server_config()?;
     let shutdown = running.shutdown();
-    running.spawn(async move { certificates.keep_fresh(shutdown).await });
+    running.spawn(async move { certificates.reload_periodically(shutdown).await });
     Ok(Some(server))
 }
 
-/// One client for each worker thread, so that a connection stays on the thread that opened it.
+/// One client per worker thread, so that a connection stays on the thread that opened it.
 #[derive(Clone)]
 struct Clients {
     clients: Arc<[Client]>,
@@ -95,45 +99,39 @@ fn clients(workers: usize) -> anyhow::Result<Clients> {
     let clients: reqwest::Result<Arc<[Client]>> =
         (0..workers.max(1)).map(|_| upstream::client()).collect();
     Ok(Clients {
-        clients: clients.context("the client that asks the services cannot be made")?,
+        clients: clients.context("cannot create the client for the services")?,
         next: Arc::default(),
     })
 }
 
 impl Clients {
-    fn one(&self) -> Client {
-        let next = self.next.fetch_add(1, Ordering::Relaxed);
-        let client = self
-            .clients
-            .iter()
-            .cycle()
-            .nth(next % self.clients.len().max(1));
-        client.cloned().unwrap_or_default()
+    fn next(&self) -> Client {
+        let index = self.next.fetch_add(1, Ordering::Relaxed) % self.clients.len().max(1);
+        self.clients.get(index).cloned().unwrap_or_default()
     }
 }
 
-fn gateway(settings: &GatewaySettings, client: Client) -> Gateway {
+fn app_state(settings: &GatewaySettings) -> AppState {
     let upstreams = Upstreams {
         user: settings.authority.user_service_url.clone(),
         people_task: settings.people_task_service_url.clone(),
     };
-    Gateway {
-        documents: Documents::new(client, &upstreams),
+    AppState {
         upstreams,
         trusted_proxies: settings.trusted_proxies.clone(),
-        transport_policy: transport_security::policy(settings.hsts_max_age),
+        hsts: hsts::header_value(settings.hsts_max_age),
         upstream_timeout: settings.upstream_timeout,
         body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),
-        circuits: Circuits::new(settings.circuit),
+        circuit_breakers: CircuitBreakers::new(settings.circuit),
         in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
-        arriving: Arc::new(Semaphore::new(settings.max_arriving)),
-        departures: Departures::new(settings.max_departing_bytes),
+        pending_uploads: Arc::new(Semaphore::new(settings.max_pending_uploads)),
+        response_budget: ResponseBudget::new(settings.max_buffered_response_bytes),
     }
 }
 
-/// Without keys the gateway can do nothing. A service that is away concerns its own routes only, and a feed
-/// that cannot be read leaves what is known in force: both are reported and change nothing.
+/// The gateway needs the keys. An unavailable service only affects its own routes, and with a stale
+/// revocation feed the known revocations stay in force, so neither makes the gateway unready.
 fn health(authority: &Arc<RemoteAuthority>, upstreams: &Upstreams, client: &Client) -> Health {
     let (known, fresh) = (Arc::clone(authority), Arc::clone(authority));
     let alive = |service| {
@@ -150,24 +148,24 @@ fn health(authority: &Arc<RemoteAuthority>, upstreams: &Upstreams, client: &Clie
         .optional("people-task-service", alive(Service::PeopleTask))
 }
 
-fn start_tasks(running: &Running, authority: &Arc<RemoteAuthority>, gateway: &Arc<Gateway>) {
+fn start_tasks(running: &Running, authority: &Arc<RemoteAuthority>, state: &Arc<AppState>) {
     let (authority, shutdown) = (Arc::clone(authority), running.shutdown());
     running.spawn(async move { authority.run(shutdown).await });
-    let (gateway, shutdown) = (Arc::clone(gateway), running.shutdown());
-    running.spawn(async move { forget_idle(&gateway, shutdown).await });
+    let (state, shutdown) = (Arc::clone(state), running.shutdown());
+    running.spawn(async move { clean_up_rate_limits(&state, shutdown).await });
 }
 
-async fn forget_idle(gateway: &Gateway, shutdown: CancellationToken) {
+async fn clean_up_rate_limits(state: &AppState, shutdown: CancellationToken) {
     loop {
         tokio::select! {
-            () = tokio::time::sleep(FORGET_EVERY) => gateway.rate_limits.forget_idle(),
+            () = tokio::time::sleep(RATE_LIMIT_CLEANUP_INTERVAL) => state.rate_limits.remove_idle(),
             () = shutdown.cancelled() => return,
         }
     }
 }
 
-/// Every path with its methods, the gateway's own ones first.
-fn routes(config: &mut ServiceConfig) {
+/// Mounts every path: the gateway's own, the pages, and the table of routes.
+fn mount(config: &mut ServiceConfig) {
     let own = [
         (
             "/healthz",
@@ -179,26 +177,26 @@ fn routes(config: &mut ServiceConfig) {
         ),
         (
             "/openapi.json",
-            [get().to(documents::merged), head().to(documents::merged)],
+            [get().to(openapi_json), head().to(openapi_json)],
         ),
     ];
     for (path, [get, head]) in own {
-        let others = refusal(path, &["GET", "HEAD"]);
+        let fallback = method_not_allowed(path, &["GET", "HEAD"]);
         config.service(
             resource(path)
                 .route(get)
                 .route(head)
-                .default_service(others),
+                .default_service(fallback),
         );
     }
     for page in pages::PAGES {
-        let show = move || std::future::ready(page.show());
-        let others = refusal(page.path, &["GET", "HEAD"]);
-        let served = resource(page.path).route(get().to(show));
-        config.service(served.route(head().to(show)).default_service(others));
+        let show = move || std::future::ready(page.response());
+        let fallback = method_not_allowed(page.path, &["GET", "HEAD"]);
+        let resource = resource(page.path).route(get().to(show));
+        config.service(resource.route(head().to(show)).default_service(fallback));
     }
-    for (path, routes) in table::by_path() {
-        config.service(proxied(path, &routes));
+    for (path, routes) in routes::by_path() {
+        config.service(forwarded(path, &routes));
     }
     config.default_service(to(|request: HttpRequest| async move {
         Routes::default()
@@ -207,27 +205,27 @@ fn routes(config: &mut ServiceConfig) {
     }));
 }
 
-fn proxied(path: &'static str, routes: &[&'static Route]) -> actix_web::Resource {
-    let taken = |route: &'static Route| route.methods().map(move |method| (method, route));
-    let routes: Vec<_> = routes.iter().copied().flat_map(taken).collect();
+fn forwarded(path: &'static str, routes: &[&'static Route]) -> actix_web::Resource {
+    let with_methods = |route: &'static Route| route.methods().map(move |method| (method, route));
+    let routes: Vec<_> = routes.iter().copied().flat_map(with_methods).collect();
     let methods: Vec<_> = routes.iter().map(|(method, _)| method.as_str()).collect();
-    let mut served = resource(path).default_service(refusal(path, &methods));
-    for (taken, route) in routes {
+    let mut resource = resource(path).default_service(method_not_allowed(path, &methods));
+    for (accepted, route) in routes {
         let handler =
-            move |request, payload: Payload, gateway: Data<Gateway>, client: Data<Client>| {
-                forward(route, request, payload, gateway, client)
+            move |request, payload: Payload, state: Data<AppState>, client: Data<Client>| {
+                forward(route, request, payload, state, client)
             };
-        served = served.route(method(taken).to(handler));
+        resource = resource.route(method(accepted).to(handler));
     }
-    served
+    resource
 }
 
-/// `405` with the methods that a path has.
-fn refusal(path: &'static str, methods: &[&str]) -> actix_web::Route {
+/// `405` with the methods that a path accepts.
+fn method_not_allowed(path: &'static str, methods: &[&str]) -> actix_web::Route {
     let known = methods.iter().filter_map(|name| name.parse().ok());
     let routes = known.fold(Routes::default(), |routes, method| routes.and(path, method));
     to(move |request: HttpRequest| {
-        let refused = routes.check(request.method(), path);
-        std::future::ready(refused.map(|()| HttpResponse::NotFound().finish()))
+        let checked = routes.check(request.method(), path);
+        std::future::ready(checked.map(|()| HttpResponse::NotFound().finish()))
     })
 }

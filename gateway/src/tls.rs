@@ -1,8 +1,7 @@
-//! TLS at the gateway's own port, with a certificate that may be renewed while the gateway runs.
+//! TLS at the gateway's own port, with a certificate that can be renewed while the gateway runs.
 
 use std::fs;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::Duration;
 
 use anyhow::Context as _;
 use rustls::ServerConfig;
@@ -13,18 +12,9 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio_util::sync::CancellationToken;
 
-/// The files of a certificate.
-#[derive(Debug, Clone)]
-pub struct TlsSettings {
-    /// The certificate and those between it and its authority, in PEM form, in this order.
-    pub certificate_file: String,
-    /// The certificate's private key, in PEM form.
-    pub private_key_file: String,
-    /// How often both are read again.
-    pub reload_interval: Duration,
-}
+use crate::settings::TlsSettings;
 
-/// The certificate that is shown to callers, read again from its files when they change.
+/// The certificate that is presented to callers, reloaded when its files change.
 #[derive(Debug)]
 pub(crate) struct Certificates {
     files: TlsSettings,
@@ -33,13 +23,13 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// Reads the files.
+    /// Loads the files.
     ///
     /// # Errors
-    /// One cannot be read or holds something else, or the two do not belong together.
-    pub(crate) fn read(files: &TlsSettings) -> anyhow::Result<Arc<Self>> {
+    /// A file cannot be read or parsed, or the key does not belong to the certificate.
+    pub(crate) fn load(files: &TlsSettings) -> anyhow::Result<Arc<Self>> {
         let provider = Arc::new(ring::default_provider());
-        let current = RwLock::new(Arc::new(certified_key(files, &provider)?));
+        let current = RwLock::new(Arc::new(load_key(files, &provider)?));
         Ok(Arc::new(Self {
             files: files.clone(),
             provider,
@@ -47,39 +37,39 @@ impl Certificates {
         }))
     }
 
-    /// What a port needs in order to speak TLS 1.2 and 1.3 with the certificate.
+    /// The configuration of a port that speaks TLS 1.2 and 1.3 with the certificate.
     ///
     /// # Errors
-    /// None in practice: the library has these versions.
-    pub(crate) fn server(self: &Arc<Self>) -> anyhow::Result<ServerConfig> {
+    /// None in practice: rustls supports these versions.
+    pub(crate) fn server_config(self: &Arc<Self>) -> anyhow::Result<ServerConfig> {
         let builder = ServerConfig::builder_with_provider(Arc::clone(&self.provider));
         let builder = builder.with_safe_default_protocol_versions()?;
         let resolver: Arc<dyn ResolvesServerCert> = Arc::<Self>::clone(self);
         Ok(builder.with_no_client_auth().with_cert_resolver(resolver))
     }
 
-    /// Reads the files again, every so often. A certificate that cannot be used leaves the last one in force.
-    pub(crate) async fn keep_fresh(&self, shutdown: CancellationToken) {
+    /// Loads the files again at the reload interval. If they cannot be used, the last certificate stays.
+    pub(crate) async fn reload_periodically(&self, shutdown: CancellationToken) {
         loop {
             tokio::select! {
-                () = tokio::time::sleep(self.files.reload_interval) => self.refresh(),
+                () = tokio::time::sleep(self.files.reload_interval) => self.reload(),
                 () = shutdown.cancelled() => return,
             }
         }
     }
 
-    fn refresh(&self) {
-        match certified_key(&self.files, &self.provider) {
-            Ok(read) => {
+    fn reload(&self) {
+        match load_key(&self.files, &self.provider) {
+            Ok(loaded) => {
                 let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-                if current.cert != read.cert {
-                    *current = Arc::new(read);
-                    tracing::info!("the TLS certificate was replaced by the one in its file");
+                if current.cert != loaded.cert {
+                    *current = Arc::new(loaded);
+                    tracing::info!("TLS certificate reloaded");
                 }
             }
             Err(error) => {
                 metrics::counter!("gateway_tls_reload_failures_total").increment(1);
-                tracing::error!(error = %format!("{error:#}"), "the TLS certificate cannot be read again; the last one stays");
+                tracing::error!(error = %format!("{error:#}"), "the TLS certificate cannot be reloaded; the last one stays in use");
             }
         }
     }
@@ -92,21 +82,21 @@ impl ResolvesServerCert for Certificates {
     }
 }
 
-fn certified_key(files: &TlsSettings, provider: &CryptoProvider) -> anyhow::Result<CertifiedKey> {
+fn load_key(files: &TlsSettings, provider: &CryptoProvider) -> anyhow::Result<CertifiedKey> {
     let path = &files.certificate_file;
     let named = || format!("TLS_CERTIFICATE_FILE {path}");
     let pem = fs::read(path).with_context(named)?;
     let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    let chain = chain.context("it is no PEM file").with_context(named)?;
+    let chain = chain.context("it is not a PEM file").with_context(named)?;
     if chain.is_empty() {
-        anyhow::bail!("{}: there is no certificate in it", named());
+        anyhow::bail!("{}: the file holds no certificate", named());
     }
     let path = &files.private_key_file;
     let named = || format!("TLS_PRIVATE_KEY_FILE {path}");
     let pem = fs::read(path).with_context(named)?;
-    // The library's error could show a part of the file.
+    // rustls's error could contain a part of the file.
     let key = PrivateKeyDer::from_pem_slice(&pem)
-        .map_err(|_| anyhow::anyhow!("{}: there is no private key in PEM form in it", named()))?;
+        .map_err(|_| anyhow::anyhow!("{}: the file holds no private key in PEM format", named()))?;
     CertifiedKey::from_der(chain, key, provider)
         .context("TLS_CERTIFICATE_FILE and TLS_PRIVATE_KEY_FILE cannot be used together")
 }
@@ -119,17 +109,18 @@ mod tests {
     use rcgen::{CertifiedKey, generate_simple_self_signed};
     use tempfile::TempDir;
 
-    use super::{Certificates, TlsSettings};
+    use super::Certificates;
+    use crate::settings::TlsSettings;
 
     fn write(files: &TlsSettings) {
-        let made = generate_simple_self_signed(["gateway.example".to_owned()]).unwrap();
-        let CertifiedKey { cert, signing_key } = made;
+        let generated = generate_simple_self_signed(["gateway.example".to_owned()]).unwrap();
+        let CertifiedKey { cert, signing_key } = generated;
         fs::write(&files.certificate_file, cert.pem()).unwrap();
         fs::write(&files.private_key_file, signing_key.serialize_pem()).unwrap();
     }
 
     #[test]
-    fn a_renewed_certificate_is_taken_and_one_that_cannot_be_used_is_not() {
+    fn a_renewed_certificate_is_used_and_an_unusable_one_is_not() {
         let folder = TempDir::new().unwrap();
         let path = |name| folder.path().join(name).to_str().unwrap().to_owned();
         let files = TlsSettings {
@@ -138,20 +129,20 @@ mod tests {
             reload_interval: Duration::from_secs(60),
         };
         write(&files);
-        let certificates = Certificates::read(&files).unwrap();
-        let shown = || certificates.current.read().unwrap().cert.clone();
-        let first = shown();
+        let certificates = Certificates::load(&files).unwrap();
+        let presented = || certificates.current.read().unwrap().cert.clone();
+        let first = presented();
 
         let key = fs::read(&files.private_key_file).unwrap();
         write(&files);
-        let fitting = fs::read(&files.private_key_file).unwrap();
-        for unfit in [b"".as_slice(), b"no key".as_slice(), &key] {
-            fs::write(&files.private_key_file, unfit).unwrap();
-            certificates.refresh();
-            assert_eq!(shown(), first);
+        let matching_key = fs::read(&files.private_key_file).unwrap();
+        for unusable in [b"".as_slice(), b"no key".as_slice(), &key] {
+            fs::write(&files.private_key_file, unusable).unwrap();
+            certificates.reload();
+            assert_eq!(presented(), first);
         }
-        fs::write(&files.private_key_file, fitting).unwrap();
-        certificates.refresh();
-        assert_ne!(shown(), first);
+        fs::write(&files.private_key_file, matching_key).unwrap();
+        certificates.reload();
+        assert_ne!(presented(), first);
     }
 }

@@ -6,15 +6,15 @@ use reqwest::Client;
 use reqwest::redirect::Policy;
 use url::Url;
 
-use crate::table::Service;
+use crate::routes::Service;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
-/// Shorter than the 75 s for which services keep a connection, so that none is closed as we use it.
+/// Shorter than the 75 s for which services keep idle connections, so that they never close one in use.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const IDLE_CONNECTIONS: usize = 256;
-const CHECK_TIMEOUT: Duration = Duration::from_secs(1);
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Where the services are.
+/// The base addresses of the services.
 #[derive(Debug, Clone)]
 pub(crate) struct Upstreams {
     pub(crate) user: Url,
@@ -48,8 +48,8 @@ pub(crate) fn client() -> reqwest::Result<Client> {
         .build()
 }
 
-/// Whether a service answers at all.
+/// Whether a service is up.
 pub(crate) async fn is_alive(client: &Client, url: Url) -> bool {
-    let answer = client.get(url).timeout(CHECK_TIMEOUT).send().await;
-    answer.is_ok_and(|answer| answer.status().is_success())
+    let response = client.get(url).timeout(HEALTH_TIMEOUT).send().await;
+    response.is_ok_and(|response| response.status().is_success())
 }

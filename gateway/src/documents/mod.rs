@@ -1,9 +1,8 @@
-//! The OpenAPI document that callers read: the services' documents merged into one.
+//! `GET /openapi.json`: the services' OpenAPI documents merged into one.
 //!
-//! Services are asked at most every half minute. When one is away, the last document that it gave stays.
+//! Services are asked at most every 30 seconds. While one is unavailable, its last document is used.
 
 mod merge;
-mod model;
 
 use std::time::{Duration, Instant};
 
@@ -16,28 +15,27 @@ use http_kit::Problem;
 use reqwest::Client;
 use tokio::sync::Mutex;
 use url::Url;
+use utoipa::openapi::OpenApi;
 
-use self::model::Document;
-use crate::gateway::Gateway;
-use crate::table::Service;
+use self::merge::merge;
+use crate::routes::Service;
 use crate::upstream::Upstreams;
 
-const ASK_EVERY: Duration = Duration::from_secs(30);
-const ASK_TIMEOUT: Duration = Duration::from_secs(3);
+const REFRESH_INTERVAL: Duration = Duration::from_secs(30);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The services' documents as they were last seen.
-#[derive(Debug)]
+/// The services' documents, and the merged one.
 pub(crate) struct Documents {
     client: Client,
     user: Url,
     people_task: Url,
-    known: Mutex<Known>,
+    cache: Mutex<Cache>,
 }
 
-#[derive(Debug, Default)]
-struct Known {
-    user: Option<Document>,
-    people_task: Option<Document>,
+#[derive(Default)]
+struct Cache {
+    user: Option<OpenApi>,
+    people_task: Option<OpenApi>,
     merged: Option<(Bytes, Instant)>,
 }
 
@@ -47,38 +45,32 @@ impl Documents {
             client,
             user: upstreams.url(Service::User, "/openapi.json", None),
             people_task: upstreams.url(Service::PeopleTask, "/openapi.json", None),
-            known: Mutex::default(),
+            cache: Mutex::default(),
         }
     }
 
-    /// The merged document; `None` while a service has never been reached.
+    /// The merged document; `None` until each service has been reached once.
     async fn merged(&self) -> Option<Bytes> {
-        let mut known = self.known.lock().await;
-        if let Some((merged, asked)) = &known.merged
-            && asked.elapsed() < ASK_EVERY
+        let mut cache = self.cache.lock().await;
+        if let Some((merged, time)) = &cache.merged
+            && time.elapsed() < REFRESH_INTERVAL
         {
             return Some(merged.clone());
         }
-        let (user, people_task) = join(self.ask(&self.user), self.ask(&self.people_task)).await;
-        known.user = user.or_else(|| known.user.take());
-        known.people_task = people_task.or_else(|| known.people_task.take());
-        let documents = [known.user.clone()?, known.people_task.clone()?];
-        let merged = serde_json::to_vec(&merge::merge(documents)).ok()?;
-        let merged = Bytes::from(merged);
-        known.merged = Some((merged.clone(), Instant::now()));
+        let (user, people_task) = join(self.fetch(&self.user), self.fetch(&self.people_task)).await;
+        cache.user = user.or_else(|| cache.user.take());
+        cache.people_task = people_task.or_else(|| cache.people_task.take());
+        let documents = [cache.user.clone()?, cache.people_task.clone()?];
+        let merged = Bytes::from(serde_json::to_vec(&merge(documents)).ok()?);
+        cache.merged = Some((merged.clone(), Instant::now()));
         Some(merged)
     }
 
-    async fn ask(&self, url: &Url) -> Option<Document> {
-        let answer = self
-            .client
-            .get(url.clone())
-            .timeout(ASK_TIMEOUT)
-            .send()
-            .await;
-        let answer = answer.and_then(reqwest::Response::error_for_status);
-        let document = match answer {
-            Ok(answer) => answer.json().await,
+    async fn fetch(&self, url: &Url) -> Option<OpenApi> {
+        let request = self.client.get(url.clone()).timeout(REQUEST_TIMEOUT);
+        let response = request.send().await;
+        let document = match response.and_then(reqwest::Response::error_for_status) {
+            Ok(response) => response.json().await,
             Err(error) => Err(error),
         };
         document
@@ -93,8 +85,8 @@ impl Documents {
 ///
 /// # Errors
 /// `503` until each service has been reached once.
-pub(crate) async fn merged(gateway: Data<Gateway>) -> Result<HttpResponse, Problem> {
-    let merged = gateway.documents.merged().await.ok_or_else(|| {
+pub(crate) async fn openapi_json(documents: Data<Documents>) -> Result<HttpResponse, Problem> {
+    let merged = documents.merged().await.ok_or_else(|| {
         let detail = "The services have not been reached yet. Try again soon.";
         Problem::unavailable("not-ready", detail)
     })?;

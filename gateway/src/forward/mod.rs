@@ -1,8 +1,9 @@
-//! A request's way to its service and its answer's way back.
+//! Forwards requests to the services, and their responses to the callers.
 
 mod access;
+mod error;
 mod exchange;
-mod head;
+mod headers;
 mod request_body;
 mod response;
 
@@ -11,71 +12,70 @@ use actix_web::{HttpRequest, HttpResponse};
 use http_kit::Problem;
 use reqwest::Client;
 
-use crate::gateway::Gateway;
-use crate::origin::Origin;
-use crate::table::Route;
-use exchange::{Failure, Outgoing, exchange};
-use request_body::Framing;
+use self::error::ForwardError;
+use self::exchange::{UpstreamRequest, exchange};
+use self::request_body::Framing;
+use crate::client_info::ClientInfo;
+use crate::context::AppState;
+use crate::routes::Route;
 
-/// Answers a request of a route: rate, token, path and size are checked in this order, then the service
-/// is asked.
+/// Handles a request of a route: checks rate, token, path and size in this order, then asks the service.
 ///
 /// # Errors
-/// A problem of the gateway's own; those of the service come as its response.
+/// A problem of the gateway. Those of the service come as its response.
 pub(crate) async fn forward(
     route: &'static Route,
     request: HttpRequest,
     payload: Payload,
-    gateway: Data<Gateway>,
-    client: Data<Client>,
+    state: Data<AppState>,
+    http_client: Data<Client>,
 ) -> Result<HttpResponse, Problem> {
-    let origin = Origin::of(&request, &gateway.trusted_proxies);
-    let standing = gateway.rate_limits.count(route.rate, origin.client)?;
-    let answer = answer(route, &request, payload, &origin, &gateway, &client).await;
-    let Some(standing) = standing else {
-        return answer;
+    let client = ClientInfo::of(&request, &state.trusted_proxies);
+    let status = state.rate_limits.count(route.rate, client.address)?;
+    let response = forward_counted(route, &request, payload, &client, &state, &http_client).await;
+    let Some(status) = status else {
+        return response;
     };
-    match answer {
+    match response {
         Ok(mut response) => {
-            standing.tell(response.headers_mut());
+            status.write_headers(response.headers_mut());
             Ok(response)
         }
-        Err(problem) => Err(standing.tell_with(problem)),
+        Err(problem) => Err(status.apply_to(problem)),
     }
 }
 
-async fn answer(
+async fn forward_counted(
     route: &'static Route,
     request: &HttpRequest,
     payload: Payload,
-    origin: &Origin,
-    gateway: &Gateway,
-    client: &Client,
+    client: &ClientInfo,
+    state: &AppState,
+    http_client: &Client,
 ) -> Result<HttpResponse, Problem> {
     access::check(route.access, request).await?;
-    head::check_length(request.uri())?;
-    let path = head::path(route, request.match_info());
+    headers::check_length(request.uri())?;
+    let path = headers::path(route, request.match_info());
     let framing = Framing::of(request.headers())?;
-    let admission = gateway.circuits.of(route.service).admit()?;
+    let circuit = state.circuit_breakers.of(route.service).acquire()?;
 
     let query = request.uri().query();
-    let url = gateway.upstreams.url(route.service, &path, query);
-    let outgoing = Outgoing {
-        method: head::method(&route.method)?,
-        url,
-        headers: head::request_headers(request.headers(), origin),
+    let upstream_request = UpstreamRequest {
+        method: headers::method(&route.method)?,
+        url: state.upstreams.url(route.service, &path, query),
+        headers: headers::request_headers(request.headers(), client),
         framing,
     };
-    let answer = match exchange(gateway, client, outgoing, payload).await {
-        Ok(answer) => {
-            admission.answered();
-            answer
+    let response = match exchange(state, http_client, upstream_request, payload).await {
+        Ok(response) => {
+            circuit.record_response();
+            response
         }
-        Err(Failure::Service(problem)) => {
-            admission.failed();
+        Err(ForwardError::Service(problem)) => {
+            circuit.record_failure();
             return Err(problem);
         }
-        Err(Failure::Caller(problem)) => return Err(problem),
+        Err(ForwardError::Caller(problem)) => return Err(problem),
     };
-    response::relay(answer, gateway, origin.client, &route.method)
+    response::relay(response, state, client.address, &route.method)
 }

@@ -1,4 +1,4 @@
-//! A request's body on its way to a service: counted, timed, and never complete unless it is.
+//! Forwards a request body: limits its size and time, and never lets a body that broke off look complete.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING, UPGRADE};
@@ -10,32 +10,32 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, timeout_at};
 
-use super::exchange::{Failure, timed_out};
-use crate::gateway::Gateway;
+use super::error::ForwardError;
+use crate::context::AppState;
 
-/// Chunks that may wait for the service.
-const CHUNKS_AHEAD: usize = 4;
+/// Chunks that are buffered for the service.
+const BUFFERED_CHUNKS: usize = 4;
 
-/// How long a request's body is.
+/// How a request announces its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     Empty,
-    Announced(usize),
+    ContentLength(usize),
     Chunked,
 }
 
 impl Framing {
-    /// What the headers say. The HTTP library has already refused what contradicts itself.
+    /// The framing that the headers announce. actix-web has already refused contradictory ones.
     ///
     /// # Errors
-    /// `413` for a body that is announced as too long; `400` for a body that comes with an upgrade.
+    /// `413` if the announced body is too large; `400` for a body with an upgrade.
     pub(super) fn of(headers: &HeaderMap) -> Result<Self, Problem> {
         let framing = if headers.contains_key(TRANSFER_ENCODING) {
             Self::Chunked
         } else {
             match headers.get(CONTENT_LENGTH) {
                 None => Self::Empty,
-                Some(length) => Self::announced(length.to_str().unwrap_or_default())?,
+                Some(length) => Self::content_length(length.to_str().unwrap_or_default())?,
             }
         };
         if framing != Self::Empty && is_websocket(headers) {
@@ -49,10 +49,10 @@ impl Framing {
         Ok(framing)
     }
 
-    fn announced(length: &str) -> Result<Self, Problem> {
+    fn content_length(length: &str) -> Result<Self, Problem> {
         match length.trim().parse::<usize>() {
             Ok(0) => Ok(Self::Empty),
-            Ok(length) if length <= BODY_LIMIT => Ok(Self::Announced(length)),
+            Ok(length) if length <= BODY_LIMIT => Ok(Self::ContentLength(length)),
             _ => Err(body_too_large()),
         }
     }
@@ -63,29 +63,30 @@ fn is_websocket(headers: &HeaderMap) -> bool {
     upgrade.is_some_and(|upgrade| upgrade.trim().eq_ignore_ascii_case("websocket"))
 }
 
-/// A part of a body between the caller's connection and the service's.
+/// A part of a body.
 #[derive(Debug)]
 enum Part {
     Data(Bytes),
-    /// The body is complete. A channel that closes without it breaks the request off.
+    /// The body is complete. If the channel closes without it, the request is aborted.
     End,
 }
 
-/// The caller's side of a body.
+/// Sends the caller's body to the service.
 #[derive(Debug)]
-pub(super) struct Inlet(Sender<Part>);
+pub(super) struct BodySender(Sender<Part>);
 
-/// A body that the client's library sends, and the inlet that fills it.
-pub(super) fn pipe() -> (Inlet, reqwest::Body) {
-    let (sender, receiver) = channel(CHUNKS_AHEAD);
-    (Inlet(sender), reqwest::Body::wrap_stream(parts(receiver)))
+/// A body for reqwest, and its sender.
+pub(super) fn body_channel() -> (BodySender, reqwest::Body) {
+    let (sender, receiver) = channel(BUFFERED_CHUNKS);
+    let body = reqwest::Body::wrap_stream(chunks(receiver));
+    (BodySender(sender), body)
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("the caller's body broke off")]
 struct BrokenOff;
 
-fn parts(receiver: Receiver<Part>) -> impl Stream<Item = Result<Bytes, BrokenOff>> + Send {
+fn chunks(receiver: Receiver<Part>) -> impl Stream<Item = Result<Bytes, BrokenOff>> + Send {
     stream::unfold(Some(receiver), |receiver| async {
         let mut receiver = receiver?;
         match receiver.recv().await {
@@ -96,31 +97,32 @@ fn parts(receiver: Receiver<Part>) -> impl Stream<Item = Result<Bytes, BrokenOff
     })
 }
 
-impl Inlet {
-    /// Passes a caller's body on, until it is complete or the service wants no more of it.
+impl BodySender {
+    /// Forwards a caller's body until it is complete or the service stops reading it.
     ///
-    /// Its last part is held back until there is a place among the requests in flight: a body that trickles
-    /// takes none, and a service never sees the end of a body that is refused for want of a place.
+    /// The last part is held back until there is an in-flight permit: a body that trickles in needs none, and
+    /// a service never sees the end of a body that is refused for lack of a permit. Returns the permit, or
+    /// `None` if the service stopped reading.
     ///
     /// # Errors
-    /// `413` for a body that turns out too long, `408` for one that takes too long, `400` for one that
-    /// breaks off, `503` without a place, `504` when the service does not take it.
-    pub(super) async fn fill(
+    /// `413` for a body that is too large, `408` for one that takes too long, `400` for one that breaks off,
+    /// `503` without a permit, `504` when the service does not read it.
+    pub(super) async fn forward(
         &self,
         mut payload: Payload,
         deadline: Instant,
-        gateway: &Gateway,
-    ) -> Result<Option<OwnedSemaphorePermit>, Failure> {
+        state: &AppState,
+    ) -> Result<Option<OwnedSemaphorePermit>, ForwardError> {
         let mut length = 0;
         let mut held = None;
         while let Some(bytes) = timeout_at(deadline, payload.next())
             .await
-            .map_err(|_| Failure::Caller(too_slow()))?
+            .map_err(|_| ForwardError::Caller(too_slow()))?
         {
-            let bytes = bytes.map_err(|_| Failure::Caller(incomplete_body()))?;
+            let bytes = bytes.map_err(|_| ForwardError::Caller(incomplete_body()))?;
             length += bytes.len();
             if length > BODY_LIMIT {
-                return Err(Failure::Caller(body_too_large()));
+                return Err(ForwardError::Caller(body_too_large()));
             }
             if let Some(earlier) = held.replace(bytes)
                 && !self.send(Part::Data(earlier), deadline).await?
@@ -128,19 +130,19 @@ impl Inlet {
                 return Ok(None);
             }
         }
-        let place = gateway.enter().map_err(Failure::Caller)?;
+        let permit = state.acquire_in_flight().map_err(ForwardError::Caller)?;
         for part in held.map(Part::Data).into_iter().chain([Part::End]) {
             if !self.send(part, deadline).await? {
                 break;
             }
         }
-        Ok(Some(place))
+        Ok(Some(permit))
     }
 
-    /// Whether the service still wants it.
-    async fn send(&self, part: Part, deadline: Instant) -> Result<bool, Failure> {
+    /// Returns whether the service is still reading.
+    async fn send(&self, part: Part, deadline: Instant) -> Result<bool, ForwardError> {
         let sent = timeout_at(deadline, self.0.send(part)).await;
-        Ok(sent.map_err(|_| timed_out())?.is_ok())
+        Ok(sent.map_err(|_| ForwardError::timeout())?.is_ok())
     }
 }
 
@@ -160,28 +162,28 @@ mod tests {
     use futures_util::{StreamExt as _, pin_mut};
     use tokio::sync::mpsc::channel;
 
-    use super::{BODY_LIMIT, Framing, Part, parts};
+    use super::{BODY_LIMIT, Framing, Part, chunks};
 
-    fn announced(length: usize) -> HeaderMap {
+    fn content_length(length: usize) -> HeaderMap {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_LENGTH, HeaderValue::from(length));
         headers
     }
 
     #[test]
-    fn the_limit_itself_passes_and_one_byte_more_does_not() {
-        let framing = Framing::of(&announced(BODY_LIMIT)).unwrap();
-        assert_eq!(framing, Framing::Announced(BODY_LIMIT));
-        let problem = Framing::of(&announced(BODY_LIMIT + 1)).unwrap_err();
+    fn a_body_may_have_the_limit_and_not_one_byte_more() {
+        let framing = Framing::of(&content_length(BODY_LIMIT)).unwrap();
+        assert_eq!(framing, Framing::ContentLength(BODY_LIMIT));
+        let problem = Framing::of(&content_length(BODY_LIMIT + 1)).unwrap_err();
         assert_eq!(problem.status_code(), 413);
-        assert_eq!(Framing::of(&announced(0)).unwrap(), Framing::Empty);
+        assert_eq!(Framing::of(&content_length(0)).unwrap(), Framing::Empty);
         let mut chunked = HeaderMap::new();
         chunked.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
         assert_eq!(Framing::of(&chunked).unwrap(), Framing::Chunked);
     }
 
     #[tokio::test]
-    async fn a_body_that_breaks_off_ends_in_an_error() {
+    async fn a_body_that_breaks_off_ends_with_an_error() {
         for complete in [true, false] {
             let (sender, receiver) = channel(4);
             sender
@@ -192,10 +194,10 @@ mod tests {
                 sender.send(Part::End).await.unwrap();
             }
             drop(sender);
-            let parts = parts(receiver);
-            pin_mut!(parts);
-            assert_eq!(parts.next().await.unwrap().unwrap(), "{");
-            assert_eq!(parts.next().await.is_none(), complete);
+            let chunks = chunks(receiver);
+            pin_mut!(chunks);
+            assert_eq!(chunks.next().await.unwrap().unwrap(), "{");
+            assert_eq!(chunks.next().await.is_none(), complete);
         }
     }
 }

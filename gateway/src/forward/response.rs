@@ -1,4 +1,4 @@
-//! A service's answer on its way to the caller.
+//! Streams a service's response to the caller.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -13,12 +13,13 @@ use http_kit::Problem;
 use reqwest::Response;
 use tokio::time::timeout;
 
-use super::exchange::{Answer, broken};
-use super::request_body::Inlet;
-use crate::departures::Departure;
-use crate::gateway::{Gateway, overloaded};
+use super::error::invalid_response;
+use super::exchange::UpstreamResponse;
+use super::request_body::BodySender;
+use crate::context::{AppState, overloaded};
+use crate::limits::response_budget::ResponsePermit;
 
-/// The response headers that callers read. `content-length` is set anew with the body.
+/// The response headers that callers read. `content-length` is set with the body.
 const FORWARDED: [&str; 14] = [
     "allow",
     "cache-control",
@@ -36,30 +37,31 @@ const FORWARDED: [&str; 14] = [
     "www-authenticate",
 ];
 
-/// What an answer counts whose length its service does not say.
-const UNKNOWN_LENGTH: u64 = 64 * 1024;
+/// What a response of unknown length counts.
+const ASSUMED_LENGTH: u64 = 64 * 1024;
 
-/// Streams an answer to the caller. Its place among the requests in flight ends here: from now on it costs the
-/// service nothing but the memory that it is counted by.
+/// Streams a response to the caller. It is no longer in flight: from now on it costs the service only the
+/// memory that the response budget counts.
 ///
 /// # Errors
-/// `502 bad-gateway` for an answer that no service of ours would give. For one that finds no room among those
-/// that have not been taken yet, `503 overloaded`, or `502` when the request may have changed something.
+/// `502 bad-gateway` for a response that none of the services would send. For one that exceeds the response
+/// budget, `503 overloaded`, or `502` if the request may have changed something.
 pub(super) fn relay(
-    answer: Answer,
-    gateway: &Gateway,
+    upstream: UpstreamResponse,
+    state: &AppState,
     client: IpAddr,
     method: &Method,
 ) -> Result<HttpResponse, Problem> {
-    let Answer {
+    let UpstreamResponse {
         response,
-        inlet,
-        place,
-    } = answer;
-    drop(place);
-    let status = StatusCode::from_u16(response.status().as_u16()).map_err(|_| broken())?;
+        body_sender,
+        in_flight,
+    } = upstream;
+    drop(in_flight);
+    let status =
+        StatusCode::from_u16(response.status().as_u16()).map_err(|_| invalid_response())?;
     if status.is_informational() || (status.is_server_error() && !is_problem(&response)) {
-        return Err(broken());
+        return Err(invalid_response());
     }
     let mut builder = head(status, &response);
     let empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
@@ -67,19 +69,19 @@ pub(super) fn relay(
     if empty || length == Some(0) {
         return Ok(builder.finish());
     }
-    let bytes = length.unwrap_or(UNKNOWN_LENGTH);
-    let Some(departure) = gateway.departures.admit(client, bytes) else {
+    let bytes = length.unwrap_or(ASSUMED_LENGTH);
+    let Some(permit) = state.response_budget.acquire(client, bytes) else {
         return Err(if method.is_safe() {
             overloaded()
         } else {
-            broken()
+            invalid_response()
         });
     };
     let body = Body {
         response,
-        _departure: departure,
-        _inlet: inlet,
-        patience: gateway.upstream_timeout,
+        _permit: permit,
+        _body_sender: body_sender,
+        read_timeout: state.upstream_timeout,
     };
     Ok(match length {
         Some(length) => builder.body(SizedStream::new(length, chunks(body))),
@@ -97,39 +99,39 @@ fn head(status: StatusCode, response: &Response) -> HttpResponseBuilder {
         }
     }
     if !response.headers().contains_key(CACHE_CONTROL.as_str()) {
-        // Answers are about somebody; no cache on the way shall keep them unless the service says so.
+        // Responses are per user: `no-store` by default.
         builder.insert_header((CACHE_CONTROL, "no-store"));
     }
     builder
 }
 
 fn is_problem(response: &Response) -> bool {
-    let kind = response.headers().get(CONTENT_TYPE.as_str());
-    let kind = kind.and_then(|value| value.to_str().ok());
-    kind.is_some_and(|kind| kind.starts_with("application/problem+json"))
+    let content_type = response.headers().get(CONTENT_TYPE.as_str());
+    let content_type = content_type.and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|value| value.starts_with("application/problem+json"))
 }
 
 struct Body {
     response: Response,
-    _departure: Departure,
-    _inlet: Option<Inlet>,
-    patience: Duration,
+    _permit: ResponsePermit,
+    _body_sender: Option<BodySender>,
+    read_timeout: Duration,
 }
 
 #[derive(Debug, thiserror::Error)]
 enum BodyError {
-    #[error("the service's answer broke off")]
+    #[error("the service's response broke off")]
     BrokenOff(#[source] reqwest::Error),
-    #[error("the service's answer stalled")]
+    #[error("the service's response stalled")]
     Stalled,
 }
 
-/// The parts of an answer. An error breaks the caller's connection off, so that the caller sees that the
-/// answer is not complete.
+/// The chunks of a response. An error closes the caller's connection, so that the caller sees that the
+/// response is incomplete.
 fn chunks(body: Body) -> impl Stream<Item = Result<Bytes, BodyError>> {
     stream::unfold(Some(body), |body| async {
         let mut body = body?;
-        match timeout(body.patience, body.response.chunk()).await {
+        match timeout(body.read_timeout, body.response.chunk()).await {
             Ok(Ok(Some(bytes))) => Some((Ok(bytes), Some(body))),
             Ok(Ok(None)) => None,
             Ok(Err(error)) => Some((Err(BodyError::BrokenOff(error.without_url())), None)),

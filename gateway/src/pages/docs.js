@@ -1,11 +1,11 @@
-// Draws openapi.json as a page.
+// Renders openapi.json as a page.
 
-import { $, call, element, say } from "/assets/page.js";
+import { $, call, element, notify } from "/assets/page.js";
 import { describe, exampleOf, inline, resolve, schemaTable, table, typeOf } from "/assets/schema.js";
 
 const METHODS = ["get", "post", "put", "delete", "patch"];
 
-/** Paragraphs, parted by blank lines. */
+/** Paragraphs, separated by empty lines. */
 function prose(text) {
   return (text ?? "").split(/\n\s*\n/).filter(Boolean).map((paragraph) => element("p", {}, inline(paragraph)));
 }
@@ -23,9 +23,9 @@ function verb(method) {
 }
 
 function parameters(document, operation) {
-  const all = (operation.parameters ?? []).map((parameter) => resolve(document, parameter));
-  if (all.length === 0) return [];
-  return [element("h3", {}, "Parameters"), table(["Name", "In", "Type", "Meaning"], all.map((parameter) => [
+  const resolved = (operation.parameters ?? []).map((parameter) => resolve(document, parameter));
+  if (resolved.length === 0) return [];
+  return [element("h3", {}, "Parameters"), table(["Name", "In", "Type", "Description"], resolved.map((parameter) => [
     element("span", {}, element("code", {}, parameter.name), parameter.required ? " *" : ""),
     parameter.in, typeOf(document, parameter.schema), inline(describe(parameter, resolve(document, parameter.schema))),
   ]))];
@@ -44,17 +44,17 @@ function request(document, operation) {
   return body.content ? [element("h3", {}, "Body"), ...prose(body.description), ...media(document, body.content)] : [];
 }
 
-function answers(document, operation) {
+function responses(document, operation) {
   const rows = Object.entries(operation.responses ?? {}).sort().map(([status, given]) => {
-    const answer = resolve(document, given);
+    const response = resolve(document, given);
     return element("details", { class: "answer" },
-      element("summary", {}, element("span", { class: "code" }, status), inline(answer.description)),
-      ...media(document, answer.content));
+      element("summary", {}, element("span", { class: "code" }, status), inline(response.description)),
+      ...media(document, response.content));
   });
-  return [element("h3", {}, "Answers"), ...rows];
+  return [element("h3", {}, "Responses"), ...rows];
 }
 
-/** The call as a line for a shell. */
+/** The operation as a shell command. */
 function curl(document, operation) {
   const lines = [`curl -X ${operation.method} '${location.origin}${operation.path}'`];
   const security = operation.security ?? document.security ?? [];
@@ -69,21 +69,21 @@ function curl(document, operation) {
 
 function access(operation) {
   const names = { bearer: "an access token", taskSecret: "the task's secret in a header", taskSecretInQuery: "the task's secret in the query" };
-  const ways = (operation.security ?? []).map((way) => Object.keys(way).map((name) => names[name] ?? name).join(" and "));
-  const needed = [...new Set(ways)].filter(Boolean);
-  if (needed.length === 0) return "Needs no token.";
-  const all = needed.join(", or ");
-  return ways.includes("") ? `Takes ${all}; some calls do without.` : `Needs ${all}.`;
+  const options = (operation.security ?? []).map((option) => Object.keys(option).map((name) => names[name] ?? name).join(" and "));
+  const required = [...new Set(options)].filter(Boolean);
+  if (required.length === 0) return "No authentication required.";
+  const all = required.join(" or ");
+  return options.includes("") ? `Authentication: ${all}. Optional for some requests.` : `Requires ${all}.`;
 }
 
-function drawn(document, operation) {
+function operationCard(document, operation) {
   const details = element("details", { class: "card operation", id: anchor(operation) },
     element("summary", {}, verb(operation.method), element("span", { class: "path" }, operation.path),
       element("span", { class: "soft" }, inline(operation.summary))));
-  // Bodies of closed operations are drawn when they are opened, so that the page is there at once.
+  // The details of an operation are rendered when it is opened, so that the page loads quickly.
   details.addEventListener("toggle", () => {
     details.append(...prose(operation.description), element("p", { class: "soft small" }, access(operation)),
-      ...parameters(document, operation), ...request(document, operation), ...answers(document, operation),
+      ...parameters(document, operation), ...request(document, operation), ...responses(document, operation),
       element("h3", {}, "Try it"), curl(document, operation));
   }, { once: true });
   return details;
@@ -107,14 +107,14 @@ function openTarget() {
   }
 }
 
-function draw(document) {
+function render(document) {
   const page = [element("h1", {}, `${document.info.title} API`),
-    element("p", { class: "soft small" }, `Version ${document.info.version}. For programs: `,
+    element("p", { class: "soft small" }, `Version ${document.info.version}. For tools: `,
       element("a", { href: "/openapi.json" }, "openapi.json"), "."), ...prose(document.info.description)];
   const index = [];
   for (const group of groups(document)) {
     page.push(element("h2", {}, group.name), ...prose(group.description),
-      ...group.operations.map((operation) => drawn(document, operation)));
+      ...group.operations.map((operation) => operationCard(document, operation)));
     index.push(element("details", { open: matchMedia("(min-width: 60rem)").matches },
       element("summary", {}, group.name), element("ul", {}, group.operations.map((operation) =>
         element("li", {}, element("a", { href: `#${anchor(operation)}` }, verb(operation.method), operation.path.replace("/plugins/appmixer/utils/", "…/")))))));
@@ -125,4 +125,4 @@ function draw(document) {
   openTarget();
 }
 
-call("GET", "/openapi.json").then(draw, (error) => say(error.message, "bad"));
+call("GET", "/openapi.json").then(render, (error) => notify(error.message, "bad"));

@@ -1,7 +1,8 @@
-//! The few pages for people: static files under a strict policy, talking to the API like any other client.
+//! The pages for people: static files with a strict content security policy, which call the API like any
+//! other client.
 //!
-//! Nothing is loaded from elsewhere, no script or style stands inside a page, and no page changes anything
-//! by being opened: mail scanners open every link.
+//! They load nothing from other origins and contain no inline script or style. Opening a page never changes
+//! anything, because mail scanners open every link.
 
 use actix_web::HttpResponse;
 use actix_web::http::header::{
@@ -24,7 +25,7 @@ const fn page(path: &'static str, body: &'static [u8]) -> Page {
     Page {
         path,
         content_type: "text/html; charset=utf-8",
-        // Its address may hold a code or a secret.
+        // Its URL may contain a code or a secret.
         cache_control: "no-store",
         body,
     }
@@ -42,7 +43,7 @@ const fn asset(path: &'static str, content_type: &'static str, body: &'static [u
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-/// Every page, and what pages load.
+/// Every page and asset.
 #[rustfmt::skip]
 pub(crate) static PAGES: &[Page] = &[
     page("/", include_bytes!("home.html")),
@@ -61,8 +62,8 @@ pub(crate) static PAGES: &[Page] = &[
 ];
 
 impl Page {
-    /// The file with the headers that keep it from harm.
-    pub(crate) fn show(&self) -> HttpResponse {
+    /// The file with its security headers.
+    pub(crate) fn response(&self) -> HttpResponse {
         HttpResponse::Ok()
             .content_type(self.content_type)
             .insert_header((CACHE_CONTROL, self.cache_control))
@@ -79,7 +80,7 @@ mod tests {
     use super::PAGES;
 
     #[test]
-    fn nothing_stands_inline_or_is_loaded_from_elsewhere() {
+    fn pages_contain_nothing_inline_and_load_only_known_assets() {
         for page in PAGES
             .iter()
             .filter(|page| page.content_type.starts_with("text/html"))

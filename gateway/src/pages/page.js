@@ -1,21 +1,21 @@
-// What the pages share: elements, notices, calls of the API.
+// Shared by the pages: elements, notices, API calls.
 
 export const $ = (id) => document.getElementById(id);
 
-/** An element with attributes and children; texts become text nodes, never markup. */
+/** An element with attributes and children. Strings become text nodes, never markup. */
 export function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+  const created = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
-    else if (value === true) made.setAttribute(key, "");
-    else if (value !== false && value !== undefined && value !== null) made.setAttribute(key, value);
+    if (key.startsWith("on")) created.addEventListener(key.slice(2), value);
+    else if (value === true) created.setAttribute(key, "");
+    else if (value !== false && value !== undefined && value !== null) created.setAttribute(key, value);
   }
-  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
-  return made;
+  created.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return created;
 }
 
-/** Shows a sentence in the page's notice; `kind` is `good`, `bad` or nothing. */
-export function say(text, kind = "") {
+/** Shows a text in the page's notice. `kind` is `good`, `bad` or empty. */
+export function notify(text, kind = "") {
   const state = $("state");
   state.textContent = text;
   state.className = `notice ${kind}`;
@@ -23,7 +23,7 @@ export function say(text, kind = "") {
   if (kind === "bad") state.scrollIntoView({ block: "nearest" });
 }
 
-/** Calls the API. Throws an Error whose message is meant for people and which carries the problem's fields. */
+/** Calls the API. Throws an Error with a message for the user and the fields of the problem. */
 export async function call(method, path, { token, secret, body } = {}) {
   const headers = { Accept: "application/json" };
   if (token) headers.Authorization = `Bearer ${token}`;
@@ -38,39 +38,39 @@ export async function call(method, path, { token, secret, body } = {}) {
   } catch {
     throw new Error("The server cannot be reached. Check your connection and try again.");
   }
-  const answer = await response.json().catch(() => ({}));
-  if (response.ok) return answer;
-  const reasons = (answer.errors ?? []).map((error) => error.message);
-  const text = reasons.length > 0 ? reasons.join(" ") : answer.detail ?? `The server answered ${response.status}.`;
-  throw Object.assign(new Error(text), { status: response.status, code: answer.code, problem: answer });
+  const result = await response.json().catch(() => ({}));
+  if (response.ok) return result;
+  const reasons = (result.errors ?? []).map((error) => error.message);
+  const text = reasons.length > 0 ? reasons.join(" ") : result.detail ?? `The server responded with status ${response.status}.`;
+  throw Object.assign(new Error(text), { status: response.status, code: result.code, problem: result });
 }
 
-/** What the address gives under a name, in its fragment or in its query. */
-export function given(name) {
+/** A parameter of the URL, from its fragment or its query. */
+export function urlParameter(name) {
   const [fragment, query] = [location.hash.slice(1), location.search].map((part) => new URLSearchParams(part));
   return fragment.get(name) ?? query.get(name);
 }
 
-/** Loads the page anew for another link that is opened in its tab: a new fragment alone loads nothing. */
-export function followLinks() {
+/** Reloads the page when another link is opened in its tab: a new fragment alone does not. */
+export function reloadOnNewLink() {
   addEventListener("hashchange", () => location.reload());
 }
 
-/** The field for a code, filled with the link's and then hidden. */
+/** The field for a code. If the link has a code, the field is filled in and hidden. */
 export function codeFromLink() {
   const field = $("code");
-  if (given("code")) {
-    field.value = given("code");
+  if (urlParameter("code")) {
+    field.value = urlParameter("code");
     $("code-field").hidden = true;
-    // The code shall not stay in the history or in a screenshot of the address bar.
+    // Keeps the code out of the history and of screenshots of the address bar.
     history.replaceState(null, "", location.pathname);
   }
-  followLinks();
+  reloadOnNewLink();
   return field;
 }
 
-/** Runs `work` while the buttons of `form` are off, so that nothing is sent twice. */
-export async function busy(form, work) {
+/** Runs `work` while the buttons of `form` are disabled, so that nothing is sent twice. */
+export async function withButtonsDisabled(form, work) {
   const buttons = [...form.querySelectorAll("button")];
   for (const button of buttons) button.disabled = true;
   try {

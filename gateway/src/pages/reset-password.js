@@ -1,4 +1,4 @@
-import { $, busy, call, codeFromLink, say } from "/assets/page.js";
+import { $, call, codeFromLink, notify, withButtonsDisabled } from "/assets/page.js";
 
 const code = codeFromLink();
 
@@ -6,20 +6,20 @@ $("form").addEventListener("submit", (event) => {
   event.preventDefault();
   const password = $("password").value;
   if (password !== $("repeated").value) {
-    say("The two passwords differ. Type the same one twice.", "bad");
+    notify("The passwords do not match.", "bad");
     return;
   }
-  busy(event.target, async () => {
+  withButtonsDisabled(event.target, async () => {
     try {
       await call("POST", "/user/forgot-password/reset", { body: { code: code.value.trim(), password } });
       $("form").hidden = true;
-      say("Your new password is set. You can sign in with it now.", "good");
+      notify("Your password has been changed. You can now sign in with it.", "good");
     } catch (error) {
       if (error.code === "invalid-code") {
         $("code-field").hidden = false;
-        say("This code is unknown, used or too old. Ask for a new message and use the newest one.", "bad");
+        notify("This code is invalid or has expired. Request a new message and use the code in it.", "bad");
       } else {
-        say(error.message, "bad");
+        notify(error.message, "bad");
       }
     }
   });

@@ -1,4 +1,4 @@
-// How a schema and an example of an OpenAPI document are drawn.
+// Renders the schemas and examples of an OpenAPI document.
 
 import { element } from "/assets/page.js";
 
@@ -13,7 +13,7 @@ export function inline(text) {
   });
 }
 
-/** What a `$ref` of the document leads to. */
+/** The target of a `$ref`. */
 export function resolve(document, thing) {
   for (let hops = 0; thing?.$ref && hops < 10; hops += 1) {
     thing = thing.$ref.slice(2).split("/").reduce((part, name) => part?.[name], document);
@@ -32,7 +32,7 @@ export function typeOf(document, schema) {
     + (resolved.format ? ` (${resolved.format})` : "");
 }
 
-/** Every property of a schema with its path, required or not, type and description. */
+/** Every property of a schema, nested ones too, with its path and whether it is required. */
 function properties(document, schema, prefix = "", depth = 0) {
   const resolved = resolve(document, schema);
   const parts = resolved.allOf ?? (resolved.oneOf ?? resolved.anyOf ?? []).filter((part) => part.type !== "null");
@@ -45,13 +45,13 @@ function properties(document, schema, prefix = "", depth = 0) {
   ]).concat(nested);
 }
 
-/** A table of a schema's properties; a line for a schema without any. */
+/** A table of a schema's properties, or a line for a schema without properties. */
 export function schemaTable(document, schema) {
   const rows = properties(document, schema);
   if (rows.length === 0) {
     return element("p", { class: "soft small" }, typeOf(document, schema), inline(textOf(resolve(document, schema))));
   }
-  return table(["Field", "Type", "Meaning"], rows.map(({ name, required, property }) => [
+  return table(["Field", "Type", "Description"], rows.map(({ name, required, property }) => [
     element("span", {}, element("code", {}, name), required ? " *" : ""),
     typeOf(document, property),
     inline(describe(property, resolve(document, property))),
@@ -95,14 +95,14 @@ export function example(document, schema, depth = 0) {
   }
 }
 
-/** The example of a body: the document's own, else one made from the schema. */
+/** The example of a body: the document's own, or one generated from the schema. */
 export function exampleOf(document, media) {
   if (media.example !== undefined) return media.example;
   const named = Object.values(media.examples ?? {}).map((one) => resolve(document, one).value);
   return named[0] ?? example(document, media.schema ?? {});
 }
 
-/** A table that scrolls by itself on a narrow screen. */
+/** A table that scrolls on a narrow screen. */
 export function table(heads, rows) {
   const cells = (kind, values) => element("tr", {}, values.map((value) => element(kind, {}, value)));
   return element("div", { class: "scroll" }, element("table", {},

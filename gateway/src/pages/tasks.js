@@ -1,48 +1,48 @@
-import { $, busy, call, element, followLinks, given, say } from "/assets/page.js";
+import { $, call, element, notify, reloadOnNewLink, urlParameter, withButtonsDisabled } from "/assets/page.js";
 
-const KEY = "countersign-token";
-const link = { id: given("id"), secret: given("secret") };
-const kept = `countersign-secret-${link.id}`;
+const TOKEN_KEY = "countersign-token";
+const link = { id: urlParameter("id"), secret: urlParameter("secret") };
+const secretKey = `countersign-secret-${link.id}`;
 if (link.secret) {
-  // The secret shall not stay in the history or in a screenshot of the address bar, but survive a reload.
-  sessionStorage.setItem(kept, link.secret);
+  // Keeps the secret out of the history and of screenshots of the address bar, but it survives a reload.
+  sessionStorage.setItem(secretKey, link.secret);
   history.replaceState(null, "", `${location.pathname}?${new URLSearchParams({ id: link.id ?? "" })}`);
 } else if (link.id) {
-  link.secret = sessionStorage.getItem(kept);
+  link.secret = sessionStorage.getItem(secretKey);
 }
-followLinks();
+reloadOnNewLink();
 
-const access = () => (link.secret ? { secret: link.secret } : { token: sessionStorage.getItem(KEY) });
+const access = () => (link.secret ? { secret: link.secret } : { token: sessionStorage.getItem(TOKEN_KEY) });
 const path = (id) => `/people-task/tasks/${encodeURIComponent(id)}`;
 
-/** A task with its buttons; a decision is only ever made by a click. `heading` is `h1`, or `h2` in a list. */
-function card(task, decides, heading) {
+/** A task with its buttons. Only a click makes a decision. `heading` is `h1`, or `h2` in a list. */
+function card(task, canDecide, heading) {
   const fact = (name, value) => (value ? [element("dt", {}, name), element("dd", {}, value)] : []);
-  const shown = element("article", { class: "card" },
+  const article = element("article", { class: "card" },
     element(heading, {}, task.title),
     task.description ? element("p", { class: "description" }, task.description) : null,
     element("dl", { class: "facts" },
-      fact("Asked by", task.requester), fact("Approver", task.approver),
+      fact("Requested by", task.requester), fact("Approver", task.approver),
       fact("Due", task.decisionBy ? `${task.decisionBy} UTC` : null),
       element("dt", {}, "Status"), element("dd", { class: `status ${task.status}` }, task.status)));
-  if (task.status === "pending" && decides) {
+  if (task.status === "pending" && canDecide) {
     const button = (name, verb, kind) => element("button",
-      { type: "button", class: kind, onclick: () => decide(shown, task, verb, heading) }, name);
-    shown.append(element("div", { class: "actions" },
+      { type: "button", class: kind, onclick: () => decide(article, task, verb, heading) }, name);
+    article.append(element("div", { class: "actions" },
       button("Approve", "approve", ""), button("Reject", "reject", "reject")));
   }
-  return shown;
+  return article;
 }
 
-function decide(shown, task, verb, heading) {
-  busy(shown, async () => {
+function decide(article, task, verb, heading) {
+  withButtonsDisabled(article, async () => {
     try {
       const decided = await call("PUT", `${path(task.id)}/${verb}`, access());
-      shown.replaceWith(card(decided, false, heading));
-      say(`“${decided.title}” is ${decided.status}.`, "good");
+      article.replaceWith(card(decided, false, heading));
+      notify(`“${decided.title}” is ${decided.status}.`, "good");
     } catch (error) {
-      say(error.code === "task-already-resolved"
-        ? `Too late: it was ${error.problem.taskStatus ?? "decided"} already.` : error.message, "bad");
+      notify(error.code === "task-already-resolved"
+        ? `This task was already ${error.problem.taskStatus ?? "decided"}.` : error.message, "bad");
       if (error.status === 409) await show();
     }
   });
@@ -62,42 +62,42 @@ async function show() {
     }
     const tasks = await call("GET", "/people-task/tasks?role=approver&filter=status:pending&limit=100", access());
     $("tasks").replaceChildren(element("h1", {}, "Your tasks"),
-      tasks.length === 0 ? element("p", {}, "Nothing waits for your decision.") : "",
+      tasks.length === 0 ? element("p", {}, "You have no pending tasks.") : "",
       ...tasks.map((task) => card(task, true, "h2")));
   } catch (error) {
-    failed(error);
+    showError(error);
   }
 }
 
-function failed(error) {
+function showError(error) {
   if (error.status === 401 && !link.secret) {
-    sessionStorage.removeItem(KEY);
+    sessionStorage.removeItem(TOKEN_KEY);
     $("sign-in").hidden = false;
     $("session").hidden = true;
-    say("Your session has ended. Sign in again.");
+    notify("Your session has ended. Sign in again.");
   } else if (error.status === 404) {
-    say("There is no such task, or this link no longer opens it.", "bad");
+    notify("This task does not exist, or the link is no longer valid.", "bad");
   } else {
-    say(error.message, "bad");
+    notify(error.message, "bad");
   }
 }
 
 $("sign-in").addEventListener("submit", (event) => {
   event.preventDefault();
-  busy(event.target, async () => {
+  withButtonsDisabled(event.target, async () => {
     const body = { username: $("username").value.trim(), password: $("password").value };
     try {
       const { token } = await call("POST", "/user/auth", { body });
-      sessionStorage.setItem(KEY, token);
+      sessionStorage.setItem(TOKEN_KEY, token);
       $("password").value = "";
-      say("");
+      notify("");
       await show();
     } catch (error) {
-      say(error.status === 401 || error.status === 403 ? "That e-mail address and password do not belong together." : error.message, "bad");
+      notify(error.status === 401 || error.status === 403 ? "Incorrect e-mail address or password." : error.message, "bad");
     }
   });
 });
 
-$("reload").addEventListener("click", () => { say(""); show(); });
-$("sign-out").addEventListener("click", () => { sessionStorage.removeItem(KEY); say(""); show(); });
+$("reload").addEventListener("click", () => { notify(""); show(); });
+$("sign-out").addEventListener("click", () => { sessionStorage.removeItem(TOKEN_KEY); notify(""); show(); });
 show();

@@ -1,60 +1,28 @@
+use gateway::routes::{Access, ROUTES, Route};
 use reqwest::Method;
 use testkit::{Forger, Reply, eventually, expect_forgeries_refused};
 use values::UserId;
 
-use crate::world::{World, keys_of, signer, start_gateway, token};
+use crate::fixture::{Fixture, keys_of, signer, start_gateway, token};
 
 const ID: &str = "65f0c0ffee65f0c0ffee65f0";
 
-const PUBLIC: [(&str, &str); 6] = [
-    ("POST", "/user/auth"),
-    ("POST", "/user"),
-    ("POST", "/user/forgot-password"),
-    ("POST", "/user/forgot-password/reset"),
-    ("POST", "/user/verify-email"),
-    ("GET", "/.well-known/webhook-keys.json"),
-];
+/// The routes with this access.
+fn routes(access: Access) -> impl Iterator<Item = &'static Route> {
+    ROUTES.iter().filter(move |route| route.access == access)
+}
 
-const TOKEN: [(&str, &str); 23] = [
-    ("GET", "/user"),
-    ("POST", "/user/change-password"),
-    ("POST", "/user/reset-password"),
-    ("GET", "/users"),
-    ("GET", "/users/count"),
-    ("GET", "/users/deletions"),
-    ("GET", "/users/{id}"),
-    ("PUT", "/users/{id}"),
-    ("DELETE", "/users/{id}"),
-    ("GET", "/users/{id}/delete-status/{id}"),
-    ("DELETE", "/users/{id}/delete-status/{id}"),
-    ("GET", "/audit"),
-    ("POST", "/people-task/tasks"),
-    ("GET", "/people-task/tasks/{id}/webhooks"),
-    ("GET", "/people-task/tasks/{id}/deliveries"),
-    ("POST", "/people-task/deliveries/{id}/redeliver"),
-    ("POST", "/people-task/webhooks"),
-    ("GET", "/people-task/webhooks/{id}"),
-    ("DELETE", "/people-task/webhooks/{id}"),
-    ("GET", "/people-task/audit"),
-    ("POST", "/plugins/appmixer/utils/tasks/tasks"),
-    ("POST", "/plugins/appmixer/utils/tasks/webhooks"),
-    ("GET", "/plugins/appmixer/utils/tasks/dashboard-url"),
-];
-
-const TOKEN_OR_SECRET: [(&str, &str); 8] = [
-    ("GET", "/people-task/tasks"),
-    ("GET", "/people-task/tasks-count"),
-    ("GET", "/people-task/tasks/{id}"),
-    ("PUT", "/people-task/tasks/{id}"),
-    ("PUT", "/people-task/tasks/{id}/approve"),
-    ("PUT", "/people-task/tasks/{id}/reject"),
-    ("GET", "/plugins/appmixer/utils/tasks/tasks/{id}"),
-    ("PUT", "/plugins/appmixer/utils/tasks/tasks/{id}/approve"),
-];
-
-async fn ask(world: &World, route: (&str, &str), token: Option<&str>) -> Reply {
-    let method = Method::from_bytes(route.0.as_bytes()).unwrap();
-    let request = world.http.request(method, &route.1.replace("{id}", ID));
+async fn send(fixture: &Fixture, route: &Route, token: Option<&str>) -> Reply {
+    let parameter = |segment: &'static str| {
+        if segment.starts_with('{') {
+            ID
+        } else {
+            segment
+        }
+    };
+    let path: Vec<_> = route.path.split('/').map(parameter).collect();
+    let method = Method::from_bytes(route.method.as_str().as_bytes()).unwrap();
+    let request = fixture.http.request(method, &path.join("/"));
     match token {
         Some(token) => request.bearer(token).send().await,
         None => request.send().await,
@@ -62,108 +30,114 @@ async fn ask(world: &World, route: (&str, &str), token: Option<&str>) -> Reply {
 }
 
 #[tokio::test]
-async fn public_routes_pass_a_bad_token_on_unread() {
-    let world = World::start().await;
-    for route in PUBLIC {
-        assert_eq!(ask(&world, route, None).await.status, 200, "{route:?}");
-        assert_eq!(
-            ask(&world, route, Some("expired")).await.status,
-            200,
-            "{route:?}"
-        );
-        let service = if route.0 == "GET" {
-            &world.tasks
-        } else {
-            &world.users
-        };
-        assert_eq!(
-            service.last().header("authorization"),
-            Some("Bearer expired")
-        );
+async fn public_routes_ignore_and_forward_an_invalid_token() {
+    let fixture = Fixture::start().await;
+    // The fake service handles this one itself.
+    let recorded = |route: &&Route| route.path != "/.well-known/jwks.json";
+    for route in routes(Access::Public).filter(recorded) {
+        let path = route.path;
+        assert_eq!(send(&fixture, route, None).await.status, 200, "{path}");
+        let reply = send(&fixture, route, Some("expired")).await;
+        assert_eq!(reply.status, 200, "{path}");
+        let received = fixture.service(route.service).last();
+        assert_eq!(received.header("authorization"), Some("Bearer expired"));
     }
 }
 
 #[tokio::test]
-async fn routes_with_a_token_want_a_good_one() {
-    let world = World::start().await;
-    let good = world.token();
-    for route in TOKEN {
-        let missing = ask(&world, route, None).await;
+async fn token_routes_require_a_valid_token() {
+    let fixture = Fixture::start().await;
+    let valid = fixture.token();
+    for route in routes(Access::Token) {
+        let missing = send(&fixture, route, None).await;
         missing.expect_problem(401, "token-missing");
-        assert_eq!(
-            missing.header("www-authenticate"),
-            Some(r#"Bearer realm="countersign""#)
-        );
-        ask(&world, route, Some("no.token"))
-            .await
-            .expect_problem(401, "invalid-token");
-        assert_eq!(
-            ask(&world, route, Some(&good)).await.status,
-            200,
-            "{route:?}"
-        );
+        let challenge = missing.header("www-authenticate");
+        assert_eq!(challenge, Some(r#"Bearer realm="countersign""#));
+        let invalid = send(&fixture, route, Some("no.token")).await;
+        invalid.expect_problem(401, "invalid-token");
+        let reply = send(&fixture, route, Some(&valid)).await;
+        assert_eq!(reply.status, 200, "{}", route.path);
     }
-    assert_eq!(world.users.count() + world.tasks.count(), TOKEN.len());
+    let received = fixture.users.count() + fixture.tasks.count();
+    assert_eq!(received, routes(Access::Token).count());
 }
 
 #[tokio::test]
-async fn routes_with_a_secret_do_without_a_token_but_not_with_a_bad_one() {
-    let world = World::start().await;
-    let good = world.token();
-    for route in TOKEN_OR_SECRET {
-        ask(&world, route, Some("no.token"))
-            .await
-            .expect_problem(401, "invalid-token");
-        assert_eq!(ask(&world, route, None).await.status, 200, "{route:?}");
-        assert_eq!(
-            ask(&world, route, Some(&good)).await.status,
-            200,
-            "{route:?}"
-        );
+async fn token_or_secret_routes_accept_no_token_but_refuse_an_invalid_one() {
+    let fixture = Fixture::start().await;
+    let valid = fixture.token();
+    for route in routes(Access::TokenOrSecret) {
+        let path = route.path;
+        let invalid = send(&fixture, route, Some("no.token")).await;
+        invalid.expect_problem(401, "invalid-token");
+        assert_eq!(send(&fixture, route, None).await.status, 200, "{path}");
+        let reply = send(&fixture, route, Some(&valid)).await;
+        assert_eq!(reply.status, 200, "{path}");
     }
+}
+
+#[tokio::test]
+async fn a_task_secret_reaches_the_service_in_the_header_and_in_the_query() {
+    let fixture = Fixture::start().await;
     let path = format!("/people-task/tasks/{ID}?secret=5ec4e7");
-    let reply = world
+    let request = fixture.http.get(&path).header("x-task-secret", "5ec4e7");
+    assert_eq!(request.send().await.status, 200);
+    let received = fixture.tasks.last();
+    assert_eq!(received.target, path);
+    assert_eq!(received.header("x-task-secret"), Some("5ec4e7"));
+}
+
+#[tokio::test]
+async fn forged_tokens_reach_no_service() {
+    let fixture = Fixture::start().await;
+    let forger = Forger::new(&fixture.key, UserId::generate());
+    let good = fixture
         .http
-        .get(&path)
-        .header("x-task-secret", "5ec4e7")
+        .get("/user")
+        .bearer(&forger.good())
         .send()
         .await;
-    assert_eq!(reply.status, 200);
-    let seen = world.tasks.last();
-    assert_eq!(
-        (seen.target.as_str(), seen.header("x-task-secret")),
-        (path.as_str(), Some("5ec4e7"))
-    );
-}
-
-#[tokio::test]
-async fn forged_tokens_are_refused_and_reach_no_service() {
-    let world = World::start().await;
-    let forger = Forger::new(&world.key, UserId::generate());
-    let good = world.http.get("/user").bearer(&forger.good()).send().await;
-    assert_eq!((good.status, world.users.count()), (200, 1));
-    expect_forgeries_refused(&world.http, "/user", &forger).await;
-    // The last of them is a good one in lower case.
-    assert_eq!(world.users.count(), 2);
+    assert_eq!((good.status, fixture.users.count()), (200, 1));
+    expect_forgeries_refused(&fixture.http, "/user", &forger).await;
+    // The last of them is valid: a lower-case scheme.
+    assert_eq!(fixture.users.count(), 2);
     for forgery in forger.forgeries() {
-        let request = world.http.get("/people-task/tasks").bearer(&forgery.token);
+        let request = fixture
+            .http
+            .get("/people-task/tasks")
+            .bearer(&forgery.token);
         let reply = request.send().await;
         assert_eq!(reply.status, 401, "{}", forgery.what);
     }
-    assert_eq!(world.tasks.count(), 0);
+    assert_eq!(fixture.tasks.count(), 0);
 }
 
 #[tokio::test]
-async fn a_revoked_token_is_refused_after_the_next_reading_of_the_feed() {
-    let world = World::start().await;
+async fn a_revoked_token_is_refused_within_a_second() {
+    let fixture = Fixture::start().await;
     let (revoked, other) = (UserId::generate(), UserId::generate());
-    let (revoked_token, other_token) = (token(&world.signer, revoked), token(&world.signer, other));
-    let reply = world.http.get("/user").bearer(&revoked_token).send().await;
+    let (revoked_token, other_token) = (
+        token(&fixture.signer, revoked),
+        token(&fixture.signer, other),
+    );
+    let reply = fixture
+        .http
+        .get("/user")
+        .bearer(&revoked_token)
+        .send()
+        .await;
     assert_eq!(reply.status, 200);
-    world.users.with(|state| state.raised = vec![(revoked, 2)]);
+    fixture
+        .users
+        .with(|state| state.raised = vec![(revoked, 2)]);
     let started = std::time::Instant::now();
     let reply = eventually("the revocation", || async {
-        let reply = world.http.get("/user").bearer(&revoked_token).send().await;
+        let reply = fixture
+            .http
+            .get("/user")
+            .bearer(&revoked_token)
+            .send()
+            .await;
         (reply.status == 401).then_some(reply)
     })
     .await;
@@ -174,7 +148,7 @@ async fn a_revoked_token_is_refused_after_the_next_reading_of_the_feed() {
         started.elapsed()
     );
     assert_eq!(
-        world
+        fixture
             .http
             .get("/user")
             .bearer(&other_token)
@@ -186,24 +160,24 @@ async fn a_revoked_token_is_refused_after_the_next_reading_of_the_feed() {
 }
 
 #[tokio::test]
-async fn a_token_of_a_new_key_is_accepted_at_once() {
-    let world = World::start().await;
-    // The keys have just been read; another reading is allowed a second later.
+async fn a_token_signed_with_a_new_key_is_accepted() {
+    let fixture = Fixture::start().await;
+    // The keys have just been fetched; they may be fetched again a second later.
     let next = signer(&[]);
-    world
+    fixture
         .users
-        .with(|state| state.keys = Some(keys_of(&[&world.signer, &next])));
+        .with(|state| state.keys = Some(keys_of(&[&fixture.signer, &next])));
     let new = token(&next, UserId::generate());
     eventually("the new key", || async {
-        let reply = world.http.get("/user").bearer(&new).send().await;
+        let reply = fixture.http.get("/user").bearer(&new).send().await;
         (reply.status == 200).then_some(())
     })
     .await;
     assert_eq!(
-        world
+        fixture
             .http
             .get("/user")
-            .bearer(&world.token())
+            .bearer(&fixture.token())
             .send()
             .await
             .status,
@@ -212,29 +186,29 @@ async fn a_token_of_a_new_key_is_accepted_at_once() {
 }
 
 #[tokio::test]
-async fn a_gateway_without_keys_is_not_ready_and_says_so() {
-    let world = World::start().await;
-    world.users.with(|state| state.keys = None);
-    let gateway = start_gateway(&world.users, &world.tasks, &[]).await;
+async fn a_gateway_without_keys_is_not_ready() {
+    let fixture = Fixture::start().await;
+    fixture.users.with(|state| state.keys = None);
+    let gateway = start_gateway(&fixture.users, &fixture.tasks, &[]).await;
     let http = testkit::Http::to(gateway.address.unwrap());
     let ready = http.get("/readyz").send().await.expect(503);
     assert_eq!(ready.json["checks"]["keys"], "failing");
     assert_eq!(ready.json["checks"]["user-service"], "ok");
-    let reply = http.get("/user").bearer(&world.token()).send().await;
+    let reply = http.get("/user").bearer(&fixture.token()).send().await;
     reply.expect_problem(503, "not-ready");
     assert!(reply.header("retry-after").is_some());
     assert_eq!(http.get("/healthz").send().await.status, 200);
 }
 
 #[tokio::test]
-async fn a_service_that_is_away_leaves_the_gateway_ready() {
-    let world = World::start().await;
-    let token = world.token();
-    world.users.stop().await;
-    let ready = world.http.get("/readyz").send().await.expect(200);
+async fn the_gateway_is_ready_while_a_service_is_unavailable() {
+    let fixture = Fixture::start().await;
+    let token = fixture.token();
+    fixture.users.stop().await;
+    let ready = fixture.http.get("/readyz").send().await.expect(200);
     assert_eq!(ready.json["checks"]["user-service"], "failing");
     assert_eq!(ready.json["checks"]["people-task-service"], "ok");
-    let reply = world
+    let reply = fixture
         .http
         .get("/people-task/tasks")
         .bearer(&token)

@@ -1,27 +1,27 @@
 use serde_json::json;
 
-use crate::world::World;
+use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn the_document_is_unavailable_until_both_services_gave_theirs_and_then_stays() {
-    let world = World::start().await;
-    // The services answer `null`, which is no document.
-    let reply = world.http.get("/openapi.json").send().await;
+async fn the_document_needs_both_services_once_and_is_then_cached() {
+    let fixture = Fixture::start().await;
+    // The services return `null`, which is not a document.
+    let reply = fixture.http.get("/openapi.json").send().await;
     reply.expect_problem(503, "not-ready");
 
-    let answer = json!({"200": {"description": "Done."}});
-    world.users.with(|state| {
+    let response = json!({"200": {"description": "Done."}});
+    fixture.users.with(|state| {
         state.document = json!({"openapi": "3.1.0", "info": {}, "paths": {
-            "/user/auth": {"post": {"operationId": "sign_in", "responses": answer}},
-            "/internal/revocations": {"get": {"responses": answer}}
+            "/user/auth": {"post": {"operationId": "sign_in", "responses": response}},
+            "/internal/revocations": {"get": {"responses": response}}
         }});
     });
-    world.tasks.with(|state| {
+    fixture.tasks.with(|state| {
         state.document = json!({"openapi": "3.1.0", "info": {}, "paths": {
-            "/people-task/tasks": {"get": {"operationId": "list_tasks", "responses": answer}}
+            "/people-task/tasks": {"get": {"operationId": "list_tasks", "responses": response}}
         }});
     });
-    let reply = world.http.get("/openapi.json").send().await.expect(200);
+    let reply = fixture.http.get("/openapi.json").send().await.expect(200);
     assert_eq!(reply.header("content-type"), Some("application/json"));
     assert_eq!(reply.json["info"]["title"], "Countersign");
     let paths = reply.json["paths"].as_object().unwrap();
@@ -29,7 +29,7 @@ async fn the_document_is_unavailable_until_both_services_gave_theirs_and_then_st
     assert!(paths.contains_key("/plugins/appmixer/utils/tasks/tasks"));
     assert!(!reply.text.contains("/internal/"));
 
-    world.users.stop().await;
-    let again = world.http.get("/openapi.json").send().await.expect(200);
+    fixture.users.stop().await;
+    let again = fixture.http.get("/openapi.json").send().await.expect(200);
     assert_eq!(again.text, reply.text);
 }

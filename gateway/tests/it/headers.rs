@@ -1,20 +1,20 @@
-use crate::world::World;
+use crate::fixture::Fixture;
 
 const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
-/// Headers that a caller may send and no service may see.
+/// Headers that a caller may send and that no service may receive.
 const NOT_FORWARDED: &str = "X-Auth-User X_Auth_User X.Auth.User x-AUTH-user X-User-Id X-Real-IP Forwarded \
     Cookie Proxy-Authorization Keep-Alive TE Trailer Via X-HTTP-Method-Override \
     X-Original-URL Expect Range x_task_secret";
 
-/// What a service sees of a request that sends everything.
+/// What a service receives of a request with all of them.
 const FORWARDED: &str = "accept accept-language content-length host traceparent tracestate \
     user-agent x-forwarded-for x-forwarded-host x-forwarded-proto x-request-id";
 
 #[tokio::test]
-async fn only_headers_of_the_list_reach_a_service() {
-    let world = World::start().await;
-    let mut request = world.http.post("/user/auth");
+async fn only_allow_listed_headers_reach_a_service() {
+    let fixture = Fixture::start().await;
+    let mut request = fixture.http.post("/user/auth");
     for name in NOT_FORWARDED.split_whitespace() {
         request = request.header(name, "evil");
     }
@@ -30,30 +30,34 @@ async fn only_headers_of_the_list_reach_a_service() {
         .send()
         .await;
     assert_eq!(reply.status, 200);
-    let seen = world.users.last();
-    let mut names: Vec<_> = seen.headers.iter().map(|(name, _)| name.as_str()).collect();
+    let received = fixture.users.last();
+    let mut names: Vec<_> = received
+        .headers
+        .iter()
+        .map(|(name, _)| name.as_str())
+        .collect();
     names.sort_unstable();
     assert_eq!(names.join(" "), FORWARDED);
-    assert_eq!(seen.header("user-agent"), Some("tests/1"));
-    assert!(seen.headers.iter().all(|(_, value)| value != "evil"));
+    assert_eq!(received.header("user-agent"), Some("tests/1"));
+    assert!(received.headers.iter().all(|(_, value)| value != "evil"));
 }
 
 #[tokio::test]
-async fn a_request_id_is_kept_or_made_and_a_trace_goes_on() {
-    let world = World::start().await;
-    let request = world
+async fn a_request_id_is_kept_or_generated_and_the_trace_continues() {
+    let fixture = Fixture::start().await;
+    let request = fixture
         .http
         .post("/user/auth")
         .header("x-request-id", "req-1.A_b");
     let reply = request.header("traceparent", PARENT).send().await;
     assert_eq!(reply.header("x-request-id"), Some("req-1.A_b"));
-    let seen = world.users.last();
-    assert_eq!(seen.header("x-request-id"), Some("req-1.A_b"));
-    let trace = seen.header("traceparent").unwrap();
+    let received = fixture.users.last();
+    assert_eq!(received.header("x-request-id"), Some("req-1.A_b"));
+    let trace = received.header("traceparent").unwrap();
     assert!(trace.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-") && trace != PARENT);
 
     let bad = "a b".repeat(60);
-    let reply = world
+    let reply = fixture
         .http
         .post("/user/auth")
         .header("x-request-id", &bad)
@@ -62,17 +66,17 @@ async fn a_request_id_is_kept_or_made_and_a_trace_goes_on() {
     let made = reply.header("x-request-id").unwrap().to_owned();
     assert_eq!(made.len(), 32);
     assert_eq!(
-        world.users.last().header("x-request-id"),
+        fixture.users.last().header("x-request-id"),
         Some(made.as_str())
     );
-    assert!(world.users.last().header("traceparent").is_some());
+    assert!(fixture.users.last().header("traceparent").is_some());
 }
 
 #[tokio::test]
-async fn a_strangers_forwarded_headers_do_not_count_and_a_trusted_proxys_do() {
-    let world = World::start().await;
-    let send = |world: &World| {
-        let request = world
+async fn forwarded_headers_count_only_from_trusted_proxies() {
+    let fixture = Fixture::start().await;
+    let send = |fixture: &Fixture| {
+        let request = fixture
             .http
             .post("/user/auth")
             .header("x-forwarded-for", "6.6.6.6, 198.51.100.7");
@@ -81,30 +85,30 @@ async fn a_strangers_forwarded_headers_do_not_count_and_a_trusted_proxys_do() {
             .header("x-forwarded-host", "api.example")
             .send()
     };
-    let _ = send(&world).await;
-    let seen = world.users.last();
-    assert_eq!(seen.header("x-forwarded-for"), Some("127.0.0.1"));
-    assert_eq!(seen.header("x-forwarded-proto"), Some("http"));
+    let _ = send(&fixture).await;
+    let received = fixture.users.last();
+    assert_eq!(received.header("x-forwarded-for"), Some("127.0.0.1"));
+    assert_eq!(received.header("x-forwarded-proto"), Some("http"));
     assert_eq!(
-        seen.header("x-forwarded-host"),
-        Some(world.address().to_string().as_str())
+        received.header("x-forwarded-host"),
+        Some(fixture.address().to_string().as_str())
     );
 
-    let trusting = World::with(&[("TRUSTED_PROXIES", "127.0.0.0/8")]).await;
+    let trusting = Fixture::with(&[("TRUSTED_PROXIES", "127.0.0.0/8")]).await;
     let _ = send(&trusting).await;
-    let seen = trusting.users.last();
-    assert_eq!(seen.header("x-forwarded-for"), Some("198.51.100.7"));
-    assert_eq!(seen.header("x-forwarded-proto"), Some("https"));
-    assert_eq!(seen.header("x-forwarded-host"), Some("api.example"));
+    let received = trusting.users.last();
+    assert_eq!(received.header("x-forwarded-for"), Some("198.51.100.7"));
+    assert_eq!(received.header("x-forwarded-proto"), Some("https"));
+    assert_eq!(received.header("x-forwarded-host"), Some("api.example"));
 }
 
 #[tokio::test]
-async fn only_headers_of_the_list_reach_the_caller() {
-    let world = World::start().await;
-    let reply = world
+async fn only_allow_listed_headers_reach_the_caller() {
+    let fixture = Fixture::start().await;
+    let reply = fixture
         .http
-        .get("/user?answer=headers")
-        .bearer(&world.token())
+        .get("/user?response=headers")
+        .bearer(&fixture.token())
         .send()
         .await;
     assert_eq!(reply.header("location"), Some("/users/1/delete-status/2"));

@@ -1,23 +1,24 @@
-//! The gateway between real sockets: callers on one side, services that record what they get on the other.
+//! The gateway with real sockets: callers on one side, fake services that record requests on the other.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::indexing_slicing,
-    reason = "what is shared by tests may panic like the tests themselves"
+    reason = "shared test code may panic like the tests"
 )]
 
 mod access;
-mod bodies;
-mod circuit;
+mod circuit_breaker;
 mod connection;
 mod cors;
 mod documents;
 mod failures;
+mod fixture;
 mod head_requests;
 mod headers;
 mod pages;
-mod rate;
+mod problems;
+mod rate_limit;
+mod request_bodies;
 mod routes;
 mod services;
 mod tls;
-mod world;

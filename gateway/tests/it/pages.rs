@@ -1,8 +1,8 @@
-use crate::world::World;
+use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn pages_are_served_under_a_strict_policy() {
-    let world = World::start().await;
+async fn pages_have_a_strict_content_security_policy() {
+    let fixture = Fixture::start().await;
     for path in [
         "/",
         "/docs",
@@ -10,7 +10,7 @@ async fn pages_are_served_under_a_strict_policy() {
         "/tasks?id=1",
         "/verify-email?code=c0de",
     ] {
-        let reply = world.http.get(path).send().await.expect(200);
+        let reply = fixture.http.get(path).send().await.expect(200);
         assert_eq!(
             reply.header("content-type"),
             Some("text/html; charset=utf-8"),
@@ -28,20 +28,20 @@ async fn pages_are_served_under_a_strict_policy() {
         assert_eq!(reply.header("cache-control"), Some("no-store"));
         assert!(!reply.text.contains("c0de"));
     }
-    assert_eq!(world.users.count() + world.tasks.count(), 0);
+    assert_eq!(fixture.users.count() + fixture.tasks.count(), 0);
 }
 
 #[tokio::test]
-async fn what_pages_load_is_there() {
-    let world = World::start().await;
+async fn every_asset_of_a_page_exists() {
+    let fixture = Fixture::start().await;
     for page in ["/", "/docs", "/reset-password", "/tasks", "/verify-email"] {
-        let text = world.http.get(page).send().await.text;
+        let text = fixture.http.get(page).send().await.text;
         for asset in text.split('"').filter(|part| part.starts_with("/assets/")) {
-            let reply = world.http.get(asset).send().await.expect(200);
+            let reply = fixture.http.get(asset).send().await.expect(200);
             assert!(!reply.text.is_empty(), "{asset}");
         }
     }
-    let script = world.http.get("/assets/page.js").send().await.expect(200);
+    let script = fixture.http.get("/assets/page.js").send().await.expect(200);
     assert_eq!(
         script.header("content-type"),
         Some("text/javascript; charset=utf-8")

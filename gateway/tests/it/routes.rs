@@ -1,11 +1,14 @@
+use std::fmt::Write as _;
+
+use gateway::routes::ROUTES;
 use reqwest::Method;
 
-use crate::world::World;
+use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn what_is_not_in_the_table_does_not_exist_with_or_without_a_token() {
-    let world = World::start().await;
-    let token = world.token();
+async fn paths_that_are_not_routed_are_404() {
+    let fixture = Fixture::start().await;
+    let token = fixture.token();
     for path in [
         "/nothing",
         "/internal/revocations",
@@ -19,23 +22,23 @@ async fn what_is_not_in_the_table_does_not_exist_with_or_without_a_token() {
         "/metrics",
         "/user%2Fauth",
     ] {
-        let with = world.http.get(path).bearer(&token).send().await;
+        let with = fixture.http.get(path).bearer(&token).send().await;
         with.expect_problem(404, "not-found");
-        world
+        fixture
             .http
             .get(path)
             .send()
             .await
             .expect_problem(404, "not-found");
     }
-    let internal = world.http.post("/internal/users/1/erase").send().await;
+    let internal = fixture.http.post("/internal/users/1/erase").send().await;
     internal.expect_problem(404, "not-found");
-    assert_eq!(world.users.count() + world.tasks.count(), 0);
+    assert_eq!(fixture.users.count() + fixture.tasks.count(), 0);
 }
 
 #[tokio::test]
-async fn a_wrong_method_is_405_with_what_is_allowed_before_the_token_is_looked_at() {
-    let world = World::start().await;
+async fn a_wrong_method_is_405_before_the_token_is_checked() {
+    let fixture = Fixture::start().await;
     for (method, path, allowed) in [
         (Method::DELETE, "/user/auth", "POST"),
         (Method::GET, "/user/auth", "POST"),
@@ -57,31 +60,31 @@ async fn a_wrong_method_is_405_with_what_is_allowed_before_the_token_is_looked_a
         (Method::POST, "/reset-password", "GET, HEAD"),
         (Method::PUT, "/healthz", "GET, HEAD"),
     ] {
-        let reply = world.http.request(method.clone(), path).send().await;
+        let reply = fixture.http.request(method.clone(), path).send().await;
         reply.expect_problem(405, "method-not-allowed");
         assert_eq!(reply.header("allow"), Some(allowed), "{method} {path}");
     }
 }
 
 #[tokio::test]
-async fn the_path_and_query_that_were_checked_are_those_that_are_sent() {
-    let world = World::start().await;
-    let token = world.token();
-    let get = |path: &'static str| world.http.get(path).bearer(&token).send();
+async fn the_checked_path_and_the_query_are_forwarded() {
+    let fixture = Fixture::start().await;
+    let token = fixture.token();
+    let get = |path: &'static str| fixture.http.get(path).bearer(&token).send();
     assert_eq!(
         get("/users?filter=plan:a%2Cb&filter=x:1&limit=5&pattern=%C3%A4")
             .await
             .status,
         200
     );
-    let seen = world.users.last();
+    let received = fixture.users.last();
     assert_eq!(
-        seen.target,
+        received.target,
         "/users?filter=plan:a%2Cb&filter=x:1&limit=5&pattern=%C3%A4"
     );
-    // An encoded letter names the same path, and the service gets it plain.
+    // An encoded letter is decoded for the service.
     assert_eq!(get("/%75sers/count").await.status, 200);
-    assert_eq!(world.users.last().target, "/users/count");
+    assert_eq!(fixture.users.last().target, "/users/count");
     assert_eq!(
         get("/people-task/tasks/65f0c0ffee65f0c0ffee65f0")
             .await
@@ -89,16 +92,16 @@ async fn the_path_and_query_that_were_checked_are_those_that_are_sent() {
         200
     );
     assert_eq!(
-        world.tasks.last().target,
+        fixture.tasks.last().target,
         "/people-task/tasks/65f0c0ffee65f0c0ffee65f0"
     );
 }
 
 #[tokio::test]
-async fn a_value_that_no_identifier_has_is_never_sent_and_the_service_gets_an_unknown_one() {
-    let world = World::start().await;
-    let token = world.token();
-    // Sent by hand: a well-behaved client would resolve the dots.
+async fn a_path_value_that_cannot_be_an_identifier_is_replaced() {
+    let fixture = Fixture::start().await;
+    let token = fixture.token();
+    // As raw bytes, because an HTTP client would resolve the dots.
     let send = async |path: &str, header: &str| {
         let method = if path.ends_with("approve") {
             "PUT"
@@ -106,7 +109,7 @@ async fn a_value_that_no_identifier_has_is_never_sent_and_the_service_gets_an_un
             "GET"
         };
         let head = format!("{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n");
-        world.raw(&format!("{head}{header}\r\n")).await
+        fixture.raw(&format!("{head}{header}\r\n")).await
     };
     let bearer = format!("Authorization: Bearer {token}\r\n");
     for (path, sent) in [
@@ -123,26 +126,37 @@ async fn a_value_that_no_identifier_has_is_never_sent_and_the_service_gets_an_un
         ),
         ("/people-task/webhooks/a%00b", "/people-task/webhooks/-"),
     ] {
-        let answer = send(path, &bearer).await;
-        assert!(answer.starts_with("HTTP/1.1 200"), "{path}: {answer}");
+        let response = send(path, &bearer).await;
+        assert!(response.starts_with("HTTP/1.1 200"), "{path}: {response}");
         let service = if path.starts_with("/users") {
-            &world.users
+            &fixture.users
         } else {
-            &world.tasks
+            &fixture.tasks
         };
         assert_eq!(service.last().target, sent);
         if path.starts_with("/users") {
-            let answer = send(path, "").await;
-            assert!(answer.starts_with("HTTP/1.1 401"), "{path}: {answer}");
+            let response = send(path, "").await;
+            assert!(response.starts_with("HTTP/1.1 401"), "{path}: {response}");
         }
     }
 }
 
 #[tokio::test]
-async fn the_newer_paths_reach_the_people_task_service_unchanged() {
-    let world = World::start().await;
+async fn plugin_paths_reach_the_people_task_service_unchanged() {
+    let fixture = Fixture::start().await;
     let path = "/plugins/appmixer/utils/tasks/tasks/65f0c0ffee65f0c0ffee65f0/approve";
-    let reply = world.http.put(path).bearer(&world.token()).send().await;
+    let reply = fixture.http.put(path).bearer(&fixture.token()).send().await;
     assert_eq!(reply.status, 200);
-    assert_eq!(world.tasks.last().target, path);
+    assert_eq!(fixture.tasks.last().target, path);
+}
+
+#[test]
+fn each_route_has_the_reviewed_service_access_and_rate() {
+    let mut table = String::new();
+    for route in ROUTES {
+        let (method, path) = (&route.method, route.path);
+        let (service, access, rate) = (route.service, route.access, route.rate);
+        writeln!(table, "{method} {path}: {service:?}, {access:?}, {rate:?}").unwrap();
+    }
+    insta::assert_snapshot!(table);
 }

@@ -1,4 +1,4 @@
-//! Services that record what reaches them and answer as the query tells them.
+//! Fake services that record the requests they receive and respond as the query says.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -13,19 +13,19 @@ use serde_json::{Value, json};
 use service_runtime::{HttpServerSettings, Running};
 use values::UserId;
 
-/// Bytes of a long answer, more than sockets hold.
+/// Bytes of a long response, more than the buffers of sockets.
 pub(crate) const LONG: usize = 16 * 1024 * 1024;
 
-/// One request as a service saw it.
+/// A request that a service received.
 #[derive(Debug, Clone)]
-pub(crate) struct Seen {
+pub(crate) struct ReceivedRequest {
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
     /// The body's length, or `None` when it broke off.
     pub(crate) body: Option<usize>,
 }
 
-impl Seen {
+impl ReceivedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut headers = self.headers.iter();
         headers
@@ -34,22 +34,22 @@ impl Seen {
     }
 }
 
-/// What a service knows and has seen.
+/// What a service returns and has received.
 #[derive(Debug, Default)]
 pub(crate) struct State {
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) received: Vec<ReceivedRequest>,
     pub(crate) keys: Option<JwkSet>,
     pub(crate) raised: Vec<(UserId, i64)>,
     pub(crate) document: Value,
-    /// Requests whose head arrived, and those that came to an end of whatever kind.
-    pub(crate) begun: usize,
+    /// Requests whose head arrived, and those that have ended in any way.
+    pub(crate) started: usize,
     pub(crate) ended: usize,
 }
 
-/// Notes the end of a request even when its handler is dropped.
-struct Ending(Shared);
+/// Counts the end of a request even when its handler is dropped.
+struct EndGuard(Shared);
 
-impl Drop for Ending {
+impl Drop for EndGuard {
     fn drop(&mut self) {
         self.0.lock().unwrap().ended += 1;
     }
@@ -67,19 +67,14 @@ impl FakeService {
         Self::start_at(([127, 0, 0, 1], 0).into())
     }
 
-    /// A service on a port that another one has left.
+    /// A service on a port that another one used before.
     pub(crate) fn start_at(address: SocketAddr) -> Self {
         let mut running = Running::new();
         let (listener, address) = service_runtime::bind(address).unwrap();
         running.address = Some(address);
         let state = Arc::<Mutex<State>>::default();
         let data = Data::from(Arc::clone(&state));
-        let settings = HttpServerSettings {
-            workers: 1,
-            max_connections: 1_000,
-            grace: Duration::from_secs(1),
-            ..HttpServerSettings::default()
-        };
+        let settings = HttpServerSettings::single_threaded();
         service_runtime::serve(&running, listener, settings, move || {
             App::new()
                 .app_data(data.clone())
@@ -97,18 +92,18 @@ impl FakeService {
         format!("http://{}", self.running.address.unwrap())
     }
 
-    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
-        look(&mut self.state.lock().unwrap())
+    pub(crate) fn with<T>(&self, read: impl FnOnce(&mut State) -> T) -> T {
+        read(&mut self.state.lock().unwrap())
     }
 
-    /// The last request that was seen.
-    pub(crate) fn last(&self) -> Seen {
-        self.with(|state| state.seen.last().cloned())
-            .expect("nothing was seen")
+    /// The last request that was received.
+    pub(crate) fn last(&self) -> ReceivedRequest {
+        self.with(|state| state.received.last().cloned())
+            .expect("no request was received")
     }
 
     pub(crate) fn count(&self) -> usize {
-        self.with(|state| state.seen.len())
+        self.with(|state| state.received.len())
     }
 
     pub(crate) async fn stop(&self) {
@@ -135,16 +130,16 @@ async fn document(state: Shared) -> HttpResponse {
 }
 
 async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpResponse {
-    let answer = request
+    let response = request
         .query_string()
-        .strip_prefix("answer=")
+        .strip_prefix("response=")
         .unwrap_or_default()
         .to_owned();
-    if answer == "early" {
+    if response == "early" {
         return HttpResponse::Unauthorized().json(json!({"early": true}));
     }
-    state.lock().unwrap().begun += 1;
-    let _ending = Ending(state.clone());
+    state.lock().unwrap().started += 1;
+    let _end_guard = EndGuard(state.clone());
     let body = drain(payload).await;
     let headers = request.headers().iter();
     let headers = headers.map(|(name, value)| {
@@ -153,12 +148,12 @@ async fn record(request: HttpRequest, payload: Payload, state: Shared) -> HttpRe
             String::from_utf8_lossy(value.as_bytes()).into_owned(),
         )
     });
-    state.lock().unwrap().seen.push(Seen {
+    state.lock().unwrap().received.push(ReceivedRequest {
         target: request.uri().to_string(),
         headers: headers.collect(),
         body,
     });
-    reply(&answer).await
+    reply(&response).await
 }
 
 async fn drain(mut payload: Payload) -> Option<usize> {
@@ -169,8 +164,8 @@ async fn drain(mut payload: Payload) -> Option<usize> {
     Some(length)
 }
 
-async fn reply(answer: &str) -> HttpResponse {
-    match answer {
+async fn reply(response: &str) -> HttpResponse {
+    match response {
         "slow" => {
             tokio::time::sleep(Duration::from_secs(60)).await;
             HttpResponse::Ok().finish()
@@ -191,13 +186,13 @@ async fn reply(answer: &str) -> HttpResponse {
             .content_type("application/problem+json")
             .body(r#"{"code":"username-taken"}"#),
         "long" => HttpResponse::Ok().body(vec![b'x'; LONG]),
-        "stream" | "stall" => HttpResponse::Ok().streaming(parts(answer == "stall")),
+        "stream" | "stall" => HttpResponse::Ok().streaming(chunks(response == "stall")),
         _ => HttpResponse::Ok().json(json!({"ok": true})),
     }
 }
 
-/// Three parts; when it stalls, the second never comes.
-fn parts(stalls: bool) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> {
+/// Three chunks; if `stalls`, the second never comes.
+fn chunks(stalls: bool) -> impl futures_util::Stream<Item = Result<Bytes, std::io::Error>> {
     futures_util::stream::iter(0..3).then(move |part| async move {
         if stalls && part > 0 {
             tokio::time::sleep(Duration::from_secs(60)).await;

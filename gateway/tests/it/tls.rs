@@ -12,8 +12,8 @@ use testkit::eventually;
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
+use crate::fixture::{Fixture, read_until_silence, signer, start_gateway};
 use crate::services::FakeService;
-use crate::world::{World, read_until_silence, signer, start_gateway};
 
 const HOST: &str = "gateway.example";
 
@@ -48,14 +48,14 @@ fn write(folder: &TempDir) -> Certificate {
     Certificate::from_pem(cert.pem().as_bytes()).unwrap()
 }
 
-struct Served {
+struct TlsFixture {
     users: FakeService,
     _tasks: FakeService,
     gateway: Running,
     files: Files,
 }
 
-impl Served {
+impl TlsFixture {
     async fn start() -> Self {
         let (users, tasks, files) = (FakeService::start(), FakeService::start(), Files::new());
         users.with(|state| state.keys = Some(signer(&[]).published().clone()));
@@ -82,7 +82,7 @@ impl Served {
         format!("https://{HOST}:{}{path}", self.address().port())
     }
 
-    /// A client that trusts one certificate and nobody else.
+    /// A client that trusts only one certificate.
     fn client(&self, root: &Certificate) -> Client {
         Client::builder()
             .no_proxy()
@@ -95,74 +95,83 @@ impl Served {
 }
 
 #[tokio::test]
-async fn the_gateway_speaks_tls_with_the_certificate_of_its_files() {
-    let served = Served::start().await;
-    let client = served.client(&served.files.root);
-    let answer = client.post(served.url("/user")).send().await.unwrap();
-    assert_eq!(answer.status(), 200);
+async fn the_gateway_speaks_tls_with_its_certificate() {
+    let fixture = TlsFixture::start().await;
+    let client = fixture.client(&fixture.files.root);
+    let response = client.post(fixture.url("/user")).send().await.unwrap();
+    assert_eq!(response.status(), 200);
     assert_eq!(
-        answer.headers()["strict-transport-security"],
+        response.headers()["strict-transport-security"],
         "max-age=31536000"
     );
-    let seen = served.users.last();
-    assert_eq!(seen.header("x-forwarded-proto"), Some("https"));
+    let received = fixture.users.last();
+    assert_eq!(received.header("x-forwarded-proto"), Some("https"));
 
-    let stranger = served.client(&Files::new().root);
-    assert!(stranger.post(served.url("/user")).send().await.is_err());
+    let other_client = fixture.client(&Files::new().root);
+    assert!(
+        other_client
+            .post(fixture.url("/user"))
+            .send()
+            .await
+            .is_err()
+    );
 }
 
 #[tokio::test]
-async fn every_answer_by_tls_carries_the_transport_policy() {
-    let served = Served::start().await;
-    let client = served.client(&served.files.root);
+async fn every_response_over_tls_has_hsts() {
+    let fixture = TlsFixture::start().await;
+    let client = fixture.client(&fixture.files.root);
     for path in ["/docs", "/nothing", "/users", "/healthz"] {
-        let answer = client.get(served.url(path)).send().await.unwrap();
-        let policy = answer.headers().get("strict-transport-security");
+        let response = client.get(fixture.url(path)).send().await.unwrap();
+        let policy = response.headers().get("strict-transport-security");
         assert_eq!(policy.unwrap(), "max-age=31536000", "{path}");
     }
 }
 
 #[tokio::test]
-async fn plain_http_at_the_port_of_tls_ends_and_harms_nobody() {
-    let served = Served::start().await;
-    let mut socket = TcpStream::connect(served.address()).await.unwrap();
+async fn plain_http_on_the_tls_port_is_refused() {
+    let fixture = TlsFixture::start().await;
+    let mut socket = TcpStream::connect(fixture.address()).await.unwrap();
     let plain = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n";
     socket.write_all(plain).await.unwrap();
-    let answer = read_until_silence(&mut socket).await;
-    assert!(!answer.contains("HTTP/1.1"), "{answer}");
-    let client = served.client(&served.files.root);
-    let answer = client.get(served.url("/healthz")).send().await.unwrap();
-    assert_eq!(answer.status(), 200);
+    let response = read_until_silence(&mut socket).await;
+    assert!(!response.contains("HTTP/1.1"), "{response}");
+    let client = fixture.client(&fixture.files.root);
+    let response = client.get(fixture.url("/healthz")).send().await.unwrap();
+    assert_eq!(response.status(), 200);
 }
 
 #[tokio::test]
-async fn a_renewed_certificate_is_shown_without_a_restart() {
-    let served = Served::start().await;
-    let shown = |root: Certificate| {
-        let (client, url) = (served.client(&root), served.url("/healthz"));
+async fn a_renewed_certificate_is_used_without_a_restart() {
+    let fixture = TlsFixture::start().await;
+    let presented = |root: Certificate| {
+        let (client, url) = (fixture.client(&root), fixture.url("/healthz"));
         async move { client.get(url).send().await.is_ok() }
     };
-    assert!(shown(served.files.root.clone()).await);
-    let renewed = write(&served.files.folder);
+    assert!(presented(fixture.files.root.clone()).await);
+    let renewed = write(&fixture.files.folder);
     eventually("the renewed certificate", || {
-        let shown = shown(renewed.clone());
-        async { shown.await.then_some(()) }
+        let presented = presented(renewed.clone());
+        async { presented.await.then_some(()) }
     })
     .await;
-    assert!(!shown(served.files.root.clone()).await);
+    assert!(!presented(fixture.files.root.clone()).await);
 }
 
 #[tokio::test]
-async fn without_tls_the_policy_is_sent_only_for_a_trusted_proxy_that_has_it() {
-    let forwarded = |world: &World| {
-        let request = world.http.get("/docs").header("x-forwarded-proto", "https");
+async fn without_tls_hsts_is_sent_only_behind_a_trusted_tls_proxy() {
+    let forwarded = |fixture: &Fixture| {
+        let request = fixture
+            .http
+            .get("/docs")
+            .header("x-forwarded-proto", "https");
         request.send()
     };
-    let plain = World::start().await;
+    let plain = Fixture::start().await;
     let reply = forwarded(&plain).await.expect(200);
     assert_eq!(reply.header("strict-transport-security"), None);
 
-    let behind = World::with(&[("TRUSTED_PROXIES", "127.0.0.1/32")]).await;
+    let behind = Fixture::with(&[("TRUSTED_PROXIES", "127.0.0.1/32")]).await;
     let reply = forwarded(&behind).await.expect(200);
     assert_eq!(
         reply.header("strict-transport-security"),
@@ -172,14 +181,14 @@ async fn without_tls_the_policy_is_sent_only_for_a_trusted_proxy_that_has_it() {
     assert_eq!(reply.header("strict-transport-security"), None);
 
     let settings = [("TRUSTED_PROXIES", "127.0.0.1/32"), ("HSTS_MAX_AGE", "0s")];
-    let silent = World::with(&settings).await;
+    let silent = Fixture::with(&settings).await;
     let reply = forwarded(&silent).await.expect(200);
     assert_eq!(reply.header("strict-transport-security"), None);
 }
 
 #[tokio::test]
-async fn files_that_cannot_be_used_stop_the_gateway_with_their_setting() {
-    // Its clients need their cryptography, which a binary chooses at its start.
+async fn unusable_tls_files_are_named_at_start() {
+    // Installs the crypto provider that the gateway's clients need.
     let _ = testkit::Http::to(([127, 0, 0, 1], 1).into());
     let files = Files::new();
     let (certificate, key) = (files.path("certificate.pem"), files.path("key.pem"));
@@ -194,9 +203,9 @@ async fn files_that_cannot_be_used_stop_the_gateway_with_their_setting() {
     for (certificate, key, named) in [
         (&certificate, &other, "cannot be used together"),
         (&missing, &key, "TLS_CERTIFICATE_FILE"),
-        (&empty, &key, "there is no certificate"),
+        (&empty, &key, "holds no certificate"),
         (&certificate, &missing, "TLS_PRIVATE_KEY_FILE"),
-        (&certificate, &certificate, "there is no private key"),
+        (&certificate, &certificate, "holds no private key"),
     ] {
         let settings = read(&[
             ("TLS_CERTIFICATE_FILE", certificate),

@@ -125,7 +125,7 @@ async fn a_decision_that_comes_too_late_shows_the_earlier_one() {
     first.click("Reject").await;
     first.sees("“Buy a chair” is rejected.").await;
     second.click("Approve").await;
-    second.sees("Too late: it was rejected already.").await;
+    second.sees("This task was already rejected.").await;
     eventually("the page to show the current status", || async {
         (second.count(".status.rejected").await == 1).then_some(())
     })
@@ -160,11 +160,11 @@ async fn a_forgotten_password_is_replaced_on_the_page_of_the_link() {
     phone.sees("Choose a new password").await;
     assert!(!phone.address().await.contains(code));
     set_password(&phone, "new password", "new pasword").await;
-    phone.sees("The two passwords differ.").await;
+    phone.sees("The passwords do not match.").await;
     set_password(&phone, "1234", "1234").await;
     phone.sees("at least 5 characters").await;
     set_password(&phone, "new password", "new password").await;
-    phone.sees("Your new password is set.").await;
+    phone.sees("Your password has been changed.").await;
     let _ = system
         .sign_in("ada@example.com", "new password")
         .await
@@ -172,7 +172,7 @@ async fn a_forgotten_password_is_replaced_on_the_page_of_the_link() {
 
     phone.open(&link).await;
     set_password(&phone, "another one", "another one").await;
-    phone.sees("This code is unknown, used or too old.").await;
+    phone.sees("This code is invalid or has expired.").await;
     let _ = system
         .sign_in("ada@example.com", "new password")
         .await
@@ -183,8 +183,8 @@ async fn a_forgotten_password_is_replaced_on_the_page_of_the_link() {
 
 async fn set_password(phone: &Phone, password: &str, repeated: &str) {
     phone.fill("New password", password).await;
-    phone.fill("The same again", repeated).await;
-    phone.click("Set the password").await;
+    phone.fill("Repeat new password", repeated).await;
+    phone.click("Set password").await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -203,7 +203,7 @@ async fn an_e_mail_address_is_confirmed_on_the_linked_page() {
     phone.sees("Your e-mail address is confirmed.").await;
     phone.open(&link).await;
     phone.click("Confirm").await;
-    phone.sees("This code is unknown, used or too old.").await;
+    phone.sees("This code is invalid or has expired.").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }
@@ -219,17 +219,22 @@ async fn the_dashboard_lists_pending_tasks_and_decides_them() {
     let phone = Phone::new().await;
     phone.open(&format!("{}/tasks", system.http.base())).await;
     sign_in(&phone, "wrong password").await;
-    phone.sees("do not belong together").await;
+    phone.sees("Incorrect e-mail address or password").await;
     sign_in(&phone, System::PASSWORD).await;
     phone.sees("Buy a chair").await;
     phone.sees("Buy a table").await;
-    assert!(!phone.text().await.contains("do not belong together"));
+    assert!(
+        !phone
+            .text()
+            .await
+            .contains("Incorrect e-mail address or password")
+    );
     phone.click_on_card("Buy a table", "Approve").await;
     phone.sees("“Buy a table” is approved.").await;
     assert_eq!(status(&system, &token, &table).await, "approved");
     assert_eq!(status(&system, &token, &chair).await, "pending");
 
-    phone.click("Look again").await;
+    phone.click("Refresh").await;
     eventually("only the other task to be listed", || async {
         let text = phone.text().await;
         (text.contains("Buy a chair") && !text.contains("Buy a table")).then_some(())

@@ -1,16 +1,16 @@
-use crate::world::World;
+use crate::fixture::Fixture;
 
 #[tokio::test]
-async fn sign_in_is_limited_by_address_and_other_routes_are_not() {
+async fn sign_ins_are_limited_by_client_address() {
     let settings = [
         ("RATE_LIMIT_CREDENTIALS_BURST", "3"),
-        // One more in a minute: none comes back while the test runs.
+        // One per minute, so that none is replenished during the test.
         ("RATE_LIMIT_CREDENTIALS_PER_MINUTE", "1"),
         ("TRUSTED_PROXIES", "127.0.0.1/32"),
     ];
-    let world = World::with(&settings).await;
+    let fixture = Fixture::with(&settings).await;
     let sign_in = |client: &str| {
-        world
+        fixture
             .http
             .post("/user/auth")
             .header("x-forwarded-for", client)
@@ -31,17 +31,18 @@ async fn sign_in_is_limited_by_address_and_other_routes_are_not() {
     assert_eq!(reply.header("ratelimit"), Some(expected.as_str()));
     assert_eq!(reply.json["violated-policies"][0], "credentials");
     assert_eq!(sign_in("198.51.100.8").await.status, 200);
-    let token = world.token();
+    let token = fixture.token();
     assert_eq!(
-        world.http.get("/user").bearer(&token).send().await.status,
+        fixture.http.get("/user").bearer(&token).send().await.status,
         200
     );
 }
 
 #[tokio::test]
-async fn off_limits_nothing() {
-    let world = World::with(&[("RATE_LIMIT", "off"), ("RATE_LIMIT_CREDENTIALS_BURST", "1")]).await;
+async fn rate_limits_can_be_turned_off() {
+    let fixture =
+        Fixture::with(&[("RATE_LIMIT", "off"), ("RATE_LIMIT_CREDENTIALS_BURST", "1")]).await;
     for _ in 0..5 {
-        assert_eq!(world.http.post("/user/auth").send().await.status, 200);
+        assert_eq!(fixture.http.post("/user/auth").send().await.status, 200);
     }
 }

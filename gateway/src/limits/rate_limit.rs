@@ -1,9 +1,9 @@
-//! How many requests one client address may send.
+//! Limits how many requests one client address may send.
 //!
-//! The counts live in the process, so each replica counts for itself. The back-off of sign-in, which guards
-//! an account, lives in the database and holds over all of them.
+//! Each replica counts for itself, in memory. The back-off of sign-in, which protects an account, is in the
+//! database and holds across replicas.
 //!
-//! Callers see where they stand by the headers of draft-ietf-httpapi-ratelimit-headers-10.
+//! Responses carry the headers of draft-ietf-httpapi-ratelimit-headers-10.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -11,36 +11,13 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
-use app_config::SettingValue;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use http_kit::{Problem, client_network, whole_seconds};
 
-use crate::settings::RateLimitSettings;
-use crate::table::Rate;
-
-/// Whether requests are limited by client address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RateLimit {
-    /// They are.
-    On,
-    /// They are not: something in front of the gateway does it.
-    Off,
-}
-
-impl SettingValue for RateLimit {
-    const ALLOWED: &'static str = "`on` or `off`";
-    const EXAMPLE: &'static str = "on";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "on" => Ok(Self::On),
-            "off" => Ok(Self::Off),
-            _ => Err("it is neither".to_owned()),
-        }
-    }
-}
+use crate::routes::RateClass;
+use crate::settings::{RateLimit, RateLimitSettings};
 
 /// The counts of all client addresses.
 #[derive(Debug)]
@@ -55,34 +32,34 @@ struct Limits {
 struct Limit {
     limiter: DefaultKeyedRateLimiter<IpAddr, StateInformationMiddleware>,
     name: &'static str,
-    /// The limit in the form of the `RateLimit-Policy` header.
+    /// The value of the `RateLimit-Policy` header.
     policy: HeaderValue,
-    /// How long it takes until one more request may come, in seconds.
+    /// Seconds until one more request is allowed.
     refill: u64,
 }
 
-/// Where a caller stands after a request: the two headers.
+/// What is left of a caller's limit, as the two headers.
 #[derive(Debug, Clone)]
-pub(crate) struct Standing {
+pub(crate) struct RateLimitStatus {
     policy: HeaderValue,
-    left: HeaderValue,
+    remaining: HeaderValue,
 }
 
-impl Standing {
+impl RateLimitStatus {
     const POLICY: HeaderName = HeaderName::from_static("ratelimit-policy");
-    const LEFT: HeaderName = HeaderName::from_static("ratelimit");
+    const REMAINING: HeaderName = HeaderName::from_static("ratelimit");
 
-    /// Tells the caller, beside what a service says about limits of its own.
-    pub(crate) fn tell(self, headers: &mut HeaderMap) {
+    /// Adds the headers to those of a service about its own limits.
+    pub(crate) fn write_headers(self, headers: &mut HeaderMap) {
         headers.append(Self::POLICY, self.policy);
-        headers.append(Self::LEFT, self.left);
+        headers.append(Self::REMAINING, self.remaining);
     }
 
-    /// Tells the caller of a problem.
-    pub(crate) fn tell_with(self, problem: Problem) -> Problem {
+    /// Adds the headers to a problem.
+    pub(crate) fn apply_to(self, problem: Problem) -> Problem {
         problem
             .header(Self::POLICY, self.policy)
-            .header(Self::LEFT, self.left)
+            .header(Self::REMAINING, self.remaining)
     }
 }
 
@@ -103,16 +80,20 @@ impl RateLimits {
     /// Counts a request; `None` when there are no limits.
     ///
     /// # Errors
-    /// `429 rate-limited` with `Retry-After` when it is one too many.
-    pub(crate) fn count(&self, rate: Rate, client: IpAddr) -> Result<Option<Standing>, Problem> {
+    /// `429 rate-limited` with `Retry-After` when the limit is exceeded.
+    pub(crate) fn count(
+        &self,
+        rate: RateClass,
+        client: IpAddr,
+    ) -> Result<Option<RateLimitStatus>, Problem> {
         match &self.0 {
             None => Ok(None),
-            Some(limits) => limits.of(rate).count(client).map(Some),
+            Some(limits) => limits.limit(rate).count(client).map(Some),
         }
     }
 
-    /// Forgets addresses that have not been heard of for long enough to have all their requests back.
-    pub(crate) fn forget_idle(&self) {
+    /// Removes the addresses whose limit is fully replenished.
+    pub(crate) fn remove_idle(&self) {
         if let Some(limits) = &self.0 {
             for limit in [&limits.normal, &limits.credentials] {
                 limit.limiter.retain_recent();
@@ -123,10 +104,10 @@ impl RateLimits {
 }
 
 impl Limits {
-    fn of(&self, rate: Rate) -> &Limit {
+    fn limit(&self, rate: RateClass) -> &Limit {
         match rate {
-            Rate::Normal => &self.normal,
-            Rate::Credentials => &self.credentials,
+            RateClass::Normal => &self.normal,
+            RateClass::Credentials => &self.credentials,
         }
     }
 }
@@ -144,9 +125,9 @@ impl Limit {
         }
     }
 
-    fn count(&self, client: IpAddr) -> Result<Standing, Problem> {
+    fn count(&self, client: IpAddr) -> Result<RateLimitStatus, Problem> {
         match self.limiter.check_key(&client_network(client)) {
-            Ok(state) => Ok(self.standing(state.remaining_burst_capacity(), self.refill)),
+            Ok(state) => Ok(self.status(state.remaining_burst_capacity(), self.refill)),
             Err(early) => {
                 metrics::counter!("gateway_requests_rate_limited_total", "limit" => self.name)
                     .increment(1);
@@ -165,14 +146,14 @@ impl Limit {
         )
         .with("violated-policies", vec![self.name])
         .retry_after(wait);
-        self.standing(0, seconds).tell_with(problem)
+        self.status(0, seconds).apply_to(problem)
     }
 
-    /// So many requests are left, and one more may come after so many seconds.
-    fn standing(&self, left: u32, seconds: u64) -> Standing {
-        Standing {
+    /// `remaining` requests are left, and one more is allowed after `seconds`.
+    fn status(&self, remaining: u32, seconds: u64) -> RateLimitStatus {
+        RateLimitStatus {
             policy: self.policy.clone(),
-            left: value(&format!("\"{}\";r={left};t={seconds}", self.name)),
+            remaining: value(&format!("\"{}\";r={remaining};t={seconds}", self.name)),
         }
     }
 }
@@ -183,7 +164,7 @@ impl std::fmt::Debug for Limit {
     }
 }
 
-/// Names and numbers are always a header's value.
+/// Names and numbers are always a valid header value.
 fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or_else(|_| HeaderValue::from_static(""))
 }
@@ -197,9 +178,9 @@ mod tests {
     use actix_web::ResponseError as _;
     use actix_web::http::header::HeaderMap;
 
-    use super::{RateLimit, RateLimits};
-    use crate::settings::RateLimitSettings;
-    use crate::table::Rate;
+    use super::RateLimits;
+    use crate::routes::RateClass;
+    use crate::settings::{RateLimit, RateLimitSettings};
 
     fn limits(mode: RateLimit) -> RateLimits {
         RateLimits::new(&RateLimitSettings {
@@ -211,9 +192,9 @@ mod tests {
     }
 
     #[test]
-    fn one_address_is_stopped_and_others_are_not() {
+    fn the_limit_of_one_address_does_not_affect_others() {
         let limits = limits(RateLimit::On);
-        let count = |client: &str| limits.count(Rate::Credentials, client.parse().unwrap());
+        let count = |client: &str| limits.count(RateClass::Credentials, client.parse().unwrap());
         assert!(count("198.51.100.7").is_ok());
         assert!(count("198.51.100.7").is_ok());
         let problem = count("198.51.100.7").unwrap_err();
@@ -230,18 +211,18 @@ mod tests {
         assert!(count("198.51.100.8").is_ok());
         assert!(
             limits
-                .count(Rate::Normal, "198.51.100.7".parse().unwrap())
+                .count(RateClass::Normal, "198.51.100.7".parse().unwrap())
                 .is_ok()
         );
     }
 
     #[test]
-    fn a_request_that_is_allowed_says_how_many_are_left() {
+    fn an_allowed_request_reports_what_is_left() {
         let limits = limits(RateLimit::On);
         for left in [1, 0] {
             let mut headers = HeaderMap::new();
-            let standing = limits.count(Rate::Credentials, [198, 51, 100, 7].into());
-            standing.unwrap().unwrap().tell(&mut headers);
+            let status = limits.count(RateClass::Credentials, [198, 51, 100, 7].into());
+            status.unwrap().unwrap().write_headers(&mut headers);
             assert_eq!(
                 headers.get("ratelimit-policy").unwrap(),
                 "\"credentials\";q=2;w=120"
@@ -254,7 +235,7 @@ mod tests {
     #[test]
     fn addresses_of_one_ipv6_network_count_together() {
         let limits = limits(RateLimit::On);
-        let count = |client: &str| limits.count(Rate::Credentials, client.parse().unwrap());
+        let count = |client: &str| limits.count(RateClass::Credentials, client.parse().unwrap());
         assert!(count("2001:db8::1").is_ok());
         assert!(count("2001:db8::2").is_ok());
         assert!(count("2001:db8::3").is_err());
@@ -265,8 +246,8 @@ mod tests {
     fn off_counts_nothing() {
         let limits = limits(RateLimit::Off);
         for _ in 0..10 {
-            let standing = limits.count(Rate::Credentials, [127, 0, 0, 1].into());
-            assert!(standing.unwrap().is_none());
+            let status = limits.count(RateClass::Credentials, [127, 0, 0, 1].into());
+            assert!(status.unwrap().is_none());
         }
     }
 }

@@ -6,24 +6,24 @@ use actix_web::middleware::Next;
 use bytes::Bytes;
 use futures_util::stream::{Empty, empty};
 
-/// No body, with the headers of one.
-type Nothing = BodyStream<Empty<Result<Bytes, std::io::Error>>>;
+/// An empty body of which actix-web does not derive the length.
+type NoBody = BodyStream<Empty<Result<Bytes, std::io::Error>>>;
 
-/// Middleware: leaves the body out of the answer to a `HEAD` and keeps its length (RFC 9110 section 9.3.2).
+/// Middleware: removes the body of the response to a `HEAD` and keeps its length (RFC 9110 section 9.3.2).
 ///
-/// The library that serves HTTP would do so, too, but by the request that it has read last: if another one
-/// follows in the same breath, it sends the body all the same.
+/// actix-web does so too, but it looks at the last request that it has read: with a pipelined request behind
+/// the `HEAD`, it would send the body.
 ///
 /// # Errors
 /// The error of an inner middleware.
-pub(crate) async fn leave_body_out<B: MessageBody>(
+pub(crate) async fn remove_body<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
-) -> Result<ServiceResponse<EitherBody<B, Nothing>>, actix_web::Error> {
-    let asked_for_head = request.method() == Method::HEAD;
+) -> Result<ServiceResponse<EitherBody<B, NoBody>>, actix_web::Error> {
+    let is_head = request.method() == Method::HEAD;
     let mut response = next.call(request).await?;
     let size = response.response().body().size();
-    if !asked_for_head || size == BodySize::None {
+    if !is_head || size == BodySize::None {
         return Ok(response.map_into_left_body());
     }
     if let BodySize::Sized(length) = size {

@@ -1,49 +1,56 @@
-//! What exists behind the gateway: the one list of routes.
+//! The table of routes: every path that the gateway passes on to a service.
 
 use actix_web::http::Method;
 
 /// One method of one path.
 #[derive(Debug)]
-pub(crate) struct Route {
-    pub(crate) method: Method,
+pub struct Route {
+    /// The method.
+    pub method: Method,
     /// The path, with parameters in braces. It is the same at the service.
-    pub(crate) path: &'static str,
-    pub(crate) service: Service,
-    pub(crate) access: Access,
-    pub(crate) rate: Rate,
+    pub path: &'static str,
+    /// The service that handles it.
+    pub service: Service,
+    /// What a caller must show.
+    pub access: Access,
+    /// The rate limit that it counts towards.
+    pub rate: RateClass,
 }
 
 impl Route {
-    /// The methods that callers may use: its own, and `HEAD` where it only reads (RFC 9110 section 9.1).
+    /// The methods that callers may use: its own, and `HEAD` if it only reads (RFC 9110 section 9.1).
     pub(crate) fn methods(&self) -> impl Iterator<Item = Method> {
         let reads = self.method == Method::GET && self.path != DELETING_GET;
         std::iter::once(self.method.clone()).chain(reads.then_some(Method::HEAD))
     }
 }
 
-/// Who answers a route.
+/// A service behind the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Service {
+pub enum Service {
+    /// The user service.
     User,
+    /// The people-task service.
     PeopleTask,
 }
 
-/// What the gateway asks of a caller. The services ask for themselves, and more closely.
+/// What a caller must show to the gateway. The services check again, and more closely.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
+pub enum Access {
     /// Nothing: an `Authorization` header is passed on unread.
     Public,
     /// A valid token.
     Token,
-    /// A valid token or none: then the service looks for a task's secret.
+    /// A valid token, or none: then the service looks for a task's secret.
     TokenOrSecret,
 }
 
-/// Which rate limit a route counts towards.
+/// The rate limit that a route counts towards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Rate {
+pub enum RateClass {
+    /// The limit of most routes.
     Normal,
-    /// Whoever guesses passwords or floods mailboxes comes through these.
+    /// The stricter limit of routes with which a caller could guess passwords or flood mailboxes.
     Credentials,
 }
 
@@ -55,7 +62,7 @@ const fn user(method: Method, path: &'static str, access: Access) -> Route {
         path,
         service: Service::User,
         access,
-        rate: Rate::Normal,
+        rate: RateClass::Normal,
     }
 }
 
@@ -65,7 +72,7 @@ const fn credentials(path: &'static str) -> Route {
         path,
         service: Service::User,
         access: Public,
-        rate: Rate::Credentials,
+        rate: RateClass::Credentials,
     }
 }
 
@@ -75,16 +82,16 @@ const fn task(method: Method, path: &'static str, access: Access) -> Route {
         path,
         service: Service::PeopleTask,
         access,
-        rate: Rate::Normal,
+        rate: RateClass::Normal,
     }
 }
 
-/// The API's document lets a `GET` delete a webhook; a `HEAD` must never do that.
+/// This `GET` deletes a webhook, for compatibility. A `HEAD` must never do that.
 const DELETING_GET: &str = "/people-task/webhooks/{id}";
 
-/// Every route, a path that is literal before one with a parameter in the same place.
+/// Every route. A literal segment stands before a parameter in the same position.
 #[rustfmt::skip]
-pub(crate) static ROUTES: &[Route] = &[
+pub static ROUTES: &[Route] = &[
     credentials("/user/auth"),
     credentials("/user"),
     credentials("/user/forgot-password"),
@@ -120,7 +127,7 @@ pub(crate) static ROUTES: &[Route] = &[
     task(Method::GET, "/people-task/audit", Token),
     task(Method::GET, "/.well-known/webhook-keys.json", Public),
 
-    // The paths that newer components of the original call; the service knows this prefix, too.
+    // The Appmixer plugin paths, which the people-task service knows, too.
     task(Method::GET, "/plugins/appmixer/utils/tasks/tasks", TokenOrSecret),
     task(Method::POST, "/plugins/appmixer/utils/tasks/tasks", Token),
     task(Method::GET, "/plugins/appmixer/utils/tasks/tasks-count", TokenOrSecret),
@@ -133,14 +140,7 @@ pub(crate) static ROUTES: &[Route] = &[
     task(Method::GET, "/plugins/appmixer/utils/tasks/dashboard-url", Token),
 ];
 
-/// The method and path of every route behind the gateway, for tests.
-pub fn routes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    ROUTES
-        .iter()
-        .map(|route| (route.method.as_str(), route.path))
-}
-
-/// The routes by path, in the order of the table.
+/// The routes grouped by path, in the order of the table.
 pub(crate) fn by_path() -> Vec<(&'static str, Vec<&'static Route>)> {
     let mut paths: Vec<(&'static str, Vec<&'static Route>)> = Vec::new();
     for route in ROUTES {
@@ -161,19 +161,19 @@ mod tests {
     use super::{Access, ROUTES, by_path};
 
     #[test]
-    fn no_route_is_listed_twice_and_no_literal_hides_behind_a_parameter() {
+    fn routes_are_unique_and_literal_paths_come_first() {
         let mut seen = HashSet::new();
         for route in ROUTES {
             assert!(seen.insert((&route.method, route.path)), "{}", route.path);
         }
         let paths: Vec<_> = by_path().into_iter().map(|(path, _)| path).collect();
-        let place = |wanted| paths.iter().position(|path| *path == wanted).unwrap();
-        assert!(place("/users/count") < place("/users/{userId}"));
-        assert!(place("/users/deletions") < place("/users/{userId}"));
+        let position = |wanted| paths.iter().position(|path| *path == wanted).unwrap();
+        assert!(position("/users/count") < position("/users/{userId}"));
+        assert!(position("/users/deletions") < position("/users/{userId}"));
     }
 
     #[test]
-    fn a_head_is_taken_wherever_a_get_only_reads() {
+    fn every_get_that_only_reads_accepts_head() {
         for route in ROUTES {
             let methods: Vec<_> = route.methods().collect();
             let reads = route.method == Method::GET && route.path != "/people-task/webhooks/{id}";

@@ -1,4 +1,4 @@
-//! A gateway with its services, and tokens that it accepts.
+//! A gateway with fake services, and tokens that it accepts.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -6,6 +6,7 @@ use std::time::Duration;
 use app_config::{Reader, Settings as _};
 use auth::{JwkSet, Signer, SigningKey, Subject};
 use gateway::GatewaySettings;
+use gateway::routes::Service;
 use service_runtime::Running;
 use testkit::{Http, ed25519_pem, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -14,7 +15,7 @@ use values::{EmailAddress, FromText as _, Secret, UserId};
 
 use crate::services::FakeService;
 
-pub(crate) struct World {
+pub(crate) struct Fixture {
     pub(crate) users: FakeService,
     pub(crate) tasks: FakeService,
     pub(crate) gateway: Running,
@@ -24,12 +25,12 @@ pub(crate) struct World {
     pub(crate) key: Secret,
 }
 
-impl World {
+impl Fixture {
     pub(crate) async fn start() -> Self {
         Self::with(&[]).await
     }
 
-    /// A gateway with settings of its own, ready to serve.
+    /// A gateway with these settings, ready to serve.
     pub(crate) async fn with(extra: &[(&str, &str)]) -> Self {
         let (users, tasks) = (FakeService::start(), FakeService::start());
         let key = ed25519_pem();
@@ -37,7 +38,7 @@ impl World {
         users.with(|state| state.keys = Some(signer.published().clone()));
         let gateway = start_gateway(&users, &tasks, extra).await;
         let http = Http::to(gateway.address.unwrap());
-        let world = Self {
+        let fixture = Self {
             users,
             tasks,
             gateway,
@@ -45,8 +46,8 @@ impl World {
             signer,
             key,
         };
-        world.until_ready().await;
-        world
+        fixture.until_ready().await;
+        fixture
     }
 
     pub(crate) async fn until_ready(&self) {
@@ -65,7 +66,14 @@ impl World {
         token(&self.signer, UserId::generate())
     }
 
-    /// Sends bytes as they are and reads until the gateway closes or has been silent for a moment.
+    pub(crate) fn service(&self, service: Service) -> &FakeService {
+        match service {
+            Service::User => &self.users,
+            Service::PeopleTask => &self.tasks,
+        }
+    }
+
+    /// Sends raw bytes and reads until the gateway closes the connection or sends nothing for a moment.
     pub(crate) async fn raw(&self, request: &str) -> String {
         let mut socket = TcpStream::connect(self.address()).await.unwrap();
         socket.write_all(request.as_bytes()).await.unwrap();
@@ -73,18 +81,18 @@ impl World {
     }
 }
 
-/// Reads until the other side closes or has been silent for a moment.
+/// Reads until the peer closes the connection or sends nothing for a moment.
 pub(crate) async fn read_until_silence(socket: &mut TcpStream) -> String {
-    let mut answer = Vec::new();
+    let mut response = Vec::new();
     let mut buffer = [0; 4096];
     let silence = Duration::from_millis(400);
     while let Ok(Ok(read)) = tokio::time::timeout(silence, socket.read(&mut buffer)).await {
         if read == 0 {
             break;
         }
-        answer.extend_from_slice(&buffer[..read]);
+        response.extend_from_slice(&buffer[..read]);
     }
-    String::from_utf8_lossy(&answer).into_owned()
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 pub(crate) async fn start_gateway(
@@ -92,22 +100,22 @@ pub(crate) async fn start_gateway(
     tasks: &FakeService,
     extra: &[(&str, &str)],
 ) -> Running {
-    // The clients need their cryptography, which a binary chooses at its start.
+    // Installs the crypto provider that the clients need.
     let _ = Http::to(users.running.address.unwrap());
     let (users, tasks) = (users.url(), tasks.url());
-    let own = [
+    let required = [
         ("LISTEN_ADDRESS", "127.0.0.1:0"),
         ("USER_SERVICE_URL", users.as_str()),
         ("PEOPLE_TASK_SERVICE_URL", tasks.as_str()),
     ];
-    let pairs = own.iter().chain(extra).copied();
+    let pairs = required.iter().chain(extra).copied();
     let mut reader = Reader::from_pairs(pairs).unwrap();
     gateway::run(GatewaySettings::read(&mut reader).unwrap())
         .await
         .unwrap()
 }
 
-/// A signer with a key of its own, which publishes other keys, too.
+/// A signer with a new key, which also publishes other keys.
 pub(crate) fn signer(others: &[SigningKey]) -> Signer {
     signer_of(&ed25519_pem(), others)
 }
@@ -131,7 +139,7 @@ pub(crate) fn token(signer: &Signer, id: UserId) -> String {
     signer.sign(subject).unwrap().expose().to_owned()
 }
 
-/// The keys of several signers together.
+/// The keys of all these signers.
 pub(crate) fn keys_of(signers: &[&Signer]) -> JwkSet {
     let keys = signers
         .iter()

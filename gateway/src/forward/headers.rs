@@ -1,7 +1,7 @@
-//! What of a request's head goes on to a service.
+//! The method, path and headers that are sent to a service.
 //!
-//! Names are those that the HTTP library has parsed and put into lower case, and only names of the list go
-//! on, so `X_Auth_User` or `X.Auth.User` cannot pass for a header that a service trusts.
+//! actix-web has parsed the names and converted them to lower case, and only allow-listed names are sent,
+//! so `X_Auth_User` or `X.Auth.User` cannot pass for a header that a service trusts.
 
 use actix_web::dev::{Path, Url};
 use actix_web::http::header::{CONNECTION, HeaderMap};
@@ -10,10 +10,10 @@ use http_kit::Problem;
 use reqwest::header::{HeaderMap as Outgoing, HeaderName, HeaderValue};
 use telemetry::RequestContext;
 
-use crate::origin::Origin;
-use crate::table::Route;
+use crate::client_info::ClientInfo;
+use crate::routes::Route;
 
-/// The request headers that services read. `content-length` is set anew with the body.
+/// The request headers that services read. `content-length` is set with the body.
 const FORWARDED: [&str; 9] = [
     "accept",
     "accept-language",
@@ -26,17 +26,17 @@ const FORWARDED: [&str; 9] = [
     "x-task-secret",
 ];
 
-/// The longest path with its query, in bytes: far more than any call of ours needs, and far less than what
-/// the libraries on the way could refuse.
-const LONGEST_TARGET: usize = 16 * 1024;
+/// The longest path with its query, in bytes: far more than any call needs, and far less than what the
+/// libraries on the way could refuse.
+const MAX_TARGET_LENGTH: usize = 16 * 1024;
 
-/// Checks that a request's path and query are no longer than is passed on.
+/// Checks the length of a request's path and query.
 ///
 /// # Errors
 /// `414 uri-too-long`.
 pub(super) fn check_length(target: &Uri) -> Result<(), Problem> {
     let length = target.path().len() + target.query().map_or(0, str::len);
-    if length <= LONGEST_TARGET {
+    if length <= MAX_TARGET_LENGTH {
         return Ok(());
     }
     Err(Problem::new(
@@ -46,12 +46,12 @@ pub(super) fn check_length(target: &Uri) -> Result<(), Problem> {
     ))
 }
 
-/// What stands for every value that no identifier has.
-const UNKNOWN: &str = "-";
+/// Replaces every value that cannot be an identifier.
+const UNKNOWN_ID: &str = "-";
 
-/// The path at the service: the route's template with the request's values. A value that no identifier has,
-/// such as `..` or one that needs percent-encoding, never gets there: the service, which looks at the caller
-/// first, gets another one that it does not know.
+/// The path at the service: the route's template with the request's values. A value that cannot be an
+/// identifier, such as `..` or one that needs percent-encoding, is replaced by one that does not exist, so
+/// that the service still checks the caller first.
 pub(super) fn path(route: &Route, values: &Path<Url>) -> String {
     let mut path = String::with_capacity(64);
     for segment in route.path.split('/').skip(1) {
@@ -61,7 +61,7 @@ pub(super) fn path(route: &Route, values: &Path<Url>) -> String {
             None => path.push_str(segment),
             Some(name) => {
                 let value = values.get(name).filter(|value| is_plain(value));
-                path.push_str(value.unwrap_or(UNKNOWN));
+                path.push_str(value.unwrap_or(UNKNOWN_ID));
             }
         }
     }
@@ -73,10 +73,10 @@ fn is_plain(value: &str) -> bool {
     !matches!(value, "" | "." | "..") && value.bytes().all(unreserved)
 }
 
-/// The same method in the type of the client's library.
+/// The method as reqwest's type.
 ///
 /// # Errors
-/// None in practice: the table holds plain methods.
+/// None in practice: the table holds standard methods.
 pub(super) fn method(method: &Method) -> Result<reqwest::Method, Problem> {
     method
         .as_str()
@@ -84,8 +84,8 @@ pub(super) fn method(method: &Method) -> Result<reqwest::Method, Problem> {
         .map_err(|error| Problem::internal(&error))
 }
 
-/// The headers that go on, and those that only the gateway may set.
-pub(super) fn request_headers(given: &HeaderMap, origin: &Origin) -> Outgoing {
+/// The caller's headers that are passed on, and those that only the gateway may set.
+pub(super) fn request_headers(given: &HeaderMap, client: &ClientInfo) -> Outgoing {
     let mut headers = Outgoing::with_capacity(16);
     for name in FORWARDED {
         if is_hop_by_hop(given, name) {
@@ -100,9 +100,9 @@ pub(super) fn request_headers(given: &HeaderMap, origin: &Origin) -> Outgoing {
     let context = RequestContext::current_or_fresh();
     set(&mut headers, "x-request-id", &context.request_id);
     set(&mut headers, "traceparent", &context.trace.to_string());
-    set(&mut headers, "x-forwarded-for", &origin.client.to_string());
-    set(&mut headers, "x-forwarded-proto", origin.scheme);
-    if let Some(host) = &origin.host {
+    set(&mut headers, "x-forwarded-for", &client.address.to_string());
+    set(&mut headers, "x-forwarded-proto", client.scheme);
+    if let Some(host) = &client.host {
         set(&mut headers, "x-forwarded-host", host);
     }
     headers
@@ -114,7 +114,7 @@ fn set(headers: &mut Outgoing, name: &'static str, value: &str) {
     }
 }
 
-/// Whether the caller's `Connection` header claims a header for the connection (RFC 9110 section 7.6.1).
+/// Whether the caller's `Connection` header names a header (RFC 9110 section 7.6.1).
 fn is_hop_by_hop(given: &HeaderMap, name: &str) -> bool {
     given
         .get_all(CONNECTION)
@@ -128,7 +128,7 @@ mod tests {
     use super::{FORWARDED, is_plain};
 
     #[test]
-    fn only_plain_values_go_into_a_path() {
+    fn only_unreserved_characters_are_plain() {
         for value in ["65f0c0ffee65f0c0ffee65f0", "a_b-c~d.e", "..a"] {
             assert!(is_plain(value), "{value}");
         }
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn no_header_of_the_list_is_one_that_services_trust() {
+    fn no_forwarded_header_is_one_that_services_trust() {
         for name in FORWARDED {
             assert_eq!(name, name.to_ascii_lowercase());
             assert!(!name.starts_with("x-forwarded") && !name.contains('_'));

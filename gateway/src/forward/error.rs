@@ -1,0 +1,65 @@
+use actix_web::http::StatusCode;
+use http_kit::Problem;
+
+/// Why a service did not respond.
+#[derive(Debug)]
+pub(super) enum ForwardError {
+    /// The caller's body is invalid, or there is no permit for the request. The service did not fail.
+    Caller(Problem),
+    /// The service could not be reached or did not respond: `502` or `504`.
+    Service(Problem),
+}
+
+impl ForwardError {
+    /// `504 upstream-timeout`.
+    pub(super) fn timeout() -> Self {
+        count_failure("timeout");
+        Self::Service(Problem::new(
+            StatusCode::GATEWAY_TIMEOUT,
+            "upstream-timeout",
+            "The service behind the gateway took too long. What you asked for may still happen.",
+        ))
+    }
+}
+
+impl From<reqwest::Error> for ForwardError {
+    fn from(error: reqwest::Error) -> Self {
+        // The URL includes the query, which may hold a secret.
+        let error = error.without_url();
+        if error.is_builder() {
+            tracing::warn!(?error, "a request cannot be forwarded");
+            let detail = "The request cannot be passed on to its service.";
+            let problem = Problem::new(StatusCode::BAD_REQUEST, "malformed-request", detail);
+            return Self::Caller(problem);
+        }
+        let connected = !error.is_connect();
+        tracing::warn!(?error, connected, "a service did not respond");
+        let (kind, detail) = if connected {
+            (
+                "broken",
+                "The service behind the gateway broke off its response. What you asked for may have happened.",
+            )
+        } else {
+            (
+                "unreachable",
+                "The service behind the gateway cannot be reached. Nothing was changed; try again soon.",
+            )
+        };
+        count_failure(kind);
+        Self::Service(bad_gateway(detail))
+    }
+}
+
+/// `502 bad-gateway` for a response that none of the services would send.
+pub(super) fn invalid_response() -> Problem {
+    count_failure("broken");
+    bad_gateway("The service behind the gateway sent an invalid response.")
+}
+
+fn bad_gateway(detail: &'static str) -> Problem {
+    Problem::new(StatusCode::BAD_GATEWAY, "bad-gateway", detail)
+}
+
+fn count_failure(kind: &'static str) {
+    metrics::counter!("gateway_upstream_failures_total", "kind" => kind).increment(1);
+}

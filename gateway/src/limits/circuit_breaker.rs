@@ -1,0 +1,270 @@
+//! Keeps callers from waiting for a dead service.
+//!
+//! Consecutive requests without a response open the circuit of a service: for a while, requests to it get
+//! `503` at once. Then the circuit is half open: one trial request goes through, and its outcome decides.
+//! Any response, errors included, shows that the service is up and closes the circuit.
+//!
+//! Each replica of the gateway has its own circuits.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use http_kit::Problem;
+
+use crate::routes::Service;
+use crate::settings::CircuitSettings;
+
+/// One circuit for each service.
+#[derive(Debug)]
+pub(crate) struct CircuitBreakers {
+    user: CircuitBreaker,
+    people_task: CircuitBreaker,
+}
+
+impl CircuitBreakers {
+    pub(crate) fn new(settings: CircuitSettings) -> Self {
+        Self {
+            user: CircuitBreaker::new("user-service", settings),
+            people_task: CircuitBreaker::new("people-task-service", settings),
+        }
+    }
+
+    pub(crate) fn of(&self, service: Service) -> &CircuitBreaker {
+        match service {
+            Service::User => &self.user,
+            Service::PeopleTask => &self.people_task,
+        }
+    }
+}
+
+/// The circuit of one service.
+#[derive(Debug)]
+pub(crate) struct CircuitBreaker {
+    service: &'static str,
+    settings: CircuitSettings,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Requests go through. The last `failures` of them had no response.
+    Closed { failures: u32 },
+    /// Requests are refused.
+    Open { until: Instant },
+    /// A trial request is on its way. Others are refused until its outcome is known, or until `until`,
+    /// because its caller may be slow.
+    HalfOpen { until: Instant },
+}
+
+/// A request that goes through. If a trial request is dropped without an outcome, because its caller
+/// disconnected, the next request becomes the trial.
+#[derive(Debug)]
+pub(crate) struct Permit<'a> {
+    circuit: &'a CircuitBreaker,
+    is_trial: bool,
+}
+
+impl CircuitBreaker {
+    fn new(service: &'static str, settings: CircuitSettings) -> Self {
+        metrics::gauge!("gateway_circuit_open", "service" => service).set(0.0);
+        Self {
+            service,
+            settings,
+            state: Mutex::new(State::Closed { failures: 0 }),
+        }
+    }
+
+    /// Lets a request through.
+    ///
+    /// # Errors
+    /// `503 upstream-unavailable` with `Retry-After` while the circuit is open.
+    pub(crate) fn acquire(&self) -> Result<Permit<'_>, Problem> {
+        self.acquire_at(Instant::now()).map_err(|wait| {
+            metrics::counter!("gateway_requests_refused_by_circuit_total", "service" => self.service)
+                .increment(1);
+            let detail = "The service behind the gateway does not respond. Nothing was changed; try again soon.";
+            Problem::unavailable_for("upstream-unavailable", detail, wait)
+        })
+    }
+
+    fn acquire_at(&self, now: Instant) -> Result<Permit<'_>, Duration> {
+        let mut state = self.lock();
+        let is_trial = match *state {
+            State::Closed { .. } => false,
+            State::Open { until } | State::HalfOpen { until } if until > now => {
+                return Err(until - now);
+            }
+            State::Open { .. } | State::HalfOpen { .. } => {
+                let until = now + self.settings.pause;
+                *state = State::HalfOpen { until };
+                true
+            }
+        };
+        Ok(Permit {
+            circuit: self,
+            is_trial,
+        })
+    }
+
+    fn close(&self) {
+        let mut state = self.lock();
+        let was_closed = matches!(*state, State::Closed { .. });
+        *state = State::Closed { failures: 0 };
+        drop(state);
+        if !was_closed {
+            metrics::gauge!("gateway_circuit_open", "service" => self.service).set(0.0);
+            tracing::info!(service = self.service, "circuit closed");
+        }
+    }
+
+    fn record_failure(&self, is_trial: bool, now: Instant) {
+        let mut state = self.lock();
+        let until = now + self.settings.pause;
+        match *state {
+            State::Closed { failures } if failures + 1 < self.settings.failures => {
+                *state = State::Closed {
+                    failures: failures + 1,
+                };
+            }
+            State::Closed { .. } => {
+                *state = State::Open { until };
+                drop(state);
+                metrics::gauge!("gateway_circuit_open", "service" => self.service).set(1.0);
+                tracing::warn!(service = self.service, "circuit opened");
+            }
+            State::HalfOpen { .. } if is_trial => *state = State::Open { until },
+            // Requests that were sent before the circuit opened say nothing new.
+            State::HalfOpen { .. } | State::Open { .. } => {}
+        }
+    }
+
+    fn abandon_trial(&self, now: Instant) {
+        let mut state = self.lock();
+        if matches!(*state, State::HalfOpen { .. }) {
+            *state = State::Open { until: now };
+        }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Permit<'_> {
+    /// The service responded, be it with an error.
+    pub(crate) fn record_response(mut self) {
+        self.is_trial = false;
+        self.circuit.close();
+    }
+
+    /// The service could not be reached, or did not respond.
+    pub(crate) fn record_failure(self) {
+        self.record_failure_at(Instant::now());
+    }
+
+    fn record_failure_at(mut self, now: Instant) {
+        self.circuit.record_failure(self.is_trial, now);
+        self.is_trial = false;
+    }
+}
+
+impl Drop for Permit<'_> {
+    fn drop(&mut self) {
+        if self.is_trial {
+            self.circuit.abandon_trial(Instant::now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use actix_web::ResponseError as _;
+
+    use super::CircuitBreaker;
+    use crate::settings::CircuitSettings;
+
+    const PAUSE: Duration = Duration::from_secs(60);
+
+    fn circuit() -> CircuitBreaker {
+        let settings = CircuitSettings {
+            failures: 3,
+            pause: PAUSE,
+        };
+        CircuitBreaker::new("user-service", settings)
+    }
+
+    fn fail(circuit: &CircuitBreaker, times: usize, now: Instant) {
+        for _ in 0..times {
+            circuit.acquire_at(now).unwrap().record_failure_at(now);
+        }
+    }
+
+    #[test]
+    fn only_consecutive_failures_open_the_circuit() {
+        let (circuit, now) = (circuit(), Instant::now());
+        fail(&circuit, 2, now);
+        circuit.acquire().unwrap().record_response();
+        fail(&circuit, 2, now);
+        assert!(circuit.acquire().is_ok());
+        fail(&circuit, 1, now);
+        let problem = circuit.acquire().unwrap_err();
+        assert_eq!(
+            (problem.status_code().as_u16(), problem.code()),
+            (503, "upstream-unavailable")
+        );
+        let response = problem.error_response();
+        assert_eq!(response.headers().get("retry-after").unwrap(), "60");
+    }
+
+    #[test]
+    fn after_the_pause_the_outcome_of_one_trial_request_decides() {
+        let (circuit, now) = (circuit(), Instant::now());
+        fail(&circuit, 3, now);
+        assert_eq!(circuit.acquire_at(now).unwrap_err(), PAUSE);
+        let later = now + PAUSE;
+        let trial = circuit.acquire_at(later).unwrap();
+        assert!(
+            circuit.acquire_at(later).is_err(),
+            "only one trial at a time"
+        );
+        trial.record_failure_at(later);
+        assert_eq!(circuit.acquire_at(later).unwrap_err(), PAUSE);
+        circuit.acquire_at(later + PAUSE).unwrap().record_response();
+        assert!(circuit.acquire_at(later + PAUSE).is_ok());
+    }
+
+    #[test]
+    fn when_the_caller_of_a_trial_disconnects_the_next_request_is_the_trial() {
+        let (circuit, now) = (circuit(), Instant::now());
+        fail(&circuit, 3, now);
+        let later = now + PAUSE;
+        drop(circuit.acquire_at(later).unwrap());
+        let trial = circuit.acquire_at(later).unwrap();
+        assert!(circuit.acquire_at(later).is_err());
+        trial.record_response();
+    }
+
+    #[test]
+    fn a_slow_trial_does_not_block_the_next_one() {
+        let (circuit, now) = (circuit(), Instant::now());
+        fail(&circuit, 3, now);
+        let _slow = circuit.acquire_at(now + PAUSE).unwrap();
+        circuit
+            .acquire_at(now + 2 * PAUSE)
+            .unwrap()
+            .record_response();
+        assert!(circuit.acquire_at(now + 2 * PAUSE).is_ok());
+    }
+
+    #[test]
+    fn failures_of_earlier_requests_do_not_prolong_the_pause() {
+        let (circuit, now) = (circuit(), Instant::now());
+        let early = circuit.acquire_at(now).unwrap();
+        fail(&circuit, 3, now);
+        let later = now + PAUSE;
+        early.record_failure_at(later);
+        assert!(circuit.acquire_at(later).is_ok());
+    }
+}

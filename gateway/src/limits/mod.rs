@@ -1,0 +1,5 @@
+//! What keeps callers and dead services from exhausting the gateway.
+
+pub(crate) mod circuit_breaker;
+pub(crate) mod rate_limit;
+pub(crate) mod response_budget;

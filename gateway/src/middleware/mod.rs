@@ -1,0 +1,5 @@
+//! What applies to every response: CORS, HSTS and the rule for `HEAD`.
+
+pub(crate) mod cors;
+pub(crate) mod head_requests;
+pub(crate) mod hsts;

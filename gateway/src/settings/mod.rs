@@ -1,0 +1,140 @@
+mod circuit;
+mod cors;
+mod rate_limit;
+mod tls;
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use app_config::{Networks, Reader, Settings};
+use auth::RemoteSettings;
+use service_runtime::HttpServerSettings;
+use url::Url;
+
+pub use circuit::CircuitSettings;
+pub use cors::AllowedOrigins;
+pub use rate_limit::{RateLimit, RateLimitSettings};
+pub use tls::TlsSettings;
+
+/// The gateway's settings.
+#[derive(Debug, Clone)]
+pub struct GatewaySettings {
+    /// Where it listens.
+    pub listen_address: SocketAddr,
+    /// The user service, and the tokens that it signs.
+    pub authority: RemoteSettings,
+    /// The people-task service.
+    pub people_task_service_url: Url,
+    /// Proxies whose `X-Forwarded-*` headers count.
+    pub trusted_proxies: Networks,
+    /// The certificate, if the gateway speaks TLS itself.
+    pub tls: Option<TlsSettings>,
+    /// The `max-age` of HSTS; zero sends none.
+    pub hsts_max_age: Duration,
+    /// The origins whose pages may call the API from a browser.
+    pub cors_allowed_origins: AllowedOrigins,
+    /// How long a service may take to start its response, and between two parts of it.
+    pub upstream_timeout: Duration,
+    /// How long a caller may take to send a body.
+    pub body_timeout: Duration,
+    /// Concurrent requests to services; more are refused with `503`.
+    pub max_in_flight: usize,
+    /// Concurrent requests whose body is still arriving; more are refused with `503`.
+    pub max_pending_uploads: usize,
+    /// Bytes of responses that callers have not read yet; more are refused with `503`.
+    pub max_buffered_response_bytes: u64,
+    /// When the circuit of a service opens.
+    pub circuit: CircuitSettings,
+    /// Requests that one client address may send.
+    pub rate_limit: RateLimitSettings,
+    /// How it serves HTTP.
+    pub http: HttpServerSettings,
+}
+
+impl Settings for GatewaySettings {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        let (upstream_timeout, body_timeout) = read_timeouts(reader)?;
+        let (max_in_flight, max_pending_uploads) = read_request_limits(reader)?;
+        let max_buffered_response_bytes = read_response_limit(reader)?;
+        Ok(Self {
+            listen_address: reader.or_default(
+                "LISTEN_ADDRESS",
+                "127.0.0.1:8080",
+                "Where it listens. Port 0 takes a free one.",
+            )?,
+            authority: RemoteSettings::read(reader)?,
+            people_task_service_url: reader.required(
+                "PEOPLE_TASK_SERVICE_URL",
+                "where the people-task service listens.",
+            )?,
+            trusted_proxies: reader.or_default(
+                "TRUSTED_PROXIES",
+                "",
+                "Proxies in front of the gateway whose `X-Forwarded-For`, `-Proto` and `-Host` count.",
+            )?,
+            tls: TlsSettings::read(reader)?,
+            hsts_max_age: reader.or_default(
+                "HSTS_MAX_AGE",
+                "365d",
+                "How long browsers that connected by TLS should use nothing else (`Strict-Transport-Security`); `0s` sends no such header.",
+            )?,
+            cors_allowed_origins: reader.or_default(
+                "CORS_ALLOWED_ORIGINS",
+                "",
+                "Origins whose pages may call the API from a browser; none when not set.",
+            )?,
+            upstream_timeout,
+            body_timeout,
+            max_in_flight,
+            max_pending_uploads,
+            max_buffered_response_bytes,
+            circuit: CircuitSettings::read(reader)?,
+            rate_limit: RateLimitSettings::read(reader)?,
+            http: HttpServerSettings::read(reader)?,
+        })
+    }
+}
+
+fn read_timeouts(reader: &mut Reader) -> Result<(Duration, Duration), app_config::Error> {
+    let upstream = reader.or_default(
+        "GATEWAY_UPSTREAM_TIMEOUT",
+        "30s",
+        "How long a service may take to start its response, and between two parts of it.",
+    )?;
+    let body = reader.or_default(
+        "GATEWAY_BODY_TIMEOUT",
+        "30s",
+        "How long a caller may take to send a body.",
+    )?;
+    Ok((upstream, body))
+}
+
+fn read_request_limits(reader: &mut Reader) -> Result<(usize, usize), app_config::Error> {
+    let allowed = "a whole number from 1 to 1000000";
+    let accepts = |limit: &usize| (1..=1_000_000).contains(limit);
+    let in_flight = reader.in_range(
+        "GATEWAY_MAX_IN_FLIGHT",
+        "1024",
+        allowed,
+        "Concurrent requests to the services; more are refused with `503` at once.",
+        accepts,
+    )?;
+    let pending_uploads = reader.renamed_from("GATEWAY_MAX_ARRIVING").in_range(
+        "GATEWAY_MAX_PENDING_UPLOADS",
+        "8192",
+        allowed,
+        "Concurrent requests whose body is still arriving, in addition to `GATEWAY_MAX_IN_FLIGHT`; more are refused with `503` at once.",
+        accepts,
+    )?;
+    Ok((in_flight, pending_uploads))
+}
+
+fn read_response_limit(reader: &mut Reader) -> Result<u64, app_config::Error> {
+    reader.renamed_from("GATEWAY_MAX_DEPARTING_BYTES").in_range(
+        "GATEWAY_MAX_BUFFERED_RESPONSE_BYTES",
+        "268435456",
+        "a whole number from 1048576 to 1099511627776",
+        "Bytes of responses that callers have not read yet, of which one client address (of IPv6: one /64 network) may have half; more are refused with `503` at once.",
+        |limit| (1_048_576..=1_099_511_627_776).contains(limit),
+    )
+}

@@ -1,0 +1,71 @@
+use app_config::{Reader, SettingValue, Settings};
+
+/// Whether requests are limited by client address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateLimit {
+    /// They are.
+    On,
+    /// They are not: a proxy in front of the gateway limits them.
+    Off,
+}
+
+impl SettingValue for RateLimit {
+    const ALLOWED: &'static str = "`on` or `off`";
+    const EXAMPLE: &'static str = "on";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            _ => Err("it is neither".to_owned()),
+        }
+    }
+}
+
+/// How many requests one client address may send.
+#[derive(Debug, Clone, Copy)]
+pub struct RateLimitSettings {
+    /// Whether there are limits at all.
+    pub mode: RateLimit,
+    /// Requests per second to all routes but those of `credentials_per_minute`; the burst is twice as many.
+    pub requests_per_second: u32,
+    /// Requests per minute to sign-in, sign-up and the forgot-password calls together.
+    pub credentials_per_minute: u32,
+    /// How many of those may come at once.
+    pub credentials_burst: u32,
+}
+
+impl Settings for RateLimitSettings {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        let positive = "a whole number from 1 to 1000000";
+        let accepts = |number: &u32| (1..=1_000_000).contains(number);
+        Ok(Self {
+            mode: reader.or_default(
+                "RATE_LIMIT",
+                "on",
+                "Whether requests are limited by client address.",
+            )?,
+            requests_per_second: reader.in_range(
+                "RATE_LIMIT_PER_SECOND",
+                "5000",
+                positive,
+                "Requests per second that one client address may send; twice as many may come at once.",
+                accepts,
+            )?,
+            credentials_per_minute: reader.in_range(
+                "RATE_LIMIT_CREDENTIALS_PER_MINUTE",
+                "600",
+                positive,
+                "Sign-ins, sign-ups and forgot-password calls per minute from one client address.",
+                accepts,
+            )?,
+            credentials_burst: reader.in_range(
+                "RATE_LIMIT_CREDENTIALS_BURST",
+                "150",
+                positive,
+                "How many sign-ins, sign-ups and forgot-password calls may come at once.",
+                accepts,
+            )?,
+        })
+    }
+}

@@ -1,0 +1,129 @@
+use std::time::{Duration, Instant};
+
+use futures_util::stream;
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use crate::fixture::{Fixture, read_until_silence};
+
+const LIMIT: usize = 256 * 1024;
+
+#[tokio::test]
+async fn a_body_of_256_kib_passes_and_one_byte_more_is_413() {
+    let fixture = Fixture::start().await;
+    let reply = fixture
+        .http
+        .post("/user")
+        .body(vec![b'x'; LIMIT])
+        .send()
+        .await;
+    assert_eq!(reply.status, 200);
+    let received = fixture.users.last();
+    assert_eq!(received.body, Some(LIMIT));
+    assert_eq!(received.header("content-length"), Some("262144"));
+    let reply = fixture
+        .http
+        .post("/user")
+        .body(vec![b'x'; LIMIT + 1])
+        .send()
+        .await;
+    reply.expect_problem(413, "body-too-large");
+    assert_eq!(fixture.users.count(), 1);
+}
+
+#[tokio::test]
+async fn a_chunked_body_is_forwarded_in_chunks_and_limited() {
+    let fixture = Fixture::start().await;
+    let chunks = |number: usize| {
+        let chunks = (0..number).map(|_| Ok::<_, std::io::Error>(vec![b'x'; 64 * 1024]));
+        reqwest::Body::wrap_stream(stream::iter(chunks.collect::<Vec<_>>()))
+    };
+    let reply = fixture.http.post("/user").body(chunks(4)).send().await;
+    assert_eq!(reply.status, 200);
+    let received = fixture.users.last();
+    assert_eq!(
+        (received.body, received.header("transfer-encoding")),
+        (Some(LIMIT), Some("chunked"))
+    );
+    let reply = fixture.http.post("/user").body(chunks(5)).send().await;
+    reply.expect_problem(413, "body-too-large");
+    // The service received the beginning, but never a body that looked complete.
+    let complete = fixture.users.with(|s| {
+        s.received
+            .iter()
+            .filter(|request| request.body.is_some())
+            .count()
+    });
+    assert_eq!(complete, 1);
+}
+
+#[tokio::test]
+async fn a_slow_body_is_408() {
+    let fixture = Fixture::with(&[("GATEWAY_BODY_TIMEOUT", "300ms")]).await;
+    let started = Instant::now();
+    let head = "POST /user HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n{";
+    let mut socket = TcpStream::connect(fixture.address()).await.unwrap();
+    socket.write_all(head.as_bytes()).await.unwrap();
+    let response = read_until_silence(&mut socket).await;
+    assert!(response.starts_with("HTTP/1.1 408"), "{response}");
+    assert!(response.contains("body-timeout"), "{response}");
+    assert!(started.elapsed() < Duration::from_secs(3));
+    let complete = fixture
+        .users
+        .with(|s| s.received.iter().any(|request| request.body.is_some()));
+    assert!(!complete);
+}
+
+#[tokio::test]
+async fn a_body_never_looks_complete_when_the_caller_disconnects() {
+    let fixture = Fixture::start().await;
+    let head = "POST /user HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n";
+    let mut socket = TcpStream::connect(fixture.address()).await.unwrap();
+    socket.write_all(head.as_bytes()).await.unwrap();
+    testkit::eventually("the service to receive the head", || async {
+        (fixture.users.with(|state| state.started) == 1).then_some(())
+    })
+    .await;
+    drop(socket);
+    testkit::eventually("the service to notice", || async {
+        (fixture.users.with(|state| state.ended) == 1).then_some(())
+    })
+    .await;
+    assert!(
+        fixture
+            .users
+            .with(|s| s.received.iter().all(|request| request.body.is_none()))
+    );
+}
+
+#[tokio::test]
+async fn a_response_is_streamed() {
+    let fixture = Fixture::start().await;
+    let url = format!("{}/user?response=stream", fixture.http.base());
+    let request = reqwest::Client::builder()
+        .no_proxy()
+        .build()
+        .unwrap()
+        .get(url);
+    let mut response = request.bearer_auth(fixture.token()).send().await.unwrap();
+    let started = Instant::now();
+    let first = response.chunk().await.unwrap().unwrap();
+    let early = started.elapsed();
+    let mut rest = Vec::new();
+    while let Some(chunk) = response.chunk().await.unwrap() {
+        rest.extend_from_slice(&chunk);
+    }
+    assert_eq!(first, "part 0\n");
+    assert_eq!(rest, b"part 1\npart 2\n");
+    assert!(early < Duration::from_millis(200), "{early:?}");
+    assert!(started.elapsed() >= Duration::from_millis(380));
+}
+
+#[tokio::test]
+async fn a_service_may_respond_before_it_has_read_the_body() {
+    let fixture = Fixture::start().await;
+    let head = "POST /user?response=early HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n{";
+    let response = fixture.raw(head).await;
+    assert!(response.starts_with("HTTP/1.1 401"), "{response}");
+    assert!(response.contains(r#"{"early":true}"#), "{response}");
+}
