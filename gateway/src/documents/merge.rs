@@ -134,7 +134,7 @@ mod tests {
         serde_json::to_value(merge(documents)).unwrap()
     }
 
-    fn document(paths: Value, schemas: Value) -> Value {
+    fn document(paths: &Value, schemas: &Value) -> Value {
         json!({
             "openapi": "3.1.0",
             "info": {"title": "", "version": ""},
@@ -160,12 +160,12 @@ mod tests {
         });
         [
             document(
-                user,
-                json!({"Id": {"type": "string"}, "Same": {"type": "null"}}),
+                &user,
+                &json!({"Id": {"type": "string"}, "Same": {"type": "null"}}),
             ),
             document(
-                task,
-                json!({"Id": {"type": "integer"}, "Same": {"type": "null"}}),
+                &task,
+                &json!({"Id": {"type": "integer"}, "Same": {"type": "null"}}),
             ),
         ]
     }
