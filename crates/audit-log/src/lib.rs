@@ -32,5 +32,5 @@ pub use query::AuditParameters;
 pub use request_meta::RequestMeta;
 pub use responses::AuditEntry;
 pub use retention::{read_retention, retain};
-pub use statement::{RecordWith, SecondStatement};
+pub use statement::RecordWith;
 pub use store::{forget_addresses, pseudonymise};

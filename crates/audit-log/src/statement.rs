@@ -5,6 +5,7 @@ use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::sql_types::{Binary, Jsonb, Nullable, Text};
 use diesel::{PgConnection, QueryResult, RunQueryDsl};
+use serde_json::{Value, json};
 
 use crate::Entry;
 
@@ -21,14 +22,30 @@ impl Entry {
         Ok(())
     }
 
-    /// Extends a statement that makes a change, so that it inserts this row in the same round trip. It inserts
-    /// none if the statement returns no rows.
+    /// Wraps a whole statement that makes a change, so that it also inserts this row in the same round trip. It
+    /// inserts none if the statement returns no rows.
     pub fn record_with<Statement>(self, statement: Statement) -> RecordWith<Statement> {
         RecordWith {
             statement,
-            also: (),
             entry: self,
         }
+    }
+
+    /// The entry as the argument of the database's function `record_audit_entry`, for a statement that has
+    /// several changes and so cannot be wrapped by [`Entry::record_with`].
+    #[must_use]
+    pub fn to_json(&self) -> Value {
+        json!({
+            "action": self.action,
+            "actor_kind": self.actor_kind,
+            "actor_id": self.actor_id.as_ref().map(hex::encode),
+            "subject_kind": self.subject_kind,
+            "subject_id": self.subject_id.as_ref().map(hex::encode),
+            "proof": self.auth_method,
+            "client_address": self.client_address,
+            "request_id": self.request_id,
+            "detail": self.detail,
+        })
     }
 
     /// The row's values, in the order of [`INSERT`].
@@ -78,29 +95,12 @@ impl RunQueryDsl<PgConnection> for Insertion<'_> {}
 
 /// A statement that makes a change and inserts its row. It returns what the statement returns.
 #[derive(Debug, QueryId)]
-pub struct RecordWith<Statement, Also = ()> {
+pub struct RecordWith<Statement> {
     statement: Statement,
-    also: Also,
     entry: Entry,
 }
 
-impl<Statement> RecordWith<Statement> {
-    /// Runs a second data-modifying statement with the first one. It can read what the first one returns from
-    /// the table `changed`, and has the same parameters.
-    pub fn also_run(self, sql: &'static str) -> RecordWith<Statement, SecondStatement> {
-        RecordWith {
-            statement: self.statement,
-            also: SecondStatement(sql),
-            entry: self.entry,
-        }
-    }
-}
-
-impl<Statement, Also> QueryFragment<Pg> for RecordWith<Statement, Also>
-where
-    Statement: QueryFragment<Pg>,
-    Also: QueryFragment<Pg>,
-{
+impl<Statement: QueryFragment<Pg>> QueryFragment<Pg> for RecordWith<Statement> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         out.push_sql("WITH changed AS (");
         self.statement.walk_ast(out.reborrow())?;
@@ -108,34 +108,13 @@ where
         out.push_sql(INSERT);
         out.push_sql("SELECT ");
         self.entry.push_values(&mut out)?;
-        out.push_sql(" FROM changed LIMIT 1)");
-        self.also.walk_ast(out.reborrow())?;
-        out.push_sql(" SELECT * FROM changed");
+        out.push_sql(" FROM changed LIMIT 1) SELECT * FROM changed");
         Ok(())
     }
 }
 
-impl<Statement: Query, Also> Query for RecordWith<Statement, Also> {
+impl<Statement: Query> Query for RecordWith<Statement> {
     type SqlType = Statement::SqlType;
 }
 
-impl<Statement, Also> RunQueryDsl<PgConnection> for RecordWith<Statement, Also> {}
-
-/// See [`RecordWith::also_run`].
-#[derive(Debug)]
-pub struct SecondStatement(&'static str);
-
-impl QueryId for SecondStatement {
-    type QueryId = ();
-
-    const HAS_STATIC_QUERY_ID: bool = false;
-}
-
-impl QueryFragment<Pg> for SecondStatement {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(", second AS (");
-        out.push_sql(self.0);
-        out.push_sql(")");
-        Ok(())
-    }
-}
+impl<Statement> RunQueryDsl<PgConnection> for RecordWith<Statement> {}

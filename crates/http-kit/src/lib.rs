@@ -14,6 +14,7 @@
 
 mod body;
 mod client_network;
+mod combine;
 mod documentation;
 mod fields;
 pub mod forwarded_for;
@@ -25,6 +26,7 @@ mod routes;
 
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody, body_too_large, incomplete_body};
 pub use client_network::client_network;
+pub use combine::combine_errors;
 pub use documentation::{BodyProblems, DocumentedProblem, ProblemGroup, QueryProblems};
 pub use fields::{FieldValue, Fields};
 pub use health::{Health, healthz, readyz};

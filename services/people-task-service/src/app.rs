@@ -1,137 +1,136 @@
+//! The HTTP service: its routes and its start.
+
+use std::future::ready;
+use std::sync::Arc;
+
 use actix_web::App;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Data, ServiceConfig};
+use actix_web::web::Data;
 use anyhow::Context as _;
-use auth::{RemoteAuthority, Verifier};
+use auth::RemoteAuthority;
 use database::Database;
 use http_kit::{Health, ProblemBody};
 use listing::RowBudget;
-use messaging::{BrokerSettings, Publisher};
+use messaging::Publisher;
+use outbound::SystemResolver;
 use service_http::Document;
 use service_runtime::Running;
-use std::sync::Arc;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_actix_web::AppExt as _;
-use utoipa_actix_web::service_config::ServiceConfig as DocumentedConfig;
+use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::plugins::routes::Dashboard;
+use crate::context::Context;
+use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
-use crate::webhooks::AddressGuard;
-use crate::webhooks::signing::WebhookSigner;
-use crate::{MIGRATIONS, SCHEMA, audit, deliveries, erasure, plugins, tasks, webhooks};
+use crate::signing::WebhookSigner;
+use crate::{audit, dashboard, decisions, deliveries, erasure, plugin_paths, tasks, webhooks};
 
-/// What every handler can ask for.
-#[derive(Clone)]
-struct Shared {
-    database: Data<Database>,
-    row_budget: Data<RowBudget>,
-    publisher: Data<Publisher>,
-    verifier: Data<Verifier>,
-    authority: Data<RemoteAuthority>,
-    guard: Data<AddressGuard>,
-    signer: Data<WebhookSigner>,
-    dashboard: Data<Dashboard>,
-    health: Data<Health>,
-    document: Data<Document>,
-}
-
-/// Starts the people-task-service; it answers when this returns.
+/// Starts the HTTP service.
 ///
 /// # Errors
-/// The database stays away or cannot be migrated, a key is no key, or the address is in use.
+/// A key is invalid, the database stays unavailable or cannot be migrated, or the port is taken.
 pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running> {
     let signer = WebhookSigner::new(&settings.signing)
-        .context("WEBHOOK_SIGNING_KEY or WEBHOOK_PREVIOUS_SIGNING_KEY cannot be used")?;
+        .context("WEBHOOK_SIGNING_KEY or WEBHOOK_PREVIOUS_SIGNING_KEY is not usable")?;
     database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
+    let (address, http) = (settings.listen_address, settings.http.clone());
     let mut running = Running::new();
-    let authority = Arc::new(RemoteAuthority::new(&settings.authority)?);
-    let (shutdown, polling) = (running.shutdown(), Arc::clone(&authority));
-    running.spawn(async move { polling.run(shutdown).await });
-    let publisher = publisher(&running, settings.broker);
-    let database = Database::connect(&settings.database);
-    let (keep, shutdown) = (settings.audit_retention, running.shutdown());
-    running.spawn(audit_log::retain(database.clone(), keep, shutdown));
-    running.health = health(&database, &publisher, &authority);
-    let shared = Shared {
-        database: Data::new(database),
-        row_budget: Data::default(),
-        publisher: Data::new(publisher),
-        verifier: Data::from(authority.verifier()),
-        authority: Data::from(authority),
-        guard: Data::new(AddressGuard::new(settings.addresses)),
-        signer: Data::new(signer),
-        dashboard: Data::new(Dashboard(settings.dashboard_url)),
-        health: Data::new(running.health.clone()),
-        document: Data::new(Document::new(&openapi())?),
-    };
-    let (listener, address) = service_runtime::bind(settings.listen_address)?;
+    let authority = start_authority(&settings, &running)?;
+    let context = start_context(settings, signer, &running);
+    running.health = health(&context, &authority);
+    let (listener, address) = service_runtime::bind(address)?;
     running.address = Some(address);
-    service_runtime::serve(&running, listener, settings.http, move || {
-        let (app, _) = App::new()
-            .into_utoipa_app()
-            .configure(handlers)
-            .split_for_parts();
-        app.configure(|config| shared.configure(config))
+    let verifier = Data::from(authority.verifier());
+    let (context, authority) = (Data::new(context), Data::from(authority));
+    let health = Data::new(running.health.clone());
+    let document = Data::new(Document::new(&openapi())?);
+    service_runtime::serve(&running, listener, http, move || {
+        let app = App::new()
+            .app_data(context.clone())
+            .app_data(verifier.clone())
+            .app_data(authority.clone());
+        let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
+        app.service(erasure::routes::erase_user)
+            .configure(|config| service_http::mount(config, health.clone(), document.clone()))
             .wrap(from_fn(http_kit::request_context))
-            .wrap(from_fn(plugins::rewrite))
+            .wrap(from_fn(plugin_paths::rewrite))
     })?;
     Ok(running)
 }
 
-fn publisher(running: &Running, broker: BrokerSettings) -> Publisher {
-    let queue = deliveries::QUEUE;
-    let (publisher, publishing) = Publisher::new(broker, queue, running.shutdown());
-    running.spawn(publishing);
-    publisher
+/// Starts the poller that keeps keys and revocations up to date.
+fn start_authority(
+    settings: &PeopleTaskServiceSettings,
+    running: &Running,
+) -> anyhow::Result<Arc<RemoteAuthority>> {
+    let authority = Arc::new(RemoteAuthority::new(&settings.authority)?);
+    let (poller, shutdown) = (Arc::clone(&authority), running.shutdown());
+    running.spawn(async move { poller.run(shutdown).await });
+    Ok(authority)
 }
 
-fn health(database: &Database, publisher: &Publisher, authority: &Arc<RemoteAuthority>) -> Health {
-    let (known, fresh) = (Arc::clone(authority), Arc::clone(authority));
-    service_http::health(database, [publisher])
-        .required("keys", move || std::future::ready(known.is_ready()))
-        .optional("revocations", move || std::future::ready(fresh.is_fresh()))
-}
-
-impl Shared {
-    fn configure(&self, config: &mut ServiceConfig) {
-        config
-            .app_data(self.database.clone())
-            .app_data(self.row_budget.clone())
-            .app_data(self.publisher.clone())
-            .app_data(self.verifier.clone())
-            .app_data(self.authority.clone())
-            .app_data(self.guard.clone())
-            .app_data(self.signer.clone())
-            .app_data(self.dashboard.clone())
-            .service(erasure::routes::erase);
-        service_http::mount(config, self.health.clone(), self.document.clone());
+/// Builds the context, and starts the background tasks that it needs.
+fn start_context(
+    settings: PeopleTaskServiceSettings,
+    signer: WebhookSigner,
+    running: &Running,
+) -> Context {
+    let database = Database::connect(&settings.database);
+    let (retention, shutdown) = (settings.audit_retention, running.shutdown());
+    running.spawn(audit_log::retain(database.clone(), retention, shutdown));
+    let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
+    running.spawn(task);
+    Context {
+        database,
+        deliveries,
+        row_budget: RowBudget::default(),
+        signer,
+        address_policy: settings.addresses,
+        resolver: SystemResolver::default(),
+        dashboard_url: settings.dashboard_url,
     }
 }
 
-/// Every route of the public document.
-fn handlers(config: &mut DocumentedConfig<'_>) {
+fn health(context: &Context, authority: &Arc<RemoteAuthority>) -> Health {
+    let (keys, feed) = (Arc::clone(authority), Arc::clone(authority));
+    service_http::health(&context.database, [&context.deliveries])
+        .required("keys", move || ready(keys.is_ready()))
+        .optional("revocations", move || ready(feed.is_fresh()))
+}
+
+/// The service's OpenAPI document.
+#[must_use]
+pub fn openapi() -> OpenApi {
+    let app = App::new().into_utoipa_app().openapi(Base::openapi());
+    let (_, mut document) = app.configure(routes).split_for_parts();
+    plugin_paths::document(&mut document);
+    document
+}
+
+/// Every public operation.
+fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(tasks::routes::list_tasks)
         .service(tasks::routes::count_tasks)
         .service(tasks::routes::create_task)
         .service(tasks::routes::get_task)
         .service(tasks::routes::edit_task)
-        .service(tasks::routes::approve_task)
-        .service(tasks::routes::reject_task)
+        .service(decisions::routes::approve_task)
+        .service(decisions::routes::reject_task)
         .service(webhooks::routes::list_task_webhooks)
         .service(webhooks::routes::register_webhook)
         .service(webhooks::routes::delete_webhook_by_get)
         .service(webhooks::routes::delete_webhook)
         .service(webhooks::routes::webhook_keys)
         .service(deliveries::routes::list_task_deliveries)
-        .service(deliveries::routes::redeliver)
+        .service(deliveries::routes::redeliver_delivery)
         .service(audit::routes::list_audit)
-        .service(plugins::routes::dashboard_url);
+        .service(dashboard::routes::dashboard_url);
 }
 
-/// What no handler describes: the problem's schema, the tag, the ways to be let in.
+/// What the document holds before the handlers add their operations.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(title = "people-task-service"),
@@ -151,7 +150,7 @@ impl Modify for SecuritySchemes {
             .bearer_format("JWT")
             .build();
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-        let secret = "A task's approver secret or requester secret: it opens that task.";
+        let secret = "A task's approver secret or requester secret. It gives access to that task.";
         let in_header = ApiKeyValue::with_description("X-Task-Secret", secret);
         let in_query = ApiKeyValue::with_description("secret", secret);
         components.add_security_scheme(
@@ -163,16 +162,4 @@ impl Modify for SecuritySchemes {
             SecurityScheme::ApiKey(ApiKey::Query(in_query)),
         );
     }
-}
-
-/// The OpenAPI document of the public routes.
-#[must_use]
-pub fn openapi() -> OpenApi {
-    let (_, mut document) = App::new()
-        .into_utoipa_app()
-        .openapi(Base::openapi())
-        .configure(handlers)
-        .split_for_parts();
-    plugins::describe(&mut document);
-    document
 }

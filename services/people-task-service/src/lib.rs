@@ -1,38 +1,36 @@
-//! Tasks that a person approves or rejects, and the webhooks that hear of it.
+//! Tasks that a person approves or rejects, and the webhooks that are called with the decision.
 //!
 //! Two processes share this library and the schema `people_task`: the people-task-service
-//! ([`run`]) answers HTTP, the webhook-worker ([`run_webhook_worker`]) sends what was decided.
+//! ([`run`]) serves HTTP, the webhook-worker ([`run_webhook_worker`]) delivers decisions.
 //!
 //! Invariants:
 //! - A task leaves `pending` once. The decision and one delivery row for each webhook are one transaction,
-//!   so a decision that was answered is delivered even if every process dies right after.
-//! - Who may do what to a task stands in one table, `tasks::access`; no route has rules of its own.
+//!   so a confirmed decision is delivered even if every process dies right after.
+//! - One table, `tasks::access`, says who may do what to a task; no route has its own rules.
 //! - Secrets are stored as hashes and never logged.
 //!
-//! Deliberately absent: user accounts (relations go by the token's claims), and sending inside a request.
+//! Deliberately absent: user accounts (the token's claims say who the caller is), and calling webhooks
+//! inside a request.
 
 mod app;
 mod audit;
+mod context;
+mod dashboard;
+mod decisions;
 pub mod deliveries;
 mod erasure;
-mod plugins;
-mod problems;
+mod plugin_paths;
 mod schema;
 #[cfg(test)]
 mod schema_tests;
 mod settings;
+mod signing;
 mod status;
 mod tasks;
 mod webhooks;
 
 pub use app::{openapi, run};
 pub use deliveries::worker::run as run_webhook_worker;
+pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{PeopleTaskServiceSettings, WebhookWorkerSettings};
-pub use webhooks::signing::SigningSettings;
-
-/// The migrations of the schema `people_task`, which both processes run at their start.
-pub const MIGRATIONS: diesel_migrations::EmbeddedMigrations =
-    diesel_migrations::embed_migrations!("migrations");
-
-/// The schema that both processes own.
-pub const SCHEMA: &str = "people_task";
+pub use signing::SigningSettings;

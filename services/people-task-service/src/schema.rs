@@ -1,5 +1,12 @@
-//! The tables of the schema `people_task`, as the migrations make them. Names are unqualified: the
-//! role's search path selects the schema.
+//! The tables of the schema `people_task`, as the migrations create them. Names are unqualified: the role's
+//! search path selects the schema.
+
+/// The migrations of the schema. Both processes run them when they start.
+pub const MIGRATIONS: diesel_migrations::EmbeddedMigrations =
+    diesel_migrations::embed_migrations!("migrations");
+
+/// The Postgres schema that both processes use.
+pub const SCHEMA: &str = "people_task";
 
 diesel::table! {
     tasks (id) {
@@ -47,12 +54,12 @@ diesel::table! {
         traceparent -> Text,
         created -> Timestamptz,
         next_attempt -> Timestamptz,
-        wake_at -> Timestamptz,
+        republish_at -> Timestamptz,
         lease_until -> Nullable<Timestamptz>,
         lease -> BigInt,
-        unanswered -> Integer,
         finished -> Nullable<Timestamptz>,
         parked -> Bool,
+        claims_without_result -> Integer,
     }
 }
 

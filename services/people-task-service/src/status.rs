@@ -18,7 +18,7 @@ macro_rules! states {
         }
 
         impl $name {
-            /// The word of the API and of the database.
+            /// The word that the API and the database use.
             pub(crate) fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$state => $text,)+
@@ -54,9 +54,9 @@ macro_rules! states {
 }
 
 states! {
-    /// Where a task stands. It leaves `pending` once and for all.
+    /// The state of a task. A task leaves `pending` once.
     TaskStatus {
-        /// Nobody has decided yet.
+        /// Not decided yet.
         Pending = "pending",
         /// The approver agreed.
         Approved = "approved",
@@ -67,9 +67,9 @@ states! {
 }
 
 states! {
-    /// Where a webhook and its delivery stand.
+    /// The state of a delivery and of its webhook.
     DeliveryStatus {
-        /// Nothing to send yet, or between attempts.
+        /// The task is not decided yet, or another attempt follows.
         Pending = "pending",
         /// A receiver answered 2xx.
         Sent = "sent",

@@ -1,12 +1,12 @@
 -- Tasks that a person approves or rejects, their webhooks, and the deliveries of decisions.
--- Identifiers are twelve bytes that begin with the time, so they sort by age.
+-- Identifiers are twelve bytes that start with the time, so they sort by age.
 
 CREATE TABLE tasks (
     id bytea PRIMARY KEY CHECK (octet_length(id) = 12),
     creator bytea NOT NULL CHECK (octet_length(creator) = 12),
     requester text NOT NULL,
     approver text NOT NULL,
-    -- Lower-case forms: relations go by them.
+    -- The addresses in lower case, which relations compare.
     requester_key text NOT NULL CHECK (requester_key = lower(requester)),
     approver_key text NOT NULL CHECK (approver_key = lower(approver)),
     title text NOT NULL CHECK (char_length(title) BETWEEN 1 AND 500),
@@ -14,7 +14,7 @@ CREATE TABLE tasks (
     decision_by timestamptz,
     status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'approved', 'rejected')),
     public boolean NOT NULL,
-    -- SHA-256 of the two secrets.
+    -- SHA-256 hashes of the two secrets.
     approver_secret bytea NOT NULL UNIQUE CHECK (octet_length(approver_secret) = 32),
     requester_secret bytea NOT NULL UNIQUE CHECK (octet_length(requester_secret) = 32),
     created timestamptz NOT NULL DEFAULT now(),
@@ -23,7 +23,7 @@ CREATE TABLE tasks (
     CHECK ((status = 'pending') = (decision_made IS NULL))
 );
 
--- A list is the union of three roles; each has an index for the default sort and its pages.
+-- A list is the union of three roles. Each has an index for the default sort.
 CREATE INDEX tasks_by_creator ON tasks (creator, created, id);
 CREATE INDEX tasks_by_requester ON tasks (requester_key, created, id);
 CREATE INDEX tasks_by_approver ON tasks (approver_key, created, id);
@@ -41,39 +41,39 @@ CREATE TABLE webhooks (
     task_id bytea NOT NULL REFERENCES tasks ON DELETE CASCADE,
     registered_by bytea NOT NULL CHECK (octet_length(registered_by) = 12),
     url text NOT NULL CHECK (char_length(url) <= 2048),
-    -- The signing secret in its whsec_ form. It must be readable, because it signs.
+    -- The signing secret in its whsec_ form. It is not hashed, because it signs.
     secret text,
     status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'sent', 'fail')),
-    -- Whether bodies also carry taskId, as the original's newer paths have it.
+    -- Whether bodies also have taskId, as on the Appmixer plugin paths.
     with_task_id boolean NOT NULL DEFAULT false,
     created timestamptz NOT NULL DEFAULT now()
 );
 
 CREATE INDEX webhooks_by_task ON webhooks (task_id, id);
--- The erasure of a user finds what the user registered for tasks of others.
+-- Erasure finds what a user registered for other tasks.
 CREATE INDEX webhooks_by_registrant ON webhooks (registered_by, id);
 
--- One decision on its way to one webhook. The row is the outbox: it is written with the decision,
--- claimed, acted upon, and closed; the queue only says that it is there.
+-- One decision on its way to one webhook. The row is the outbox entry: it is inserted with the decision, claimed,
+-- and finished. A message only says that it is due.
 CREATE TABLE deliveries (
     id bytea PRIMARY KEY CHECK (octet_length(id) = 12),
     -- A task is decided once, so a webhook has one delivery.
     webhook_id bytea NOT NULL UNIQUE REFERENCES webhooks ON DELETE CASCADE,
     task_id bytea NOT NULL REFERENCES tasks ON DELETE CASCADE,
-    -- Scheme, host and port of the url: what fairness goes by.
+    -- Scheme, host and port of the URL: the unit of fairness between receivers.
     origin text NOT NULL,
     status text NOT NULL DEFAULT 'pending' CHECK (status IN ('pending', 'sent', 'fail')),
     attempts integer NOT NULL DEFAULT 0,
     request_id text NOT NULL,
     traceparent text NOT NULL,
     created timestamptz NOT NULL DEFAULT now(),
-    -- Not tried before this moment.
+    -- No attempt is made before this moment.
     next_attempt timestamptz NOT NULL DEFAULT now(),
-    -- Not published again by a sweep before this moment.
+    -- No sweep publishes the row before this moment.
     wake_at timestamptz NOT NULL,
-    -- Claimed until this moment.
+    -- The current claim ends at this moment.
     lease_until timestamptz,
-    -- Changes with every claim: whoever holds an older one has lost the delivery.
+    -- Increases with every claim. A result with an older number is dropped.
     lease bigint NOT NULL DEFAULT 0,
     finished timestamptz,
     CHECK ((status = 'pending') = (finished IS NULL))
@@ -90,7 +90,7 @@ CREATE TABLE delivery_attempts (
     duration_ms integer NOT NULL CHECK (duration_ms >= 0),
     status_code integer,
     error text,
-    -- The first KiB of the answer.
+    -- The first KiB of the response's body.
     response text,
     PRIMARY KEY (delivery_id, number)
 );

@@ -1,5 +1,5 @@
--- A decision reads the task and its webhooks without locking them, and is made only if the task's row is the
--- same one still. So a webhook that is registered makes a new version of that row, whoever registers it.
+-- A decision reads the task and its webhooks without locking them, and takes effect only if the task's row has not
+-- changed since. So a new webhook creates a new version of that row.
 CREATE FUNCTION touch_task() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     UPDATE people_task.tasks SET status = status WHERE id = NEW.task_id;

@@ -1,19 +1,16 @@
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, get};
 use audit_log::{AuditEntry, AuditParameters};
-use auth::AdminCaller;
-use database::Database;
-use http_kit::{Problem, Query};
-use listing::RowBudget;
-
-use auth::AdminProblems;
-use http_kit::QueryProblems;
+use auth::{AdminCaller, AdminProblems};
+use http_kit::{Problem, Query, QueryProblems};
 use service_http::DatabaseProblems;
+
+use crate::context::Context;
 
 /// The audit log of tasks: who did what to which task, newest first. For administrators.
 ///
 /// Actions: `task-created`, `task-edited`, `task-approved`, `task-rejected`, `webhook-registered`,
-/// `webhook-removed`, `delivery-redelivered` and `user-erased`. A decision tells in `proof` whether a
+/// `webhook-removed`, `delivery-redelivered` and `user-erased`. A decision's `proof` says whether a
 /// token or the approver's secret made it. A pseudonym stands for a deleted user.
 #[utoipa::path(
     tag = "people-task",
@@ -30,8 +27,7 @@ pub(crate) async fn list_audit(
     _admin: AdminCaller,
     query: Query,
     request: HttpRequest,
-    database: Data<Database>,
-    row_budget: Data<RowBudget>,
+    context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    audit_log::list(&database, &row_budget, &query, &request).await
+    audit_log::list(&context.database, &context.row_budget, &query, &request).await
 }

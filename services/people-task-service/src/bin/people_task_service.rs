@@ -1,4 +1,4 @@
-//! The people-task-service's process.
+//! The people-task-service: tasks, decisions and webhooks over HTTP.
 
 use std::process::ExitCode;
 

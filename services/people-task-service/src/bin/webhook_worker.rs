@@ -1,4 +1,4 @@
-//! Sends what was decided to the webhooks that were registered.
+//! The webhook-worker: sends decisions to webhooks.
 
 use std::process::ExitCode;
 

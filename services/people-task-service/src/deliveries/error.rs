@@ -1,34 +1,33 @@
-use http_kit::Problem;
+use http_kit::{Problem, problem_responses};
 use service_http::database_problem;
 
-use crate::tasks;
+use crate::tasks::TaskError;
 
-/// Why something could not be done with a delivery.
+/// Why an operation on deliveries failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// There is none, or the caller may not know of it.
-    #[error("there is no such delivery")]
+pub(crate) enum DeliveryError {
+    /// The delivery does not exist, or the caller may not know of it.
+    #[error("the delivery does not exist")]
     NotFound,
-    /// Something about its task.
     #[error(transparent)]
-    Task(#[from] tasks::Error),
-    /// The database failed.
+    Task(#[from] TaskError),
     #[error(transparent)]
     Database(#[from] database::Error),
 }
 
-impl From<diesel::result::Error> for Error {
-    fn from(error: diesel::result::Error) -> Self {
-        Self::Database(error.into())
+impl From<DeliveryError> for Problem {
+    fn from(error: DeliveryError) -> Self {
+        match error {
+            DeliveryError::NotFound => Self::not_found("delivery"),
+            DeliveryError::Task(error) => error.into(),
+            DeliveryError::Database(error) => database_problem(error),
+        }
     }
 }
 
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NotFound => Self::not_found("delivery"),
-            Error::Task(error) => error.into(),
-            Error::Database(error) => database_problem(error),
-        }
+problem_responses! {
+    /// Problems of operations on one delivery.
+    pub(crate) NoDelivery {
+        DeliveryError::NotFound => "The delivery does not exist or is not visible to the caller.",
     }
 }

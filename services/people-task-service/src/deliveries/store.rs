@@ -1,23 +1,21 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use database::{Error, prepared};
-use diesel::dsl::{IntervalDsl as _, now};
+use database::{Error, interval, prepared};
+use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Timestamptz};
+use jobs::REPUBLISH_GRACE;
 use listing::Paging;
 use values::{DeliveryId, TaskId, WebhookId};
 
 use crate::schema::{deliveries, delivery_attempts, tasks, webhooks};
 use crate::status::{DeliveryStatus, TaskStatus};
 
-/// For so many seconds sweeps leave a row alone that its maker is about to publish.
-pub(crate) const PUBLISHED_BY_ITS_MAKER: i32 = 5;
-
-/// Attempts of a delivery that are shown, the newest ones: nothing limits how often one is sent again.
+/// How many attempts of a delivery a response has. Redelivering makes their number unlimited.
 const SHOWN_ATTEMPTS: i64 = 100;
 
-/// A delivery, and what it reports.
+/// A delivery, with what responses show of its webhook and task.
 #[derive(Debug, Clone, Queryable)]
 pub(crate) struct Delivery {
     pub(crate) id: DeliveryId,
@@ -29,7 +27,7 @@ pub(crate) struct Delivery {
     pub(crate) next_attempt: DateTime<Utc>,
 }
 
-/// One attempt of a delivery.
+/// An attempt of a delivery.
 #[derive(Debug, Clone, QueryableByName)]
 #[diesel(table_name = delivery_attempts)]
 #[diesel(check_for_backend(diesel::pg::Pg))]
@@ -42,8 +40,11 @@ pub(crate) struct Attempt {
     pub(crate) response: Option<String>,
 }
 
-/// Which rows and columns a [`Delivery`] is made of.
-macro_rules! reported {
+/// A delivery with its attempts, oldest first.
+pub(crate) type DeliveryWithAttempts = (Delivery, Vec<Attempt>);
+
+/// The tables and columns of a [`Delivery`].
+macro_rules! select_delivery {
     () => {
         deliveries::table
             .inner_join(webhooks::table)
@@ -60,13 +61,13 @@ macro_rules! reported {
     };
 }
 
-/// The deliveries of a task, oldest first, and one more than the page has.
-pub(crate) fn of_task(
+/// Loads a page of a task's deliveries, oldest first, and one more if there is another page.
+pub(crate) fn load_of_task(
     connection: &mut PgConnection,
     task: TaskId,
     paging: Paging,
 ) -> Result<Vec<Delivery>, Error> {
-    let rows = reported!()
+    let rows = select_delivery!()
         .filter(deliveries::task_id.eq(task))
         .order(deliveries::id)
         .limit(paging.rows_to_fetch())
@@ -75,19 +76,19 @@ pub(crate) fn of_task(
     Ok(rows?)
 }
 
-/// The delivery, if it exists.
+/// Finds a delivery.
 pub(crate) fn find(
     connection: &mut PgConnection,
     id: DeliveryId,
 ) -> Result<Option<Delivery>, Error> {
-    let found = reported!()
+    let found = select_delivery!()
         .filter(deliveries::id.eq(id))
         .first(connection)
         .optional();
     Ok(found?)
 }
 
-/// The task of a delivery that is locked until the end of the transaction, if the delivery exists.
+/// Locks a delivery until the end of the transaction, and returns its task.
 pub(crate) fn lock(connection: &mut PgConnection, id: DeliveryId) -> Result<Option<TaskId>, Error> {
     let found = deliveries::table
         .find(id)
@@ -98,24 +99,24 @@ pub(crate) fn lock(connection: &mut PgConnection, id: DeliveryId) -> Result<Opti
     Ok(found?)
 }
 
-/// Makes a locked delivery due now, with its webhook pending again; `false` when it is being sent at
+/// Makes a locked delivery due now and its webhook pending. Returns `false` if the delivery is being sent at
 /// this moment.
 pub(crate) fn restart(connection: &mut PgConnection, id: DeliveryId) -> Result<bool, Error> {
     let idle = deliveries::lease_until
         .is_null()
         .or(deliveries::lease_until.lt(now.into_sql::<Timestamptz>().nullable()))
         .or(deliveries::finished.is_not_null().nullable());
-    let wake_at = now.into_sql::<Timestamptz>() + PUBLISHED_BY_ITS_MAKER.seconds();
+    let republish_at = now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE);
     let webhook: Option<WebhookId> = diesel::update(deliveries::table.find(id).filter(idle))
         .set((
             deliveries::status.eq(DeliveryStatus::Pending),
             deliveries::finished.eq(None::<DateTime<Utc>>),
             deliveries::next_attempt.eq(now),
-            deliveries::wake_at.eq(wake_at),
+            deliveries::republish_at.eq(republish_at),
             deliveries::lease_until.eq(None::<DateTime<Utc>>),
-            // A whole new schedule.
+            // The retry schedule starts again.
             deliveries::attempts.eq(0),
-            deliveries::unanswered.eq(0),
+            deliveries::claims_without_result.eq(0),
         ))
         .returning(deliveries::webhook_id)
         .get_result(connection)
@@ -128,13 +129,13 @@ pub(crate) fn restart(connection: &mut PgConnection, id: DeliveryId) -> Result<b
     Ok(webhook.is_some())
 }
 
-/// Deliveries with their newest attempts, oldest first, by one statement for all of them.
-pub(crate) fn with_attempts(
+/// Adds their newest attempts to deliveries.
+pub(crate) fn load_attempts(
     connection: &mut PgConnection,
     deliveries: Vec<Delivery>,
-) -> Result<Vec<(Delivery, Vec<Attempt>)>, Error> {
+) -> Result<Vec<DeliveryWithAttempts>, Error> {
     let ids: Vec<_> = deliveries.iter().map(|delivery| delivery.id).collect();
-    // The DSL knows no LATERAL.
+    // diesel's query builder has no LATERAL.
     let rows: Vec<Attempt> = prepared(
         "SELECT attempt.* FROM unnest($1) AS delivery (id) CROSS JOIN LATERAL (
             SELECT * FROM delivery_attempts WHERE delivery_id = delivery.id
@@ -157,4 +158,29 @@ pub(crate) fn with_attempts(
         (delivery, attempts)
     });
     Ok(with_attempts.collect())
+}
+
+/// Locks the deliveries of webhooks until the end of the transaction, in the order of their ids.
+pub(crate) fn lock_of_webhooks(
+    connection: &mut PgConnection,
+    webhooks: &[WebhookId],
+) -> Result<(), Error> {
+    let _locked: Vec<DeliveryId> = deliveries::table
+        .filter(deliveries::webhook_id.eq_any(webhooks))
+        .order(deliveries::id)
+        .for_update()
+        .select(deliveries::id)
+        .load(connection)?;
+    Ok(())
+}
+
+/// Locks the deliveries of tasks until the end of the transaction, in the order of their ids.
+pub(crate) fn lock_of_tasks(connection: &mut PgConnection, tasks: &[TaskId]) -> Result<(), Error> {
+    let _locked: Vec<DeliveryId> = deliveries::table
+        .filter(deliveries::task_id.eq_any(tasks))
+        .order(deliveries::id)
+        .for_update()
+        .select(deliveries::id)
+        .load(connection)?;
+    Ok(())
 }

@@ -2,46 +2,31 @@ use actix_web::post;
 use actix_web::web::{Data, Json, Path};
 use audit_log::RequestMeta;
 use auth::ServiceCaller;
-use database::Database;
-use http_kit::{FieldError, Fields, JsonBody, Problem, path_id};
-use serde::Serialize;
-use values::{EmailAddress, FromText as _};
+use http_kit::{JsonBody, Problem, path_id};
+use service_http::database_problem;
 
-/// What one call did.
-#[derive(Serialize)]
-pub(crate) struct ErasedAnswer {
-    deleted: usize,
-    more: bool,
-}
+use crate::context::Context;
+use crate::erasure::erase;
+use crate::erasure::requests::EraseRequest;
+use crate::erasure::responses::EraseResponse;
 
-/// Deletes some of what a user left behind; the body names the user's e-mail addresses. For our own
-/// processes, which call again while there is more. Not in the public document, never routed by the
-/// gateway.
+/// Deletes a batch of a user's data. For the system's own processes, which call again while `more` is true.
+/// It is not in the public document, and the gateway does not route it.
 #[post("/internal/users/{id}/erase")]
-pub(crate) async fn erase(
+pub(crate) async fn erase_user(
     _caller: ServiceCaller,
-    JsonBody(fields): JsonBody,
+    JsonBody(body): JsonBody,
     id: Path<String>,
-    origin: RequestMeta,
-    database: Data<Database>,
-) -> Result<Json<ErasedAnswer>, Problem> {
-    let emails = emails(fields)?;
+    meta: RequestMeta,
+    context: Data<Context>,
+) -> Result<Json<EraseResponse>, Problem> {
+    let EraseRequest { emails } = EraseRequest::parse(body)?;
     let user = path_id(&id, "user")?;
-    let erased = super::erase(&database, user, emails, origin)
+    let erased = erase::erase(&context.database, user, emails, meta)
         .await
-        .map_err(service_http::database_problem)?;
-    Ok(Json(ErasedAnswer {
+        .map_err(database_problem)?;
+    Ok(Json(EraseResponse {
         deleted: erased.deleted,
         more: erased.more,
     }))
-}
-
-fn emails(mut fields: Fields) -> Result<Vec<EmailAddress>, Problem> {
-    let texts: Option<Vec<String>> = fields.required("emails");
-    fields.finish()?;
-    let parsed = texts.iter().flatten().map(|text| {
-        EmailAddress::from_text(text)
-            .map_err(|invalid| Problem::validation(vec![FieldError::new("emails", invalid)]))
-    });
-    parsed.collect()
 }

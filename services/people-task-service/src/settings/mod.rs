@@ -1,4 +1,4 @@
-//! The settings of the two processes, one type each.
+//! The settings of the two processes.
 
 mod people_task_service;
 mod webhook_worker;

@@ -9,22 +9,22 @@ use outbound::AddressPolicy;
 use service_runtime::HttpServerSettings;
 use url::Url;
 
-use crate::webhooks::signing::SigningSettings;
+use crate::signing::SigningSettings;
 
-/// What the people-task-service is started with.
+/// Settings of the people-task-service.
 #[derive(Debug, Clone)]
 pub struct PeopleTaskServiceSettings {
     /// Where to listen; port 0 takes a free one.
     pub listen_address: SocketAddr,
-    /// How it serves HTTP.
+    /// Limits and timeouts of HTTP.
     pub http: HttpServerSettings,
     /// The database.
     pub database: DatabaseSettings,
     /// The broker.
     pub broker: BrokerSettings,
-    /// Whose tokens count.
+    /// Where keys and revocations of tokens come from.
     pub authority: RemoteSettings,
-    /// The keys that sign webhooks; only their public halves are used here.
+    /// The keys that sign webhooks. The service only publishes their public halves.
     pub signing: SigningSettings,
     /// Which addresses webhooks may reach.
     pub addresses: AddressPolicy,

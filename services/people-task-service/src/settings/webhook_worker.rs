@@ -6,11 +6,11 @@ use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use outbound::{AddressPolicy, Resolve, SystemResolver};
 
-use crate::webhooks::signing::SigningSettings;
+use crate::signing::SigningSettings;
 
-/// Attempts that are under way at once, to all origins together.
+/// The number of concurrent attempts, over all origins.
 const MAX_IN_FLIGHT: usize = 1_024;
-/// What a claim lasts beyond the time that an attempt may take: the result must be written in it.
+/// How much longer a lease is than an attempt, so that the result can be recorded under it.
 const LEASE_MARGIN: Duration = Duration::from_secs(20);
 
 /// Settings of the webhook-worker.
@@ -18,25 +18,25 @@ const LEASE_MARGIN: Duration = Duration::from_secs(20);
 pub struct WebhookWorkerSettings {
     /// The database of tasks and deliveries.
     pub database: DatabaseSettings,
-    /// The broker that wakes the worker.
+    /// The broker that delivers messages about due deliveries.
     pub broker: BrokerSettings,
     /// The keys that sign.
     pub signing: SigningSettings,
-    /// Which addresses may be called.
+    /// Which addresses webhooks may reach.
     pub policy: AddressPolicy,
-    /// The pauses after failed attempts; when they are used up, the delivery has failed.
+    /// The pauses after failed attempts. After the last one, the delivery has failed.
     pub retry_schedule: Vec<Duration>,
-    /// How long a receiver may take to answer.
+    /// How long a receiver may take to respond.
     pub timeout: Duration,
-    /// Requests to one origin at a time, over all workers.
+    /// The number of concurrent requests to one origin, over all workers.
     pub max_in_flight_per_host: u32,
     /// How long finished deliveries are kept.
     pub retention: Duration,
-    /// Attempts under way at once; no setting of operators.
+    /// The number of concurrent attempts. Operators cannot set it.
     pub max_in_flight: usize,
-    /// What a claim lasts beyond [`Self::timeout`]; no setting of operators.
+    /// How much longer a lease is than an attempt. Operators cannot set it.
     pub lease_margin: Duration,
-    /// Finds the addresses of hosts; tests bring their own.
+    /// Resolves host names. Tests replace it.
     pub resolver: Arc<dyn Resolve>,
 }
 
@@ -52,14 +52,14 @@ impl Settings for WebhookWorkerSettings {
                 "WEBHOOK_TIMEOUT",
                 "10s",
                 "a duration from `100ms` to `60s`",
-                "How long a receiver may take to answer.",
+                "How long a receiver may take to respond.",
                 |timeout| (100..=60_000).contains(&Duration::as_millis(timeout)),
             )?,
             max_in_flight_per_host: reader.in_range(
                 "WEBHOOK_MAX_IN_FLIGHT_PER_HOST",
                 "16",
                 "a whole number from 1 to 256",
-                "Webhook requests to one host at a time, over all workers.",
+                "Concurrent webhook requests to one host, over all workers.",
                 |limit| (1..=256).contains(limit),
             )?,
             retention: reader.or_default(
@@ -78,7 +78,7 @@ fn retry_schedule(reader: &mut Reader) -> Result<Vec<Duration>, app_config::Erro
     let Csv(pauses): Csv<Duration> = reader.or_default(
         "WEBHOOK_RETRY_SCHEDULE",
         "5s,30s,2m,10m,30m,2h,6h,12h",
-        "The pauses after failed attempts, each taken ±20 %; when they are used up, the delivery has failed.",
+        "The pauses after failed attempts, each varied by up to 20 %. After the last one, the delivery has failed.",
     )?;
     Ok(pauses)
 }

@@ -4,24 +4,24 @@ use audit_log::AuthMethod;
 use auth::Caller;
 use values::{Fingerprint, UserId};
 
-use crate::tasks::Task;
+use crate::tasks::store::Task;
 
-/// Who acts: the user of a token, whoever holds a secret, or both at once.
+/// Who acts: the user of a token, the holder of task secrets, or both.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Actor {
     caller: Option<Caller>,
     secrets: Vec<Fingerprint>,
 }
 
-/// What somebody can do to a task.
+/// What an actor may be permitted to do to a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum Permission {
     /// See the task and its webhooks.
     Read,
     /// Change any field.
     Edit,
     /// Change `approver` and nothing else.
-    HandOver,
+    Reassign,
     /// Approve or reject.
     Decide,
     /// Register a webhook.
@@ -29,10 +29,10 @@ pub(crate) enum Action {
     /// Delete a webhook.
     DeleteWebhook,
     /// See the deliveries, and send one again.
-    SeeDeliveries,
+    ViewDeliveries,
 }
 
-/// What somebody is to a task; any of these may hold together.
+/// How an actor is related to a task. Several may hold at once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Relations {
     /// The user whose token created the task.
@@ -49,37 +49,36 @@ pub(crate) struct Relations {
     pub(crate) registrant: bool,
 }
 
-/// Why somebody may not act.
+/// Why an actor lacks a permission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Denied {
-    /// May not know that the task exists.
+pub(crate) enum AccessDenied {
+    /// The actor may not know that the task exists.
     Hidden,
-    /// May read the task, but not do this.
+    /// The actor may read the task, but not do this.
     Forbidden,
 }
 
 impl Actor {
-    /// Whoever comes with this token and these secrets.
     pub(crate) fn new(caller: Option<Caller>, secrets: Vec<Fingerprint>) -> Self {
         Self { caller, secrets }
     }
 
-    /// Whether there is neither a token nor a secret.
-    pub(crate) fn is_nobody(&self) -> bool {
+    /// Whether the actor has neither a token nor a secret.
+    pub(crate) fn is_anonymous(&self) -> bool {
         self.caller.is_none() && self.secrets.is_empty()
     }
 
-    /// The user of the token, if there is one.
+    /// The user of the token.
     pub(crate) fn user(&self) -> Option<UserId> {
         self.caller.as_ref().map(Caller::id)
     }
 
-    /// The e-mail address that relations of the token's user go by, in lower case.
-    pub(crate) fn email_key(&self) -> Option<String> {
+    /// The e-mail address of the token's user, in lower case.
+    pub(crate) fn normalized_email(&self) -> Option<String> {
         self.caller.as_ref()?.normalized_email()
     }
 
-    /// The fingerprints of the secrets that were shown.
+    /// The fingerprints of the secrets that the request carries.
     pub(crate) fn secrets(&self) -> &[Fingerprint] {
         &self.secrets
     }
@@ -89,46 +88,52 @@ impl Actor {
         self.caller.as_ref().is_some_and(Caller::is_admin)
     }
 
-    /// Adds a secret that came later, in the body.
-    pub(crate) fn and_secret(mut self, secret: Option<Fingerprint>) -> Self {
+    /// Adds the secret of the body.
+    pub(crate) fn with_secret(mut self, secret: Option<Fingerprint>) -> Self {
         self.secrets.extend(secret);
         self
     }
 
-    /// What this actor is to a task.
+    /// How this actor is related to a task.
     pub(crate) fn relations_to(&self, task: &Task) -> Relations {
         self.relations_by(&self.secrets, task)
     }
 
-    /// Who this is and by what it may do something to a task, for the audit log: by the token, if that is
-    /// enough, else by a secret.
-    pub(crate) fn proof_for(&self, task: &Task, action: Action) -> (audit_log::Actor, AuthMethod) {
-        let by_token = self.caller.is_some() && self.relations_by(&[], task).allow(action);
-        let by_secret = !by_token && self.relations_to(task).allow(action);
-        let proof = if by_secret {
+    /// Who this is and how the actor was authenticated for a permission, for the audit log: by the token if
+    /// that is enough, otherwise by a secret.
+    pub(crate) fn audit_identity(
+        &self,
+        task: &Task,
+        permission: Permission,
+    ) -> (audit_log::Actor, AuthMethod) {
+        let by_token = self.caller.is_some() && self.relations_by(&[], task).allow(permission);
+        let by_secret = !by_token && self.relations_to(task).allow(permission);
+        let method = if by_secret {
             AuthMethod::TaskSecret
         } else {
             AuthMethod::Token
         };
-        let who = match &self.caller {
+        let actor = match &self.caller {
             Some(caller) => caller.into(),
-            None if self.holds_approver_secret(task, action) => audit_log::Actor::ApproverSecret,
+            None if self.holds_approver_secret(task, permission) => {
+                audit_log::Actor::ApproverSecret
+            }
             None => audit_log::Actor::RequesterSecret,
         };
-        (who, proof)
+        (actor, method)
     }
 
-    fn holds_approver_secret(&self, task: &Task, action: Action) -> bool {
+    fn holds_approver_secret(&self, task: &Task, permission: Permission) -> bool {
         let approver = Relations {
             approver: true,
             ..Relations::default()
         };
         let mut secrets = self.secrets.iter();
-        secrets.any(|secret| secret.matches(&task.approver_secret)) && approver.allow(action)
+        secrets.any(|secret| secret.matches(&task.approver_secret)) && approver.allow(permission)
     }
 
     fn relations_by(&self, secrets: &[Fingerprint], task: &Task) -> Relations {
-        let email = self.email_key();
+        let email = self.normalized_email();
         let has_email = |key: &str| email.as_deref() == Some(key);
         let holds = |stored: &[u8]| secrets.iter().any(|secret| secret.matches(stored));
         Relations {
@@ -143,8 +148,8 @@ impl Actor {
 }
 
 impl Relations {
-    /// The table: which relations are enough for an action.
-    pub(crate) fn allow(self, action: Action) -> bool {
+    /// The table of rules: which relations grant a permission.
+    pub(crate) fn allow(self, permission: Permission) -> bool {
         let Self {
             creator,
             approver,
@@ -153,81 +158,92 @@ impl Relations {
             public_reader,
             registrant,
         } = self;
-        match action {
-            Action::Read => creator || approver || requester || admin || public_reader,
-            Action::Edit => creator || requester || admin,
-            Action::HandOver | Action::RegisterWebhook => creator || approver || requester || admin,
-            Action::Decide => creator || approver || admin,
-            Action::DeleteWebhook => creator || admin || registrant,
-            Action::SeeDeliveries => creator || admin,
+        match permission {
+            Permission::Read => creator || approver || requester || admin || public_reader,
+            Permission::Edit => creator || requester || admin,
+            Permission::Reassign | Permission::RegisterWebhook => {
+                creator || approver || requester || admin
+            }
+            Permission::Decide => creator || approver || admin,
+            Permission::DeleteWebhook => creator || admin || registrant,
+            Permission::ViewDeliveries => creator || admin,
         }
     }
 
-    /// Decides about an action.
+    /// Checks a permission.
     ///
     /// # Errors
-    /// [`Denied::Forbidden`] to a reader, [`Denied::Hidden`] to anybody else.
-    pub(crate) fn check(self, action: Action) -> Result<(), Denied> {
-        if self.allow(action) {
+    /// [`AccessDenied::Forbidden`] for a reader, [`AccessDenied::Hidden`] for anyone else.
+    pub(crate) fn check(self, permission: Permission) -> Result<(), AccessDenied> {
+        if self.allow(permission) {
             Ok(())
-        } else if self.allow(Action::Read) {
-            Err(Denied::Forbidden)
+        } else if self.allow(Permission::Read) {
+            Err(AccessDenied::Forbidden)
         } else {
-            Err(Denied::Hidden)
+            Err(AccessDenied::Hidden)
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Action, Denied, Relations};
+    use super::{AccessDenied, Permission, Relations};
 
-    const ACTIONS: [Action; 7] = [
-        Action::Read,
-        Action::Edit,
-        Action::HandOver,
-        Action::Decide,
-        Action::RegisterWebhook,
-        Action::DeleteWebhook,
-        Action::SeeDeliveries,
+    const PERMISSIONS: [Permission; 7] = [
+        Permission::Read,
+        Permission::Edit,
+        Permission::Reassign,
+        Permission::Decide,
+        Permission::RegisterWebhook,
+        Permission::DeleteWebhook,
+        Permission::ViewDeliveries,
     ];
 
-    fn nobody() -> Relations {
+    fn stranger() -> Relations {
         Relations::default()
     }
 
     #[test]
     fn the_table_of_relations_and_actions() {
-        // Columns in the order of ACTIONS.
+        // Columns in the order of PERMISSIONS.
         #[rustfmt::skip]
         let table = [
-            ("creator", Relations { creator: true, ..nobody() }, "y y y y y y y"),
-            ("approver", Relations { approver: true, ..nobody() }, "y n y y y n n"),
-            ("requester", Relations { requester: true, ..nobody() }, "y y y n y n n"),
-            ("admin", Relations { admin: true, ..nobody() }, "y y y y y y y"),
-            ("reader of a public task", Relations { public_reader: true, ..nobody() }, "y n n n n n n"),
-            ("registrant", Relations { registrant: true, ..nobody() }, "n n n n n y n"),
-            ("stranger", nobody(), "n n n n n n n"),
+            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y"),
+            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n"),
+            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n"),
+            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y"),
+            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n"),
+            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y n"),
+            ("stranger", stranger(), "n n n n n n n"),
         ];
-        for (who, relations, row) in table {
-            for (action, expected) in ACTIONS.into_iter().zip(row.split(' ')) {
+        for (name, relations, row) in table {
+            for (permission, expected) in PERMISSIONS.into_iter().zip(row.split(' ')) {
                 assert_eq!(
-                    relations.allow(action),
+                    relations.allow(permission),
                     expected == "y",
-                    "{who} and {action:?}"
+                    "{name} and {permission:?}"
                 );
             }
         }
     }
 
     #[test]
-    fn a_reader_is_told_no_and_a_stranger_nothing() {
+    fn a_reader_is_forbidden_and_the_task_is_hidden_from_a_stranger() {
         let reader = Relations {
             public_reader: true,
-            ..nobody()
+            ..stranger()
         };
-        assert_eq!(reader.check(Action::Decide), Err(Denied::Forbidden));
-        assert_eq!(nobody().check(Action::Decide), Err(Denied::Hidden));
-        assert_eq!(nobody().check(Action::Read), Err(Denied::Hidden));
+        assert_eq!(
+            reader.check(Permission::Decide),
+            Err(AccessDenied::Forbidden)
+        );
+        assert_eq!(
+            stranger().check(Permission::Decide),
+            Err(AccessDenied::Hidden)
+        );
+        assert_eq!(
+            stranger().check(Permission::Read),
+            Err(AccessDenied::Hidden)
+        );
     }
 }

@@ -1,59 +1,21 @@
 use audit_log::RequestMeta;
 use auth::Caller;
 use database::Database;
-use http_kit::{Fields, Problem};
-use values::{EmailAddress, Secret};
+use values::{Secret, TaskId};
 
-use crate::audit::Action;
-use crate::tasks::{DecisionBy, Description, Error, Task, TaskTitle, store};
+use crate::audit::AuditAction;
+use crate::tasks::error::TaskError;
+use crate::tasks::requests::CreateTaskRequest;
+use crate::tasks::store::{self, Task};
 
-/// What a task is created from.
-#[derive(Debug)]
-pub(crate) struct NewTask {
-    pub(crate) title: TaskTitle,
-    pub(crate) requester: EmailAddress,
-    pub(crate) approver: EmailAddress,
-    pub(crate) description: Description,
-    pub(crate) decision_by: Option<DecisionBy>,
-    pub(crate) public: bool,
-}
-
-/// A new task with its secrets, which are known at this moment only.
-pub(crate) struct Created {
+/// A new task with its secrets, which only this response shows.
+pub(crate) struct CreatedTask {
     pub(crate) task: Task,
     pub(crate) approver_secret: Secret,
     pub(crate) requester_secret: Secret,
 }
 
-impl NewTask {
-    /// Reads the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every bad field.
-    pub(crate) fn read(mut fields: Fields) -> Result<Self, Problem> {
-        let title = fields.required("title");
-        let requester = fields.required("requester");
-        let approver = fields.required("approver");
-        let description: Option<Description> = fields.optional("description");
-        let decision_by = fields.optional("decisionBy");
-        let public = fields.optional("public");
-        fields.finish()?;
-        match (title, requester, approver) {
-            (Some(title), Some(requester), Some(approver)) => Ok(Self {
-                title,
-                requester,
-                approver,
-                description: description.unwrap_or_default(),
-                decision_by,
-                public: public.unwrap_or(false),
-            }),
-            // A required field that is missing has ended the reading above.
-            _ => Err(Problem::validation(Vec::new())),
-        }
-    }
-}
-
-/// Creates a task for the user of a token.
+/// Creates a task for a signed-in user.
 ///
 /// # Errors
 /// Only the database can fail.
@@ -61,25 +23,25 @@ impl NewTask {
 pub(crate) async fn create(
     database: &Database,
     caller: &Caller,
-    task: NewTask,
-    origin: RequestMeta,
-) -> Result<Created, Error> {
-    let creator = caller.id();
-    let entry = Action::TaskCreated.entry_of_creator(caller.into(), origin);
+    new: CreateTaskRequest,
+    meta: RequestMeta,
+) -> Result<CreatedTask, TaskError> {
+    let (id, creator) = (TaskId::generate(), caller.id());
+    tracing::Span::current().record("task.id", tracing::field::display(id));
+    let by_creator = (caller.into(), audit_log::AuthMethod::Token);
+    let entry = AuditAction::TaskCreated.on_task(id, by_creator, meta);
     let (approver_secret, requester_secret) = (Secret::random(), Secret::random());
-    let (approver, requester) = (
+    let secrets = [
         approver_secret.fingerprint(),
         requester_secret.fingerprint(),
-    );
+    ];
     let insert = move |connection: &mut _| {
-        store::insert(connection, creator, &task, [&approver, &requester], entry)
-            .map_err(Error::from)
+        store::insert(connection, id, creator, &new, &secrets, entry).map_err(TaskError::from)
     };
     let task = database.run(insert).await?;
-    tracing::Span::current().record("task.id", tracing::field::display(task.id));
     tracing::info!("a task was created");
     metrics::counter!("tasks_created_total").increment(1);
-    Ok(Created {
+    Ok(CreatedTask {
         task,
         approver_secret,
         requester_secret,

@@ -1,60 +1,32 @@
 use audit_log::{Entry, RequestMeta};
-use database::Database;
-use diesel::PgConnection;
-use http_kit::{Fields, Problem};
+use database::{Connection, Database};
 use values::{EmailAddress, Secret, TaskId};
 
-use crate::audit;
+use crate::audit::AuditAction;
 use crate::status::TaskStatus;
-use crate::tasks::access::{Action, Actor, Relations};
-use crate::tasks::store::{self, Changes};
-use crate::tasks::{DecisionBy, Description, Error, Task, TaskTitle};
+use crate::tasks::access::{Actor, Permission, Relations};
+use crate::tasks::error::TaskError;
+use crate::tasks::requests::{DecisionBy, Description, EditTaskRequest, TaskTitle};
+use crate::tasks::store::{self, Changes, Task};
 
-/// What an edit sends; absent fields stay as they are.
-#[derive(Debug, Default)]
-pub(crate) struct Edit {
-    title: Option<TaskTitle>,
-    description: Option<Description>,
-    decision_by: Option<Option<DecisionBy>>,
-    approver: Option<EmailAddress>,
-    requester: Option<EmailAddress>,
-    public: Option<bool>,
-}
-
-/// A task after an edit, with the new secrets that its editor may know.
-pub(crate) struct Edited {
+/// A task after an edit, with the new secrets that the editor may see.
+pub(crate) struct EditedTask {
     pub(crate) task: Task,
     pub(crate) relations: Relations,
     pub(crate) approver_secret: Option<Secret>,
     pub(crate) requester_secret: Option<Secret>,
 }
 
-impl Edit {
-    /// Reads the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every bad field.
-    pub(crate) fn read(mut fields: Fields) -> Result<Self, Problem> {
-        let edit = Self {
-            title: fields.optional("title"),
-            description: fields.optional("description"),
-            decision_by: fields.nullable("decisionBy"),
-            approver: fields.optional("approver"),
-            requester: fields.optional("requester"),
-            public: fields.optional("public"),
-        };
-        fields.finish().map(|()| edit)
-    }
-
-    /// Only what differs from the task: a field sent with the value that it has is no change.
-    fn against(self, task: &Task) -> Self {
-        let due = task.decision_by;
+impl EditTaskRequest {
+    /// The fields that differ from the task's current values.
+    fn diff(self, task: &Task) -> Self {
+        let decision_by = task.decision_by;
         Self {
             title: self.title.filter(|t| t.as_str() != task.title),
             description: self.description.filter(|d| d.as_str() != task.description),
             decision_by: self
                 .decision_by
-                .filter(|by| by.map(DecisionBy::moment) != due),
+                .filter(|by| by.map(DecisionBy::moment) != decision_by),
             approver: self
                 .approver
                 .filter(|a| a.normalized() != task.approver_key),
@@ -65,22 +37,9 @@ impl Edit {
         }
     }
 
-    fn is_empty(&self) -> bool {
-        self.approver.is_none() && self.hands_over_at_most()
-    }
-
-    /// Whether nothing but the approver changes.
-    fn hands_over_at_most(&self) -> bool {
-        self.title.is_none()
-            && self.description.is_none()
-            && self.decision_by.is_none()
-            && self.requester.is_none()
-            && self.public.is_none()
-    }
-
-    /// The names of the fields that are sent.
-    fn fields(&self) -> Vec<&'static str> {
-        let sent = [
+    /// The names of the fields that are present.
+    fn field_names(&self) -> Vec<&'static str> {
+        let fields = [
             ("title", self.title.is_some()),
             ("description", self.description.is_some()),
             ("decisionBy", self.decision_by.is_some()),
@@ -88,53 +47,59 @@ impl Edit {
             ("requester", self.requester.is_some()),
             ("public", self.public.is_some()),
         ];
-        let sent = sent.into_iter().filter(|(_, sent)| *sent);
-        sent.map(|(name, _)| name).collect()
+        let present = fields.into_iter().filter(|(_, present)| *present);
+        present.map(|(name, _)| name).collect()
     }
 
-    /// What somebody must be allowed to do for this edit.
-    fn action(&self) -> Action {
-        if self.hands_over_at_most() {
-            Action::HandOver
+    /// Whether the approver is the only field.
+    fn only_reassigns(&self) -> bool {
+        self.field_names().iter().all(|name| *name == "approver")
+    }
+
+    /// The permission that the edit needs.
+    fn permission(&self) -> Permission {
+        if self.only_reassigns() {
+            Permission::Reassign
         } else {
-            Action::Edit
+            Permission::Edit
         }
     }
 }
 
-/// Changes a pending task.
+/// Edits a pending task.
 ///
 /// # Errors
-/// [`Error::NotFound`], [`Error::Forbidden`], [`Error::AlreadyResolved`].
+/// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`].
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn edit(
     database: &Database,
     actor: Actor,
     id: TaskId,
-    edit: Edit,
-    origin: RequestMeta,
-) -> Result<Edited, Error> {
+    edit: EditTaskRequest,
+    meta: RequestMeta,
+) -> Result<EditedTask, TaskError> {
     database
-        .transaction(move |connection| in_transaction(connection, &actor, id, edit, origin))
+        .transaction(move |connection| edit_in_transaction(connection, &actor, id, edit, meta))
         .await
 }
 
-fn in_transaction(
-    connection: &mut PgConnection,
+fn edit_in_transaction(
+    connection: &mut Connection,
     actor: &Actor,
     id: TaskId,
-    edit: Edit,
-    origin: RequestMeta,
-) -> Result<Edited, Error> {
-    let task = store::lock(connection, id)?.ok_or(Error::NotFound)?;
+    edit: EditTaskRequest,
+    meta: RequestMeta,
+) -> Result<EditedTask, TaskError> {
+    let task = store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
     let before = actor.relations_to(&task);
-    let edit = edit.against(&task);
-    before.check(edit.action())?;
+    let edit = edit.diff(&task);
+    before.check(edit.permission())?;
     if task.status != TaskStatus::Pending {
-        return Err(Error::AlreadyResolved(task.status));
+        return Err(TaskError::AlreadyResolved(task.status));
     }
-    if edit.is_empty() {
-        return Ok(Edited {
+    let fields = edit.field_names();
+    if fields.is_empty() {
+        return Ok(EditedTask {
             task,
             relations: before,
             approver_secret: None,
@@ -143,29 +108,32 @@ fn in_transaction(
     }
     let approver = edit.approver.as_ref().map(|to| (to, Secret::random()));
     let requester = edit.requester.as_ref().map(|to| (to, Secret::random()));
-    let entry = audit::Action::TaskEdited.entry(actor, &task, edit.action(), origin);
-    let entry = entry.fields(&edit.fields());
-    let task = apply(connection, id, &edit, [&approver, &requester], entry)?;
-    // Who hands a role over must not keep its power, unless it comes from being creator or administrator.
-    let keeps = |role: bool| before.creator || before.admin || !role;
-    Ok(Edited {
+    let identity = actor.audit_identity(&task, edit.permission());
+    let entry = AuditAction::TaskEdited.on_task(id, identity, meta);
+    let entry = entry.fields(&fields);
+    let task = update(connection, id, &edit, [&approver, &requester], entry)?;
+    // An actor who hands over a role must not keep its secret, except as creator or administrator.
+    let may_see = |role: bool| before.creator || before.admin || !role;
+    Ok(EditedTask {
         relations: actor.relations_to(&task),
         task,
-        approver_secret: approver.map(|(_, s)| s).filter(|_| keeps(before.approver)),
+        approver_secret: approver
+            .map(|(_, s)| s)
+            .filter(|_| may_see(before.approver)),
         requester_secret: requester
             .map(|(_, s)| s)
-            .filter(|_| keeps(before.requester)),
+            .filter(|_| may_see(before.requester)),
     })
 }
 
-/// Writes the changes; a new approver or requester comes with a new secret.
-fn apply(
-    connection: &mut PgConnection,
+/// Writes the changes. A new approver or requester comes with a new secret.
+fn update(
+    connection: &mut Connection,
     id: TaskId,
-    edit: &Edit,
+    edit: &EditTaskRequest,
     [approver, requester]: [&Option<(&EmailAddress, Secret)>; 2],
     entry: Entry,
-) -> Result<Task, Error> {
+) -> Result<Task, TaskError> {
     let mut changes = Changes {
         title: edit.title.as_ref().map(TaskTitle::as_str),
         description: edit.description.as_ref().map(Description::as_str),

@@ -1,63 +1,74 @@
 use actix_web::http::StatusCode;
-use http_kit::Problem;
+use http_kit::{Problem, problem_responses};
 use service_http::database_problem;
 
 use crate::status::TaskStatus;
-use crate::tasks::access::Denied;
+use crate::tasks::access::AccessDenied;
 
-/// Why something could not be done to a task.
+/// Why an operation on tasks failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// There is none, or the caller may not know of it.
-    #[error("there is no such task")]
+pub(crate) enum TaskError {
+    /// The task does not exist, or the caller may not know of it.
+    #[error("the task does not exist")]
     NotFound,
-    /// The caller may read the task and not do this.
-    #[error("the caller may not do this to the task")]
+    /// The caller may read the task but lacks another permission.
+    #[error("the caller lacks a permission on the task")]
     Forbidden,
-    /// Only administrators list everybody's tasks.
+    /// Only administrators may list all tasks.
     #[error("the caller may not list all tasks")]
     NotAdmin,
-    /// It was decided before.
     #[error("the task is already resolved")]
     AlreadyResolved(TaskStatus),
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] database::Error),
 }
 
-impl From<diesel::result::Error> for Error {
-    fn from(error: diesel::result::Error) -> Self {
-        Self::Database(error.into())
-    }
-}
-
-impl From<Denied> for Error {
-    fn from(denied: Denied) -> Self {
+impl From<AccessDenied> for TaskError {
+    fn from(denied: AccessDenied) -> Self {
         match denied {
-            Denied::Hidden => Self::NotFound,
-            Denied::Forbidden => Self::Forbidden,
+            AccessDenied::Hidden => Self::NotFound,
+            AccessDenied::Forbidden => Self::Forbidden,
         }
     }
 }
 
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
+impl From<TaskError> for Problem {
+    fn from(error: TaskError) -> Self {
         match error {
-            Error::NotFound => Self::not_found("task"),
-            Error::Forbidden => Self::forbidden(
-                "You may read this task, but not do this: only those who are concerned may.",
-            ),
-            Error::NotAdmin => auth::insufficient_scope(auth::ADMIN_SCOPE),
-            Error::AlreadyResolved(status) => Self::new(
+            TaskError::NotFound => Self::not_found("task"),
+            TaskError::Forbidden => {
+                Self::forbidden("You may read this task, but you may not do this to it.")
+            }
+            TaskError::NotAdmin => auth::insufficient_scope(auth::ADMIN_SCOPE),
+            TaskError::AlreadyResolved(status) => Self::new(
                 StatusCode::CONFLICT,
                 "task-already-resolved",
                 format!(
-                    "The task is {} already; a decision is final.",
+                    "The task is already {}. A decision is final.",
                     status.as_str()
                 ),
             )
             .with("taskStatus", status.as_str()),
-            Error::Database(error) => database_problem(error),
+            TaskError::Database(error) => database_problem(error),
         }
+    }
+}
+
+problem_responses! {
+    /// Problems of lists, which administrators may ask for all tasks.
+    pub(crate) NotAdmin {
+        TaskError::NotAdmin => "`role=any` is for administrators.",
+    }
+    /// Problems of operations that need more than read access to a task.
+    pub(crate) Forbidden {
+        TaskError::Forbidden => "The caller may read the task, but not do this.",
+    }
+    /// Problems of operations on one task.
+    pub(crate) NoTask {
+        TaskError::NotFound => "The task does not exist or is not visible to the caller.",
+    }
+    /// Problems of operations that change a pending task.
+    pub(crate) AlreadyResolved {
+        TaskError::AlreadyResolved(TaskStatus::Approved) => "The task is already resolved.",
     }
 }

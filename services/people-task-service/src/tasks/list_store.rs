@@ -1,5 +1,5 @@
 //! The statements of task lists. They are raw SQL, because diesel's query builder can neither push a
-//! limit into the branches of a union nor name a branch's sort key.
+//! limit into the branches of a union nor name the sort key of a branch.
 
 use database::Error;
 use diesel::pg::Pg;
@@ -8,9 +8,9 @@ use diesel::query_builder::BoxedSqlQuery;
 use diesel::sql_types::{BigInt, Binary, Bool, Text};
 use listing::{Conditions, Direction, Sort, substring_pattern};
 
-use crate::tasks::Task;
 use crate::tasks::access::Actor;
-use crate::tasks::list::{FilterBy, Role, Selection, SortBy, TaskListQuery};
+use crate::tasks::list_query::{Role, TaskFilter, TaskListQuery, TaskSelection, TaskSort};
+use crate::tasks::store::Task;
 
 /// A value that is bound to a statement.
 enum Bind {
@@ -20,12 +20,12 @@ enum Bind {
     Number(i64),
 }
 
-/// The values of a statement; each may stand in it more than once.
+/// The values of a statement. The statement may use each more than once.
 #[derive(Default)]
 struct Binds(Vec<Bind>);
 
 impl Binds {
-    /// Adds a value and returns how the statement names it.
+    /// Adds a value and returns its placeholder.
     fn add(&mut self, bind: Bind) -> String {
         self.0.push(bind);
         format!("${}", self.0.len())
@@ -45,14 +45,14 @@ impl Binds {
     }
 }
 
-/// The conditions that make a task concern somebody in a role, each of which an index serves.
+/// The conditions that make a task one of the actor's in a role. An index serves each of them.
 fn branches(actor: &Actor, role: Option<Role>, binds: &mut Binds) -> Vec<String> {
-    let wants = |wanted| role.is_none_or(|role| role == wanted);
+    let includes = |wanted| role.is_none_or(|role| role == wanted);
     let mut branches = Vec::new();
     if role == Some(Role::Any) {
         branches.push("true".to_owned());
     }
-    if let Some(user) = actor.user().filter(|_| wants(Role::Creator)) {
+    if let Some(user) = actor.user().filter(|_| includes(Role::Creator)) {
         let user = binds.add(Bind::Bytes(user.as_bytes().to_vec()));
         branches.push(format!("creator = {user}"));
     }
@@ -60,10 +60,10 @@ fn branches(actor: &Actor, role: Option<Role>, binds: &mut Binds) -> Vec<String>
         (Role::Approver, "approver_key", "approver_secret"),
         (Role::Requester, "requester_key", "requester_secret"),
     ] {
-        if !wants(wanted) {
+        if !includes(wanted) {
             continue;
         }
-        if let Some(email) = actor.email_key() {
+        if let Some(email) = actor.normalized_email() {
             let email = binds.add(Bind::Text(email));
             branches.push(format!("{key} = {email}"));
         }
@@ -75,24 +75,24 @@ fn branches(actor: &Actor, role: Option<Role>, binds: &mut Binds) -> Vec<String>
     branches
 }
 
-/// What filters and pattern ask for, as the end of a `WHERE`.
-fn restrictions(conditions: &Conditions<FilterBy>, binds: &mut Binds) -> String {
+/// Filters and pattern, as the end of a `WHERE` clause.
+fn restrictions(conditions: &Conditions<TaskFilter>, binds: &mut Binds) -> String {
     let mut sql = String::new();
     for (field, value) in &conditions.filters {
         let value = match field {
-            FilterBy::Public => Bind::Bool(value == "true"),
-            FilterBy::Approver | FilterBy::Requester => {
+            TaskFilter::Public => Bind::Bool(value == "true"),
+            TaskFilter::Approver | TaskFilter::Requester => {
                 Bind::Text(value.trim().to_ascii_lowercase())
             }
-            FilterBy::Status | FilterBy::Title => Bind::Text(value.clone()),
+            TaskFilter::Status | TaskFilter::Title => Bind::Text(value.clone()),
         };
         let value = binds.add(value);
         sql.push_str(&match field {
-            FilterBy::Status => format!(" AND status = {value}"),
-            FilterBy::Approver => format!(" AND approver_key = {value}"),
-            FilterBy::Requester => format!(" AND requester_key = {value}"),
-            FilterBy::Title => format!(" AND lower(title) = lower({value})"),
-            FilterBy::Public => format!(" AND public = {value}"),
+            TaskFilter::Status => format!(" AND status = {value}"),
+            TaskFilter::Approver => format!(" AND approver_key = {value}"),
+            TaskFilter::Requester => format!(" AND requester_key = {value}"),
+            TaskFilter::Title => format!(" AND lower(title) = lower({value})"),
+            TaskFilter::Public => format!(" AND public = {value}"),
         });
     }
     if let Some(pattern) = &conditions.pattern {
@@ -102,48 +102,48 @@ fn restrictions(conditions: &Conditions<FilterBy>, binds: &mut Binds) -> String 
     sql
 }
 
-/// The sort key and the order, in words that the indexes understand.
-fn order(sort: Sort<SortBy>) -> (&'static str, String) {
+/// The sort key and the order, in the form that the indexes have.
+fn order(sort: Sort<TaskSort>) -> (&'static str, String) {
     let key = match sort.by {
-        SortBy::Created => "created",
-        SortBy::DecisionBy => "decision_by",
-        SortBy::Title => "lower(title)",
-        SortBy::Status => "status",
-        SortBy::Mtime => "mtime",
+        TaskSort::Created => "created",
+        TaskSort::DecisionBy => "decision_by",
+        TaskSort::Title => "lower(title)",
+        TaskSort::Status => "status",
+        TaskSort::Mtime => "mtime",
     };
     let direction = match sort.direction {
         Direction::Ascending => "ASC",
         Direction::Descending => "DESC",
     };
-    // Only this one can be null; for the others the words would keep their index from being used.
+    // Only this column can be null. For the others `NULLS LAST` would rule out their index.
     let nulls = match sort.by {
-        SortBy::DecisionBy => " NULLS LAST",
+        TaskSort::DecisionBy => " NULLS LAST",
         _ => "",
     };
     (key, format!("sort_key {direction}{nulls}, id {direction}"))
 }
 
-/// The tasks of one page and one more, if there is one more.
-pub(crate) fn page(
+/// Loads the tasks of one page, and one more if there is another page.
+pub(crate) fn load_page(
     connection: &mut PgConnection,
     actor: &Actor,
     role: Option<Role>,
-    list: &TaskListQuery,
+    query: &TaskListQuery,
 ) -> Result<Vec<Task>, Error> {
     let mut binds = Binds::default();
     let branches = branches(actor, role, &mut binds);
     if branches.is_empty() {
         return Ok(Vec::new());
     }
-    let restrictions = restrictions(&list.conditions, &mut binds);
-    let (key, order) = order(list.sort);
-    let rows = list.paging.rows_to_fetch();
+    let restrictions = restrictions(&query.conditions, &mut binds);
+    let (key, order) = order(query.sort);
+    let rows = query.paging.rows_to_fetch();
     let (limit, offset) = (
         binds.add(Bind::Number(rows)),
-        binds.add(Bind::Number(list.paging.offset)),
+        binds.add(Bind::Number(query.paging.offset)),
     );
-    // No branch contributes more than everything up to the end of the page.
-    let reach = binds.add(Bind::Number(list.paging.offset.saturating_add(rows)));
+    // No branch contributes more rows than there are up to the end of the page.
+    let reach = binds.add(Bind::Number(query.paging.offset.saturating_add(rows)));
     let branches = branches.into_iter().map(|condition| {
         format!(
             "(SELECT id, {key} AS sort_key FROM tasks WHERE {condition}{restrictions} ORDER BY {order} LIMIT {reach})"
@@ -151,7 +151,7 @@ pub(crate) fn page(
     });
     let union = branches.collect::<Vec<_>>().join(" UNION ");
     let sql = format!(
-        "WITH page AS (SELECT id, sort_key FROM ({union}) AS concerned ORDER BY {order} LIMIT {limit} OFFSET {offset}) \
+        "WITH page AS (SELECT id, sort_key FROM ({union}) AS selected ORDER BY {order} LIMIT {limit} OFFSET {offset}) \
          SELECT tasks.* FROM page JOIN tasks USING (id) ORDER BY {order}"
     );
     Ok(binds.statement(sql).load(connection)?)
@@ -163,11 +163,11 @@ struct Count {
     count: i64,
 }
 
-/// How many tasks there are.
+/// Counts the tasks of a selection.
 pub(crate) fn count(
     connection: &mut PgConnection,
     actor: &Actor,
-    selection: &Selection,
+    selection: &TaskSelection,
 ) -> Result<i64, Error> {
     let mut binds = Binds::default();
     let branches = branches(actor, selection.role, &mut binds).join(" OR ");

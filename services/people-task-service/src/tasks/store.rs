@@ -1,4 +1,4 @@
-use audit_log::{Entry, Subject};
+use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::Error;
 use diesel::dsl::now;
@@ -6,9 +6,37 @@ use diesel::prelude::*;
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
 
 use crate::schema::tasks;
-use crate::tasks::{DecisionBy, NewTask, Task};
+use crate::status::TaskStatus;
+use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
 
-/// What an edit changes; `None` leaves a field alone.
+/// A row of the table `tasks`.
+#[derive(Clone, Queryable, QueryableByName, Selectable)]
+#[diesel(table_name = tasks)]
+#[diesel(check_for_backend(diesel::pg::Pg))]
+pub(crate) struct Task {
+    pub(crate) id: TaskId,
+    /// The user whose token created it.
+    pub(crate) creator: UserId,
+    /// E-mail addresses as they were given.
+    pub(crate) requester: String,
+    pub(crate) approver: String,
+    /// The same in lower case, which relations compare.
+    pub(crate) requester_key: String,
+    pub(crate) approver_key: String,
+    pub(crate) title: String,
+    pub(crate) description: String,
+    pub(crate) decision_by: Option<DateTime<Utc>>,
+    pub(crate) status: TaskStatus,
+    pub(crate) public: bool,
+    /// SHA-256 hashes of the secrets.
+    pub(crate) approver_secret: Vec<u8>,
+    pub(crate) requester_secret: Vec<u8>,
+    pub(crate) created: DateTime<Utc>,
+    pub(crate) mtime: DateTime<Utc>,
+    pub(crate) decision_made: Option<DateTime<Utc>>,
+}
+
+/// What an edit changes. `None` leaves a column as it is.
 #[derive(Default, AsChangeset)]
 #[diesel(table_name = tasks)]
 pub(crate) struct Changes<'a> {
@@ -25,14 +53,14 @@ pub(crate) struct Changes<'a> {
 }
 
 impl<'a> Changes<'a> {
-    /// Another approver, whom another secret lets in.
+    /// Sets a new approver with a new secret.
     pub(crate) fn set_approver(&mut self, to: &'a EmailAddress, secret: &'a Fingerprint) {
         self.approver = Some(to.as_str());
         self.approver_key = Some(to.normalized());
         self.approver_secret = Some(secret.as_bytes());
     }
 
-    /// Another requester, whom another secret lets in.
+    /// Sets a new requester with a new secret.
     pub(crate) fn set_requester(&mut self, to: &'a EmailAddress, secret: &'a Fingerprint) {
         self.requester = Some(to.as_str());
         self.requester_key = Some(to.normalized());
@@ -40,15 +68,15 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Stores a new task, and says so in the audit log. The secrets are the approver's and the requester's.
+/// Inserts a task, with its audit entry. The secrets are the approver's and the requester's.
 pub(crate) fn insert(
     connection: &mut PgConnection,
+    id: TaskId,
     creator: UserId,
-    task: &NewTask,
-    [approver_secret, requester_secret]: [&Fingerprint; 2],
+    task: &CreateTaskRequest,
+    [approver_secret, requester_secret]: &[Fingerprint; 2],
     entry: Entry,
 ) -> Result<Task, Error> {
-    let id = TaskId::generate();
     let row = (
         tasks::id.eq(id),
         tasks::creator.eq(creator),
@@ -66,11 +94,10 @@ pub(crate) fn insert(
     let insert = diesel::insert_into(tasks::table)
         .values(row)
         .returning(Task::as_returning());
-    let entry = entry.on(Subject::Task(id));
     Ok(entry.record_with(insert).get_result(connection)?)
 }
 
-/// The task, if it exists.
+/// Finds a task.
 pub(crate) fn find(connection: &mut PgConnection, id: TaskId) -> Result<Option<Task>, Error> {
     let found = tasks::table
         .find(id)
@@ -80,8 +107,8 @@ pub(crate) fn find(connection: &mut PgConnection, id: TaskId) -> Result<Option<T
     Ok(found?)
 }
 
-/// The task, if it exists, locked until the end of the transaction: edits, webhook registrations and
-/// decisions of one task take turns.
+/// Finds a task and locks it until the end of the transaction. Edits, webhook registrations and decisions
+/// of one task run one after the other.
 pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<Task>, Error> {
     let found = tasks::table
         .find(id)
@@ -92,7 +119,7 @@ pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<T
     Ok(found?)
 }
 
-/// Changes a task that the transaction has locked, and says so in the audit log.
+/// Updates a locked task, with its audit entry.
 pub(crate) fn update(
     connection: &mut PgConnection,
     id: TaskId,
@@ -103,4 +130,46 @@ pub(crate) fn update(
         .set((changes, tasks::mtime.eq(now)))
         .returning(Task::as_returning());
     Ok(entry.record_with(update).get_result(connection)?)
+}
+
+/// Locks at most `limit` tasks that the user created or requested until the end of the transaction.
+///
+/// Each role has a statement of its own, in the order of its index. One statement for all of them would
+/// read the whole table when nothing is left.
+pub(crate) fn lock_tasks_of_user(
+    connection: &mut PgConnection,
+    user: UserId,
+    emails: &[EmailAddress],
+    limit: usize,
+) -> Result<Vec<TaskId>, Error> {
+    let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
+    let mut ids: Vec<TaskId> = tasks::table
+        .filter(tasks::creator.eq(user))
+        .order((tasks::created, tasks::id))
+        .limit(rows(0))
+        .select(tasks::id)
+        .for_update()
+        .load(connection)?;
+    for email in emails {
+        if ids.len() >= limit {
+            break;
+        }
+        // The first statement has already found what the user also created.
+        let requested: Vec<TaskId> = tasks::table
+            .filter(tasks::requester_key.eq(email.normalized()))
+            .filter(tasks::creator.ne(user))
+            .order((tasks::created, tasks::id))
+            .limit(rows(ids.len()))
+            .select(tasks::id)
+            .for_update()
+            .load(connection)?;
+        ids.extend(requested);
+    }
+    Ok(ids)
+}
+
+/// Deletes tasks with their webhooks and deliveries.
+pub(crate) fn delete(connection: &mut PgConnection, ids: &[TaskId]) -> Result<(), Error> {
+    diesel::delete(tasks::table.filter(tasks::id.eq_any(ids))).execute(connection)?;
+    Ok(())
 }

@@ -1,62 +1,68 @@
 use actix_web::http::StatusCode;
-use http_kit::Problem;
+use http_kit::{BodyProblems, Problem, problem_responses};
 use service_http::database_problem;
 use values::Invalid;
 
-use crate::tasks;
+use crate::tasks::TaskError;
+use crate::tasks::error::AlreadyResolved;
 
-/// Why something could not be done with a webhook.
+/// Why an operation on webhooks failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Error {
-    /// There is none, or the caller may not know of it.
-    #[error("there is no such webhook")]
+pub(crate) enum WebhookError {
+    /// The webhook does not exist, or the caller may not know of it.
+    #[error("the webhook does not exist")]
     NotFound,
-    /// The caller may read the task and not do this.
-    #[error("the caller may not do this to the webhook")]
+    /// The caller may read the task, but may not delete the webhook.
+    #[error("the caller may not delete the webhook")]
     Forbidden,
-    /// The url's host is not public, and the operator has not allowed its network.
+    /// The URL's host is not public, and the operator has not allowed its network.
     #[error("the webhook's address is not allowed")]
     AddressRefused,
-    /// The task has as many as it can have.
-    #[error("the task has too many webhooks")]
+    #[error("the task has the maximum number of webhooks")]
     TooMany,
-    /// Something about its task.
     #[error(transparent)]
-    Task(#[from] tasks::Error),
-    /// The database failed.
+    Task(#[from] TaskError),
     #[error(transparent)]
     Database(#[from] database::Error),
 }
 
-impl From<diesel::result::Error> for Error {
-    fn from(error: diesel::result::Error) -> Self {
-        Self::Database(error.into())
+impl From<WebhookError> for Problem {
+    fn from(error: WebhookError) -> Self {
+        match error {
+            WebhookError::NotFound => Self::not_found("webhook"),
+            WebhookError::Forbidden => Self::forbidden(
+                "Only the user who registered the webhook, the task's creator and administrators may delete it.",
+            ),
+            WebhookError::AddressRefused => address_refused(),
+            WebhookError::TooMany => Self::new(
+                StatusCode::CONFLICT,
+                "too-many-webhooks",
+                "The task already has 20 webhooks, the maximum. Delete one first.",
+            ),
+            WebhookError::Task(error) => error.into(),
+            WebhookError::Database(error) => database_problem(error),
+        }
     }
 }
 
-/// `400` for a url that leads to where webhooks may not go. It names no address: what a host name
-/// resolves to inside our network is not the caller's business.
-pub(crate) fn refused_address() -> Problem {
+/// It names no address: callers must not learn what a host name resolves to inside the operator's network.
+fn address_refused() -> Problem {
     let message = "Must lead to a public address. This one is, or resolves to, a loopback, private or \
          otherwise non-public address that WEBHOOK_ALLOWED_NETWORKS does not allow.";
     Problem::invalid_field("url", Invalid::new("address-not-allowed", message))
 }
 
-impl From<Error> for Problem {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::NotFound => Self::not_found("webhook"),
-            Error::Forbidden => Self::forbidden(
-                "Only who registered the webhook, the task's creator and administrators may delete it.",
-            ),
-            Error::AddressRefused => refused_address(),
-            Error::TooMany => Self::new(
-                StatusCode::CONFLICT,
-                "too-many-webhooks",
-                "The task has 20 webhooks, which is the most. Delete one first.",
-            ),
-            Error::Task(error) => error.into(),
-            Error::Database(error) => database_problem(error),
-        }
+problem_responses! {
+    /// Problems of a registration's body.
+    pub(crate) InvalidWebhook: BodyProblems {
+        WebhookError::AddressRefused => "The URL's host is not allowed.",
+    }
+    /// Problems of operations on one webhook.
+    pub(crate) NoWebhook {
+        WebhookError::NotFound => "The webhook does not exist or is not visible to the caller.",
+    }
+    /// Problems of registrations for a task that accepts none.
+    pub(crate) NoMoreWebhooks: AlreadyResolved {
+        WebhookError::TooMany => "The task already has 20 webhooks.",
     }
 }

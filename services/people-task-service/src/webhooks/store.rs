@@ -4,11 +4,11 @@ use diesel::prelude::*;
 use serde_json::json;
 use values::{TaskId, UserId, WebhookId};
 
-use crate::schema::{deliveries, webhooks};
+use crate::schema::webhooks;
 use crate::status::DeliveryStatus;
-use crate::webhooks::{NewWebhook, SigningSecret};
+use crate::webhooks::requests::{RegisterWebhookRequest, SigningSecret};
 
-/// A webhook without its signing secret, which nobody but the sender needs.
+/// A webhook without its signing secret, which only the worker needs.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = webhooks)]
 #[diesel(check_for_backend(diesel::pg::Pg))]
@@ -20,11 +20,12 @@ pub(crate) struct Webhook {
     pub(crate) status: DeliveryStatus,
 }
 
-/// Stores a new webhook, and says so in the audit log.
+/// Inserts a webhook, with its audit entry.
 pub(crate) fn insert(
     connection: &mut PgConnection,
     registered_by: UserId,
-    webhook: &NewWebhook,
+    webhook: &RegisterWebhookRequest,
+    with_task_id: bool,
     entry: Entry,
 ) -> Result<Webhook, Error> {
     let id = WebhookId::generate();
@@ -34,7 +35,7 @@ pub(crate) fn insert(
         webhooks::registered_by.eq(registered_by),
         webhooks::url.eq(webhook.url.as_str()),
         webhooks::secret.eq(webhook.secret.as_ref().map(SigningSecret::expose)),
-        webhooks::with_task_id.eq(webhook.with_task_id),
+        webhooks::with_task_id.eq(with_task_id),
     );
     let insert = diesel::insert_into(webhooks::table)
         .values(row)
@@ -43,14 +44,17 @@ pub(crate) fn insert(
     Ok(entry.record_with(insert).get_result(connection)?)
 }
 
-/// How many webhooks a task has.
-pub(crate) fn count(connection: &mut PgConnection, task: TaskId) -> Result<i64, Error> {
+/// Counts the webhooks of a task.
+pub(crate) fn count_of_task(connection: &mut PgConnection, task: TaskId) -> Result<i64, Error> {
     let of_task = webhooks::table.filter(webhooks::task_id.eq(task));
     Ok(of_task.count().get_result(connection)?)
 }
 
-/// The webhooks of a task, oldest first.
-pub(crate) fn of_task(connection: &mut PgConnection, task: TaskId) -> Result<Vec<Webhook>, Error> {
+/// Loads the webhooks of a task, oldest first.
+pub(crate) fn load_of_task(
+    connection: &mut PgConnection,
+    task: TaskId,
+) -> Result<Vec<Webhook>, Error> {
     let rows = webhooks::table
         .filter(webhooks::task_id.eq(task))
         .order((webhooks::created, webhooks::id))
@@ -59,7 +63,7 @@ pub(crate) fn of_task(connection: &mut PgConnection, task: TaskId) -> Result<Vec
     Ok(rows?)
 }
 
-/// The webhook, if it exists.
+/// Finds a webhook.
 pub(crate) fn find(connection: &mut PgConnection, id: WebhookId) -> Result<Option<Webhook>, Error> {
     let found = webhooks::table
         .find(id)
@@ -69,18 +73,25 @@ pub(crate) fn find(connection: &mut PgConnection, id: WebhookId) -> Result<Optio
     Ok(found?)
 }
 
-/// Deletes webhooks with their deliveries, inside a transaction; how many there were.
+/// Loads the ids of at most `limit` webhooks that a user registered.
+pub(crate) fn load_ids_of_user(
+    connection: &mut PgConnection,
+    user: UserId,
+    limit: usize,
+) -> Result<Vec<WebhookId>, Error> {
+    let ids = webhooks::table
+        .filter(webhooks::registered_by.eq(user))
+        .order(webhooks::id)
+        .limit(i64::try_from(limit).unwrap_or(i64::MAX))
+        .select(webhooks::id)
+        .load(connection);
+    Ok(ids?)
+}
+
+/// Deletes webhooks with their deliveries, which the transaction has locked. Returns their number.
 pub(crate) fn delete(connection: &mut PgConnection, ids: &[WebhookId]) -> Result<usize, Error> {
-    // The worker locks a delivery before its webhook; taking turns in the same order cannot end in a
-    // deadlock.
-    let _locked: Vec<i32> = deliveries::table
-        .filter(deliveries::webhook_id.eq_any(ids))
-        .order(deliveries::id)
-        .for_update()
-        .select(deliveries::attempts)
-        .load(connection)?;
     let webhooks = webhooks::table.filter(webhooks::id.eq_any(ids));
-    // A decision takes several in this order, too.
+    // A decision locks several webhooks in the same order.
     let _locked: Vec<WebhookId> = webhooks
         .clone()
         .order(webhooks::id)

@@ -1,11 +1,11 @@
-//! The table of who may do what to a task, over HTTP: every relation against every action.
+//! The table of permissions over HTTP: every kind of caller against every operation.
 
 use serde_json::json;
 use testkit::Request;
 
-use crate::app::{App, Task, User, WithSecret as _};
+use crate::fixture::{App, Task, User, WithSecret as _};
 
-/// How somebody comes.
+/// The kind of caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
     Creator,
@@ -19,7 +19,7 @@ enum Who {
     StrangerWithRequesterSecret,
 }
 
-/// What is tried, always on a task and a webhook of its own.
+/// The operation, which each case tries on a new task and webhook.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Read,
@@ -57,7 +57,7 @@ struct People {
     eve: User,
 }
 
-/// A fresh task with a webhook, and with a delivery if the action is about one.
+/// A new task with a webhook, and with a delivery if the operation needs one.
 async fn arrange(app: &App, people: &People, what: What, public: bool) -> (Task, String) {
     let task = app.create(&people.carol, json!({"public": public})).await;
     let webhook = app
@@ -140,7 +140,7 @@ async fn check(public: bool, table: &[(Who, [u16; 11])]) {
 }
 
 #[tokio::test]
-async fn who_may_do_what_to_a_private_task() {
+async fn permissions_on_a_private_task() {
     // Read, EditTitle, HandOver, Approve, Reject, Register, ListWebhooks, DeleteWebhook (twice),
     // ListDeliveries, Redeliver
     #[rustfmt::skip]
@@ -159,7 +159,7 @@ async fn who_may_do_what_to_a_private_task() {
 }
 
 #[tokio::test]
-async fn a_public_task_can_be_read_by_every_signed_in_user_and_nothing_more() {
+async fn every_signed_in_user_may_only_read_a_public_task() {
     #[rustfmt::skip]
     let table = [
         (Who::Stranger,                    [200, 403, 403, 403, 403, 403, 200, 403, 403, 403, 403]),

@@ -5,11 +5,11 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::Request;
 
-use crate::app::{App, Task, User, WithSecret as _};
+use crate::fixture::{App, Task, User, WithSecret as _};
 
 const FROM: &str = "203.0.113.7";
 
-/// A request that is found again in the log by its id.
+/// Adds a request id, by which the log is filtered, and client addresses.
 fn traced(request: Request, id: &str) -> Request {
     let request = request.header("X-Request-Id", id);
     request.header("X-Forwarded-For", &format!("198.51.100.1, {FROM}"))
@@ -27,7 +27,7 @@ pub(crate) fn actions(rows: &[Value]) -> Vec<&str> {
         .collect()
 }
 
-/// Sends a request, and returns its one row without its number and its moment.
+/// Sends a request, and returns its row of the log without number and time.
 async fn logged(app: &App, root: &User, request: Request, id: &str) -> Value {
     let _ = traced(request, id).send().await.expect(200);
     let rows = rows(app, root, &format!("?filter=requestId:{id}")).await;
@@ -61,7 +61,7 @@ fn expected(
 }
 
 #[tokio::test]
-async fn a_decision_tells_who_made_it_and_by_which_proof() {
+async fn a_decision_is_logged_with_actor_and_proof() {
     let app = App::start().await;
     let (ada, grace, root) = (
         app.user("ada@example.com"),
@@ -83,15 +83,15 @@ async fn a_decision_tells_who_made_it_and_by_which_proof() {
             let expected = expected((action, &id), (kind, Some(who)), &task, "token", &none);
             assert_eq!(row, expected);
         }
-        // The approver's secret, without a token and with one that is not enough.
+        // The approver's secret, without a token and with one that does not suffice.
         let task = app.create(&ada, json!({})).await;
         let id = format!("{decision}-secret");
         let request = put(&task).json(&json!({"secret": task.approver_secret}));
         let row = logged(&app, &root, request, &id).await;
-        let nobody = ("approver-secret", None);
+        let secret_holder = ("approver-secret", None);
         assert_eq!(
             row,
-            expected((action, &id), nobody, &task, "task-secret", &none)
+            expected((action, &id), secret_holder, &task, "task-secret", &none)
         );
         let task = app.create(&ada, json!({})).await;
         let id = format!("{decision}-both");
@@ -122,112 +122,86 @@ async fn a_decision_tells_who_made_it_and_by_which_proof() {
 }
 
 #[tokio::test]
-async fn every_other_change_of_a_task_leaves_one_row() {
+async fn creating_a_task_is_logged() {
     let app = App::start().await;
-    let (ada, grace, root) = (
-        app.user("ada@example.com"),
-        app.user("grace@example.com"),
-        app.admin(),
-    );
+    let (ada, root) = (app.user("ada@example.com"), app.admin());
     let body =
         json!({"title": "t", "requester": "ada@example.com", "approver": "grace@example.com"});
     let request = app.http.post("/people-task/tasks").bearer(&ada.token);
     let row = logged(&app, &root, request.json(&body), "create").await;
-    assert_eq!(
-        (&row["action"], &row["actor"]),
-        (&json!("task-created"), &json!(ada.id))
-    );
-    assert_eq!(
-        (&row["proof"], &row["clientAddress"]),
-        (&json!("token"), &json!(FROM))
-    );
+    let tasks = app.get(&ada, "/people-task/tasks").await.expect(200);
+    let expected = json!({
+        "action": "task-created", "actorKind": "user", "actor": ada.id,
+        "subjectKind": "task", "subject": tasks.json[0]["id"], "proof": "token",
+        "clientAddress": FROM, "requestId": "create", "detail": null,
+    });
+    assert_eq!(row, expected);
+}
 
+#[tokio::test]
+async fn editing_a_task_is_logged_with_the_names_of_changed_fields() {
+    let app = App::start().await;
+    let (ada, root) = (app.user("ada@example.com"), app.admin());
     let task = app.create(&ada, json!({})).await;
-    assert_ne!(row["subject"], task.id.as_str());
     let edit = || app.http.put(&task.path);
     let change = json!({"title": "new", "description": "", "decisionBy": "2030-01-01 00:00:00"});
     let row = logged(&app, &root, edit().bearer(&ada.token).json(&change), "edit").await;
     let fields = json!({"fields": ["title", "decisionBy"]});
     let by_ada = ("user", Some(&ada));
-    assert_eq!(
-        row,
-        expected(("task-edited", "edit"), by_ada, &task, "token", &fields)
-    );
-    let request = edit()
-        .secret(&task.requester_secret)
-        .json(&json!({"public": true}));
+    let edited = expected(("task-edited", "edit"), by_ada, &task, "token", &fields);
+    assert_eq!(row, edited);
+
+    let by_secret = edit().secret(&task.requester_secret);
+    let request = by_secret.json(&json!({"public": true}));
     let row = logged(&app, &root, request, "edit-2").await;
+    let (action, actor) = (("task-edited", "edit-2"), ("requester-secret", None));
     let fields = json!({"fields": ["public"]});
-    let requester = ("requester-secret", None);
-    assert_eq!(
-        row,
-        expected(
-            ("task-edited", "edit-2"),
-            requester,
-            &task,
-            "task-secret",
-            &fields
-        )
-    );
-
-    let body = json!({"taskId": task.id, "url": "http://127.0.0.1:9/"});
-    let register = |who: &User| {
-        app.http
-            .post("/people-task/webhooks")
-            .bearer(&who.token)
-            .json(&body)
-    };
-    let row = logged(&app, &root, register(&grace), "register").await;
-    let webhook = row["detail"]["webhookId"].as_str().unwrap().to_owned();
-    let detail = json!({"webhookId": webhook});
-    let by_grace = ("user", Some(&grace));
-    assert_eq!(
-        row,
-        expected(
-            ("webhook-registered", "register"),
-            by_grace,
-            &task,
-            "token",
-            &detail
-        )
-    );
-    let remove = app.http.delete(&format!("/people-task/webhooks/{webhook}"));
-    let row = logged(&app, &root, remove.bearer(&grace.token), "remove").await;
-    assert_eq!(
-        row,
-        expected(
-            ("webhook-removed", "remove"),
-            by_grace,
-            &task,
-            "token",
-            &detail
-        )
-    );
-
-    let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
-    let _ = app.approve(&grace, &task).await.expect(200);
-    let deliveries = app.get(&ada, &format!("{}/deliveries", task.path)).await;
-    let delivery = deliveries.json[0]["id"].as_str().unwrap().to_owned();
-    let again = app
-        .http
-        .post(&format!("/people-task/deliveries/{delivery}/redeliver"));
-    let row = logged(&app, &root, again.bearer(&root.token), "redeliver").await;
-    let detail = json!({"deliveryId": delivery});
-    let by_root = ("admin", Some(&root));
-    assert_eq!(
-        row,
-        expected(
-            ("delivery-redelivered", "redeliver"),
-            by_root,
-            &task,
-            "token",
-            &detail
-        )
-    );
+    assert_eq!(row, expected(action, actor, &task, "task-secret", &fields));
 }
 
 #[tokio::test]
-async fn what_changes_nothing_leaves_no_row_and_of_simultaneous_decisions_one_is_logged() {
+async fn registering_and_removing_a_webhook_is_logged() {
+    let app = App::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    let root = app.admin();
+    let task = app.create(&ada, json!({})).await;
+    let body = json!({"taskId": task.id, "url": "http://127.0.0.1:9/"});
+    let register = app.http.post("/people-task/webhooks").bearer(&grace.token);
+    let row = logged(&app, &root, register.json(&body), "register").await;
+    let webhook = row["detail"]["webhookId"].as_str().unwrap().to_owned();
+    let detail = json!({ "webhookId": webhook });
+    let by_grace = ("user", Some(&grace));
+    let action = ("webhook-registered", "register");
+    assert_eq!(row, expected(action, by_grace, &task, "token", &detail));
+
+    let remove = app.http.delete(&format!("/people-task/webhooks/{webhook}"));
+    let row = logged(&app, &root, remove.bearer(&grace.token), "remove").await;
+    let action = ("webhook-removed", "remove");
+    assert_eq!(row, expected(action, by_grace, &task, "token", &detail));
+}
+
+#[tokio::test]
+async fn redelivery_is_logged() {
+    let app = App::start().await;
+    let (ada, root) = (app.user("ada@example.com"), app.admin());
+    let task = app.create(&ada, json!({})).await;
+    let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
+    let _ = app.approve(&ada, &task).await.expect(200);
+    let deliveries = app.get(&ada, &format!("{}/deliveries", task.path)).await;
+    let delivery = deliveries.json[0]["id"].as_str().unwrap().to_owned();
+    let path = format!("/people-task/deliveries/{delivery}/redeliver");
+    let request = app.http.post(&path).bearer(&root.token);
+    let row = logged(&app, &root, request, "redeliver").await;
+    let (action, by_root) = (
+        ("delivery-redelivered", "redeliver"),
+        ("admin", Some(&root)),
+    );
+    let detail = json!({ "deliveryId": delivery });
+    assert_eq!(row, expected(action, by_root, &task, "token", &detail));
+}
+
+#[tokio::test]
+async fn unchanged_tasks_are_not_logged_and_concurrent_decisions_are_logged_once() {
     let app = App::start().await;
     let (ada, grace, root) = (
         app.user("ada@example.com"),
@@ -254,58 +228,37 @@ async fn what_changes_nothing_leaves_no_row_and_of_simultaneous_decisions_one_is
     assert_eq!(actions(&rows), [decided.as_str(), "task-created"]);
 }
 
-#[tokio::test]
-async fn an_erasure_leaves_pseudonyms_without_names_and_addresses() {
-    let app = App::start().await;
-    let (ada, grace, root) = (
-        app.user("ada.lovelace@example.com"),
-        app.user("grace@example.com"),
-        app.admin(),
-    );
-    let mine = app
-        .create(&ada, json!({"requester": "ada.lovelace@example.com"}))
-        .await;
-    let theirs = app
-        .create(&grace, json!({"approver": "ada.lovelace@example.com"}))
-        .await;
-    let request = |path: &str| app.http.put(path);
-    let edit = request(&mine.path)
-        .secret(&mine.requester_secret)
-        .json(&json!({"title": "x"}));
-    let _ = logged(&app, &root, edit, "by-secret").await;
-    let _ = logged(
-        &app,
-        &root,
-        request(&format!("{}/approve", theirs.path)).bearer(&ada.token),
-        "mine",
-    )
-    .await;
-    let _ = logged(
-        &app,
-        &root,
-        request(&format!("{}/approve", mine.path)).bearer(&grace.token),
-        "theirs",
-    )
-    .await;
+/// Erases a user as the deletion-worker does, in a request with the id `erasure`.
+async fn erase(app: &App, user: &User) {
+    let signer = app.authority.signer();
+    let token = signer.sign_for_service("deletion-worker").unwrap();
+    let erase = app.http.post(&format!("/internal/users/{}/erase", user.id));
+    let erase = erase.bearer(token.expose());
+    let request = erase.header("X-Request-Id", "erasure");
+    let body = json!({"emails": [user.email]});
+    let _ = request.json(&body).send().await.expect(200);
+}
 
-    let token = app
-        .authority
-        .signer()
-        .sign_for_service("deletion-worker")
-        .unwrap();
-    let erase = app.http.post(&format!("/internal/users/{}/erase", ada.id));
-    let erase = erase
-        .bearer(token.expose())
-        .header("X-Request-Id", "erasure");
-    let body = json!({"emails": ["ada.lovelace@example.com"]});
-    let _ = erase.json(&body).send().await.expect(200);
+#[tokio::test]
+async fn erasure_replaces_ids_by_pseudonyms_and_removes_addresses() {
+    let app = App::start().await;
+    let (grace, root) = (app.user("grace@example.com"), app.admin());
+    let ada = app.user("ada.lovelace@example.com");
+    let mine = app.create(&ada, json!({"requester": ada.email})).await;
+    let theirs = app.create(&grace, json!({"approver": ada.email})).await;
+    let put = |path: &str| app.http.put(path);
+    let edit = put(&mine.path).secret(&mine.requester_secret);
+    let edit = edit.json(&json!({"title": "x"}));
+    let approve_theirs = put(&format!("{}/approve", theirs.path)).bearer(&ada.token);
+    let approve_mine = put(&format!("{}/approve", mine.path)).bearer(&grace.token);
+    let _ = logged(&app, &root, edit, "by-secret").await;
+    let _ = logged(&app, &root, approve_theirs, "mine").await;
+    let _ = logged(&app, &root, approve_mine, "theirs").await;
+
+    erase(&app, &ada).await;
 
     let left = app.database.rows_that_hold("people_task", "lovelace");
-    assert_eq!(
-        left.len(),
-        1,
-        "the task of another that she was to approve: {left:?}"
-    );
+    assert_eq!(left.len(), 1, "the task that she approved: {left:?}");
     assert!(left[0].starts_with("tasks:"));
     for (request, address) in [("by-secret", None), ("mine", None), ("theirs", Some(FROM))] {
         let rows = rows(&app, &root, &format!("?filter=requestId:{request}")).await;
@@ -314,18 +267,14 @@ async fn an_erasure_leaves_pseudonyms_without_names_and_addresses() {
     let rows = rows(&app, &root, "?filter=requestId:erasure").await;
     assert_eq!(actions(&rows), ["user-erased"]);
     assert_eq!(rows[0]["detail"], json!({"tasks": 1, "webhooks": 0}));
-    assert_eq!(
-        (&rows[0]["subjectKind"], &rows[0]["subject"]),
-        (&json!("user"), &json!(pseudonym(&ada.id.to_string())))
-    );
-    assert_eq!(
-        (&rows[0]["actorKind"], &rows[0]["proof"]),
-        (&json!("service"), &json!("service-token"))
-    );
+    assert_eq!(rows[0]["subjectKind"], "user");
+    assert_eq!(rows[0]["subject"], pseudonym(&ada.id.to_string()));
+    assert_eq!(rows[0]["actorKind"], "service");
+    assert_eq!(rows[0]["proof"], "service-token");
 }
 
 #[tokio::test]
-async fn the_log_holds_no_value_that_somebody_typed() {
+async fn the_log_has_no_values_of_fields() {
     let app = App::start().await;
     let (ada, root) = (app.user("ada@example.com"), app.admin());
     let task = app.create(&ada, json!({"title": "unmistakable"})).await;
@@ -341,7 +290,7 @@ async fn the_log_holds_no_value_that_somebody_typed() {
     }
 }
 
-/// What stands in the audit log for a user who was deleted.
+/// The pseudonym of a deleted user.
 fn pseudonym(user: &str) -> String {
     let hash = hex::encode(Sha256::digest(hex::decode(user).unwrap()));
     hash.chars().take(24).collect()

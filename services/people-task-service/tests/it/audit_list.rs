@@ -1,5 +1,4 @@
-//! The list of the audit log, `GET /people-task/audit`, and what the database lets the service's role do
-//! to the log.
+//! The list of the audit log, `GET /people-task/audit`, and the rights of the service's role on the log.
 
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::BigInt;
@@ -8,11 +7,11 @@ use people_task_service::MIGRATIONS;
 use serde_json::json;
 use testkit::TestDatabase;
 
-use crate::app::{App, WithSecret as _, next_page};
 use crate::audit::{actions, rows};
+use crate::fixture::{App, WithSecret as _, next_page};
 
 #[tokio::test]
-async fn filters_sorts_and_pages_are_those_of_other_lists() {
+async fn the_log_is_filtered_sorted_and_paged_like_other_lists() {
     let app = App::start().await;
     let (ada, grace, root) = (
         app.user("ada@example.com"),
@@ -68,7 +67,7 @@ async fn filters_sorts_and_pages_are_those_of_other_lists() {
 }
 
 #[tokio::test]
-async fn only_administrators_read_it() {
+async fn only_administrators_may_read_the_log() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -87,7 +86,7 @@ async fn only_administrators_read_it() {
 }
 
 #[test]
-fn the_services_role_adds_and_reads_and_nothing_else() {
+fn the_services_role_may_only_insert_and_read() {
     let database = TestDatabase::people_task(MIGRATIONS);
     let mut service = PgConnection::establish(database.people_task_url().expose()).unwrap();
     let insert = "INSERT INTO audit_log (action, actor_kind, client_address, request_id)

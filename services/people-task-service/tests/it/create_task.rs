@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
-use crate::app::{App, SEVEN};
+use crate::fixture::{App, DEFAULT_FIELDS};
 
 #[tokio::test]
-async fn a_new_task_is_answered_with_public_and_two_secrets() {
+async fn a_new_task_has_public_and_two_secrets() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let reply = app
@@ -18,7 +18,7 @@ async fn a_new_task_is_answered_with_public_and_two_secrets() {
         )
         .await
         .expect(200);
-    let mut expected = SEVEN.to_vec();
+    let mut expected = DEFAULT_FIELDS.to_vec();
     expected.extend(["public", "approverSecret", "requesterSecret"]);
     expected.sort_unstable();
     assert_eq!(reply.fields(), expected);
@@ -52,7 +52,7 @@ async fn a_new_task_is_answered_with_public_and_two_secrets() {
 }
 
 #[tokio::test]
-async fn what_is_not_given_has_its_default() {
+async fn absent_fields_have_defaults() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let reply = app
@@ -77,7 +77,7 @@ async fn a_due_date_with_an_offset_becomes_utc() {
 }
 
 #[tokio::test]
-async fn every_bad_field_is_named() {
+async fn every_invalid_field_is_reported() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let reply = app
@@ -105,7 +105,7 @@ async fn every_bad_field_is_named() {
 }
 
 #[tokio::test]
-async fn fields_that_are_not_the_callers_business_are_ignored() {
+async fn unknown_fields_are_ignored() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let body =
@@ -117,7 +117,7 @@ async fn fields_that_are_not_the_callers_business_are_ignored() {
 }
 
 #[tokio::test]
-async fn creating_needs_a_token_and_a_json_object() {
+async fn creating_requires_a_token_and_a_json_object() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let path = "/people-task/tasks";
@@ -159,7 +159,7 @@ async fn creating_needs_a_token_and_a_json_object() {
 }
 
 #[tokio::test]
-async fn include_adds_fields_to_the_answer() {
+async fn include_adds_fields() {
     let app = App::start().await;
     let grace = app.user("grace@example.com");
     let body =

@@ -6,10 +6,10 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::{Reply, eventually};
 
-use crate::app::{App, SEVEN, Task, User};
+use crate::fixture::{App, DEFAULT_FIELDS, Task, User};
 
 #[tokio::test]
-async fn a_decision_is_answered_with_the_task_and_its_new_status() {
+async fn a_decision_returns_the_task_with_its_new_status() {
     let app = App::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     for (decision, status) in [("approve", "approved"), ("reject", "rejected")] {
@@ -24,7 +24,7 @@ async fn a_decision_is_answered_with_the_task_and_its_new_status() {
             .send()
             .await
             .expect(200);
-        assert_eq!(reply.fields(), SEVEN);
+        assert_eq!(reply.fields(), DEFAULT_FIELDS);
         assert_eq!(reply.json["status"], status);
         let include = format!("{}?include=decisionMade,created,mtime", task.path);
         let reply = app.get(&ada, &include).await.expect(200);
@@ -53,7 +53,7 @@ async fn a_decision_is_final() {
 }
 
 #[tokio::test]
-async fn of_simultaneous_decisions_one_wins_and_each_webhook_gets_one_delivery() {
+async fn one_of_several_concurrent_decisions_succeeds_and_each_webhook_gets_one_delivery() {
     let app = App::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     for _ in 0..5 {
@@ -82,8 +82,7 @@ async fn of_simultaneous_decisions_one_wins_and_each_webhook_gets_one_delivery()
     }
 }
 
-/// Begins a change of the task, lets somebody decide meanwhile, and commits the change when the decision
-/// waits for it.
+/// Starts a change of the task, decides the task, and commits the change once the decision waits for it.
 async fn decided_during(app: &App, by: &User, task: &Task, change: &str) -> Reply {
     let mut other = app.database.admin();
     let change = change.replace("{task}", &format!("'\\x{}'", task.id));
@@ -104,7 +103,7 @@ async fn decided_during(app: &App, by: &User, task: &Task, change: &str) -> Repl
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_registered_during_a_decision_is_not_passed_by() {
+async fn a_webhook_registered_during_a_decision_gets_a_delivery() {
     let app = App::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
@@ -118,7 +117,7 @@ async fn a_webhook_that_is_registered_during_a_decision_is_not_passed_by() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_is_deleted_during_a_decision_gets_no_delivery() {
+async fn a_webhook_deleted_during_a_decision_gets_no_delivery() {
     let app = App::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
@@ -132,7 +131,7 @@ async fn a_webhook_that_is_deleted_during_a_decision_gets_no_delivery() {
 }
 
 #[tokio::test]
-async fn who_lost_the_right_to_decide_at_that_moment_cannot_use_it() {
+async fn an_approver_replaced_during_a_decision_cannot_decide() {
     let app = App::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
@@ -148,7 +147,7 @@ async fn who_lost_the_right_to_decide_at_that_moment_cannot_use_it() {
 }
 
 #[tokio::test]
-async fn the_delivery_rows_are_due_at_once_and_carry_the_request() {
+async fn a_new_delivery_is_due_and_has_the_request_id() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -168,7 +167,7 @@ async fn the_delivery_rows_are_due_at_once_and_carry_the_request() {
     assert_eq!(reply.header("x-request-id"), Some("req-42"));
     let row = app.value(
         "SELECT concat_ws(' ', origin, status, attempts, request_id, lease_until IS NULL,
-            next_attempt <= now(), round(extract(epoch FROM wake_at - created)),
+            next_attempt <= now(), round(extract(epoch FROM republish_at - created)),
             traceparent) AS value FROM deliveries",
     );
     let row = row.unwrap();
@@ -213,7 +212,7 @@ async fn a_decision_is_published_after_the_commit() {
 }
 
 #[tokio::test]
-async fn a_decision_takes_any_json_object_and_no_other_body() {
+async fn a_decision_accepts_any_json_object_but_no_other_body() {
     let app = App::start().await;
     let grace = app.user("grace@example.com");
     let task = app.create(&grace, json!({})).await;
@@ -232,7 +231,7 @@ async fn a_decision_takes_any_json_object_and_no_other_body() {
         .send()
         .await
         .expect_problem(400, "validation-failed");
-    // Clients send the whole task.
+    // Clients may send the whole task.
     let whole = app.get(&grace, &task.path).await.json;
     let reply = put().json(&whole).send().await.expect(200);
     assert_eq!(reply.json["status"], "approved");

@@ -1,8 +1,8 @@
 use serde_json::{Value, json};
 
-use crate::app::{App, Task, User, next_page};
+use crate::fixture::{App, Task, User, next_page};
 
-/// A decided task with so many webhooks.
+/// A decided task with a number of webhooks.
 async fn decided(app: &App, by: &User, webhooks: usize) -> Task {
     let task = app.create(by, json!({})).await;
     for _ in 0..webhooks {
@@ -29,7 +29,7 @@ const FIELDS: [&str; 8] = [
 ];
 
 #[tokio::test]
-async fn a_task_that_is_not_decided_has_no_deliveries() {
+async fn a_pending_task_has_no_deliveries() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -38,7 +38,7 @@ async fn a_task_that_is_not_decided_has_no_deliveries() {
 }
 
 #[tokio::test]
-async fn a_delivery_shows_its_attempts_and_when_the_next_one_is() {
+async fn a_delivery_lists_its_attempts_and_the_next_one() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = decided(&app, &ada, 1).await;
@@ -73,7 +73,7 @@ async fn a_delivery_shows_its_attempts_and_when_the_next_one_is() {
 }
 
 #[tokio::test]
-async fn a_delivery_that_was_sent_again_very_often_shows_its_newest_attempts() {
+async fn a_delivery_lists_its_newest_100_attempts() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = decided(&app, &ada, 2).await;
@@ -93,7 +93,7 @@ async fn a_delivery_that_was_sent_again_very_often_shows_its_newest_attempts() {
 }
 
 #[tokio::test]
-async fn deliveries_have_pages() {
+async fn deliveries_are_paged() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = decided(&app, &ada, 5).await;
@@ -125,7 +125,7 @@ async fn redeliver_makes_a_finished_delivery_due_again() {
         app.execute(&format!(
             "UPDATE deliveries SET status = '{status}', attempts = 9, lease = 9,
                 finished = CASE WHEN '{status}' = 'pending' THEN NULL ELSE now() END,
-                next_attempt = now() + interval '1 hour', wake_at = now() + interval '1 hour'
+                next_attempt = now() + interval '1 hour', republish_at = now() + interval '1 hour'
              WHERE encode(id, 'hex') = '{id}'"
         ));
         app.execute(&format!("UPDATE webhooks SET status = '{status}'"));
@@ -144,7 +144,7 @@ async fn redeliver_makes_a_finished_delivery_due_again() {
         let due = format!(
             "deliveries WHERE encode(id, 'hex') = '{id}' AND status = 'pending'
              AND next_attempt <= now() AND finished IS NULL AND lease_until IS NULL
-             AND wake_at < now() + interval '10 seconds' AND attempts = 0"
+             AND republish_at < now() + interval '10 seconds' AND attempts = 0"
         );
         assert_eq!(app.count(&due), 1, "{status}");
         let webhooks = app.get(&ada, &format!("{}/webhooks", task.path)).await;
@@ -153,7 +153,7 @@ async fn redeliver_makes_a_finished_delivery_due_again() {
 }
 
 #[tokio::test]
-async fn a_delivery_in_flight_is_not_doubled() {
+async fn a_delivery_in_flight_is_not_restarted() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = decided(&app, &ada, 1).await;
@@ -175,7 +175,7 @@ async fn a_delivery_in_flight_is_not_doubled() {
         app.count("deliveries WHERE lease_until > now() AND lease = 1"),
         1
     );
-    // A lease that has run out belongs to nobody.
+    // An expired lease does not count.
     app.execute("UPDATE deliveries SET lease_until = now() - interval '1 minute'");
     let _ = app
         .http

@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use crate::app::{App, SEVEN, Task, WithSecret as _, merge};
+use crate::fixture::{App, DEFAULT_FIELDS, Task, WithSecret as _, merge};
 
-/// Whether a secret still opens a task.
+/// Whether a secret gives access to a task.
 async fn opens(app: &App, task: &Task, secret: &str) -> bool {
     let reply = app.http.get(&task.path).secret(secret).send().await;
     assert!([200, 404].contains(&reply.status));
@@ -26,7 +26,7 @@ async fn the_creator_changes_every_field_but_status() {
     });
     let path = format!("{}?include=public", task.path);
     let reply = app.put(&carol, &path, &body).await.expect(200);
-    let mut expected = SEVEN.to_vec();
+    let mut expected = DEFAULT_FIELDS.to_vec();
     expected.push("public");
     expected.sort_unstable();
     assert_eq!(reply.fields(), expected);
@@ -46,7 +46,7 @@ async fn the_creator_changes_every_field_but_status() {
 }
 
 #[tokio::test]
-async fn every_bad_field_is_named() {
+async fn every_invalid_field_is_reported() {
     let app = App::start().await;
     let carol = app.user("carol@example.com");
     let task = app.create(&carol, json!({})).await;
@@ -123,7 +123,7 @@ async fn a_new_requester_gets_a_new_secret_and_the_old_one_stops_working() {
 }
 
 #[tokio::test]
-async fn who_hands_a_role_over_does_not_learn_the_new_secret() {
+async fn an_editor_who_hands_over_a_role_does_not_get_the_new_secret() {
     let app = App::start().await;
     let carol = app.user("carol@example.com");
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
@@ -156,18 +156,18 @@ async fn who_hands_a_role_over_does_not_learn_the_new_secret() {
 }
 
 #[tokio::test]
-async fn who_holds_another_right_learns_the_new_secret() {
+async fn an_editor_with_another_right_gets_the_new_secret() {
     let app = App::start().await;
     let (grace, root) = (app.user("grace@example.com"), app.admin());
     let ada = app.user("ada@example.com");
     let to_linus = json!({"approver": "linus@example.com"});
-    // The creator who is the approver, too; an administrator; the requester.
+    // A creator who is also the approver, an administrator, and the requester.
     for who in [&grace, &root, &ada] {
         let task = app.create(&grace, json!({})).await;
         let reply = app.put(who, &task.path, &to_linus).await.expect(200);
         assert_eq!(secrets_in(&reply), (true, false), "{}", who.email);
     }
-    // Not so the approver who is the requester, too: a requester may not decide.
+    // But not an approver who is also the requester: a requester may not decide.
     let carol = app.user("carol@example.com");
     let task = app
         .create(&carol, json!({"requester": "grace@example.com"}))
@@ -177,7 +177,7 @@ async fn who_holds_another_right_learns_the_new_secret() {
 }
 
 #[tokio::test]
-async fn a_field_with_the_value_that_it_has_is_no_change() {
+async fn a_field_with_its_current_value_is_not_a_change() {
     let app = App::start().await;
     let (carol, grace) = (app.user("carol@example.com"), app.user("grace@example.com"));
     let due = json!({"decisionBy": "2030-01-01 00:00:00", "description": "d"});
@@ -195,7 +195,7 @@ async fn a_field_with_the_value_that_it_has_is_no_change() {
         .await;
     assert_eq!(reply.expect(200).json, before.json);
     assert!(opens(&app, &task, &task.approver_secret).await);
-    // So the approver may send the whole task back with another approver only.
+    // So the approver may send the whole task with only the approver changed.
     whole["approver"] = json!("linus@example.com");
     let mut with_title = whole.clone();
     with_title["title"] = json!("Another title");
@@ -209,5 +209,5 @@ async fn a_field_with_the_value_that_it_has_is_no_change() {
         .expect_problem(403, "forbidden");
     let reply = app.put(&grace, &task.path, &whole).await.expect(200);
     assert_eq!(reply.json["approver"], "linus@example.com");
-    assert_eq!(reply.fields(), SEVEN);
+    assert_eq!(reply.fields(), DEFAULT_FIELDS);
 }

@@ -1,6 +1,6 @@
 use serde_json::json;
 
-use crate::app::App;
+use crate::fixture::App;
 
 fn service_token(app: &App) -> String {
     let token = app.authority.signer().sign_for_service("deletion-worker");
@@ -8,7 +8,7 @@ fn service_token(app: &App) -> String {
 }
 
 #[tokio::test]
-async fn a_deleted_users_tasks_go_and_tasks_to_approve_stay() {
+async fn erasure_deletes_a_users_tasks_but_not_those_the_user_approves() {
     let app = App::start().await;
     let (me, other) = (app.user("Me@example.com"), app.user("other@example.com"));
     let created = app.create(&me, json!({})).await;
@@ -59,7 +59,7 @@ async fn a_deleted_users_tasks_go_and_tasks_to_approve_stay() {
         .database
         .rows_that_hold("people_task", &me.id.to_string());
     assert_eq!(left, Vec::<String>::new());
-    // The audit log goes on to speak of tasks.
+    // The audit log still has the ids of tasks.
     let mut left = app.database.rows_that_hold("people_task", &mine);
     left.retain(|row| !row.starts_with("audit_log:"));
     assert_eq!(left, Vec::<String>::new());
@@ -71,7 +71,7 @@ async fn a_deleted_users_tasks_go_and_tasks_to_approve_stay() {
 }
 
 #[tokio::test]
-async fn a_large_user_is_erased_in_batches() {
+async fn many_tasks_are_erased_in_batches() {
     let app = App::start().await;
     let me = app.user("me@example.com");
     app.execute(&format!(
@@ -83,24 +83,24 @@ async fn a_large_user_is_erased_in_batches() {
          FROM generate_series(1, 4500) AS n",
         me.id
     ));
-    let mut answers = Vec::new();
+    let mut replies = Vec::new();
     for _ in 0..3 {
         let request = app.http.post(&format!("/internal/users/{}/erase", me.id));
         let request = request
             .bearer(&service_token(&app))
             .json(&json!({"emails": []}));
-        answers.push(request.send().await.expect(200).json);
+        replies.push(request.send().await.expect(200).json);
     }
     let expected = [(2000, true), (2000, true), (500, false)];
     assert_eq!(
-        answers,
+        replies,
         expected.map(|(deleted, more)| json!({"deleted": deleted, "more": more}))
     );
     assert_eq!(app.count("tasks"), 0);
 }
 
 #[tokio::test]
-async fn only_our_own_processes_erase() {
+async fn only_internal_processes_may_erase() {
     let app = App::start().await;
     let (me, root) = (app.user("me@example.com"), app.admin());
     let path = format!("/internal/users/{}/erase", me.id);
@@ -120,7 +120,7 @@ async fn only_our_own_processes_erase() {
     assert_eq!(reply.bad_fields(), ["emails"]);
     let reply = with_token().json(&json!({"emails": ["x"]})).send().await;
     assert_eq!(reply.bad_fields(), ["emails"]);
-    // A service's token opens nothing else.
+    // A service token gives access to nothing else.
     let reply = app
         .http
         .get("/people-task/tasks")

@@ -2,7 +2,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::app::{App, SEVEN, User, next_page, titles};
+use crate::fixture::{App, DEFAULT_FIELDS, User, next_page, titles};
 
 const OTHERS: (&str, &str) = ("x@example.com", "y@example.com");
 
@@ -11,7 +11,7 @@ async fn add(app: &App, by: &User, title: &str, requester: &str, approver: &str)
     let _ = app.create(by, body).await;
 }
 
-/// One task for each way to be concerned, one for all of them, one for none; each in its own second.
+/// One task for each role of the user, one for all roles, one for none.
 async fn arrange(app: &App) -> User {
     let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
     let (x, y) = OTHERS;
@@ -24,7 +24,7 @@ async fn arrange(app: &App) -> User {
 }
 
 #[tokio::test]
-async fn the_users_tasks_are_those_created_requested_or_to_approve_newest_first() {
+async fn a_list_has_the_tasks_of_the_users_roles_newest_first() {
     let app = App::start().await;
     let me = arrange(&app).await;
     let all = ["all three", "to approve", "requested", "created"];
@@ -53,12 +53,12 @@ async fn the_users_tasks_are_those_created_requested_or_to_approve_newest_first(
     }
     let reply = app.get(&me, "/people-task/tasks").await.expect(200);
     let fields: Vec<_> = reply.json[0].as_object().unwrap().keys().collect();
-    assert_eq!(fields, SEVEN);
+    assert_eq!(fields, DEFAULT_FIELDS);
     assert_eq!(next_page(&reply), None);
 }
 
 #[tokio::test]
-async fn all_tasks_are_for_administrators() {
+async fn only_administrators_may_list_all_tasks() {
     let app = App::start().await;
     let me = arrange(&app).await;
     let root = app.admin();
@@ -77,7 +77,7 @@ async fn all_tasks_are_for_administrators() {
 }
 
 #[tokio::test]
-async fn every_sort_has_both_directions_and_null_comes_last() {
+async fn every_sort_has_both_directions_and_puts_null_last() {
     let app = App::start().await;
     let me = app.user("me@example.com");
     for (title, due) in [
@@ -103,7 +103,7 @@ async fn every_sort_has_both_directions_and_null_comes_last() {
 }
 
 #[tokio::test]
-async fn filters_and_pattern_all_hold() {
+async fn filters_and_pattern_are_combined() {
     let app = App::start().await;
     let me = arrange(&app).await;
     let body = json!({"title": "50%_off, really", "public": true, "requester": "me@example.com"});
@@ -135,7 +135,7 @@ async fn filters_and_pattern_all_hold() {
 }
 
 #[tokio::test]
-async fn every_wrong_parameter_is_named() {
+async fn every_invalid_parameter_is_reported() {
     let app = App::start().await;
     let me = app.user("me@example.com");
     let query =
@@ -193,10 +193,10 @@ async fn a_projection_leaves_fields_out() {
 }
 
 #[tokio::test]
-async fn pages_never_overlap_and_leave_nothing_out() {
+async fn pages_do_not_overlap_or_skip_rows() {
     let app = App::start().await;
     let me = app.user("me@example.com");
-    // Many with the same time, title, date and status, so that only the id tells them apart.
+    // Many rows have the same time, title, date and status, so that only the id tells them apart.
     app.execute(&format!(
         "INSERT INTO tasks (id, creator, requester, requester_key, approver, approver_key, title,
             description, decision_by, public, approver_secret, requester_secret, created)
@@ -246,7 +246,7 @@ async fn pages_never_overlap_and_leave_nothing_out() {
 }
 
 #[tokio::test]
-async fn a_page_reads_no_more_rows_than_it_needs() {
+async fn a_page_reads_only_the_rows_it_needs() {
     let app = App::start().await;
     let me = app.user("me@example.com");
     app.execute(&format!(
@@ -271,7 +271,7 @@ async fn a_page_reads_no_more_rows_than_it_needs() {
         .await
         .expect(200);
     assert_eq!(titles(&reply)[0], "task 20000");
-    // Statistics arrive a little after the statement.
+    // Postgres updates its statistics with a delay.
     let read = testkit::eventually("the rows to be counted", async || {
         Some(fetched() - before).filter(|read| *read > 0)
     })

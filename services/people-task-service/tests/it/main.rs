@@ -1,14 +1,12 @@
-//! The people-task-service and its worker, started for real, each test with a database and a vhost of its
-//! own.
+//! Tests of the running people-task-service and its worker. Each test has its own database and vhost.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
-    reason = "what is shared by tests may panic like the tests themselves"
+    reason = "fixtures may panic like the tests that use them"
 )]
-#![expect(clippy::too_many_lines, reason = "a test tells its story in one go")]
+#![expect(clippy::too_many_lines, reason = "tests may have up to 60 lines")]
 
 mod access;
-mod app;
 mod audit;
 mod audit_list;
 mod create_task;
@@ -17,15 +15,12 @@ mod deliveries;
 mod document;
 mod edit_task;
 mod erasure;
+mod fixture;
 mod list_tasks;
-mod newer_paths;
 mod outages;
+mod plugin_paths;
 mod read_task;
+mod responses;
 mod secrets;
-mod signing;
 mod webhook_worker;
-mod webhook_worker_fairness;
-mod webhook_worker_recovery;
-mod webhook_worker_retries;
-mod webhook_worker_stage;
 mod webhooks;

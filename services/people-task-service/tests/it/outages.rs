@@ -1,9 +1,9 @@
-//! What becomes of requests while something else is away.
+//! Requests during outages.
 
 use serde_json::json;
 use testkit::eventually;
 
-use crate::app::App;
+use crate::fixture::App;
 
 async fn readiness(app: &App, status: u16) -> serde_json::Value {
     eventually("the readiness to change", async || {
@@ -14,7 +14,7 @@ async fn readiness(app: &App, status: u16) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn without_the_database_it_is_503_and_it_recovers() {
+async fn without_the_database_requests_get_503_until_it_is_back() {
     let app = App::start_with(&[("DATABASE_TIMEOUT", "300ms")]).await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -37,14 +37,14 @@ async fn without_the_database_it_is_503_and_it_recovers() {
 }
 
 #[tokio::test]
-async fn without_the_broker_decisions_are_taken_and_kept() {
+async fn without_the_broker_decisions_succeed_and_their_deliveries_are_kept() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
     app.broker.set_reachable(false);
     let reply = eventually("the broker to be missed", async || {
-        // A young connection is not yet in the broker's own list.
+        // The broker lists a new connection with a delay.
         app.broker.cut_connections();
         let reply = app.http.get("/readyz").send().await;
         (reply.status == 503).then_some(reply)
@@ -59,7 +59,7 @@ async fn without_the_broker_decisions_are_taken_and_kept() {
 }
 
 #[tokio::test]
-async fn without_the_user_service_known_tokens_still_count() {
+async fn without_the_user_service_tokens_are_still_accepted() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     app.authority.stop().await;

@@ -1,14 +1,14 @@
 use serde_json::json;
 
-use crate::app::{App, SEVEN};
+use crate::fixture::{App, DEFAULT_FIELDS};
 
 #[tokio::test]
-async fn a_task_has_exactly_seven_fields() {
+async fn a_task_has_the_default_fields() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({"public": true})).await;
     let reply = app.get(&ada, &task.path).await.expect(200);
-    assert_eq!(reply.fields(), SEVEN);
+    assert_eq!(reply.fields(), DEFAULT_FIELDS);
     assert_eq!(reply.json["id"], task.id);
 }
 
@@ -27,13 +27,13 @@ async fn a_stranger_cannot_see_my_task_unless_it_is_public() {
         .await;
     assert_eq!(unknown.json["detail"], reply.json["detail"]);
     let _ = app.get(&eve, &public.path).await.expect(200);
-    // Public means every signed-in user, not everybody.
+    // Public means every signed-in user, not everyone.
     let reply = app.http.get(&public.path).send().await;
     reply.expect_problem(401, "token-missing");
 }
 
 #[tokio::test]
-async fn an_id_of_another_form_is_an_unknown_id() {
+async fn a_malformed_id_is_not_found() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -50,7 +50,7 @@ async fn an_id_of_another_form_is_an_unknown_id() {
 }
 
 #[tokio::test]
-async fn is_approver_tells_who_decides() {
+async fn is_approver_is_true_for_the_approver() {
     let app = App::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("GRACE@example.com"));
     let task = app.create(&ada, json!({})).await;
@@ -70,7 +70,7 @@ async fn is_approver_tells_who_decides() {
 }
 
 #[tokio::test]
-async fn no_relation_by_email_holds_while_the_address_is_unconfirmed() {
+async fn an_unconfirmed_email_address_gives_no_access() {
     let app = App::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
@@ -90,7 +90,7 @@ async fn no_relation_by_email_holds_while_the_address_is_unconfirmed() {
     let get = |path: &str| app.http.get(path).bearer(&unconfirmed).send();
     get(&task.path).await.expect_problem(404, "not-found");
     assert_eq!(get("/people-task/tasks").await.expect(200).json, json!([]));
-    // A secret holds all the same.
+    // A secret still gives access.
     let by_secret = format!("{}?secret={}", task.path, task.approver_secret);
     let _ = get(&by_secret).await.expect(200);
     subject.email_verified = true;
@@ -99,7 +99,7 @@ async fn no_relation_by_email_holds_while_the_address_is_unconfirmed() {
 }
 
 #[tokio::test]
-async fn a_revoked_token_counts_no_more() {
+async fn a_revoked_token_is_rejected() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;

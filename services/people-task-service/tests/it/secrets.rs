@@ -1,9 +1,9 @@
 use serde_json::json;
 
-use crate::app::{App, SEVEN, WithSecret as _, titles};
+use crate::fixture::{App, DEFAULT_FIELDS, WithSecret as _, titles};
 
 #[tokio::test]
-async fn a_secret_opens_its_own_task_in_query_and_header() {
+async fn a_secret_in_query_or_header_gives_access_to_its_task() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let (task, other) = (
@@ -13,7 +13,7 @@ async fn a_secret_opens_its_own_task_in_query_and_header() {
     for secret in [&task.approver_secret, &task.requester_secret] {
         let in_query = format!("{}?secret={secret}", task.path);
         let reply = app.http.get(&in_query).send().await.expect(200);
-        assert_eq!(reply.fields(), SEVEN);
+        assert_eq!(reply.fields(), DEFAULT_FIELDS);
         let _ = app
             .http
             .get(&task.path)
@@ -27,7 +27,7 @@ async fn a_secret_opens_its_own_task_in_query_and_header() {
 }
 
 #[tokio::test]
-async fn a_secret_that_opens_nothing_finds_nothing() {
+async fn an_unknown_secret_gives_no_access() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({"public": true})).await;
@@ -63,7 +63,7 @@ async fn a_secret_that_opens_nothing_finds_nothing() {
 }
 
 #[tokio::test]
-async fn neither_token_nor_secret_is_401() {
+async fn without_token_and_secret_requests_get_401() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -82,7 +82,7 @@ async fn neither_token_nor_secret_is_401() {
             .send()
             .await
             .expect_problem(401, "token-missing");
-        // What is wrong with the body matters only to somebody who may be let in.
+        // An invalid body is reported only to callers with credentials.
         let reply = app
             .http
             .put(&path)
@@ -95,7 +95,7 @@ async fn neither_token_nor_secret_is_401() {
 }
 
 #[tokio::test]
-async fn a_bad_token_is_401_whatever_the_secret() {
+async fn an_invalid_token_gets_401_even_with_a_secret() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -108,7 +108,7 @@ async fn a_bad_token_is_401_whatever_the_secret() {
 }
 
 #[tokio::test]
-async fn lists_by_secret_hold_that_one_task() {
+async fn a_list_by_secret_has_one_task() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let _ = app.create(&ada, json!({"title": "other"})).await;
@@ -133,7 +133,7 @@ async fn lists_by_secret_hold_that_one_task() {
 }
 
 #[tokio::test]
-async fn a_token_and_a_secret_count_together() {
+async fn a_token_and_a_secret_are_combined() {
     let app = App::start().await;
     let (ada, eve) = (app.user("ada@example.com"), app.user("eve@example.com"));
     let task = app.create(&ada, json!({"title": "shown"})).await;
@@ -161,7 +161,7 @@ async fn a_token_and_a_secret_count_together() {
 }
 
 #[tokio::test]
-async fn the_approvers_secret_decides_from_query_header_and_body() {
+async fn the_approver_secret_decides_from_query_header_or_body() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     for place in ["query", "header", "body"] {
@@ -182,7 +182,7 @@ async fn the_approvers_secret_decides_from_query_header_and_body() {
 }
 
 #[tokio::test]
-async fn webhooks_and_creation_always_need_a_token() {
+async fn webhooks_and_creation_require_a_token() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;

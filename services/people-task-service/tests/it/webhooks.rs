@@ -1,12 +1,12 @@
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::app::App;
+use crate::fixture::App;
 
 const URL: &str = "http://127.0.0.1:8090/flows/1?correlationId=a%2Fb&correlationInPort=in";
 
 #[tokio::test]
-async fn a_webhook_is_answered_with_exactly_four_fields_and_its_url_as_given() {
+async fn a_webhook_has_four_fields_and_its_url_as_given() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -27,7 +27,7 @@ async fn a_webhook_is_answered_with_exactly_four_fields_and_its_url_as_given() {
 }
 
 #[tokio::test]
-async fn every_bad_field_is_named() {
+async fn every_invalid_field_is_reported() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -57,7 +57,7 @@ async fn every_bad_field_is_named() {
 }
 
 #[tokio::test]
-async fn an_address_inside_our_network_is_refused_unless_it_is_allowed() {
+async fn a_private_address_is_refused_unless_it_is_allowed() {
     let app = App::start_with(&[("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.2/32")]).await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -88,7 +88,7 @@ async fn an_address_inside_our_network_is_refused_unless_it_is_allowed() {
 }
 
 #[tokio::test]
-async fn a_task_has_at_most_20_webhooks_even_when_they_come_at_once() {
+async fn concurrent_registrations_never_exceed_20_webhooks() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -99,7 +99,7 @@ async fn a_task_has_at_most_20_webhooks_even_when_they_come_at_once() {
     for reply in refused {
         reply.expect_problem(409, "too-many-webhooks");
     }
-    // Deleting one makes room for another.
+    // After a deletion, another one can be registered.
     let path = format!("/people-task/webhooks/{}", registered[0].text_of("id"));
     let _ = app
         .http
@@ -112,7 +112,7 @@ async fn a_task_has_at_most_20_webhooks_even_when_they_come_at_once() {
 }
 
 #[tokio::test]
-async fn a_resolved_task_takes_no_webhook() {
+async fn a_resolved_task_accepts_no_webhook() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -125,7 +125,7 @@ async fn a_resolved_task_takes_no_webhook() {
 }
 
 #[tokio::test]
-async fn get_and_delete_both_delete_and_answer_an_empty_object() {
+async fn get_and_delete_both_delete_and_return_an_empty_object() {
     let app = App::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
@@ -151,7 +151,7 @@ async fn get_and_delete_both_delete_and_answer_an_empty_object() {
 }
 
 #[tokio::test]
-async fn who_registered_a_webhook_may_delete_it() {
+async fn the_user_who_registered_a_webhook_may_delete_it() {
     let app = App::start().await;
     let carol = app.user("carol@example.com");
     let (grace, ada) = (app.user("grace@example.com"), app.user("ada@example.com"));
@@ -162,7 +162,7 @@ async fn who_registered_a_webhook_may_delete_it() {
     );
     let delete = |token: &str| app.http.delete(&path).bearer(token).send();
     delete(&ada.token).await.expect_problem(403, "forbidden");
-    // Also when the task was handed over meanwhile.
+    // Even after the task was handed over.
     let handed_over = json!({"approver": "linus@example.com"});
     let _ = app.put(&grace, &task.path, &handed_over).await.expect(200);
     app.get(&grace, &task.path)

@@ -7,58 +7,59 @@ use outbound::{Answer, GuardedClient, SendError};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::RequestContext;
 use url::Url;
-use values::FromText as _;
+use values::{DeliveryId, FromText as _, WebhookId};
 
-use crate::deliveries::worker::schedule::{RetrySchedule, Verdict, jitter};
-use crate::deliveries::worker::store::Claimed;
-use crate::tasks::TaskAnswer;
-use crate::webhooks::signing::{WebhookSecret, WebhookSigner};
+use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
+use crate::deliveries::worker::store::ClaimedDelivery;
+use crate::signing::{WebhookSecret, WebhookSigner};
+use crate::tasks::responses::TaskResponse;
 
 /// What every attempt needs.
 #[derive(Debug)]
-pub(super) struct Sending {
+pub(super) struct Sender {
     pub(super) client: GuardedClient,
     pub(super) signer: WebhookSigner,
     pub(super) schedule: RetrySchedule,
 }
 
-/// A claimed delivery, and until when the claim holds by the clock of this process.
-pub(super) struct Held {
-    pub(super) claimed: Claimed,
+/// A claimed delivery, with the end of its lease by the clock of this process.
+pub(super) struct LeasedDelivery {
+    pub(super) claimed: ClaimedDelivery,
     pub(super) until: Instant,
 }
 
-/// An attempt that has ended, to be written down.
+/// A finished attempt that is not recorded yet.
 #[derive(Debug)]
-pub(super) struct Finished {
-    pub(super) held: HeldFor,
+pub(super) struct AttemptResult {
+    pub(super) lease: Lease,
     pub(super) at: DateTime<Utc>,
     pub(super) duration: Duration,
-    pub(super) verdict: Verdict,
+    pub(super) decision: RetryDecision,
     pub(super) status_code: Option<u16>,
     pub(super) error: Option<String>,
     pub(super) response: Option<String>,
 }
 
-/// What is needed of a claim to write its result.
+/// The lease under which an attempt was made: what recording its result needs.
 #[derive(Debug)]
-pub(super) struct HeldFor {
-    pub(super) delivery: values::DeliveryId,
-    pub(super) webhook: values::WebhookId,
-    pub(super) lease: i64,
+pub(super) struct Lease {
+    pub(super) delivery: DeliveryId,
+    pub(super) webhook: WebhookId,
+    /// Each claim of a delivery has another number.
+    pub(super) number: i64,
     pub(super) origin: String,
     pub(super) decided: DateTime<Utc>,
     pub(super) context: RequestContext,
     pub(super) until: Instant,
 }
 
-impl Held {
-    fn key(&self) -> HeldFor {
+impl LeasedDelivery {
+    fn lease(&self) -> Lease {
         let claimed = &self.claimed;
-        HeldFor {
+        Lease {
             delivery: claimed.delivery_id,
             webhook: claimed.webhook_id,
-            lease: claimed.lease,
+            number: claimed.lease,
             origin: claimed.origin.clone(),
             decided: claimed.decided,
             context: RequestContext::continued(
@@ -70,43 +71,48 @@ impl Held {
     }
 }
 
-impl Sending {
-    /// Sends a delivery once. A panic on the way counts as a failed attempt, so that a delivery that cannot
-    /// be handled ends as others do.
-    pub(super) async fn attempt(&self, held: Held) -> Finished {
-        let key = held.key();
-        let context = key.context.clone();
-        let earlier = usize::try_from(held.claimed.attempts).unwrap_or_default();
+impl Sender {
+    /// Sends a delivery once. A panic counts as a failed attempt, so that a delivery that causes panics ends
+    /// as others do.
+    pub(super) async fn attempt(&self, delivery: LeasedDelivery) -> AttemptResult {
+        let lease = delivery.lease();
+        let context = lease.context.clone();
+        let earlier = usize::try_from(delivery.claimed.attempts).unwrap_or_default();
         let (at, started) = (Utc::now(), Instant::now());
-        let sending = Box::pin(self.send(held.claimed, &context));
+        let sending = Box::pin(self.send(delivery.claimed, &context));
         let sending = AssertUnwindSafe(sending).catch_unwind();
-        let answer = context.clone().scope("webhook.attempt", sending).await;
-        let answer = answer.unwrap_or_else(|_| {
-            tracing::error!(delivery.id = %key.delivery, "an attempt panicked");
-            Err(SendError::Broken("a fault of ours".to_owned()))
+        let response = context.clone().scope("webhook.attempt", sending).await;
+        let response = response.unwrap_or_else(|_| {
+            tracing::error!(delivery.id = %lease.delivery, "an attempt panicked");
+            Err(SendError::Broken("internal error".to_owned()))
         });
         let duration = started.elapsed();
-        let verdict = self.schedule.judge(earlier, &answer, jitter());
-        let (status_code, error, response) = describe(answer);
-        Finished {
-            held: key,
+        let decision = self.schedule.decide(earlier, &response, jitter());
+        let (status_code, error, response) = describe(response);
+        AttemptResult {
+            lease,
             at,
             duration,
-            verdict,
+            decision,
             status_code,
             error,
             response,
         }
     }
 
-    async fn send(&self, claimed: Claimed, context: &RequestContext) -> Result<Answer, SendError> {
-        let unusable = |what: &str| SendError::Broken(what.to_owned());
-        let url = Url::parse(&claimed.url).map_err(|_| unusable("the url cannot be read"))?;
+    async fn send(
+        &self,
+        claimed: ClaimedDelivery,
+        context: &RequestContext,
+    ) -> Result<Answer, SendError> {
+        let broken = |what: &str| SendError::Broken(what.to_owned());
+        let url = Url::parse(&claimed.url).map_err(|_| broken("the URL is invalid"))?;
         let secret = claimed.secret.as_deref().map(WebhookSecret::from_text);
         let secret = secret.and_then(Result::ok);
         let (id, timestamp) = (claimed.delivery_id, Utc::now().timestamp());
-        let body = TaskAnswer::for_webhook(claimed.task, claimed.with_task_id);
-        let body = serde_json::to_vec(&body).map_err(|_| unusable("the task cannot be written"))?;
+        let body = TaskResponse::for_webhook(claimed.task, claimed.with_task_id);
+        let body =
+            serde_json::to_vec(&body).map_err(|_| broken("the task cannot be serialized"))?;
         let signature = self.signer.sign(id, timestamp, &body, secret.as_ref());
         let headers = headers([
             (CONTENT_TYPE, "application/json".to_owned()),
@@ -134,16 +140,16 @@ fn headers(pairs: impl IntoIterator<Item = (HeaderName, String)>) -> HeaderMap {
     pairs.into_iter().filter_map(valid).collect()
 }
 
-/// The answer in the form in which it is kept: status, what went wrong, the beginning of the body.
-fn describe(answer: Result<Answer, SendError>) -> (Option<u16>, Option<String>, Option<String>) {
-    match answer {
-        Ok(answer) => {
-            let redirect = answer.status.is_redirection();
+/// The columns of an attempt: status code, error, and the start of the response's body.
+fn describe(response: Result<Answer, SendError>) -> (Option<u16>, Option<String>, Option<String>) {
+    match response {
+        Ok(response) => {
+            let redirect = response.status.is_redirection();
             let error = redirect.then(|| "redirects are not followed".to_owned());
-            // Postgres keeps no NUL characters.
-            let text = String::from_utf8_lossy(&answer.beginning).replace('\0', "");
-            let response = (!text.is_empty()).then_some(text);
-            (Some(answer.status.as_u16()), error, response)
+            // Postgres cannot store NUL characters.
+            let text = String::from_utf8_lossy(&response.beginning).replace('\0', "");
+            let body = (!text.is_empty()).then_some(text);
+            (Some(response.status.as_u16()), error, body)
         }
         Err(error) => (None, Some(error.to_string()), None),
     }

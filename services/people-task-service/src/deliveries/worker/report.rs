@@ -1,46 +1,46 @@
-//! What the worker counts and logs.
+//! Metrics and logs of the worker.
 //!
-//! A url may carry a receiver's credentials, so logs name the delivery and never the url.
+//! A URL may contain a receiver's credentials, so logs name the delivery and never the URL.
 
 use chrono::Utc;
 use database::Database;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-use crate::deliveries::worker::attempt::Finished;
-use crate::deliveries::worker::backlog;
-use crate::deliveries::worker::schedule::Verdict;
+use crate::deliveries::worker::attempt::AttemptResult;
+use crate::deliveries::worker::backlog_store::{self, Backlog};
+use crate::deliveries::worker::schedule::RetryDecision;
 
-/// How often the backlog is looked at.
-const PAUSE: Duration = Duration::from_secs(5);
-/// A backlog is counted up to here; beyond it, its size makes no difference to anybody's alarm.
-const COUNTED: i64 = 100_000;
+/// How often the backlog is read.
+const INTERVAL: Duration = Duration::from_secs(5);
+/// The backlog is counted up to this number. No alarm needs the exact size of a larger one.
+const MAX_COUNTED: i64 = 100_000;
 
-/// An attempt's result was written.
-pub(super) fn written(result: &Finished) {
-    let outcome = match result.verdict {
-        Verdict::Sent => "sent",
-        Verdict::Retry(_) => "retry",
-        Verdict::Fail => "fail",
+/// The result of an attempt was recorded.
+pub(super) fn attempt_recorded(result: &AttemptResult) {
+    let outcome = match result.decision {
+        RetryDecision::Sent => "sent",
+        RetryDecision::Retry(_) => "retry",
+        RetryDecision::Fail => "fail",
     };
     metrics::counter!("webhook_attempts_total", "outcome" => outcome).increment(1);
     metrics::histogram!("webhook_attempt_duration_seconds").record(result.duration.as_secs_f64());
-    if let Verdict::Sent | Verdict::Fail = result.verdict {
+    if let RetryDecision::Sent | RetryDecision::Fail = result.decision {
         metrics::counter!("webhook_deliveries_total", "outcome" => outcome).increment(1);
     }
-    if result.verdict == Verdict::Sent {
-        let since = (Utc::now() - result.held.decided).to_std();
+    if result.decision == RetryDecision::Sent {
+        let since = (Utc::now() - result.lease.decided).to_std();
         metrics::histogram!("webhook_decision_to_delivery_seconds")
             .record(since.unwrap_or_default().as_secs_f64());
     }
     log(result, outcome);
 }
 
-fn log(result: &Finished, outcome: &'static str) {
+fn log(result: &AttemptResult, outcome: &'static str) {
     tracing::info!(
-        request_id = %result.held.context.request_id,
-        trace_id = %result.held.context.trace.trace_id(),
-        delivery.id = %result.held.delivery,
+        request_id = %result.lease.context.request_id,
+        trace_id = %result.lease.context.trace.trace_id(),
+        delivery.id = %result.lease.delivery,
         outcome,
         status_code = result.status_code,
         error = result.error,
@@ -49,29 +49,29 @@ fn log(result: &Finished, outcome: &'static str) {
     );
 }
 
-/// An attempt's result has no row to go to.
-pub(super) fn lost(result: &Finished) {
+/// The result of an attempt was dropped, because its lease or its row no longer exists.
+pub(super) fn attempt_lost(result: &AttemptResult) {
     metrics::counter!("webhook_attempts_total", "outcome" => "lost").increment(1);
     tracing::info!(
-        request_id = %result.held.context.request_id,
-        delivery.id = %result.held.delivery,
+        request_id = %result.lease.context.request_id,
+        delivery.id = %result.lease.delivery,
         "a webhook was called, but its delivery was deleted or taken over meanwhile"
     );
 }
 
-/// Deliveries were given up because their attempts never end.
+/// Deliveries were given up because their attempts never finish.
 pub(super) fn given_up(deliveries: usize) {
     if deliveries > 0 {
         let count = u64::try_from(deliveries).unwrap_or(u64::MAX);
         metrics::counter!("webhook_deliveries_total", "outcome" => "fail").increment(count);
         tracing::error!(
             deliveries,
-            "deliveries were given up: no attempt of theirs ever ended"
+            "gave up deliveries whose attempts never finished"
         );
     }
 }
 
-/// How many attempts are under way.
+/// The number of attempts in flight.
 pub(super) fn in_flight(attempts: usize) {
     metrics::gauge!("webhook_attempts_in_flight").set(u32::try_from(attempts).unwrap_or(u32::MAX));
 }
@@ -79,15 +79,15 @@ pub(super) fn in_flight(attempts: usize) {
 /// Keeps the gauges of the backlog up to date until it is cancelled.
 pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToken) {
     loop {
-        let look = |connection: &mut _| -> Result<_, database::Error> {
-            Ok(backlog::backlog(connection, COUNTED)?)
+        let load = |connection: &mut _| -> Result<_, database::Error> {
+            Ok(backlog_store::load_backlog(connection, MAX_COUNTED)?)
         };
-        match database.run(look).await {
-            Ok(backlog) => show(&backlog),
-            Err(error) => tracing::debug!(error = ?error, "the backlog cannot be read"),
+        match database.run(load).await {
+            Ok(backlog) => set_gauges(&backlog),
+            Err(error) => tracing::debug!(error = ?error, "the backlog could not be read"),
         }
         tokio::select! {
-            () = tokio::time::sleep(PAUSE) => {}
+            () = tokio::time::sleep(INTERVAL) => {}
             () = shutdown.cancelled() => return,
         }
     }
@@ -97,7 +97,7 @@ pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToke
     clippy::cast_precision_loss,
     reason = "gauges are floating-point numbers, and these stay far below 2^52"
 )]
-fn show(backlog: &backlog::Backlog) {
+fn set_gauges(backlog: &Backlog) {
     metrics::gauge!("webhook_deliveries_pending").set(backlog.pending as f64);
     metrics::gauge!("webhook_deliveries_due").set(backlog.due as f64);
     metrics::gauge!("webhook_deliveries_oldest_due_seconds").set(backlog.oldest as f64 / 1000.0);

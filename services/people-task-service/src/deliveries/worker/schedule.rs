@@ -1,65 +1,63 @@
 use std::time::Duration;
 
-use outbound::{Answer, SendError};
+use outbound::{Answer, SendError, retry_after};
 use reqwest::StatusCode;
 
-/// `Retry-After` counts up to here.
-const LONGEST_RETRY_AFTER: Duration = Duration::from_secs(3600);
+/// A longer `Retry-After` counts as this.
+const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 
 /// The pauses after failed attempts.
 #[derive(Debug, Clone)]
 pub(super) struct RetrySchedule(pub(super) Vec<Duration>);
 
-/// What follows from an attempt.
+/// What follows an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Verdict {
-    /// The receiver has it.
+pub(super) enum RetryDecision {
+    /// Nothing: the receiver accepted it.
     Sent,
     /// Another attempt after this pause.
     Retry(Duration),
-    /// No further attempt.
+    /// Nothing: the delivery has failed.
     Fail,
 }
 
 impl RetrySchedule {
-    /// Judges an attempt that `earlier` failed ones went before. The pause of the schedule is stretched
-    /// by `jitter`, so that what failed together does not come back together.
-    pub(super) fn judge(
+    /// Decides what follows an attempt after `earlier` failed ones. `jitter` scales the schedule's pause, so
+    /// that deliveries that failed at once are not all retried at once.
+    pub(super) fn decide(
         &self,
         earlier: usize,
-        answer: &Result<Answer, SendError>,
+        response: &Result<Answer, SendError>,
         jitter: f64,
-    ) -> Verdict {
-        let status = answer.as_ref().ok().map(|answer| answer.status);
+    ) -> RetryDecision {
+        let status = response.as_ref().ok().map(|response| response.status);
         match status {
-            Some(status) if status.is_success() => return Verdict::Sent,
-            Some(StatusCode::GONE) => return Verdict::Fail,
+            Some(status) if status.is_success() => return RetryDecision::Sent,
+            Some(StatusCode::GONE) => return RetryDecision::Fail,
             _ => {}
         }
-        let asked = match answer {
-            Ok(answer) if asks_for_patience(answer.status) => {
-                outbound::retry_after(&answer.headers)
-            }
+        let requested = match response {
+            Ok(response) if is_throttled(response.status) => retry_after(&response.headers),
             _ => None,
         };
         match self.0.get(earlier) {
             Some(pause) => {
-                let asked = asked.unwrap_or_default().min(LONGEST_RETRY_AFTER);
-                Verdict::Retry(pause.mul_f64(jitter).max(asked))
+                let requested = requested.unwrap_or_default().min(MAX_RETRY_AFTER);
+                RetryDecision::Retry(pause.mul_f64(jitter).max(requested))
             }
-            None => Verdict::Fail,
+            None => RetryDecision::Fail,
         }
     }
 }
 
-fn asks_for_patience(status: StatusCode) -> bool {
+fn is_throttled(status: StatusCode) -> bool {
     matches!(
         status,
         StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE
     )
 }
 
-/// A factor of 0.8 to 1.2.
+/// A random factor from 0.8 to 1.2.
 pub(super) fn jitter() -> f64 {
     rand::random_range(0.8..=1.2)
 }
@@ -73,7 +71,7 @@ mod tests {
     use reqwest::StatusCode;
     use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-    use super::{RetrySchedule, Verdict, jitter};
+    use super::{RetryDecision, RetrySchedule, jitter};
 
     const SECOND: Duration = Duration::from_secs(1);
 
@@ -81,7 +79,7 @@ mod tests {
         RetrySchedule(vec![5 * SECOND, 30 * SECOND])
     }
 
-    fn answer(status: u16, retry_after: Option<&str>) -> Result<Answer, SendError> {
+    fn response(status: u16, retry_after: Option<&str>) -> Result<Answer, SendError> {
         let mut headers = HeaderMap::new();
         if let Some(text) = retry_after {
             headers.insert(RETRY_AFTER, text.parse().unwrap());
@@ -93,42 +91,42 @@ mod tests {
         })
     }
 
-    fn judge(earlier: usize, answer: &Result<Answer, SendError>) -> Verdict {
-        schedule().judge(earlier, answer, 1.0)
+    fn decide(earlier: usize, response: &Result<Answer, SendError>) -> RetryDecision {
+        schedule().decide(earlier, response, 1.0)
     }
 
     #[test]
-    fn only_2xx_is_sent_and_410_ends_it() {
+    fn only_2xx_is_success_and_410_is_final() {
         for (status, expected) in [
-            (200, Verdict::Sent),
-            (204, Verdict::Sent),
-            (299, Verdict::Sent),
-            (301, Verdict::Retry(5 * SECOND)),
-            (304, Verdict::Retry(5 * SECOND)),
-            (400, Verdict::Retry(5 * SECOND)),
-            (404, Verdict::Retry(5 * SECOND)),
-            (410, Verdict::Fail),
-            (500, Verdict::Retry(5 * SECOND)),
+            (200, RetryDecision::Sent),
+            (204, RetryDecision::Sent),
+            (299, RetryDecision::Sent),
+            (301, RetryDecision::Retry(5 * SECOND)),
+            (304, RetryDecision::Retry(5 * SECOND)),
+            (400, RetryDecision::Retry(5 * SECOND)),
+            (404, RetryDecision::Retry(5 * SECOND)),
+            (410, RetryDecision::Fail),
+            (500, RetryDecision::Retry(5 * SECOND)),
         ] {
-            assert_eq!(judge(0, &answer(status, None)), expected, "{status}");
+            assert_eq!(decide(0, &response(status, None)), expected, "{status}");
         }
         let refused = Err(SendError::ConnectionRefused);
-        assert_eq!(judge(0, &refused), Verdict::Retry(5 * SECOND));
+        assert_eq!(decide(0, &refused), RetryDecision::Retry(5 * SECOND));
     }
 
     #[test]
-    fn the_pauses_are_used_in_turn_and_then_it_has_failed() {
-        let error = answer(500, None);
-        assert_eq!(judge(0, &error), Verdict::Retry(5 * SECOND));
-        assert_eq!(judge(1, &error), Verdict::Retry(30 * SECOND));
-        assert_eq!(judge(2, &error), Verdict::Fail);
-        assert_eq!(judge(2, &answer(429, Some("60"))), Verdict::Fail);
+    fn a_delivery_fails_after_the_last_pause() {
+        let error = response(500, None);
+        assert_eq!(decide(0, &error), RetryDecision::Retry(5 * SECOND));
+        assert_eq!(decide(1, &error), RetryDecision::Retry(30 * SECOND));
+        assert_eq!(decide(2, &error), RetryDecision::Fail);
+        assert_eq!(decide(2, &response(429, Some("60"))), RetryDecision::Fail);
     }
 
     #[test]
-    fn retry_after_stretches_a_pause_up_to_an_hour_and_never_shortens_it() {
-        let pause = |status, text| match judge(0, &answer(status, Some(text))) {
-            Verdict::Retry(pause) => pause,
+    fn retry_after_extends_a_pause_up_to_an_hour_and_never_shortens_it() {
+        let pause = |status, text| match decide(0, &response(status, Some(text))) {
+            RetryDecision::Retry(pause) => pause,
             other => panic!("{other:?}"),
         };
         assert_eq!(pause(429, "60"), 60 * SECOND);
@@ -146,10 +144,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_pause_is_within_a_fifth_of_the_schedule(earlier in 0_usize..2) {
+        fn a_pause_is_within_20_percent_of_the_schedule(earlier in 0_usize..2) {
             let pause = schedule().0[earlier];
-            let verdict = schedule().judge(earlier, &answer(500, None), jitter());
-            prop_assert!(matches!(verdict, Verdict::Retry(p) if p >= pause.mul_f64(0.799) && p <= pause.mul_f64(1.201)));
+            let decision = schedule().decide(earlier, &response(500, None), jitter());
+            prop_assert!(matches!(decision, RetryDecision::Retry(p) if p >= pause.mul_f64(0.799) && p <= pause.mul_f64(1.201)));
         }
     }
 }

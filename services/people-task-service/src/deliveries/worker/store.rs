@@ -1,10 +1,10 @@
-//! The worker's statements. They are raw SQL because each acts on many rows of several tables in one
-//! round trip (`unnest`, `LATERAL`, `SKIP LOCKED`, writing CTEs), which the DSL cannot say.
+//! The worker's statements. They are raw SQL because each acts on many rows of several tables in one round
+//! trip (`unnest`, `LATERAL`, `SKIP LOCKED`, writing CTEs), which diesel's query builder cannot express.
 //!
-//! Connections keep their plans, and [`CONNECTION`] settles what planning may choose from: a plan that was
-//! made while the table was empty must be right for a million rows. So rows are named by `= ANY(array)` and
-//! not by a join, `finished IS NULL`, which no index serves, stands for `status = 'pending'` wherever the rows
-//! are named already, and what shall be found by an index is asked for in its order.
+//! Connections keep their plans, and [`CONNECTION_SETTINGS`] limits the planner's choices: a plan that was made
+//! while the table was empty must suit a million rows. So statements name rows by `= ANY(array)` and not by a
+//! join, use `finished IS NULL`, which no index serves, for `status = 'pending'` where the rows are already
+//! named, and order rows by the index that should find them.
 
 use std::time::Duration;
 
@@ -18,40 +18,40 @@ use values::{DeliveryId, WebhookId};
 
 use crate::tasks::Task;
 
-/// What a connection is told at its start.
-pub(super) const CONNECTION: &str =
+/// What each connection runs first.
+pub(super) const CONNECTION_SETTINGS: &str =
     "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan";
 
-/// Claims are made one after the other, over all workers, so that they count each other's.
+/// The advisory lock under which all workers claim, one after the other, so that limits hold over all of them.
 const CLAIM_LOCK: i64 = 0x7765_6268_6f6f_6b73;
 
-/// What shall be claimed, and how much at the most.
+/// What to claim, and how much.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
-    /// Deliveries whose origins are looked at: wake-ups.
+    /// Deliveries from messages. Their origins are considered.
     pub(super) ids: Vec<DeliveryId>,
-    /// Origins that are looked at.
+    /// More origins to consider.
     pub(super) origins: Vec<String>,
-    /// Requests to one origin at a time, over all workers.
+    /// The number of concurrent requests to one origin, over all workers.
     pub(super) per_origin: u32,
-    /// How many may be claimed by origins that have some already.
-    pub(super) room: usize,
-    /// How many may be claimed on top, by origins that have none: slow receivers never take it all.
-    pub(super) reserve: usize,
-    /// How long the claim lasts.
+    /// How many deliveries to claim.
+    pub(super) capacity: usize,
+    /// How many more to claim for origins that have no request: slow receivers never take all capacity.
+    pub(super) reserved: usize,
+    /// How long the lease lasts.
     pub(super) lease: Duration,
 }
 
 impl Claim {
-    /// Whether there is nothing to look at.
+    /// Whether there is no origin to consider.
     pub(super) fn is_empty(&self) -> bool {
         self.ids.is_empty() && self.origins.is_empty()
     }
 }
 
-/// A delivery that is ours until the lease ends.
+/// A delivery that this worker has claimed, until its lease ends.
 #[derive(QueryableByName)]
-pub(super) struct Claimed {
+pub(super) struct ClaimedDelivery {
     #[diesel(sql_type = Binary)]
     pub(super) delivery_id: DeliveryId,
     #[diesel(sql_type = Binary)]
@@ -78,11 +78,13 @@ pub(super) struct Claimed {
     pub(super) task: Task,
 }
 
-/// Claims deliveries that are due, the oldest of each origin first, and in turn among origins.
+/// Claims due deliveries, the oldest of each origin first, with the origins taking turns.
 ///
-/// Only [`Claim::per_origin`] rows of an origin are ever leased, whoever leased them. Rows that somebody
-/// else holds locked are left alone.
-pub(super) fn claim(connection: &mut PgConnection, claim: &Claim) -> QueryResult<Vec<Claimed>> {
+/// An origin never has more than [`Claim::per_origin`] leases over all workers. Locked rows are skipped.
+pub(super) fn claim(
+    connection: &mut PgConnection,
+    claim: &Claim,
+) -> QueryResult<Vec<ClaimedDelivery>> {
     prepared("SELECT pg_advisory_xact_lock($1)")
         .bind::<BigInt, _>(CLAIM_LOCK)
         .execute(connection)?;
@@ -90,8 +92,8 @@ pub(super) fn claim(connection: &mut PgConnection, claim: &Claim) -> QueryResult
         .bind::<Array<Binary>, _>(&claim.ids)
         .bind::<Array<Text>, _>(&claim.origins)
         .bind::<BigInt, _>(i64::from(claim.per_origin))
-        .bind::<BigInt, _>(count(claim.room))
-        .bind::<BigInt, _>(count(claim.room + claim.reserve))
+        .bind::<BigInt, _>(count(claim.capacity))
+        .bind::<BigInt, _>(count(claim.capacity + claim.reserved))
         .bind::<BigInt, _>(milliseconds(claim.lease))
         .load(connection)
 }
@@ -117,7 +119,7 @@ WITH wanted AS (
     FROM origins CROSS JOIN LATERAL (
         SELECT id, next_attempt FROM deliveries AS candidate
         WHERE candidate.origin = origins.origin AND candidate.status = 'pending'
-            AND candidate.next_attempt <= now() AND candidate.unanswered < 20
+            AND candidate.next_attempt <= now() AND candidate.claims_without_result < 20
             AND (candidate.lease_until IS NULL OR candidate.lease_until <= now())
         ORDER BY candidate.next_attempt, candidate.id
         LIMIT $3
@@ -132,8 +134,8 @@ WITH wanted AS (
         AND (lease_until IS NULL OR lease_until <= now())
     FOR NO KEY UPDATE SKIP LOCKED
 ), claimed AS (
-    UPDATE deliveries SET lease = lease + 1, unanswered = unanswered + 1, parked = false,
-        lease_until = now() + $6 * interval '1 ms', wake_at = now() + $6 * interval '1 ms'
+    UPDATE deliveries SET lease = lease + 1, claims_without_result = claims_without_result + 1, parked = false,
+        lease_until = now() + $6 * interval '1 ms', republish_at = now() + $6 * interval '1 ms'
     WHERE id = ANY(ARRAY(SELECT id FROM free))
     RETURNING *
 )
@@ -144,8 +146,8 @@ FROM claimed
 JOIN webhooks ON webhooks.id = claimed.webhook_id
 JOIN tasks ON tasks.id = claimed.task_id";
 
-/// Takes those of these deliveries out of the sweeps that are still due and unclaimed after `overdue`.
-pub(super) fn park(
+/// Parks those of these deliveries that have been due and unclaimed for `overdue`: sweeps skip them.
+pub(super) fn park_overdue(
     connection: &mut PgConnection,
     ids: &[DeliveryId],
     overdue: Duration,
@@ -167,24 +169,24 @@ pub(super) fn park(
 }
 
 #[derive(QueryableByName)]
-struct RequestMeta {
+struct OriginRow {
     #[diesel(sql_type = Text)]
     origin: String,
     #[diesel(sql_type = Bool)]
     due: bool,
 }
 
-/// Where the next look at origins begins, in alphabetical order.
+/// Where the next scan of origins starts, in alphabetical order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cursors {
     parked: String,
     pending: String,
 }
 
-/// Looks for origins that have deliveries to be claimed, `limit` of those that have parked ones and
-/// `limit` of all, and moves the cursors. Each origin is found by one step in an index, however many
-/// deliveries it has.
-pub(super) fn look_around(
+/// Finds origins with due deliveries, in the next `limit` origins with parked deliveries and the next `limit`
+/// with pending ones, and moves the cursors. Each origin takes one step in an index, however many deliveries
+/// it has.
+pub(super) fn scan_due(
     connection: &mut PgConnection,
     cursors: &mut Cursors,
     limit: i64,
@@ -205,7 +207,7 @@ fn next_origins(
     cursor: &mut String,
     limit: i64,
 ) -> QueryResult<Vec<String>> {
-    let origins: Vec<RequestMeta> = prepared(statement)
+    let origins: Vec<OriginRow> = prepared(statement)
         .bind::<Text, _>(&*cursor)
         .bind::<BigInt, _>(limit)
         .load(connection)?;
@@ -253,31 +255,31 @@ struct Due {
     parked: bool,
 }
 
-/// What a sweep found.
+/// The result of a sweep.
 #[derive(Debug)]
 pub(super) struct Swept {
-    /// How many deliveries.
+    /// The number of deliveries.
     pub(super) found: usize,
-    /// Those whose origin has room.
+    /// Messages for those whose origin is below its limit.
     pub(super) messages: Vec<Message>,
 }
 
-/// Takes deliveries that are due and that no message may be under way for. Those whose origin has all
-/// the requests that it may have are parked; the others are left alone for `quiet` after this.
+/// Takes due deliveries that have no message in flight. It parks those whose origin is at its limit; sweeps
+/// skip the others for `republish_after`.
 pub(super) fn sweep(
     connection: &mut PgConnection,
     limit: i64,
-    quiet: Duration,
+    republish_after: Duration,
     per_origin: u32,
 ) -> QueryResult<Swept> {
     let due: Vec<Due> = prepared(SWEEP)
         .bind::<BigInt, _>(limit)
-        .bind::<BigInt, _>(milliseconds(quiet))
+        .bind::<BigInt, _>(milliseconds(republish_after))
         .bind::<BigInt, _>(i64::from(per_origin))
         .load(connection)?;
     let found = due.len();
-    let with_room = due.into_iter().filter(|row| !row.parked);
-    let messages = with_room.map(|row| {
+    let unparked = due.into_iter().filter(|row| !row.parked);
+    let messages = unparked.map(|row| {
         let context = RequestContext::continued(Some(&row.request_id), Some(&row.traceparent));
         Message::new(row.id, context)
     });
@@ -289,8 +291,8 @@ pub(super) fn sweep(
 
 const SWEEP: &str = "
 WITH due AS (
-    SELECT id, origin FROM deliveries WHERE status = 'pending' AND NOT parked AND wake_at <= now()
-    ORDER BY wake_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
+    SELECT id, origin FROM deliveries WHERE status = 'pending' AND NOT parked AND republish_at <= now()
+    ORDER BY republish_at LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
 ), full_origins AS (
     SELECT origin FROM (SELECT DISTINCT origin FROM due) AS origins
     WHERE $3 <= (SELECT count(*) FROM (
@@ -299,13 +301,13 @@ WITH due AS (
             AND leased.lease_until > now()
         ORDER BY leased.lease_until LIMIT $3) AS leased)
 )
-UPDATE deliveries SET wake_at = now() + $2 * interval '1 ms',
+UPDATE deliveries SET republish_at = now() + $2 * interval '1 ms',
     parked = origin = ANY(ARRAY(SELECT origin FROM full_origins))
 WHERE id = ANY(ARRAY(SELECT id FROM due))
 RETURNING id, request_id, traceparent, parked";
 
-/// Gives up deliveries that were claimed twenty times in a row without a result: whatever they do to a
-/// worker, they shall not do it for ever. Returns how many, at most `limit`.
+/// Gives up at most `limit` deliveries that were claimed twenty times in a row without a result, because
+/// they may crash workers. Returns their number.
 pub(super) fn give_up(connection: &mut PgConnection, limit: i64) -> QueryResult<usize> {
     prepared(GIVE_UP)
         .bind::<BigInt, _>(limit)
@@ -315,35 +317,19 @@ pub(super) fn give_up(connection: &mut PgConnection, limit: i64) -> QueryResult<
 const GIVE_UP: &str = "
 WITH lost AS (
     SELECT id, webhook_id FROM deliveries
-    WHERE status = 'pending' AND unanswered >= 20 AND lease_until <= now()
+    WHERE status = 'pending' AND claims_without_result >= 20 AND lease_until <= now()
     ORDER BY lease_until LIMIT $1 FOR NO KEY UPDATE SKIP LOCKED
-), told AS (
+), failed AS (
     UPDATE webhooks SET status = 'fail' WHERE id = ANY(ARRAY(SELECT webhook_id FROM lost))
-), explained AS (
+), recorded AS (
     INSERT INTO delivery_attempts (delivery_id, number, at, duration_ms, error)
     SELECT id,
         1 + coalesce((SELECT max(number) FROM delivery_attempts WHERE delivery_id = lost.id), 0),
-        now(), 0, 'given up: 20 attempts in a row were begun and never ended'
+        now(), 0, 'given up: 20 attempts in a row started and never finished'
     FROM lost
 )
 UPDATE deliveries SET status = 'fail', finished = now(), lease_until = NULL, parked = false
 WHERE id = ANY(ARRAY(SELECT id FROM lost))";
-
-/// Deletes deliveries that finished longer ago than `retention`, at most `limit`, with their attempts.
-pub(super) fn purge(
-    connection: &mut PgConnection,
-    retention: Duration,
-    limit: i64,
-) -> QueryResult<usize> {
-    prepared(
-        "DELETE FROM deliveries WHERE id = ANY(ARRAY(
-            SELECT id FROM deliveries WHERE finished < now() - $1 * interval '1 ms'
-            ORDER BY finished LIMIT $2 FOR UPDATE SKIP LOCKED))",
-    )
-    .bind::<BigInt, _>(milliseconds(retention))
-    .bind::<BigInt, _>(limit)
-    .execute(connection)
-}
 
 pub(super) fn milliseconds(duration: Duration) -> i64 {
     i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)

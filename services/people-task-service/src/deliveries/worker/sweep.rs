@@ -1,25 +1,25 @@
 use std::time::Duration;
 
-use database::Database;
+use database::{Connection, Database, Error};
 use futures_util::future::join_all;
 use messaging::{Message, Publisher, RelaySettings};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::deliveries::worker::ledger::WakeUp;
-use crate::deliveries::worker::{look_at, store};
+use crate::deliveries::worker::message::{DueDelivery, handle_message};
+use crate::deliveries::worker::store;
 
 const RELAY: RelaySettings = RelaySettings {
     pause: Duration::from_millis(300),
     batch: 500,
 };
-/// A delivery whose message was sent is not swept again before this.
-const QUIET: Duration = Duration::from_secs(10);
-/// Sweeps in a row that find little but deliveries to park.
-const SWEEPS: usize = 10;
+/// How long after its message a delivery may be published again.
+const REPUBLISH_AFTER: Duration = Duration::from_secs(10);
+/// How many sweeps follow each other while they find mostly deliveries to park.
+const MAX_SWEEPS: usize = 10;
 const PAUSE_WITHOUT_BROKER: Duration = Duration::from_secs(1);
 
-/// Finds deliveries that are due and that nobody speaks of: retries, and what a crash left behind.
+/// Finds due deliveries that have no message in flight: retries, and what a crash left behind.
 #[derive(Clone)]
 pub(super) struct Sweeper {
     pub(super) database: Database,
@@ -27,17 +27,17 @@ pub(super) struct Sweeper {
 }
 
 impl Sweeper {
-    /// Publishes what is due until it is cancelled.
+    /// Publishes due deliveries until it is cancelled.
     pub(super) async fn relay(self, publisher: Publisher, shutdown: CancellationToken) {
         messaging::relay(publisher, RELAY, shutdown, |limit| self.due(limit)).await;
     }
 
-    /// While the broker is away, hands what is due to the ledger directly, until it is cancelled: the
-    /// broker makes deliveries prompt, but none depends on it.
-    pub(super) async fn go_without_broker(
+    /// Passes due deliveries to the dispatcher directly while the broker is unavailable, until it is
+    /// cancelled. The broker makes deliveries prompt, but no delivery depends on it.
+    pub(super) async fn run_without_broker(
         self,
         publisher: Publisher,
-        wake_ups: mpsc::Sender<WakeUp>,
+        due: mpsc::Sender<DueDelivery>,
         shutdown: CancellationToken,
     ) {
         loop {
@@ -49,18 +49,25 @@ impl Sweeper {
                 continue;
             }
             let messages = self.due(RELAY.batch).await.unwrap_or_default();
-            let looks = messages.into_iter().map(|m| look_at(wake_ups.clone(), m));
-            join_all(looks).await;
+            let handling = messages
+                .into_iter()
+                .map(|message| handle_message(due.clone(), message));
+            join_all(handling).await;
         }
     }
 
-    /// The messages of deliveries whose origins have room. Those that are parked on the way do not keep
-    /// the others waiting.
-    async fn due(&self, limit: i64) -> Result<Vec<Message>, database::Error> {
+    /// Messages for due deliveries to origins below their limit. Sweeps that mostly park deliveries are
+    /// repeated at once, so that these do not delay the others.
+    async fn due(&self, limit: i64) -> Result<Vec<Message>, Error> {
         let (mut messages, per_origin) = (Vec::new(), self.per_origin);
-        for _ in 0..SWEEPS {
-            let sweep = move |connection: &mut _| -> Result<_, database::Error> {
-                Ok(store::sweep(connection, limit, QUIET, per_origin)?)
+        for _ in 0..MAX_SWEEPS {
+            let sweep = move |connection: &mut Connection| -> Result<_, Error> {
+                Ok(store::sweep(
+                    connection,
+                    limit,
+                    REPUBLISH_AFTER,
+                    per_origin,
+                )?)
             };
             let mut swept = self.database.run(sweep).await?;
             let parked = swept.found - swept.messages.len();

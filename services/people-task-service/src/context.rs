@@ -1,0 +1,23 @@
+//! What the handlers of all capabilities share.
+
+use database::Database;
+use listing::RowBudget;
+use messaging::Publisher;
+use outbound::{AddressPolicy, SystemResolver};
+use url::Url;
+
+use crate::signing::WebhookSigner;
+
+#[derive(Debug)]
+pub(crate) struct Context {
+    pub(crate) database: Database,
+    /// Publishes deliveries that are due.
+    pub(crate) deliveries: Publisher,
+    pub(crate) row_budget: RowBudget,
+    pub(crate) signer: WebhookSigner,
+    /// Which addresses webhooks may have.
+    pub(crate) address_policy: AddressPolicy,
+    pub(crate) resolver: SystemResolver,
+    /// The page on which people see their tasks.
+    pub(crate) dashboard_url: Url,
+}

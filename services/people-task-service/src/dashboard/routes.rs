@@ -1,0 +1,23 @@
+use actix_web::get;
+use actix_web::web::{Data, Json};
+use auth::{Caller, TokenProblems};
+
+use crate::context::Context;
+use crate::dashboard::responses::DashboardResponse;
+
+/// The page on which people see their tasks.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "dashboardUrl",
+    security(("bearer" = [])),
+    responses((status = 200, description = "The page.", body = DashboardResponse), TokenProblems),
+)]
+#[get("/plugins/appmixer/utils/tasks/dashboard-url")]
+pub(crate) async fn dashboard_url(
+    _caller: Caller,
+    context: Data<Context>,
+) -> Json<DashboardResponse> {
+    Json(DashboardResponse {
+        dashboard_url: context.dashboard_url.to_string(),
+    })
+}

@@ -1,0 +1,79 @@
+use actix_web::put;
+use actix_web::web::{Data, Json, Path};
+use audit_log::RequestMeta;
+use auth::TokenProblems;
+use http_kit::{BodyProblems, OptionalJsonBody, Problem, path_id};
+use service_http::DatabaseProblems;
+
+use crate::context::Context;
+use crate::decisions::decide::{Decision, decide};
+use crate::decisions::requests::DecisionRequest;
+use crate::tasks::credentials::PartialCredentials;
+use crate::tasks::error::{AlreadyResolved, Forbidden, NoTask};
+use crate::tasks::projection::FieldSelection;
+use crate::tasks::responses::TaskResponse;
+
+/// Approves a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "approveTask",
+    params(("id" = String, Path, description = "The task's id."), FieldSelection),
+    request_body = Option<DecisionRequest>,
+    security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
+    responses(
+        (status = 200, description = "The task, approved.", body = TaskResponse),
+        BodyProblems, TokenProblems, Forbidden, NoTask, AlreadyResolved, DatabaseProblems,
+    ),
+)]
+#[put("/people-task/tasks/{id}/approve")]
+pub(crate) async fn approve_task(input: DecisionInput) -> Result<Json<TaskResponse>, Problem> {
+    decide_task(input, Decision::Approve).await
+}
+
+/// Rejects a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "rejectTask",
+    params(("id" = String, Path, description = "The task's id."), FieldSelection),
+    request_body = Option<DecisionRequest>,
+    security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
+    responses(
+        (status = 200, description = "The task, rejected.", body = TaskResponse),
+        BodyProblems, TokenProblems, Forbidden, NoTask, AlreadyResolved, DatabaseProblems,
+    ),
+)]
+#[put("/people-task/tasks/{id}/reject")]
+pub(crate) async fn reject_task(input: DecisionInput) -> Result<Json<TaskResponse>, Problem> {
+    decide_task(input, Decision::Reject).await
+}
+
+/// What both routes extract.
+type DecisionInput = (
+    PartialCredentials,
+    Result<OptionalJsonBody, Problem>,
+    Result<FieldSelection, Problem>,
+    RequestMeta,
+    Path<String>,
+    Data<Context>,
+);
+
+async fn decide_task(
+    (credentials, body, fields, meta, id, context): DecisionInput,
+    decision: Decision,
+) -> Result<Json<TaskResponse>, Problem> {
+    let body = body.and_then(DecisionRequest::parse);
+    let secret = body.map(|body| body.secret.map(|secret| secret.fingerprint()));
+    let credentials = credentials.with_secret(secret)?;
+    let fields = fields?;
+    let id = path_id(&id, "task")?;
+    let (task, relations) = decide(
+        &context.database,
+        &context.deliveries,
+        credentials.0,
+        id,
+        decision,
+        meta,
+    )
+    .await?;
+    Ok(Json(TaskResponse::new(task, relations, &fields)))
+}

@@ -1,0 +1,60 @@
+use audit_log::RequestMeta;
+use database::{Connection, Database};
+use messaging::{Message, Publisher};
+use serde_json::json;
+use telemetry::RequestContext;
+use values::DeliveryId;
+
+use crate::audit::AuditAction;
+use crate::deliveries::error::DeliveryError;
+use crate::deliveries::store::{self, DeliveryWithAttempts};
+use crate::tasks::access::{AccessDenied, Actor, Permission};
+use crate::tasks::{TaskError, store as task_store};
+
+/// Sends a delivery again now, whatever its status. A delivery that is being sent at this moment is not
+/// sent a second time.
+///
+/// # Errors
+/// [`DeliveryError::NotFound`], and those of the task.
+#[tracing::instrument(skip_all, fields(delivery.id = %id))]
+pub(crate) async fn redeliver(
+    database: &Database,
+    publisher: &Publisher,
+    actor: Actor,
+    id: DeliveryId,
+    meta: RequestMeta,
+) -> Result<DeliveryWithAttempts, DeliveryError> {
+    let (delivery, restarted) = database
+        .transaction(move |connection| restart(connection, &actor, id, meta))
+        .await?;
+    if restarted {
+        tracing::info!("a delivery was restarted");
+        publisher.send([Message::new(id, RequestContext::current_or_fresh())]);
+    }
+    Ok(delivery)
+}
+
+fn restart(
+    connection: &mut Connection,
+    actor: &Actor,
+    id: DeliveryId,
+    meta: RequestMeta,
+) -> Result<(DeliveryWithAttempts, bool), DeliveryError> {
+    let task = store::lock(connection, id)?.ok_or(DeliveryError::NotFound)?;
+    let task = task_store::find(connection, task)?.ok_or(DeliveryError::NotFound)?;
+    let allowed = actor.relations_to(&task).check(Permission::ViewDeliveries);
+    allowed.map_err(|denied| match denied {
+        AccessDenied::Hidden => DeliveryError::NotFound,
+        AccessDenied::Forbidden => TaskError::Forbidden.into(),
+    })?;
+    let restarted = store::restart(connection, id)?;
+    if restarted {
+        let identity = actor.audit_identity(&task, Permission::ViewDeliveries);
+        let entry = AuditAction::DeliveryRedelivered.on_task(task.id, identity, meta);
+        let entry = entry.detail(json!({ "deliveryId": id }));
+        entry.record(connection).map_err(database::Error::from)?;
+    }
+    let delivery = store::find(connection, id)?.ok_or(DeliveryError::NotFound)?;
+    let delivery = store::load_attempts(connection, vec![delivery])?.pop();
+    Ok((delivery.ok_or(DeliveryError::NotFound)?, restarted))
+}

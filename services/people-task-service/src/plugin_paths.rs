@@ -1,0 +1,114 @@
+//! The Appmixer plugin paths: `/plugins/appmixer/utils/tasks/…` for `/people-task/…`.
+//!
+//! The same handlers serve both. [`rewrite`] changes the path before routing and keeps the original one, so
+//! that responses add `taskId` or `webhookId`, and links point to where the request came from. Only the
+//! routes in [`ROUTES`] exist under the prefix.
+
+use std::sync::LazyLock;
+
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::{Method, Uri};
+use actix_web::middleware::Next;
+use actix_web::{HttpMessage as _, HttpRequest};
+use http_kit::Routes;
+use utoipa::openapi::OpenApi;
+use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
+
+const PREFIX: &str = "/plugins/appmixer/utils/tasks/";
+const TARGET_PREFIX: &str = "/people-task/";
+
+/// What exists under the prefix. The handler of the same path under `/people-task/` serves it.
+const ROUTES: [(Method, &str); 9] = [
+    (Method::GET, "tasks"),
+    (Method::POST, "tasks"),
+    (Method::GET, "tasks-count"),
+    (Method::GET, "tasks/{id}"),
+    (Method::PUT, "tasks/{id}"),
+    (Method::PUT, "tasks/{id}/approve"),
+    (Method::PUT, "tasks/{id}/reject"),
+    (Method::POST, "webhooks"),
+    (Method::DELETE, "webhooks/{id}"),
+];
+
+static PLUGIN_ROUTES: LazyLock<Routes> = LazyLock::new(|| {
+    ROUTES
+        .into_iter()
+        .fold(Routes::default(), |routes, (method, path)| {
+            routes.and(&format!("{PREFIX}{path}"), method)
+        })
+});
+
+/// The path of a rewritten request before it was rewritten.
+#[derive(Clone)]
+struct OriginalPath(String);
+
+/// Whether the request came to a plugin path.
+pub(crate) fn is_plugin_request(request: &HttpRequest) -> bool {
+    request.extensions().get::<OriginalPath>().is_some()
+}
+
+/// The path that the request came to, for links to it.
+pub(crate) fn original_path(request: &HttpRequest) -> String {
+    let original = request.extensions().get::<OriginalPath>().cloned();
+    original.map_or_else(|| request.path().to_owned(), |OriginalPath(path)| path)
+}
+
+/// Middleware, outside of all others, that rewrites plugin paths. A path that does not exist under the
+/// prefix stays as it is, and is refused like any unknown path.
+///
+/// # Errors
+/// Those of the inner service.
+pub(crate) async fn rewrite<B: MessageBody + 'static>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<B>, actix_web::Error> {
+    if let Some(uri) = rewritten(&request) {
+        let original = OriginalPath(request.path().to_owned());
+        request.extensions_mut().insert(original);
+        request.match_info_mut().get_mut().update(&uri);
+        request.head_mut().uri = uri;
+    }
+    next.call(request).await
+}
+
+fn rewritten(request: &ServiceRequest) -> Option<Uri> {
+    let rest = request.path().strip_prefix(PREFIX)?;
+    PLUGIN_ROUTES.check(request.method(), request.path()).ok()?;
+    let path_and_query = match request.uri().query() {
+        Some(query) => format!("{TARGET_PREFIX}{rest}?{query}"),
+        None => format!("{TARGET_PREFIX}{rest}"),
+    };
+    let mut parts = request.uri().clone().into_parts();
+    parts.path_and_query = Some(path_and_query.parse().ok()?);
+    Uri::from_parts(parts).ok()
+}
+
+/// Adds the plugin paths to the document.
+pub(crate) fn document(document: &mut OpenApi) {
+    for (method, path) in ROUTES {
+        let target = document.paths.paths.get(&format!("{TARGET_PREFIX}{path}"));
+        let Some((method, operation)) = target.and_then(|item| operation(item, &method)) else {
+            continue;
+        };
+        let mut operation = operation.clone();
+        operation.operation_id = operation.operation_id.map(|id| format!("{id}Plugin"));
+        operation.description = Some(format!(
+            "Appmixer's path for `{TARGET_PREFIX}{path}`. Responses also carry `taskId` (webhooks: `webhookId`) with the value of `id`."
+        ));
+        let paths = &mut document.paths.paths;
+        let item = paths.entry(format!("{PREFIX}{path}")).or_default();
+        item.merge_operations(PathItem::new(method, operation));
+    }
+}
+
+fn operation<'a>(item: &'a PathItem, method: &Method) -> Option<(HttpMethod, &'a Operation)> {
+    let (method, operation) = match *method {
+        Method::GET => (HttpMethod::Get, &item.get),
+        Method::POST => (HttpMethod::Post, &item.post),
+        Method::PUT => (HttpMethod::Put, &item.put),
+        Method::DELETE => (HttpMethod::Delete, &item.delete),
+        _ => return None,
+    };
+    Some((method, operation.as_ref()?))
+}

@@ -1,0 +1,180 @@
+//! Signatures of webhook calls, as Standard Webhooks specifies them.
+
+use std::fmt::Write as _;
+
+use app_config::{Reader, Settings};
+use auth::{JwkSet, KeyError, SigningKey};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac as _};
+use sha2::Sha256;
+use values::{DeliveryId, FromText, Invalid, Secret};
+use zeroize::Zeroizing;
+
+const SECRET_PREFIX: &str = "whsec_";
+const PUBLIC_KEY_PREFIX: &str = "whpk_";
+/// The length of a secret in bytes, as Standard Webhooks limits it.
+const SECRET_LENGTH: std::ops::RangeInclusive<usize> = 24..=64;
+
+/// The service's own signing keys.
+#[derive(Debug, Clone)]
+pub struct SigningSettings {
+    /// The current key, in PEM.
+    pub key: Secret,
+    /// The previous key, in PEM. It also signs while receivers switch to the current one.
+    pub previous_key: Option<Secret>,
+}
+
+impl Settings for SigningSettings {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        Ok(Self {
+            key: reader.required(
+                "WEBHOOK_SIGNING_KEY",
+                "the Ed25519 private key (PEM, PKCS#8) that signs webhook calls.",
+            )?,
+            previous_key: reader.optional(
+                "WEBHOOK_PREVIOUS_SIGNING_KEY",
+                "The previous key, which also signs and is published while receivers switch to the current one.",
+            )?,
+        })
+    }
+}
+
+/// A receiver's signing secret, parsed from its `whsec_…` form.
+#[derive(Clone)]
+pub(crate) struct WebhookSecret {
+    key: Zeroizing<Vec<u8>>,
+}
+
+impl FromText for WebhookSecret {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        let encoded = text.strip_prefix(SECRET_PREFIX);
+        let key = encoded.and_then(|encoded| STANDARD.decode(encoded).ok().map(Zeroizing::new));
+        match key.filter(|key| SECRET_LENGTH.contains(&key.len())) {
+            Some(key) => Ok(Self { key }),
+            None => Err(Invalid::new(
+                "invalid-webhook-secret",
+                "Must be `whsec_` followed by 24 to 64 bytes in base64.",
+            )),
+        }
+    }
+}
+
+impl std::fmt::Debug for WebhookSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WebhookSecret(…)")
+    }
+}
+
+/// Signs with the current key, and with the previous one while receivers switch over.
+#[derive(Debug)]
+pub(crate) struct WebhookSigner {
+    keys: Vec<SigningKey>,
+}
+
+impl WebhookSigner {
+    /// Parses the keys.
+    ///
+    /// # Errors
+    /// A key is not an Ed25519 private key in PEM.
+    pub(crate) fn new(settings: &SigningSettings) -> Result<Self, KeyError> {
+        let keys = std::iter::once(&settings.key).chain(&settings.previous_key);
+        let keys = keys.map(SigningKey::from_pem).collect::<Result<_, _>>()?;
+        Ok(Self { keys })
+    }
+
+    /// The public keys, the current one first, each also in its `whpk_…` form.
+    pub(crate) fn published(&self) -> JwkSet {
+        let keys = self.keys.iter().map(SigningKey::public).map(|public| {
+            let mut jwk = public.jwk();
+            jwk.whpk = Some(PUBLIC_KEY_PREFIX.to_owned() + &STANDARD.encode(public.as_bytes()));
+            jwk
+        });
+        JwkSet {
+            keys: keys.collect(),
+        }
+    }
+
+    /// The value of the header `webhook-signature`: a `v1a` for each key and, if the receiver has a secret, a
+    /// `v1`. The signed text is `id.timestamp.body`.
+    pub(crate) fn sign(
+        &self,
+        id: DeliveryId,
+        timestamp: i64,
+        body: &[u8],
+        secret: Option<&WebhookSecret>,
+    ) -> String {
+        let mut signed = format!("{id}.{timestamp}.").into_bytes();
+        signed.extend_from_slice(body);
+        let mut signatures = String::new();
+        for key in &self.keys {
+            push(&mut signatures, "v1a", &key.sign(&signed));
+        }
+        // HMAC accepts a key of any length.
+        let hmac = secret.and_then(|secret| Hmac::<Sha256>::new_from_slice(&secret.key).ok());
+        if let Some(hmac) = hmac {
+            let code = hmac.chain_update(&signed).finalize();
+            push(&mut signatures, "v1", &code.into_bytes());
+        }
+        signatures
+    }
+}
+
+/// Appends a signature after a space.
+fn push(signatures: &mut String, version: &str, signature: &[u8]) {
+    if !signatures.is_empty() {
+        signatures.push(' ');
+    }
+    // Writing to a `String` cannot fail.
+    let _ = write!(signatures, "{version},{}", STANDARD.encode(signature));
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use proptest::prelude::*;
+    use values::FromText as _;
+
+    use super::WebhookSecret;
+
+    fn parses(text: &str) -> bool {
+        WebhookSecret::from_text(text).is_ok()
+    }
+
+    #[test]
+    fn a_secret_has_24_to_64_bytes() {
+        for (length, accepted) in [(0, false), (23, false), (24, true), (64, true), (65, false)] {
+            let text = format!("whsec_{}", STANDARD.encode(vec![7; length]));
+            assert_eq!(parses(&text), accepted, "{length}");
+        }
+    }
+
+    #[test]
+    fn other_forms_are_invalid() {
+        for text in [
+            "",
+            "whsec_",
+            "MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "WHSEC_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLa!!",
+            " whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "whpk_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+        ] {
+            assert!(!parses(text), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(text in any::<String>()) {
+            let _ = parses(&text);
+        }
+
+        #[test]
+        fn only_the_length_of_a_secret_is_limited(key in prop::collection::vec(any::<u8>(), 0..100)) {
+            let text = format!("whsec_{}", STANDARD.encode(&key));
+            prop_assert_eq!(parses(&text), (24..=64).contains(&key.len()));
+        }
+    }
+}

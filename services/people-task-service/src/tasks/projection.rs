@@ -1,0 +1,228 @@
+//! Which fields of a task a response has: seven by default, more by `include`, fewer by `projection`.
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use http_kit::{FieldError, Problem, Query};
+use listing::Names;
+use utoipa::IntoParams;
+use utoipa::openapi::Required;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use values::Invalid;
+
+use crate::plugin_paths;
+
+/// A field of a task object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TaskField {
+    Id,
+    Approver,
+    Requester,
+    Title,
+    Description,
+    DecisionBy,
+    Status,
+    Public,
+    Created,
+    Mtime,
+    DecisionMade,
+    IsApprover,
+}
+
+use TaskField::{
+    Approver, Created, DecisionBy, DecisionMade, Description, Id, IsApprover, Mtime, Public,
+    Requester, Status, Title,
+};
+
+/// The fields of every response.
+const DEFAULT_FIELDS: &[TaskField] = &[
+    Id,
+    Approver,
+    Requester,
+    Title,
+    Description,
+    DecisionBy,
+    Status,
+];
+/// The fields that `include` can add.
+const OPTIONAL_FIELDS: &[TaskField] = &[Public, Created, Mtime, DecisionMade, IsApprover];
+
+impl Names for TaskField {
+    const ALL: &'static [Self] = &[
+        Id,
+        Approver,
+        Requester,
+        Title,
+        Description,
+        DecisionBy,
+        Status,
+        Public,
+        Created,
+        Mtime,
+        DecisionMade,
+        IsApprover,
+    ];
+
+    fn name(self) -> &'static str {
+        match self {
+            Id => "id",
+            Approver => "approver",
+            Requester => "requester",
+            Title => "title",
+            Description => "description",
+            DecisionBy => "decisionBy",
+            Status => "status",
+            Public => "public",
+            Created => "created",
+            Mtime => "mtime",
+            DecisionMade => "decisionMade",
+            IsApprover => "isApprover",
+        }
+    }
+}
+
+/// The fields of a response: the default ones and those of `include`.
+#[derive(Debug, Clone)]
+pub(crate) struct FieldSelection {
+    fields: Vec<TaskField>,
+    /// Add `taskId`, as on the Appmixer plugin paths.
+    pub(crate) with_task_id: bool,
+}
+
+/// The fields of a list's rows: the default ones and those of `include`, without those of `projection`.
+#[derive(Debug, Clone)]
+pub(crate) struct Projection(pub(crate) FieldSelection);
+
+impl FieldSelection {
+    /// The default fields.
+    pub(crate) fn new(with_task_id: bool) -> Self {
+        Self {
+            fields: DEFAULT_FIELDS.to_vec(),
+            with_task_id,
+        }
+    }
+
+    pub(crate) fn contains(&self, field: TaskField) -> bool {
+        self.fields.contains(&field)
+    }
+
+    /// Adds a field.
+    pub(crate) fn with(mut self, field: TaskField) -> Self {
+        self.fields.push(field);
+        self
+    }
+
+    fn parse(request: &HttpRequest, query: &Query) -> Result<Self, Problem> {
+        let mut selection = Self::new(plugin_paths::is_plugin_request(request));
+        let included = parse_fields(query, "include", "", OPTIONAL_FIELDS)?;
+        selection.fields.extend(included);
+        Ok(selection)
+    }
+}
+
+/// Parses a parameter that lists fields, with commas or by being repeated. `mark` precedes each name.
+fn parse_fields(
+    query: &Query,
+    parameter: &'static str,
+    mark: &str,
+    allowed: &[TaskField],
+) -> Result<Vec<TaskField>, Problem> {
+    let values = query.all(parameter);
+    let names = values.flat_map(|value| value.split(',')).map(str::trim);
+    names
+        .filter(|name| !name.is_empty())
+        .map(|name| {
+            let name = name.strip_prefix(mark).unwrap_or_default();
+            let found = allowed.iter().find(|field| field.name() == name);
+            found.copied().ok_or_else(|| {
+                let names = names_of(allowed, mark).join(", ");
+                let message = format!("Must be a list of: {names}.");
+                let error = FieldError::new(parameter, Invalid::new("unknown-field", message));
+                Problem::validation(vec![error])
+            })
+        })
+        .collect()
+}
+
+fn names_of(fields: &[TaskField], mark: &str) -> Vec<String> {
+    let names = fields.iter().map(|field| field.name());
+    names.map(|name| format!("{mark}{name}")).collect()
+}
+
+/// Describes a parameter that [`parse_fields`] reads.
+fn parameter(
+    name: &str,
+    description: &str,
+    example: &str,
+    mark: &str,
+    allowed: &[TaskField],
+) -> Parameter {
+    let pattern = format!(
+        "^(( *{mark}({}) *)?(,|$))*$",
+        names_of(allowed, "").join("|")
+    );
+    ParameterBuilder::new()
+        .name(name)
+        .parameter_in(ParameterIn::Query)
+        .required(Required::False)
+        .description(Some(description))
+        .schema(Some(
+            ObjectBuilder::new()
+                .schema_type(Type::String)
+                .pattern(Some(pattern)),
+        ))
+        .example(Some(example.into()))
+        .build()
+}
+
+impl IntoParams for FieldSelection {
+    fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let description = "Fields to add to the response, separated by commas.";
+        let example = "created,mtime";
+        vec![parameter(
+            "include",
+            description,
+            example,
+            "",
+            OPTIONAL_FIELDS,
+        )]
+    }
+}
+
+impl IntoParams for Projection {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let description = "Fields to leave out, separated by commas, each after a minus sign.";
+        let example = "-description,-title";
+        let projection = parameter("projection", description, example, "-", TaskField::ALL);
+        let mut parameters = FieldSelection::into_params(parameter_in);
+        parameters.insert(0, projection);
+        parameters
+    }
+}
+
+impl FromRequest for FieldSelection {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(Self::parse(request, &Query::parse(request.query_string())))
+    }
+}
+
+impl FromRequest for Projection {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let query = Query::parse(request.query_string());
+        ready(
+            FieldSelection::parse(request, &query).and_then(|mut selection| {
+                let left_out = parse_fields(&query, "projection", "-", TaskField::ALL)?;
+                selection.fields.retain(|field| !left_out.contains(field));
+                Ok(Self(selection))
+            }),
+        )
+    }
+}

@@ -1,0 +1,313 @@
+//! What requests about tasks send.
+#![allow(
+    unused_qualifications,
+    reason = "utoipa's derive writes them for inlined types"
+)]
+
+use chrono::{DateTime, NaiveDateTime, Timelike as _, Utc};
+use http_kit::{FieldValue, Fields, Problem, Query, combine_errors};
+use listing::{Conditions, ListQuery, Sort};
+use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+use values::{EmailAddress, FromText, Invalid, bounded_text};
+
+use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection, TaskSort};
+
+const MAX_TITLE: usize = 500;
+const MAX_DESCRIPTION: usize = 20_000;
+/// Matches a text with at least one character that is not whitespace.
+const NOT_BLANK: &str = r"[^\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
+const DATE_FORMAT: &str = "%Y-%m-%d %H:%M:%S";
+
+/// A new task.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(crate) struct CreateTaskRequest {
+    /// What the approver decides about; whitespace around it is dropped.
+    #[schema(inline, example = "Buy a second printer")]
+    pub(crate) title: TaskTitle,
+    /// E-mail address of the person who needs the decision.
+    #[schema(inline, example = "ada@example.com")]
+    pub(crate) requester: EmailAddress,
+    /// E-mail address of the person who decides.
+    #[schema(inline, example = "grace@example.com")]
+    pub(crate) approver: EmailAddress,
+    /// The details; empty by default.
+    #[schema(inline, value_type = Option<Description>, example = "The first one jams.")]
+    pub(crate) description: Description,
+    /// The date by which a decision is needed: `YYYY-MM-DD HH:MM:SS` (UTC) or RFC 3339. The task can still
+    /// be decided after it.
+    #[schema(inline, example = "2026-12-31 17:00:00")]
+    pub(crate) decision_by: Option<DecisionBy>,
+    /// Whether every signed-in user may read the task.
+    #[schema(value_type = Option<bool>, default = false)]
+    pub(crate) public: bool,
+}
+
+impl CreateTaskRequest {
+    /// Parses the body of a request.
+    ///
+    /// # Errors
+    /// `400` with every invalid field.
+    pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let title = fields.required("title");
+        let requester = fields.required("requester");
+        let approver = fields.required("approver");
+        let description: Option<Description> = fields.optional("description");
+        let decision_by = fields.optional("decisionBy");
+        let public = fields.optional("public");
+        let request = title.zip(requester).zip(approver);
+        fields.finish_with(request.map(|((title, requester), approver)| Self {
+            title,
+            requester,
+            approver,
+            description: description.unwrap_or_default(),
+            decision_by,
+            public: public.unwrap_or(false),
+        }))
+    }
+}
+
+/// Changes to a task. An absent field stays as it is, and so does a field with its current value.
+#[derive(Debug, Default, ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(crate) struct EditTaskRequest {
+    /// What the approver decides about.
+    #[schema(inline)]
+    pub(crate) title: Option<TaskTitle>,
+    /// The details.
+    #[schema(inline)]
+    pub(crate) description: Option<Description>,
+    /// The date by which a decision is needed; null for none.
+    #[schema(inline, value_type = Option<DecisionBy>, example = "2026-12-31 17:00:00")]
+    pub(crate) decision_by: Option<Option<DecisionBy>>,
+    /// The new approver. The old approver's secret stops working.
+    #[schema(inline)]
+    pub(crate) approver: Option<EmailAddress>,
+    /// The new requester. The old requester's secret stops working.
+    #[schema(inline)]
+    pub(crate) requester: Option<EmailAddress>,
+    /// Whether every signed-in user may read the task.
+    pub(crate) public: Option<bool>,
+}
+
+impl EditTaskRequest {
+    /// Parses the body of a request.
+    ///
+    /// # Errors
+    /// `400` with every invalid field.
+    pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let request = Self {
+            title: fields.optional("title"),
+            description: fields.optional("description"),
+            decision_by: fields.nullable("decisionBy"),
+            approver: fields.optional("approver"),
+            requester: fields.optional("requester"),
+            public: fields.optional("public"),
+        };
+        fields.finish_with(Some(request))
+    }
+}
+
+/// Parses the parameters of a list, and `role`. The newest tasks come first by default.
+///
+/// # Errors
+/// `400` with every invalid parameter.
+pub(crate) fn parse_list(query: &Query) -> Result<(TaskListQuery, Option<Role>), Problem> {
+    let list = ListQuery::parse(query, Sort::descending(TaskSort::Created));
+    combine_errors(list, query.parsed("role"))
+}
+
+/// Parses `role`, `filter` and `pattern`.
+///
+/// # Errors
+/// `400` with every invalid parameter.
+pub(crate) fn parse_selection(query: &Query) -> Result<TaskSelection, Problem> {
+    let (role, conditions) = combine_errors(query.parsed("role"), Conditions::parse(query))?;
+    Ok(TaskSelection { role, conditions })
+}
+
+/// What the approver decides about: 1 to 500 characters, without the whitespace around them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TaskTitle(String);
+
+impl TaskTitle {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromText for TaskTitle {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        bounded_text(text.trim(), 1, MAX_TITLE).map(|title| Self(title.to_owned()))
+    }
+}
+
+/// The details: at most 20,000 characters.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Description(String);
+
+impl Description {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromText for Description {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        bounded_text(text, 0, MAX_DESCRIPTION).map(|text| Self(text.to_owned()))
+    }
+}
+
+/// The date by which a decision is needed: a whole second in UTC, in the years 1 to 9999.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct DecisionBy(DateTime<Utc>);
+
+impl DecisionBy {
+    pub(crate) fn moment(self) -> DateTime<Utc> {
+        self.0
+    }
+
+    /// Formats a date as responses do.
+    pub(crate) fn format(moment: DateTime<Utc>) -> String {
+        moment.format(DATE_FORMAT).to_string()
+    }
+}
+
+impl FromText for DecisionBy {
+    /// Parses `YYYY-MM-DD HH:MM:SS` in UTC, or RFC 3339 with any offset. Fractions of a second are dropped.
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        let invalid = || {
+            Invalid::new(
+                "invalid-date",
+                "Must be an existing date, as `YYYY-MM-DD HH:MM:SS` (UTC) or in RFC 3339 format.",
+            )
+        };
+        let moment = parse_utc(text)
+            .or_else(|| Some(DateTime::parse_from_rfc3339(text).ok()?.to_utc()))
+            // A leap second would be returned as another second.
+            .filter(|moment| moment.nanosecond() < 1_000_000_000)
+            .and_then(|moment| moment.with_nanosecond(0))
+            .ok_or_else(invalid)?;
+        let formatted = Self::format(moment);
+        if formatted.len() == 19 && !formatted.starts_with("0000") {
+            Ok(Self(moment))
+        } else {
+            Err(invalid())
+        }
+    }
+}
+
+fn parse_utc(text: &str) -> Option<DateTime<Utc>> {
+    let moment = NaiveDateTime::parse_from_str(text, DATE_FORMAT)
+        .ok()?
+        .and_utc();
+    // chrono also accepts numbers without their leading zeros.
+    (DecisionBy::format(moment) == text).then_some(moment)
+}
+
+/// Makes types that text fields of a body are parsed into, with their schemas.
+macro_rules! text_fields {
+    ($($type:ty = $schema:expr;)+) => {$(
+        impl FieldValue for $type {
+            fn from_json(value: &Value) -> Result<Self, Invalid> {
+                Self::from_text(&String::from_json(value)?)
+            }
+        }
+
+        impl PartialSchema for $type {
+            fn schema() -> RefOr<Schema> {
+                $schema.schema_type(Type::String).into()
+            }
+        }
+
+        impl ToSchema for $type {}
+    )+};
+}
+
+text_fields! {
+    TaskTitle = ObjectBuilder::new()
+        .min_length(Some(1))
+        .max_length(Some(MAX_TITLE))
+        .pattern(Some(NOT_BLANK));
+    Description = ObjectBuilder::new().max_length(Some(MAX_DESCRIPTION));
+    DecisionBy = ObjectBuilder::new()
+        .format(Some(SchemaFormat::Custom("decision-by".to_owned())));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use values::FromText as _;
+
+    use super::{DecisionBy, Description, TaskTitle};
+
+    #[test]
+    fn a_title_is_trimmed_and_has_1_to_500_characters() {
+        let title = |text: &str| TaskTitle::from_text(text).map(|title| title.as_str().to_owned());
+        assert_eq!(title("  Buy a printer \n").unwrap(), "Buy a printer");
+        assert_eq!(title("   ").unwrap_err().code, "too-short");
+        assert!(title(&"é".repeat(500)).is_ok());
+        assert_eq!(title(&"é".repeat(501)).unwrap_err().code, "too-long");
+        assert_eq!(title("a\0b").unwrap_err().code, "nul-character");
+    }
+
+    #[test]
+    fn a_description_keeps_its_whitespace_and_has_at_most_20000_characters() {
+        let text = Description::from_text(" a\nb ").unwrap();
+        assert_eq!(text.as_str(), " a\nb ");
+        assert!(Description::from_text(&"é".repeat(20_000)).is_ok());
+        assert!(Description::from_text(&"é".repeat(20_001)).is_err());
+    }
+
+    #[test]
+    fn a_date_in_either_format_becomes_utc() {
+        for (given, returned) in [
+            ("2026-02-28 23:59:59", "2026-02-28 23:59:59"),
+            ("2026-02-28T23:59:59Z", "2026-02-28 23:59:59"),
+            ("2026-03-01T00:30:00.999+01:00", "2026-02-28 23:30:00"),
+            ("2024-02-29 00:00:00", "2024-02-29 00:00:00"),
+        ] {
+            let date = DecisionBy::from_text(given).unwrap();
+            assert_eq!(DecisionBy::format(date.moment()), returned, "{given}");
+        }
+    }
+
+    #[test]
+    fn dates_that_do_not_exist_are_invalid() {
+        for text in [
+            "",
+            "tomorrow",
+            "2026-02-30 00:00:00",
+            "2025-02-29T00:00:00Z",
+            "2026-01-01 24:00:00",
+            "2026-01-01 12:00:60",
+            "2026-01-01T12:00:60Z",
+            "2026-1-1 1:1:1",
+            "2026-01-01",
+            "2026-01-01T00:00:00",
+            "0000-01-01 00:00:00",
+            "9999-12-31T23:59:59-01:00",
+            "0001-01-01T00:00:00+01:00",
+            "+12026-01-01 00:00:00",
+        ] {
+            assert!(DecisionBy::from_text(text).is_err(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(text in any::<String>()) {
+            let _ = DecisionBy::from_text(&text);
+        }
+
+        #[test]
+        fn a_formatted_date_parses_again(seconds in 0_i64..250_000_000_000) {
+            let moment = chrono::DateTime::from_timestamp(seconds, 0).unwrap();
+            let text = DecisionBy::format(moment);
+            prop_assert_eq!(DecisionBy::from_text(&text).unwrap().moment(), moment);
+        }
+    }
+}

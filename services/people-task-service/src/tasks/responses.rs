@@ -1,0 +1,156 @@
+use std::borrow::Cow;
+
+use serde::Serialize;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+use values::{Secret, TaskId, Timestamp};
+
+use crate::status::TaskStatus;
+use crate::tasks::access::Relations;
+use crate::tasks::projection::{FieldSelection, TaskField};
+use crate::tasks::requests::DecisionBy;
+use crate::tasks::store::Task;
+
+/// A task. It always has the seven default fields. The others are there when the operation adds them or
+/// `include` names them.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct TaskResponse {
+    /// The task's identifier: 24 lower-case hexadecimal digits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = true, example = "665f1c2ab3d4e5f60718293a")]
+    id: Option<TaskId>,
+    /// The same as `id`; only under `/plugins/appmixer/utils/tasks`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, nullable = false)]
+    task_id: Option<TaskId>,
+    /// E-mail address of the person who decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = true, example = "grace@example.com")]
+    approver: Option<String>,
+    /// E-mail address of the person who needs the decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = true, example = "ada@example.com")]
+    requester: Option<String>,
+    /// What the approver decides about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = true, example = "Buy a second printer")]
+    title: Option<String>,
+    /// The details.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String, required = true, example = "The first one jams.")]
+    description: Option<String>,
+    /// The date by which a decision is needed, `YYYY-MM-DD HH:MM:SS` in UTC; null if there is none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, required = true, example = "2026-12-31 17:00:00")]
+    decision_by: Option<Option<String>>,
+    /// Whether and how the task was decided.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = TaskStatus, required = true)]
+    status: Option<TaskStatus>,
+    /// Whether every signed-in user may read the task. At creation, or with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    public: Option<bool>,
+    /// Gives the approver access to the task without a token. At creation, and when an edit made a new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 64, max_length = 64)]
+    pub(crate) approver_secret: Option<String>,
+    /// Gives the requester access to the task without a token. At creation, and when an edit made a new one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 64, max_length = 64)]
+    pub(crate) requester_secret: Option<String>,
+    /// When the task was created. With `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    created: Option<Timestamp>,
+    /// When the task last changed. With `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
+    mtime: Option<Timestamp>,
+    /// When the task was decided; null before. With `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    decision_made: Option<Option<Timestamp>>,
+    /// Whether the caller is the approver, by e-mail address or by the approver's secret. With `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    is_approver: Option<bool>,
+}
+
+/// A row of a list, as the OpenAPI document describes it: `projection` may leave any field out.
+pub(crate) struct ListedTaskResponse;
+
+impl PartialSchema for ListedTaskResponse {
+    fn schema() -> RefOr<Schema> {
+        let mut schema = TaskResponse::schema();
+        if let RefOr::T(Schema::Object(task)) = &mut schema {
+            task.required.clear();
+            task.description =
+                Some("A task without the fields that `projection` left out.".to_owned());
+        }
+        schema
+    }
+}
+
+impl ToSchema for ListedTaskResponse {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("ListedTaskResponse")
+    }
+
+    fn schemas(schemas: &mut Vec<(String, RefOr<Schema>)>) {
+        TaskResponse::schemas(schemas);
+    }
+}
+
+impl TaskResponse {
+    /// A task with the selected fields.
+    pub(crate) fn new(task: Task, relations: Relations, selection: &FieldSelection) -> Self {
+        let has = |field| selection.contains(field);
+        Self {
+            id: has(TaskField::Id).then_some(task.id),
+            task_id: selection.with_task_id.then_some(task.id),
+            approver: has(TaskField::Approver).then_some(task.approver),
+            requester: has(TaskField::Requester).then_some(task.requester),
+            title: has(TaskField::Title).then_some(task.title),
+            description: has(TaskField::Description).then_some(task.description),
+            decision_by: has(TaskField::DecisionBy)
+                .then(|| task.decision_by.map(DecisionBy::format)),
+            status: has(TaskField::Status).then_some(task.status),
+            public: has(TaskField::Public).then_some(task.public),
+            approver_secret: None,
+            requester_secret: None,
+            created: has(TaskField::Created).then_some(Timestamp(task.created)),
+            mtime: has(TaskField::Mtime).then_some(Timestamp(task.mtime)),
+            decision_made: has(TaskField::DecisionMade).then(|| task.decision_made.map(Timestamp)),
+            is_approver: has(TaskField::IsApprover).then_some(relations.approver),
+        }
+    }
+
+    /// The body of a webhook call: the task with the default fields, and `taskId` if the webhook was
+    /// registered on an Appmixer plugin path.
+    pub(crate) fn for_webhook(task: Task, with_task_id: bool) -> Self {
+        let selection = FieldSelection::new(with_task_id);
+        Self::new(task, Relations::default(), &selection)
+    }
+
+    /// Adds new secrets.
+    pub(crate) fn with_secrets(
+        mut self,
+        approver: Option<&Secret>,
+        requester: Option<&Secret>,
+    ) -> Self {
+        let text = |secret: &Secret| secret.expose().to_owned();
+        self.approver_secret = approver.map(text);
+        self.requester_secret = requester.map(text);
+        self
+    }
+}
+
+/// A number of tasks.
+#[derive(Serialize, ToSchema)]
+pub(crate) struct TaskCountResponse {
+    /// How many there are.
+    #[schema(example = 3)]
+    pub(crate) count: i64,
+}

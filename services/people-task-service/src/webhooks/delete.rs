@@ -1,0 +1,67 @@
+use audit_log::RequestMeta;
+use database::{Connection, Database};
+use serde_json::json;
+use values::WebhookId;
+
+use crate::audit::AuditAction;
+use crate::deliveries::store as delivery_store;
+use crate::tasks::access::{AccessDenied, Permission};
+use crate::tasks::credentials::AuthenticatedUser;
+use crate::tasks::store as task_store;
+use crate::webhooks::error::WebhookError;
+use crate::webhooks::store;
+
+/// Deletes a webhook with its delivery.
+///
+/// # Errors
+/// [`WebhookError::NotFound`], [`WebhookError::Forbidden`].
+#[tracing::instrument(skip_all, fields(webhook.id = %id))]
+pub(crate) async fn delete(
+    database: &Database,
+    user: AuthenticatedUser,
+    id: WebhookId,
+    meta: RequestMeta,
+) -> Result<(), WebhookError> {
+    database
+        .transaction(move |connection| delete_in_transaction(connection, &user, id, meta))
+        .await?;
+    tracing::info!("a webhook was deleted");
+    Ok(())
+}
+
+fn delete_in_transaction(
+    connection: &mut Connection,
+    AuthenticatedUser { caller, actor }: &AuthenticatedUser,
+    id: WebhookId,
+    meta: RequestMeta,
+) -> Result<(), WebhookError> {
+    let webhook = store::find(connection, id)?.ok_or(WebhookError::NotFound)?;
+    let task = task_store::find(connection, webhook.task_id)?.ok_or(WebhookError::NotFound)?;
+    let mut relations = actor.relations_to(&task);
+    relations.registrant = webhook.registered_by == caller.id();
+    relations
+        .check(Permission::DeleteWebhook)
+        .map_err(|denied| match denied {
+            AccessDenied::Hidden => WebhookError::NotFound,
+            AccessDenied::Forbidden => WebhookError::Forbidden,
+        })?;
+    // Another request may have deleted it meanwhile.
+    if delete_with_deliveries(connection, &[id])? > 0 {
+        let identity = actor.audit_identity(&task, Permission::DeleteWebhook);
+        let entry = AuditAction::WebhookRemoved.on_task(task.id, identity, meta);
+        let entry = entry.detail(json!({ "webhookId": id }));
+        entry.record(connection).map_err(database::Error::from)?;
+    }
+    Ok(())
+}
+
+/// Deletes webhooks with their deliveries, inside a transaction. Returns the number of webhooks.
+///
+/// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
+pub(crate) fn delete_with_deliveries(
+    connection: &mut Connection,
+    ids: &[WebhookId],
+) -> Result<usize, database::Error> {
+    delivery_store::lock_of_webhooks(connection, ids)?;
+    store::delete(connection, ids)
+}

@@ -1,0 +1,205 @@
+//! What requests about webhooks send.
+#![allow(
+    unused_qualifications,
+    reason = "utoipa's derive writes them for inlined types"
+)]
+
+use std::fmt;
+
+use http_kit::{FieldValue, Fields, Problem};
+use serde_json::Value;
+use url::Url;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+use values::{FromText, Invalid, Secret, TaskId, bounded_text};
+
+use crate::signing::WebhookSecret;
+
+const MAX_URL: usize = 2_048;
+/// Base64 of 24 to 64 bytes after the prefix.
+const SECRET_PATTERN: &str = "^whsec_([A-Za-z0-9+/]{4}){8,20}([A-Za-z0-9+/]{4}([A-Za-z0-9+/][AQgw]==)?|[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$";
+
+/// A new webhook.
+#[derive(Debug, ToSchema)]
+#[schema(rename_all = "camelCase")]
+pub(crate) struct RegisterWebhookRequest {
+    /// Where to send the call: http or https. It is kept as given, with its query.
+    #[schema(
+        inline,
+        example = "https://engine.example.com/flows/1?correlationId=42"
+    )]
+    pub(crate) url: WebhookUrl,
+    /// The task's id.
+    #[schema(inline, rename = "taskId", example = "665f1c2ab3d4e5f60718293a")]
+    pub(crate) task: TaskId,
+    /// A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
+    /// carry a `v1` signature. It is never returned.
+    #[schema(inline)]
+    pub(crate) secret: Option<SigningSecret>,
+}
+
+impl RegisterWebhookRequest {
+    /// Parses the body of a request.
+    ///
+    /// # Errors
+    /// `400` with every invalid field.
+    pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let url = fields.required("url");
+        let task = fields.required("taskId");
+        let secret = fields.optional("secret");
+        let request = url.zip(task);
+        fields.finish_with(request.map(|(url, task)| Self { url, task, secret }))
+    }
+}
+
+/// Where a webhook is sent: http or https, at most 2,048 characters, kept as given.
+#[derive(Debug, Clone)]
+pub(crate) struct WebhookUrl {
+    given: String,
+    parsed: Url,
+}
+
+impl WebhookUrl {
+    /// The URL, byte for byte as given.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.given
+    }
+
+    /// The URL that is called.
+    pub(crate) fn parsed(&self) -> &Url {
+        &self.parsed
+    }
+}
+
+impl FromText for WebhookUrl {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        bounded_text(text, 1, MAX_URL)?;
+        // The parser silently drops whitespace, so the URL that is kept would not be the one that is called.
+        let plain = !text.contains(|c: char| c.is_whitespace() || c.is_control());
+        let parsed = Url::parse(text)
+            .ok()
+            .filter(|url| plain && matches!(url.scheme(), "http" | "https") && url.has_host());
+        match parsed {
+            Some(parsed) => Ok(Self {
+                given: text.to_owned(),
+                parsed,
+            }),
+            None => Err(Invalid::new(
+                "invalid-url",
+                "Must be a URL that begins with http:// or https://.",
+            )),
+        }
+    }
+}
+
+impl FieldValue for WebhookUrl {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        Self::from_text(&String::from_json(value)?)
+    }
+}
+
+/// A receiver's signing secret, in the `whsec_…` form of Standard Webhooks.
+#[derive(Clone)]
+pub(crate) struct SigningSecret(Secret);
+
+impl SigningSecret {
+    /// The `whsec_…` form.
+    pub(crate) fn expose(&self) -> &str {
+        self.0.expose()
+    }
+}
+
+impl PartialSchema for WebhookUrl {
+    fn schema() -> RefOr<Schema> {
+        let format = SchemaFormat::Custom("uri".to_owned());
+        let schema = ObjectBuilder::new().schema_type(Type::String);
+        schema.format(Some(format)).max_length(Some(MAX_URL)).into()
+    }
+}
+
+impl ToSchema for WebhookUrl {}
+
+impl FieldValue for SigningSecret {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let secret = Secret::from_json(value)?;
+        WebhookSecret::from_text(secret.expose()).map(|_| Self(secret))
+    }
+}
+
+impl PartialSchema for SigningSecret {
+    fn schema() -> RefOr<Schema> {
+        let schema = ObjectBuilder::new().schema_type(Type::String);
+        schema.pattern(Some(SECRET_PATTERN)).into()
+    }
+}
+
+impl ToSchema for SigningSecret {}
+
+impl fmt::Debug for SigningSecret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SigningSecret(…)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use values::FromText as _;
+
+    use super::WebhookUrl;
+
+    #[test]
+    fn a_url_is_kept_byte_for_byte() {
+        for text in [
+            "http://engine.example.com/flows/1?correlationId=a%2Fb&correlationInPort=in",
+            "HTTPS://Engine.Example.com:443/%7euser/../x?b=2&a=1#part",
+            "http://127.0.0.1:8090",
+            "http://user:password@[::1]/",
+        ] {
+            assert_eq!(WebhookUrl::from_text(text).unwrap().as_str(), text);
+        }
+    }
+
+    #[test]
+    fn only_http_and_https_urls_are_valid() {
+        for text in [
+            "",
+            "engine.example.com",
+            "/flows/1",
+            "ftp://engine.example.com/",
+            "file:///etc/passwd",
+            "javascript:alert(1)",
+            "http://",
+            " http://engine.example.com/",
+            "http://engine.example.com/\n",
+            "http://engine.exa\tmple.com/",
+            "http://engine.example.com/\0",
+        ] {
+            assert!(WebhookUrl::from_text(text).is_err(), "{text:?}");
+        }
+        let long = format!("http://example.com/{}", "a".repeat(2_048 - 19));
+        assert!(WebhookUrl::from_text(&long).is_ok());
+        assert!(WebhookUrl::from_text(&format!("{long}a")).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(text in any::<String>()) {
+            let _ = WebhookUrl::from_text(&text);
+        }
+
+        #[test]
+        fn a_valid_url_is_http_with_a_host(
+            text in "[hH][tT]{1,2}[pP][sS]?[:/]{1,3}[ -~é]{0,40}",
+        ) {
+            if let Ok(url) = WebhookUrl::from_text(&text) {
+                prop_assert_eq!(url.as_str(), text);
+                let parsed = url.parsed();
+                prop_assert!(matches!(parsed.scheme(), "http" | "https"));
+                prop_assert!(parsed.has_host());
+                prop_assert_eq!(&url::Url::parse(parsed.as_str()).unwrap(), parsed);
+            }
+        }
+    }
+}

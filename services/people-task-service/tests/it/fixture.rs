@@ -1,0 +1,302 @@
+//! A running service, and what the tests do with it.
+
+use std::collections::BTreeMap;
+
+use app_config::{Reader, Settings as _};
+use diesel::sql_types::{BigInt, Nullable, Text};
+use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use people_task_service::{MIGRATIONS, PeopleTaskServiceSettings, run};
+use serde_json::{Value, json};
+use service_runtime::Running;
+use testkit::{
+    Http, Reply, Request, TestBroker, TestDatabase, TokenAuthority, ed25519_pem, eventually,
+};
+use values::UserId;
+
+/// The default fields of a task, sorted.
+pub(crate) const DEFAULT_FIELDS: [&str; 7] = [
+    "approver",
+    "decisionBy",
+    "description",
+    "id",
+    "requester",
+    "status",
+    "title",
+];
+
+/// A running service with everything around it.
+pub(crate) struct App {
+    pub(crate) http: Http,
+    pub(crate) database: TestDatabase,
+    pub(crate) broker: TestBroker,
+    pub(crate) authority: TokenAuthority,
+    running: Running,
+}
+
+/// A user with a token.
+#[derive(Clone)]
+pub(crate) struct User {
+    pub(crate) id: UserId,
+    pub(crate) email: String,
+    pub(crate) token: String,
+}
+
+/// A new task with its secrets.
+#[derive(Clone)]
+pub(crate) struct Task {
+    pub(crate) id: String,
+    pub(crate) path: String,
+    pub(crate) approver_secret: String,
+    pub(crate) requester_secret: String,
+}
+
+impl App {
+    /// Starts the service and waits until it is ready.
+    pub(crate) async fn start() -> Self {
+        Self::start_with(&[]).await
+    }
+
+    /// Starts the service with some settings replaced.
+    pub(crate) async fn start_with(overrides: &[(&str, &str)]) -> Self {
+        let database = TestDatabase::people_task(MIGRATIONS);
+        let (broker, authority) = (TestBroker::new(), TokenAuthority::start());
+        let given = given(&database, &broker, &authority);
+        let overrides = overrides
+            .iter()
+            .map(|(n, v)| (n.to_string(), v.to_string()));
+        let pairs: BTreeMap<String, String> = given.into_iter().chain(overrides).collect();
+        let mut reader = Reader::from_pairs(pairs).unwrap();
+        let running = run(PeopleTaskServiceSettings::read(&mut reader).unwrap())
+            .await
+            .unwrap();
+        let http = Http::to(running.address.unwrap());
+        eventually("the service to be ready", async || {
+            let reply = http.get("/readyz").send().await;
+            (reply.status == 200).then_some(())
+        })
+        .await;
+        Self {
+            http,
+            database,
+            broker,
+            authority,
+            running,
+        }
+    }
+
+    /// A new user.
+    pub(crate) fn user(&self, email: &str) -> User {
+        let (id, token) = self.authority.user(email);
+        User {
+            id,
+            email: email.to_owned(),
+            token,
+        }
+    }
+
+    /// A new administrator.
+    pub(crate) fn admin(&self) -> User {
+        let email = "root@example.com";
+        let (id, token) = self.authority.admin(email);
+        User {
+            id,
+            email: email.to_owned(),
+            token,
+        }
+    }
+
+    /// Creates a task that ada requests and grace approves, with some fields replaced.
+    pub(crate) async fn create(&self, by: &User, overrides: Value) -> Task {
+        let reply = self.try_create(by, overrides).await.expect(200);
+        Task {
+            id: reply.text_of("id"),
+            path: format!("/people-task/tasks/{}", reply.text_of("id")),
+            approver_secret: reply.text_of("approverSecret"),
+            requester_secret: reply.text_of("requesterSecret"),
+        }
+    }
+
+    /// Tries to create a task.
+    pub(crate) async fn try_create(&self, by: &User, overrides: Value) -> Reply {
+        let mut body = json!({
+            "title": "Buy a second printer",
+            "requester": "ada@example.com",
+            "approver": "grace@example.com",
+        });
+        merge(&mut body, overrides);
+        let request = self.http.post("/people-task/tasks").bearer(&by.token);
+        request.json(&body).send().await
+    }
+
+    /// Registers a webhook and returns its identifier.
+    pub(crate) async fn register(&self, by: &User, task: &Task, url: &str) -> String {
+        let body = json!({"taskId": task.id, "url": url});
+        let reply = self.try_register(by, &body).await.expect(200);
+        reply.text_of("id")
+    }
+
+    /// Tries to register a webhook.
+    pub(crate) async fn try_register(&self, by: &User, body: &Value) -> Reply {
+        let request = self.http.post("/people-task/webhooks").bearer(&by.token);
+        request.json(body).send().await
+    }
+
+    /// The tasks of a list, by title, in their order.
+    pub(crate) async fn titles(&self, by: &User, query: &str) -> Vec<String> {
+        let reply = self.get(by, &format!("/people-task/tasks?{query}")).await;
+        titles(&reply.expect(200))
+    }
+
+    /// `GET` with a user's token.
+    pub(crate) async fn get(&self, by: &User, path: &str) -> Reply {
+        self.http.get(path).bearer(&by.token).send().await
+    }
+
+    /// `PUT` with a user's token and a body.
+    pub(crate) async fn put(&self, by: &User, path: &str, body: &Value) -> Reply {
+        self.http
+            .put(path)
+            .bearer(&by.token)
+            .json(body)
+            .send()
+            .await
+    }
+
+    /// Approves with a user's token.
+    pub(crate) async fn approve(&self, by: &User, task: &Task) -> Reply {
+        self.http
+            .put(&format!("{}/approve", task.path))
+            .bearer(&by.token)
+            .send()
+            .await
+    }
+
+    /// Counts the rows of a table, with an optional condition.
+    pub(crate) fn count(&self, table_and_condition: &str) -> i64 {
+        #[derive(QueryableByName)]
+        struct Count {
+            #[diesel(sql_type = BigInt)]
+            count: i64,
+        }
+        let sql = format!("SELECT count(*) AS count FROM people_task.{table_and_condition}");
+        let count: Count = diesel::sql_query(sql)
+            .get_result(&mut self.database.admin())
+            .unwrap();
+        count.count
+    }
+
+    /// Runs a statement as the superuser.
+    pub(crate) fn execute(&self, sql: &str) {
+        let connection: &mut PgConnection = &mut self.database.admin();
+        diesel::sql_query("SET search_path = people_task, public")
+            .execute(connection)
+            .unwrap();
+        diesel::sql_query(sql).execute(connection).unwrap();
+    }
+
+    /// The text column `value` of a query, which runs as the superuser.
+    pub(crate) fn value(&self, sql: &str) -> Option<String> {
+        #[derive(QueryableByName)]
+        struct Row {
+            #[diesel(sql_type = Nullable<Text>)]
+            value: Option<String>,
+        }
+        let connection: &mut PgConnection = &mut self.database.admin();
+        diesel::sql_query("SET search_path = people_task, public")
+            .execute(connection)
+            .unwrap();
+        let row: Row = diesel::sql_query(sql).get_result(connection).unwrap();
+        row.value
+    }
+}
+
+impl Drop for App {
+    fn drop(&mut self) {
+        self.running.shutdown().cancel();
+    }
+}
+
+fn given(
+    database: &TestDatabase,
+    broker: &TestBroker,
+    authority: &TokenAuthority,
+) -> Vec<(String, String)> {
+    let user_service = authority.settings().user_service_url;
+    [
+        ("LISTEN_ADDRESS", "127.0.0.1:0"),
+        ("DATABASE_URL", database.people_task_url().expose()),
+        (
+            "DATABASE_OWNER_URL",
+            database.people_task_owner_url().expose(),
+        ),
+        ("AMQP_URL", broker.url().expose()),
+        ("USER_SERVICE_URL", user_service.as_str()),
+        ("WEBHOOK_SIGNING_KEY", ed25519_pem().expose()),
+        ("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into()
+}
+
+/// Replaces fields of an object.
+pub(crate) fn merge(into: &mut Value, from: Value) {
+    let Value::Object(from) = from else { return };
+    for (name, value) in from {
+        into[name] = value;
+    }
+}
+
+/// The titles in a list.
+pub(crate) fn titles(reply: &Reply) -> Vec<String> {
+    let tasks = reply.json.as_array().unwrap();
+    let titles = tasks.iter().map(|task| task["title"].as_str().unwrap());
+    titles.map(str::to_owned).collect()
+}
+
+/// The path of the next page.
+pub(crate) fn next_page(reply: &Reply) -> Option<String> {
+    let link = reply.header("link")?;
+    let (path, rest) = link.strip_prefix('<')?.split_once('>')?;
+    assert_eq!(rest, "; rel=\"next\"");
+    Some(path.to_owned())
+}
+
+/// A response body for a snapshot, without the values that differ in each run.
+pub(crate) fn redacted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let redacted = fields.iter().map(|(name, value)| match name.as_str() {
+                "requestId" => (name.clone(), json!("[request id]")),
+                _ => (name.clone(), redacted(value)),
+            });
+            Value::Object(redacted.collect())
+        }
+        Value::Array(values) => values.iter().map(redacted).collect(),
+        Value::String(text) => match placeholder(text) {
+            Some(placeholder) => json!(placeholder),
+            None => value.clone(),
+        },
+        other => other.clone(),
+    }
+}
+
+fn placeholder(text: &str) -> Option<&'static str> {
+    let is_hex = text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+    match text.len() {
+        24 if is_hex => Some("[id]"),
+        64 if is_hex => Some("[secret]"),
+        24 if chrono::DateTime::parse_from_rfc3339(text).is_ok() => Some("[time]"),
+        _ => None,
+    }
+}
+
+/// Adds a secret to a request by its header.
+pub(crate) trait WithSecret {
+    fn secret(self, secret: &str) -> Self;
+}
+
+impl WithSecret for Request {
+    fn secret(self, secret: &str) -> Self {
+        self.header("X-Task-Secret", secret)
+    }
+}

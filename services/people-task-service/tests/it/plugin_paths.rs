@@ -1,0 +1,147 @@
+//! The Appmixer plugin paths, which the current approval component calls.
+
+use serde_json::json;
+
+use crate::fixture::{App, DEFAULT_FIELDS, next_page};
+
+const PREFIX: &str = "/plugins/appmixer/utils/tasks";
+
+fn with<'a>(fields: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    let mut all = [fields, more].concat();
+    all.sort_unstable();
+    all
+}
+
+#[tokio::test]
+async fn task_responses_also_have_task_id() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let tasks = format!("{PREFIX}/tasks");
+    let body =
+        json!({"title": "t", "requester": "ada@example.com", "approver": "grace@example.com"});
+    let request = app.http.post(&tasks).bearer(&ada.token);
+    let created = request.json(&body).send().await.expect(200);
+    let more = ["taskId", "public", "approverSecret", "requesterSecret"];
+    assert_eq!(created.fields(), with(&DEFAULT_FIELDS, &more));
+    assert_eq!(created.json["taskId"], created.json["id"]);
+
+    let task = format!("{tasks}/{}", created.text_of("taskId"));
+    let read = app.get(&ada, &task).await.expect(200);
+    assert_eq!(read.fields(), with(&DEFAULT_FIELDS, &["taskId"]));
+    let edited = app.put(&ada, &task, &json!({"title": "u"})).await;
+    assert_eq!(
+        edited.expect(200).fields(),
+        with(&DEFAULT_FIELDS, &["taskId"])
+    );
+    let list = app.get(&ada, &tasks).await.expect(200);
+    assert_eq!(list.json[0]["taskId"], created.json["id"]);
+    let count = app.get(&ada, &format!("{PREFIX}/tasks-count")).await;
+    assert_eq!(count.expect(200).json, json!({"count": 1}));
+}
+
+#[tokio::test]
+async fn a_webhook_is_registered_and_deleted_under_the_prefix() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let body = json!({"taskId": task.id, "url": "http://127.0.0.1:9/"});
+    let webhooks = format!("{PREFIX}/webhooks");
+    let request = app.http.post(&webhooks).bearer(&ada.token);
+    let webhook = request.json(&body).send().await.expect(200);
+    let fields = ["id", "status", "taskId", "url", "webhookId"];
+    assert_eq!(webhook.fields(), fields);
+    assert_eq!(webhook.json["webhookId"], webhook.json["id"]);
+    assert_eq!(app.count("webhooks WHERE with_task_id"), 1);
+
+    let path = format!("{webhooks}/{}", webhook.text_of("id"));
+    let request = app.http.delete(&path).bearer(&ada.token);
+    assert_eq!(request.send().await.expect(200).text, "{}");
+}
+
+#[tokio::test]
+async fn a_secret_in_the_body_decides_under_the_prefix() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let path = format!("{PREFIX}/tasks/{}", task.id);
+    let secret = json!({"secret": task.approver_secret});
+    let request = app.http.put(&format!("{path}/approve")).json(&secret);
+    let approved = request.send().await.expect(200);
+    assert_eq!(approved.json["status"], "approved");
+    assert_eq!(approved.fields(), with(&DEFAULT_FIELDS, &["taskId"]));
+    let reject = app.http.put(&format!("{path}/reject")).bearer(&ada.token);
+    let reply = reject.send().await;
+    reply.expect_problem(409, "task-already-resolved");
+}
+
+#[tokio::test]
+async fn other_paths_under_the_prefix_are_not_found() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let id = &task.id;
+    for path in ["", "/", "/tasks/", "/x"].map(|rest| format!("{PREFIX}{rest}")) {
+        app.get(&ada, &path).await.expect_problem(404, "not-found");
+    }
+    for path in [
+        format!("tasks/{id}/webhooks"),
+        format!("tasks/{id}/deliveries"),
+    ] {
+        let reply = app.get(&ada, &format!("{PREFIX}/{path}")).await;
+        reply.expect_problem(404, "not-found");
+    }
+    // A webhook is deleted by DELETE only.
+    let reply = app.get(&ada, &format!("{PREFIX}/webhooks/{id}")).await;
+    reply.expect_problem(405, "method-not-allowed");
+    assert_eq!(reply.header("allow"), Some("DELETE"));
+    let reply = app
+        .http
+        .delete(&format!("{PREFIX}/tasks"))
+        .bearer(&ada.token)
+        .send()
+        .await;
+    reply.expect_problem(405, "method-not-allowed");
+    assert_eq!(reply.header("allow"), Some("GET, POST"));
+}
+
+#[tokio::test]
+async fn links_and_parameters_stay_under_the_prefix() {
+    let app = App::start().await;
+    let ada = app.user("ada@example.com");
+    for title in ["a", "b", "c"] {
+        let _ = app.create(&ada, json!({"title": title})).await;
+    }
+    let mut path = Some(format!(
+        "{PREFIX}/tasks?limit=2&sort=title:1&projection=-title"
+    ));
+    let mut seen = 0;
+    while let Some(page) = path {
+        assert!(page.starts_with(PREFIX), "{page}");
+        let reply = app.get(&ada, &page).await.expect(200);
+        for task in reply.json.as_array().unwrap() {
+            assert!(task.get("title").is_none());
+            assert_eq!(task["id"], task["taskId"]);
+            seen += 1;
+        }
+        path = next_page(&reply);
+    }
+    assert_eq!(seen, 3);
+}
+
+#[tokio::test]
+async fn the_dashboard_url_is_a_setting() {
+    let url = "https://countersign.example.com/tasks";
+    let app = App::start_with(&[("PEOPLE_TASKS_DASHBOARD_URL", url)]).await;
+    let ada = app.user("ada@example.com");
+    let path = format!("{PREFIX}/dashboard-url");
+    let reply = app.get(&ada, &path).await.expect(200);
+    assert_eq!(reply.json, json!({"dashboardUrl": url}));
+    app.http
+        .get(&path)
+        .send()
+        .await
+        .expect_problem(401, "token-missing");
+    app.get(&ada, "/people-task/dashboard-url")
+        .await
+        .expect_problem(404, "not-found");
+}

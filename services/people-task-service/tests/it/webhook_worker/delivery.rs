@@ -1,0 +1,162 @@
+//! One delivery, from its row to the receiver and back.
+
+use std::time::Duration;
+
+use testkit::eventually;
+
+use crate::fixture::redacted;
+use crate::webhook_worker::fixture::{
+    CannedResponse, Fixture, Receiver, STOP_TIMEOUT, message_for,
+};
+
+#[tokio::test]
+async fn a_decision_arrives_with_the_task_and_the_documented_headers() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(204)),
+    );
+    let url = receiver.url("/flows/1?correlationId=a%2Fb&correlationInPort=in");
+    let ids = fixture.decide(&[url]);
+    let worker = fixture.worker(&[]).await;
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!(
+        (row.webhook_status.as_str(), row.attempts, row.leased),
+        ("sent", 1, false)
+    );
+
+    let calls = receiver.calls();
+    assert_eq!(calls.len(), 1);
+    let call = &calls[0];
+    assert_eq!(
+        call.path,
+        "/flows/1?correlationId=a%2Fb&correlationInPort=in"
+    );
+    let body = call.json();
+    insta::assert_json_snapshot!("webhook_body", redacted(&body));
+    assert_eq!(body["id"].as_str().unwrap().len(), 24);
+    assert_eq!(call.header("content-type"), "application/json");
+    assert_eq!(
+        call.header("user-agent"),
+        concat!("countersign/", env!("CARGO_PKG_VERSION"))
+    );
+    assert_eq!(call.header("webhook-id"), ids[0]);
+    assert_eq!(call.header("x-request-id"), "request-1");
+    assert!(
+        call.header("traceparent")
+            .starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-")
+    );
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[tokio::test]
+async fn a_webhook_registered_on_a_plugin_path_gets_the_task_id() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    fixture.decide_with(&[receiver.url("/")], None, true);
+    let _worker = fixture.worker(&[]).await;
+    let body = receiver.wait_for_calls(1).await[0].json();
+    assert_eq!(body["taskId"], body["id"]);
+    assert_eq!(body.as_object().unwrap().len(), 8);
+}
+
+#[tokio::test]
+async fn an_attempt_is_recorded_with_the_start_of_its_response() {
+    let long: Vec<u8> = [&b"a\0b\xff"[..], &[b'x'; 5_000]].concat();
+    let response = CannedResponse {
+        body: long,
+        ..CannedResponse::status(200)
+    };
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(move |_| response.clone()));
+    let ids = fixture.decide(&[receiver.url("/")]);
+    let _worker = fixture.worker(&[]).await;
+    fixture.wait_for_status(&ids[0], "sent").await;
+    let attempts = fixture.attempts(&ids[0]);
+    assert_eq!(attempts.len(), 1);
+    assert_eq!(
+        (attempts[0].number, attempts[0].status_code),
+        (1, Some(200))
+    );
+    assert_eq!(attempts[0].error, None);
+    let response = attempts[0].response.as_deref().unwrap();
+    assert!(response.starts_with("ab\u{fffd}xxx"));
+    assert_eq!(response.chars().count(), 1_023);
+}
+
+#[tokio::test]
+async fn repeated_messages_cause_one_call() {
+    let slow = |_| CannedResponse::after(Duration::from_millis(300));
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
+    let ids = fixture.decide(&[receiver.url("/")]);
+    let workers = [fixture.worker(&[]).await, fixture.worker(&[]).await];
+    let publisher = fixture.publisher().await;
+    for _ in 0..20 {
+        publisher.send((0..5).map(|_| message_for(&ids[0])));
+        tokio::time::sleep(Duration::from_millis(30)).await;
+    }
+    publisher.send([message_for("nonsense")]);
+    fixture.wait_for_status(&ids[0], "sent").await;
+    eventually("the queue to be empty", async || {
+        (publisher.depth() == 0).then_some(())
+    })
+    .await;
+    assert_eq!(receiver.calls().len(), 1);
+    assert_eq!(fixture.attempts(&ids[0]).len(), 1);
+    for worker in workers {
+        assert!(worker.stop(STOP_TIMEOUT).await);
+    }
+}
+
+#[tokio::test]
+async fn a_restarted_delivery_is_sent_again() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let ids = fixture.decide(&[receiver.url("/")]);
+    let _worker = fixture.worker(&[]).await;
+    fixture.wait_for_status(&ids[0], "sent").await;
+    fixture.execute(
+        "UPDATE deliveries SET status = 'pending', finished = NULL, attempts = 0,
+            next_attempt = now(), republish_at = now()",
+    );
+    let calls = receiver.wait_for_calls(2).await;
+    fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!(calls[0].header("webhook-id"), calls[1].header("webhook-id"));
+    let numbers: Vec<_> = fixture.attempts(&ids[0]).iter().map(|a| a.number).collect();
+    assert_eq!(numbers, [1, 2]);
+}
+
+#[tokio::test]
+async fn deleting_a_task_during_its_delivery_affects_no_other() {
+    let slow = |_| CannedResponse::after(Duration::from_millis(500));
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
+    fixture.decide(&[receiver.url("/gone")]);
+    let worker = fixture.worker(&[]).await;
+    receiver.wait_for_calls(1).await;
+    fixture.execute("DELETE FROM tasks");
+    let ids = fixture.decide(&[receiver.url("/stays")]);
+    fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!(fixture.count("true"), 1);
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[tokio::test]
+async fn finished_deliveries_are_deleted_after_the_retention() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let old = fixture.decide(&vec![receiver.url("/"); 1_500]);
+    fixture.execute("UPDATE deliveries SET status = 'sent', finished = now() - interval '31 days'");
+    let fresh = fixture.decide(&[receiver.url("/")]);
+    fixture.execute(&format!(
+        "INSERT INTO delivery_attempts (delivery_id, number, at, duration_ms) VALUES ('\\x{}', 1, now(), 1)",
+        old[0]
+    ));
+    let _worker = fixture.worker(&[]).await;
+    fixture.wait_for_count(1, "true").await;
+    fixture.wait_for_status(&fresh[0], "sent").await;
+    assert!(fixture.attempts(&old[0]).is_empty());
+}

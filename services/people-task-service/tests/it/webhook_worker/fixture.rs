@@ -1,0 +1,380 @@
+//! A database with decided tasks, workers, and receivers.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use actix_web::http::header::HeaderMap;
+use actix_web::web::{Bytes, Data};
+use actix_web::{App, HttpRequest, HttpResponse};
+use app_config::{Reader, Settings as _};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
+use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query};
+use messaging::{BrokerSettings, Message, Publisher};
+use people_task_service::{MIGRATIONS, WebhookWorkerSettings, run_webhook_worker};
+use service_runtime::{HttpServerSettings, Running};
+use telemetry::RequestContext;
+use testkit::{TestBroker, TestDatabase, ed25519_pem, eventually};
+use tokio_util::sync::CancellationToken;
+use values::Secret;
+
+pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The servers that workers use.
+pub(crate) struct Fixture {
+    pub(crate) database: TestDatabase,
+    pub(crate) broker: TestBroker,
+    pub(crate) key: Secret,
+}
+
+/// A message for a due delivery.
+pub(crate) fn message_for(delivery: &str) -> Message {
+    Message::new(delivery, RequestContext::fresh())
+}
+
+/// A delivery with its webhook, as the database has them.
+#[derive(Debug, Clone, PartialEq, Eq, QueryableByName)]
+pub(crate) struct Row {
+    #[diesel(sql_type = Text)]
+    pub(crate) status: String,
+    #[diesel(sql_type = Text)]
+    pub(crate) webhook_status: String,
+    #[diesel(sql_type = Integer)]
+    pub(crate) attempts: i32,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) next_in_ms: i64,
+    #[diesel(sql_type = Bool)]
+    pub(crate) leased: bool,
+}
+
+/// An attempt, as the database has it.
+#[derive(Debug, Clone, PartialEq, Eq, QueryableByName)]
+pub(crate) struct Attempt {
+    #[diesel(sql_type = Integer)]
+    pub(crate) number: i32,
+    #[diesel(sql_type = Nullable<Integer>)]
+    pub(crate) status_code: Option<i32>,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) error: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) response: Option<String>,
+}
+
+#[derive(QueryableByName)]
+struct Id {
+    #[diesel(sql_type = Text)]
+    id: String,
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+}
+
+const DECIDE: &str = "
+WITH task AS (
+    INSERT INTO tasks (id, creator, requester, approver, requester_key, approver_key, title,
+        description, decision_by, status, public, approver_secret, requester_secret, decision_made)
+    SELECT id, id, 'Ada@example.com', 'grace@example.com', 'ada@example.com', 'grace@example.com',
+        'Buy a second printer', 'The first one jams.', '2030-01-31 09:30:00Z', 'approved', false,
+        sha256(id), sha256(sha256(id)), now()
+    FROM (SELECT substr(sha256(random()::text::bytea), 1, 12) AS id) AS made
+    RETURNING id
+), webhook AS (
+    INSERT INTO webhooks (id, task_id, registered_by, url, secret, with_task_id)
+    SELECT substr(sha256((random()::text || number)::bytea), 1, 12), task.id, task.id, url, $2, $3
+    FROM task, unnest($1) WITH ORDINALITY AS given (url, number)
+    RETURNING id, task_id, url
+)
+INSERT INTO deliveries (id, webhook_id, task_id, origin, request_id, traceparent, republish_at)
+SELECT substr(sha256(id), 1, 12), id, task_id, substring(url FROM '^[a-z]+://[^/]+'), 'request-1',
+    '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', now()
+FROM webhook
+RETURNING encode(id, 'hex') AS id";
+
+impl Fixture {
+    pub(crate) fn new() -> Self {
+        Self {
+            database: TestDatabase::people_task(MIGRATIONS),
+            broker: TestBroker::new(),
+            key: ed25519_pem(),
+        }
+    }
+
+    pub(crate) fn connection(&self) -> PgConnection {
+        PgConnection::establish(self.database.people_task_url().expose()).unwrap()
+    }
+
+    /// Settings that allow loopback addresses and have a short schedule, with some settings replaced.
+    pub(crate) fn settings(&self, overrides: &[(&str, &str)]) -> WebhookWorkerSettings {
+        let (url, owner) = (
+            self.database.people_task_url(),
+            self.database.people_task_owner_url(),
+        );
+        let broker = self.broker.url();
+        let given = [
+            ("DATABASE_URL", url.expose()),
+            ("DATABASE_OWNER_URL", owner.expose()),
+            ("AMQP_URL", broker.expose()),
+            ("WEBHOOK_SIGNING_KEY", self.key.expose()),
+            ("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8,::1/128"),
+            ("WEBHOOK_RETRY_SCHEDULE", "500ms,500ms"),
+        ];
+        let pairs: HashMap<&str, &str> =
+            given.into_iter().chain(overrides.iter().copied()).collect();
+        let mut reader = Reader::from_pairs(pairs).unwrap();
+        WebhookWorkerSettings::read(&mut reader).unwrap()
+    }
+
+    /// A worker with these settings.
+    pub(crate) async fn worker(&self, overrides: &[(&str, &str)]) -> Running {
+        run_webhook_worker(self.settings(overrides)).await.unwrap()
+    }
+
+    /// Inserts a decided task with a webhook for each URL. Returns the deliveries' ids.
+    pub(crate) fn decide<S: AsRef<str>>(&self, urls: &[S]) -> Vec<String> {
+        self.decide_with(urls, None, false)
+    }
+
+    /// The same, with a signing secret or the body of the Appmixer plugin paths.
+    pub(crate) fn decide_with<S: AsRef<str>>(
+        &self,
+        urls: &[S],
+        secret: Option<&str>,
+        with_task_id: bool,
+    ) -> Vec<String> {
+        let urls: Vec<&str> = urls.iter().map(AsRef::as_ref).collect();
+        let rows: Vec<Id> = sql_query(DECIDE)
+            .bind::<Array<Text>, _>(urls)
+            .bind::<Nullable<Text>, _>(secret)
+            .bind::<Bool, _>(with_task_id)
+            .load(&mut self.connection())
+            .unwrap();
+        rows.into_iter().map(|row| row.id).collect()
+    }
+
+    /// A connected publisher, as the service uses after a decision.
+    pub(crate) async fn publisher(&self) -> Publisher {
+        let settings = BrokerSettings {
+            url: self.broker.url(),
+        };
+        let queue = people_task_service::deliveries::QUEUE;
+        let (publisher, publishing) = Publisher::new(settings, queue, CancellationToken::new());
+        tokio::spawn(publishing);
+        eventually("the publisher to be connected", async || {
+            publisher.is_connected().then_some(())
+        })
+        .await;
+        publisher
+    }
+
+    pub(crate) fn row(&self, id: &str) -> Row {
+        sql_query(
+            "SELECT deliveries.status, webhooks.status AS webhook_status, attempts,
+                (extract(epoch FROM next_attempt - now()) * 1000)::bigint AS next_in_ms,
+                coalesce(lease_until > now(), false) AS leased
+            FROM deliveries JOIN webhooks ON webhooks.id = webhook_id WHERE deliveries.id = $1",
+        )
+        .bind::<Binary, _>(hex::decode(id).unwrap())
+        .get_result(&mut self.connection())
+        .unwrap()
+    }
+
+    pub(crate) fn attempts(&self, id: &str) -> Vec<Attempt> {
+        sql_query(
+            "SELECT number, status_code, error, response FROM delivery_attempts
+            WHERE delivery_id = $1 ORDER BY number",
+        )
+        .bind::<Binary, _>(hex::decode(id).unwrap())
+        .load(&mut self.connection())
+        .unwrap()
+    }
+
+    pub(crate) fn count(&self, condition: &str) -> i64 {
+        let query = format!("SELECT count(*) FROM deliveries WHERE {condition}");
+        let count: Count = sql_query(query).get_result(&mut self.connection()).unwrap();
+        count.count
+    }
+
+    pub(crate) fn execute(&self, sql: &str) {
+        sql_query(sql).execute(&mut self.connection()).unwrap();
+    }
+
+    /// Waits until a delivery has the status.
+    pub(crate) async fn wait_for_status(&self, id: &str, status: &str) -> Row {
+        eventually(&format!("the delivery to be {status}"), async || {
+            Some(self.row(id)).filter(|row| row.status == status)
+        })
+        .await
+    }
+
+    /// Waits until a delivery has had a number of attempts.
+    pub(crate) async fn wait_for_attempts(&self, id: &str, attempts: i32) -> Row {
+        eventually(&format!("{attempts} attempts"), async || {
+            Some(self.row(id)).filter(|row| row.attempts >= attempts)
+        })
+        .await
+    }
+
+    /// Waits until a number of deliveries meet a condition.
+    pub(crate) async fn wait_for_count(&self, number: i64, condition: &str) {
+        let what = format!("{number} deliveries to be {condition}");
+        eventually(&what, async || {
+            (self.count(condition) == number).then_some(())
+        })
+        .await;
+    }
+}
+
+/// A call to a receiver.
+#[derive(Debug, Clone)]
+pub(crate) struct Call {
+    pub(crate) at: Instant,
+    pub(crate) path: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Call {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+}
+
+/// How a receiver responds.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct CannedResponse {
+    pub(crate) status: u16,
+    pub(crate) delay: Duration,
+    pub(crate) header: Option<(&'static str, String)>,
+    pub(crate) closes: bool,
+    pub(crate) body: Vec<u8>,
+}
+
+impl CannedResponse {
+    pub(crate) fn status(status: u16) -> Self {
+        Self {
+            status,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn after(delay: Duration) -> Self {
+        Self {
+            delay,
+            ..Self::status(200)
+        }
+    }
+}
+
+type React = dyn Fn(usize) -> CannedResponse + Send + Sync;
+
+/// A server that records webhook calls.
+pub(crate) struct Receiver {
+    pub(crate) address: SocketAddr,
+    state: Arc<State>,
+    running: Running,
+}
+
+struct State {
+    react: Box<React>,
+    calls: Mutex<Vec<Call>>,
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+impl Receiver {
+    /// A receiver whose response depends on the number of earlier calls.
+    pub(crate) fn start(react: impl Fn(usize) -> CannedResponse + Send + Sync + 'static) -> Self {
+        let (listener, address) = service_runtime::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let state = Arc::new(State {
+            react: Box::new(react),
+            calls: Mutex::default(),
+            now: AtomicUsize::new(0),
+            most: AtomicUsize::new(0),
+        });
+        let running = Running::new();
+        let settings = HttpServerSettings {
+            workers: 1,
+            max_connections: 10_000,
+            grace: Duration::from_secs(1),
+            ..HttpServerSettings::default()
+        };
+        let data = Data::from(Arc::clone(&state));
+        service_runtime::serve(&running, listener, settings, move || {
+            let route = actix_web::web::to(receive);
+            App::new().app_data(data.clone()).default_service(route)
+        })
+        .unwrap();
+        Self {
+            address,
+            state,
+            running,
+        }
+    }
+
+    pub(crate) fn url(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        self.state.calls.lock().unwrap().clone()
+    }
+
+    /// The highest number of concurrent calls so far.
+    pub(crate) fn max_concurrent(&self) -> usize {
+        self.state.most.load(Ordering::Relaxed)
+    }
+
+    /// Waits for a number of calls.
+    pub(crate) async fn wait_for_calls(&self, number: usize) -> Vec<Call> {
+        eventually(&format!("{number} calls"), async || {
+            Some(self.calls()).filter(|calls| calls.len() >= number)
+        })
+        .await
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.running.shutdown().cancel();
+    }
+}
+
+async fn receive(state: Data<State>, request: HttpRequest, body: Bytes) -> HttpResponse {
+    let open = state.now.fetch_add(1, Ordering::Relaxed) + 1;
+    state.most.fetch_max(open, Ordering::Relaxed);
+    let call = Call {
+        at: Instant::now(),
+        path: request.uri().to_string(),
+        headers: request.headers().clone(),
+        body,
+    };
+    let before = {
+        let mut calls = state.calls.lock().unwrap();
+        calls.push(call);
+        calls.len() - 1
+    };
+    let response = (state.react)(before);
+    if !response.delay.is_zero() {
+        tokio::time::sleep(response.delay).await;
+    }
+    state.now.fetch_sub(1, Ordering::Relaxed);
+    let mut reply = HttpResponse::build(response.status.try_into().unwrap());
+    if let Some(header) = response.header {
+        reply.insert_header(header);
+    }
+    if response.closes {
+        reply.force_close();
+    }
+    reply.body(response.body)
+}

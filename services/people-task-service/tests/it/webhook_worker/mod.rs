@@ -1,0 +1,8 @@
+//! The webhook-worker, with real receivers.
+
+mod delivery;
+mod fairness;
+pub(crate) mod fixture;
+mod recovery;
+mod retries;
+mod signing;

@@ -1,0 +1,201 @@
+//! Crashes, stops and outages lose no delivery and never send one twice at the same time.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use actix_web::web::Data;
+use outbound::{Resolve, Resolved};
+use people_task_service::run_webhook_worker;
+use service_runtime::Running;
+use testkit::eventually;
+use tokio::runtime::Runtime;
+
+use crate::webhook_worker::fixture::{CannedResponse, Fixture, Receiver, STOP_TIMEOUT};
+
+/// A worker in its own runtime, which the test can shut down to simulate a crash.
+async fn worker_that_can_crash(fixture: &Fixture) -> Runtime {
+    let mut settings = fixture.settings(&[("WEBHOOK_TIMEOUT", "1s")]);
+    settings.lease_margin = Duration::from_millis(1_500);
+    let start = move || {
+        let runtime = Runtime::new().unwrap();
+        runtime.block_on(run_webhook_worker(settings)).unwrap();
+        runtime
+    };
+    tokio::task::spawn_blocking(start).await.unwrap()
+}
+
+async fn is_ready(worker: &Running) -> bool {
+    http_kit::readyz(Data::new(worker.health.clone()))
+        .await
+        .status()
+        == 200
+}
+
+#[tokio::test]
+async fn another_worker_takes_over_after_a_crash() {
+    // The first call gets no response.
+    let react = |before| match before {
+        0 => CannedResponse::after(Duration::from_secs(30)),
+        _ => CannedResponse::status(200),
+    };
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(react));
+    let ids = fixture.decide(&[receiver.url("/")]);
+    let crashing = worker_that_can_crash(&fixture).await;
+    receiver.wait_for_calls(1).await;
+    assert!(fixture.row(&ids[0]).leased);
+    crashing.shutdown_background();
+    let crashed = Instant::now();
+    let _other = fixture.worker(&[]).await;
+    let calls = receiver.wait_for_calls(2).await;
+    // Not before the lease of 3.5 s ends: the request of the crashed worker might still be in flight.
+    assert!(calls[1].at - calls[0].at >= Duration::from_millis(3_300));
+    assert!(crashed.elapsed() < Duration::from_secs(10));
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!(row.attempts, 1);
+}
+
+#[tokio::test]
+async fn parked_deliveries_of_a_crashed_worker_are_sent() {
+    let slow = |_| CannedResponse::after(Duration::from_millis(200));
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
+    fixture.decide(&vec![receiver.url("/"); 300]);
+    fixture.execute("UPDATE deliveries SET next_attempt = now() - interval '10 s'");
+    let crashing = worker_that_can_crash(&fixture).await;
+    eventually("deliveries to be parked", async || {
+        (fixture.count("parked") > 100).then_some(())
+    })
+    .await;
+    crashing.shutdown_background();
+    let _other = fixture
+        .worker(&[("WEBHOOK_MAX_IN_FLIGHT_PER_HOST", "64")])
+        .await;
+    fixture.wait_for_count(300, "status = 'sent'").await;
+    assert_eq!(fixture.count("attempts = 1"), 300);
+}
+
+#[tokio::test]
+async fn a_stopping_worker_finishes_its_attempts_and_starts_no_others() {
+    let slow = |_| CannedResponse::after(Duration::from_millis(500));
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
+    fixture.decide(&vec![receiver.url("/"); 50]);
+    let worker = fixture.worker(&[]).await;
+    receiver.wait_for_calls(16).await;
+    assert!(worker.stop(STOP_TIMEOUT).await);
+    let sent = receiver.calls().len();
+    assert!(sent < 50);
+    assert_eq!(
+        fixture.count("status = 'sent'"),
+        i64::try_from(sent).unwrap()
+    );
+    assert_eq!(fixture.count("lease_until > now()"), 0);
+    let _other = fixture.worker(&[]).await;
+    fixture.wait_for_count(50, "status = 'sent'").await;
+    assert_eq!(receiver.calls().len(), 50);
+}
+
+#[tokio::test]
+async fn without_the_broker_deliveries_are_slower_but_not_lost() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let worker = fixture.worker(&[]).await;
+    eventually("the worker to be ready", async || {
+        is_ready(&worker).await.then_some(())
+    })
+    .await;
+    fixture.broker.set_reachable(false);
+    eventually("the loss to be noticed", async || {
+        // The broker lists a new connection with a delay.
+        fixture.broker.cut_connections();
+        (!is_ready(&worker).await).then_some(())
+    })
+    .await;
+    let ids = fixture.decide(&[receiver.url("/")]);
+    fixture.wait_for_status(&ids[0], "sent").await;
+    fixture.broker.set_reachable(true);
+    eventually("the worker to be ready again", async || {
+        is_ready(&worker).await.then_some(())
+    })
+    .await;
+    let ids = fixture.decide(&[receiver.url("/")]);
+    fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!(receiver.calls().len(), 2);
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[tokio::test]
+async fn an_outage_of_the_database_loses_no_delivery() {
+    let slow = |_| CannedResponse::after(Duration::from_millis(100));
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
+    fixture.decide(&vec![receiver.url("/"); 200]);
+    let worker = fixture.worker(&[("DATABASE_TIMEOUT", "500ms")]).await;
+    receiver.wait_for_calls(20).await;
+    fixture.database.set_reachable(false);
+    eventually("the loss to be noticed", async || {
+        (!is_ready(&worker).await).then_some(())
+    })
+    .await;
+    fixture.database.set_reachable(true);
+    fixture.wait_for_count(200, "status = 'sent'").await;
+    // Results are kept and recorded later, so only a claim whose commit got no reply is sent twice.
+    let calls = receiver.calls().len();
+    assert!((200..=216).contains(&calls), "{calls}");
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+/// A resolver that panics, as any bug in an attempt might.
+struct Panics;
+
+#[expect(clippy::panic, reason = "it is what the test is about")]
+impl Resolve for Panics {
+    fn resolve(&self, host: &str) -> Resolved {
+        panic!("{host} is poison")
+    }
+}
+
+#[tokio::test]
+async fn a_delivery_whose_attempts_panic_fails_with_a_reason() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let poison = fixture.decide(&["http://poison.example.com/"]);
+    let healthy = fixture.decide(&[receiver.url("/")]);
+    let mut settings = fixture.settings(&[]);
+    settings.resolver = Arc::new(Panics);
+    let worker = run_webhook_worker(settings).await.unwrap();
+    let row = fixture.wait_for_status(&poison[0], "fail").await;
+    assert_eq!((row.attempts, row.webhook_status.as_str()), (3, "fail"));
+    for attempt in fixture.attempts(&poison[0]) {
+        let error = attempt.error.unwrap();
+        assert!(error.contains("internal error"), "{error}");
+    }
+    fixture.wait_for_status(&healthy[0], "sent").await;
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[tokio::test]
+async fn a_delivery_that_crashes_workers_is_given_up_with_a_reason() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let ids = fixture.decide(&[receiver.url("/"), receiver.url("/")]);
+    // Twenty workers have claimed it without a result.
+    fixture.execute(&format!(
+        "UPDATE deliveries SET claims_without_result = 20, lease = 20, lease_until = now() - interval '1 s'
+         WHERE encode(id, 'hex') = '{}'",
+        ids[0]
+    ));
+    let worker = fixture.worker(&[]).await;
+    let row = fixture.wait_for_status(&ids[0], "fail").await;
+    assert_eq!((row.attempts, row.webhook_status.as_str()), (0, "fail"));
+    let attempts = fixture.attempts(&ids[0]);
+    assert_eq!(attempts.len(), 1);
+    let error = attempts[0].error.as_deref().unwrap();
+    assert!(error.contains("given up"), "{error}");
+    fixture.wait_for_status(&ids[1], "sent").await;
+    assert_eq!(receiver.calls().len(), 1);
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
