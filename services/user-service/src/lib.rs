@@ -24,18 +24,14 @@ mod context;
 pub mod deletions;
 mod documentation;
 mod hashing;
-mod jitter;
 pub mod notifications;
 mod passwords;
-mod retention;
 mod revocations;
 mod schema;
 #[cfg(test)]
 mod schema_tests;
 pub mod settings;
 mod sign_in;
-mod sql;
-mod worker;
 
 pub use app::{openapi, run};
 pub use deletions::worker::run_deletion_worker;

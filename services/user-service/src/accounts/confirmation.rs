@@ -7,7 +7,7 @@ use values::{Secret, UserId};
 use super::error::AccountError;
 use super::store;
 use crate::context::Context;
-use crate::notifications::{self, Channel, store::Kind};
+use crate::notifications::{self, Channel, Kind};
 use crate::settings::EmailVerification;
 
 /// Whether an e-mail address counts only after it was confirmed.

@@ -1,4 +1,4 @@
-//! What the calls to the flow engine and to the people-task service have in common.
+//! What calls to the flow engine and to the people-task service share.
 
 use std::time::Duration;
 
@@ -6,28 +6,28 @@ use reqwest::{Client, RequestBuilder, redirect};
 use telemetry::RequestContext;
 use url::Url;
 
-/// Connecting, asking and answering together.
+/// The time for connecting, the request and the response together.
 pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_CONNECTIONS_PER_HOST: usize = 8;
 
-/// Why a call had no usable answer. It names no address and no token, because it is shown to callers.
+/// Why a call failed. It contains no address and no token, because callers of the API see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
-    /// No answer in time.
-    #[error("did not answer within {} s", CALL_TIMEOUT.as_secs())]
+    /// No response in time.
+    #[error("did not respond within {} s", CALL_TIMEOUT.as_secs())]
     Timeout,
     /// No connection.
     #[error("could not be reached")]
     Unreachable,
-    /// The connection ended, or what came was no HTTP.
-    #[error("broke the connection off")]
+    /// The connection ended, or the response was not HTTP.
+    #[error("closed the connection")]
     Broken,
-    /// An answer that does not mean "done".
-    #[error("answered {0}")]
+    /// A response with an unexpected status.
+    #[error("responded with {0}")]
     Status(u16),
-    /// An answer whose body was not the one that was agreed.
-    #[error("answered something unintelligible")]
-    Unintelligible,
+    /// A response whose body does not match the contract.
+    #[error("sent an invalid response")]
+    InvalidBody,
 }
 
 impl From<reqwest::Error> for CallError {
@@ -37,19 +37,19 @@ impl From<reqwest::Error> for CallError {
         } else if error.is_connect() {
             Self::Unreachable
         } else if error.is_decode() {
-            Self::Unintelligible
+            Self::InvalidBody
         } else {
             Self::Broken
         }
     }
 }
 
-/// A client that follows no redirects and no proxy, and waits for nothing longer than [`CALL_TIMEOUT`].
+/// A client that follows no redirects, uses no proxy, and gives every call [`CALL_TIMEOUT`].
 ///
 /// # Errors
-/// When no HTTP client can be made.
+/// The client cannot be built.
 pub(crate) fn client() -> Result<Client, reqwest::Error> {
-    // The TLS library wants its cryptography chosen once; a second choice would be the same one.
+    // The TLS library needs a process-wide provider. It fails when one is installed, which is this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
     Client::builder()
         .no_proxy()
@@ -61,7 +61,7 @@ pub(crate) fn client() -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// Adds the identity of the request that caused the work.
+/// Adds the headers that identify the request that caused the work.
 pub(crate) fn with_context(request: RequestBuilder) -> RequestBuilder {
     let context = RequestContext::current_or_fresh();
     request
@@ -69,10 +69,10 @@ pub(crate) fn with_context(request: RequestBuilder) -> RequestBuilder {
         .header("traceparent", context.trace.to_string())
 }
 
-/// The url of a path below a base, which may have a path of its own.
-pub(crate) fn below(base: &Url, first: &[&str], then: &[&str]) -> Url {
+/// The base, which may have a path itself, with more segments appended.
+pub(crate) fn append_path(base: &Url, first: &[&str], then: &[&str]) -> Url {
     let mut url = base.clone();
-    // Settings take http and https urls only, and those can always be extended.
+    // Only urls such as `mailto:` have no segments, and settings accept only http and https.
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.pop_if_empty().extend(first).extend(then);
     }
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_base_with_a_path_is_extended() {
+    fn segments_are_appended_to_the_path_of_the_base() {
         for (base, expected) in [
             ("http://engine", "http://engine/users/u/flows/stop"),
             (
@@ -97,7 +97,7 @@ mod tests {
             ),
         ] {
             let base = Url::parse(base).unwrap();
-            let url = below(&base, &["users", "u"], &["flows", "stop"]);
+            let url = append_path(&base, &["users", "u"], &["flows", "stop"]);
             assert_eq!(url.as_str(), expected);
         }
     }

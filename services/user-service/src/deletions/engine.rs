@@ -1,4 +1,4 @@
-//! The flow engine's five calls that erase a user's data; `deploy/flow-engine.openapi.yaml` is the contract.
+//! The flow engine's five operations that delete a user's data; `deploy/flow-engine.openapi.yaml` is the contract.
 
 use std::time::Duration;
 
@@ -6,15 +6,15 @@ use reqwest::{Client, Method, StatusCode};
 use url::Url;
 use values::{Secret, UserId};
 
-use crate::deletions::calls::{CallError, below, with_context};
+use crate::deletions::calls::{CallError, append_path, with_context};
 use crate::settings::EngineSettings;
 
-/// How long to wait when the engine says "still working" and not until when.
-const DEFAULT_WAIT: Duration = Duration::from_secs(5);
-const SHORTEST_WAIT: Duration = Duration::from_secs(1);
-const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+/// The pause when the engine is still working and does not say for how long.
+const DEFAULT_PAUSE: Duration = Duration::from_secs(5);
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(3_600);
 
-/// One of the calls. Each can be repeated without harm.
+/// One of the operations. All can be repeated without harm.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Erasure {
     StopFlows,
@@ -24,16 +24,16 @@ pub(crate) enum Erasure {
     Tokens,
 }
 
-/// What the engine said.
+/// How far the engine is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Answer {
-    /// Nothing of it is left.
+pub(crate) enum EngineResponse {
+    /// The data is deleted.
     Done,
-    /// It goes on by itself; the same call again after this time tells whether it is done.
+    /// The engine is still deleting; repeat the call after this pause.
     Working(Duration),
 }
 
-/// The flow engine, seen from here.
+/// A client of the flow engine.
 #[derive(Debug, Clone)]
 pub(crate) struct Engine {
     client: Client,
@@ -53,8 +53,12 @@ impl Engine {
     /// Makes one call.
     ///
     /// # Errors
-    /// Any answer but "done" and "still working".
-    pub(crate) async fn erase(&self, user: UserId, erasure: Erasure) -> Result<Answer, CallError> {
+    /// Any response but "done" and "still working".
+    pub(crate) async fn erase(
+        &self,
+        user: UserId,
+        erasure: Erasure,
+    ) -> Result<EngineResponse, CallError> {
         let method = match erasure {
             Erasure::StopFlows => Method::POST,
             _ => Method::DELETE,
@@ -65,10 +69,12 @@ impl Engine {
         }
         let response = with_context(request).send().await?;
         match response.status() {
-            StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => Ok(Answer::Done),
+            StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => {
+                Ok(EngineResponse::Done)
+            }
             StatusCode::ACCEPTED => {
-                let wait = outbound::retry_after(response.headers()).unwrap_or(DEFAULT_WAIT);
-                Ok(Answer::Working(wait.clamp(SHORTEST_WAIT, LONGEST_WAIT)))
+                let pause = outbound::retry_after(response.headers()).unwrap_or(DEFAULT_PAUSE);
+                Ok(EngineResponse::Working(pause.clamp(MIN_PAUSE, MAX_PAUSE)))
             }
             status => Err(CallError::Status(status.as_u16())),
         }
@@ -82,6 +88,6 @@ impl Engine {
             Erasure::Accounts => &["accounts"],
             Erasure::Tokens => &["tokens"],
         };
-        below(&self.base, &["users", &user.to_string()], path)
+        append_path(&self.base, &["users", &user.to_string()], path)
     }
 }

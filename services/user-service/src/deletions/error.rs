@@ -1,31 +1,24 @@
 use actix_web::http::StatusCode;
-use diesel::result::Error as DieselError;
 use http_kit::Problem;
 use service_http::database_problem;
 
 use crate::accounts::AccountError;
 
-/// Why a deletion was not started, shown or cancelled.
+/// Why a deletion cannot be started, shown or cancelled.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DeletionError {
     /// The account cannot be deleted.
     #[error(transparent)]
     Account(#[from] AccountError),
-    /// There is no such ticket of this user.
-    #[error("there is no such ticket of this user")]
+    /// The user has no such ticket.
+    #[error("the user has no such ticket")]
     UnknownTicket,
     /// The deletion is no longer in progress.
     #[error("the deletion has ended")]
     Ended,
-    /// The database did not do it.
+    /// A statement failed.
     #[error(transparent)]
     Database(#[from] database::Error),
-}
-
-impl From<DieselError> for DeletionError {
-    fn from(error: DieselError) -> Self {
-        Self::Database(error.into())
-    }
 }
 
 impl From<DeletionError> for Problem {
@@ -36,7 +29,7 @@ impl From<DeletionError> for Problem {
             DeletionError::Ended => Self::new(
                 StatusCode::CONFLICT,
                 "deletion-ended",
-                "The deletion has ended already, so it cannot be cancelled.",
+                "The deletion has already ended.",
             ),
             DeletionError::Database(error) => database_problem(error),
         }

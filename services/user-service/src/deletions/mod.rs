@@ -1,18 +1,27 @@
-//! Deleting a user: a job of steps that a worker goes through, and the ticket that shows how far it is.
+//! Deleting a user: a job of several steps, and the ticket that shows its progress.
 
 mod calls;
+mod cancel;
 mod engine;
 mod error;
+mod list;
 mod people_tasks;
+mod requests;
+mod responses;
 pub(crate) mod routes;
 mod start;
+mod status;
 mod steps;
 mod store;
 pub mod worker;
 
+use jobs::JobTable;
 use messaging::Queue;
+use values::DeletionId;
 
 pub use steps::Step;
 
+/// Jobs that delete a user.
+pub(crate) const JOBS: JobTable<DeletionId> = JobTable::new("deletions");
 /// Identifiers of deletions that are due.
 pub const QUEUE: Queue = Queue::new("user.deletions");

@@ -1,4 +1,4 @@
-//! The people-task service's internal call that erases a user's tasks.
+//! The people-task service's internal operation that deletes a user's tasks.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use values::UserId;
 
-use crate::deletions::calls::{CallError, below, with_context};
+use crate::deletions::calls::{CallError, append_path, with_context};
 
-/// How the worker introduces itself.
-const PROCESS: &str = "deletion-worker";
+/// The subject of the token with which the worker authenticates.
+const SUBJECT: &str = "deletion-worker";
 
-/// The people-task service, seen from here.
+/// A client of the people-task service.
 #[derive(Clone)]
 pub(crate) struct PeopleTasks {
     client: Client,
@@ -22,7 +22,7 @@ pub(crate) struct PeopleTasks {
     signer: Arc<Signer>,
 }
 
-/// Why a batch was not erased.
+/// Why a batch was not deleted.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum EraseError {
     #[error("the people-task service {0}")]
@@ -32,16 +32,16 @@ pub(crate) enum EraseError {
 }
 
 #[derive(Serialize)]
-struct Erase<'a> {
+struct EraseRequest<'a> {
     emails: &'a [String],
 }
 
-/// What one call did.
+/// The result of one call.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Erased {
-    /// Tasks that went.
+    /// Deleted tasks.
     pub(crate) deleted: u64,
-    /// Whether there are more.
+    /// Whether the user has more tasks.
     pub(crate) more: bool,
 }
 
@@ -54,19 +54,21 @@ impl PeopleTasks {
         }
     }
 
-    /// Erases one batch of the tasks that the user created or, by these addresses, requested.
+    /// Deletes one batch of the tasks that the user created or, under these addresses, requested.
     ///
     /// # Errors
-    /// No answer, or another one than `200`; what was erased stays erased, and the same call goes on.
+    /// No response, or a status other than `200`. What was deleted stays deleted; repeat the call.
     pub(crate) async fn erase(
         &self,
         user: UserId,
         emails: &[String],
     ) -> Result<Erased, EraseError> {
-        let token = self.signer.sign_for_service(PROCESS)?;
+        let token = self.signer.sign_for_service(SUBJECT)?;
         let path = ["internal", "users", &user.to_string(), "erase"];
-        let request = self.client.post(below(&self.base, &path, &[]));
-        let request = request.bearer_auth(token.expose()).json(&Erase { emails });
+        let request = self.client.post(append_path(&self.base, &path, &[]));
+        let request = request
+            .bearer_auth(token.expose())
+            .json(&EraseRequest { emails });
         let response = with_context(request)
             .send()
             .await

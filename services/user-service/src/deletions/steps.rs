@@ -13,9 +13,9 @@ pub enum Step {
     DeleteTokens,
     /// The people-task service deletes the tasks that the user created or requested.
     DeletePeopleTasks,
-    /// The user's codes, messages and sign-in records go.
+    /// The user's codes, notifications and sign-in records are deleted.
     DeleteSignInData,
-    /// The user goes.
+    /// The user's row is deleted.
     DeleteUser,
 }
 
@@ -27,17 +27,17 @@ impl Step {
         Self::DeleteAccounts,
         Self::DeleteTokens,
     ];
-    const OURS: [Self; 3] = [
+    const OWN: [Self; 3] = [
         Self::DeletePeopleTasks,
         Self::DeleteSignInData,
         Self::DeleteUser,
     ];
 
-    /// The steps of a new deletion, in their order; those of the engine only where there is one.
+    /// The steps of a new deletion, in order; those of the engine only if one is configured.
     #[must_use]
-    pub fn of_new_deletion(with_engine: bool) -> Vec<Self> {
+    pub fn for_new_deletion(with_engine: bool) -> Vec<Self> {
         let engine = if with_engine { &Self::ENGINE[..] } else { &[] };
-        engine.iter().chain(&Self::OURS).copied().collect()
+        engine.iter().chain(&Self::OWN).copied().collect()
     }
 
     /// The name in the database, in problems and in logs.
@@ -57,8 +57,8 @@ impl Step {
 
     /// The step of a name; `None` for one that this version does not know.
     #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        let mut all = Self::ENGINE.iter().chain(&Self::OURS);
+    pub fn from_name(name: &str) -> Option<Self> {
+        let mut all = Self::ENGINE.iter().chain(&Self::OWN);
         all.find(|step| step.name() == name).copied()
     }
 }
@@ -68,11 +68,11 @@ mod tests {
     use super::Step;
 
     #[test]
-    fn every_step_is_found_by_its_name() {
-        for step in Step::of_new_deletion(true) {
-            assert_eq!(Step::of_name(step.name()), Some(step));
+    fn every_step_is_parsed_from_its_name() {
+        for step in Step::for_new_deletion(true) {
+            assert_eq!(Step::from_name(step.name()), Some(step));
         }
-        assert_eq!(Step::of_name("delete-everything"), None);
-        assert_eq!(Step::of_new_deletion(false).len(), 3);
+        assert_eq!(Step::from_name("delete-everything"), None);
+        assert_eq!(Step::for_new_deletion(false).len(), 3);
     }
 }

@@ -1,27 +1,23 @@
-//! Deletions in the database, as far as callers start, watch and cancel them.
-
-use std::time::Duration;
+//! Statements on deletions for the routes.
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
+use database::{Connection, Error, interval};
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::result::Error as DieselError;
 use diesel::sql_types::Timestamptz;
+use jobs::REPUBLISH_GRACE;
 use listing::Paging;
 use serde_json::Value;
 use telemetry::RequestContext;
 use values::{DeletionId, Secret, UserId};
 
-use super::Step;
+use super::steps::Step;
 use crate::schema::{deletion_steps, deletions};
-use crate::sql::interval;
 
-/// A new row is published right after its commit; a sweep leaves it alone for so long.
-const FIRST_WAKE: Duration = Duration::from_secs(5);
 const IN_PROGRESS: &str = "in-progress";
 
-/// A deletion, as its ticket shows it.
+/// A deletion as its ticket shows it.
 #[derive(Debug, Clone, Queryable, Selectable)]
 #[diesel(table_name = deletions, check_for_backend(diesel::pg::Pg))]
 pub(super) struct Deletion {
@@ -35,27 +31,28 @@ pub(super) struct Deletion {
     pub(super) finished: Option<DateTime<Utc>>,
 }
 
-/// The ticket of the deletion of this user that is in progress. There is at most one.
-pub(super) fn running_ticket(
-    connection: &mut PgConnection,
+/// Finds the ticket of the user's deletion that is in progress. There is at most one.
+pub(super) fn find_ticket_in_progress(
+    connection: &mut Connection,
     user: UserId,
-) -> Result<Option<String>, DieselError> {
-    deletions::table
+) -> Result<Option<String>, Error> {
+    let found = deletions::table
         .filter(deletions::user_id.eq(user))
         .filter(deletions::status.eq(IN_PROGRESS))
         .select(deletions::ticket)
         .first(connection)
-        .optional()
+        .optional();
+    Ok(found?)
 }
 
-/// Stores a deletion and its steps.
+/// Inserts a deletion and its steps.
 pub(super) fn insert(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     user: UserId,
     ticket: &Secret,
     steps: &[Step],
     context: &RequestContext,
-) -> Result<DeletionId, DieselError> {
+) -> Result<DeletionId, Error> {
     let id = DeletionId::generate();
     let positions = 1_i32..;
     let rows: Vec<_> = steps
@@ -78,7 +75,7 @@ pub(super) fn insert(
             deletions::steps_total.eq(total),
             deletions::request_id.eq(&context.request_id),
             deletions::traceparent.eq(context.trace.to_string()),
-            deletions::wake_at.eq(now.into_sql::<Timestamptz>() + interval(FIRST_WAKE)),
+            deletions::republish_at.eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),
         ))
         .execute(connection)?;
     diesel::insert_into(deletion_steps::table)
@@ -88,25 +85,26 @@ pub(super) fn insert(
 }
 
 pub(super) fn find(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     user: UserId,
     ticket: &Secret,
-) -> Result<Option<Deletion>, DieselError> {
-    deletions::table
+) -> Result<Option<Deletion>, Error> {
+    let found = deletions::table
         .filter(deletions::ticket.eq(ticket.expose()))
         .filter(deletions::user_id.eq(user))
         .select(Deletion::as_select())
         .first(connection)
-        .optional()
+        .optional();
+    Ok(found?)
 }
 
-/// Ends a deletion that is in progress; the worker that has it finds out before its next step.
-pub(super) fn cancel(
-    connection: &mut PgConnection,
+/// Cancels a deletion that is in progress. The worker that has claimed it notices before its next step.
+pub(super) fn update_to_cancelled(
+    connection: &mut Connection,
     user: UserId,
     ticket: &Secret,
     entry: Entry,
-) -> Result<Option<Deletion>, DieselError> {
+) -> Result<Option<Deletion>, Error> {
     let running = deletions::table
         .filter(deletions::ticket.eq(ticket.expose()))
         .filter(deletions::user_id.eq(user))
@@ -118,18 +116,19 @@ pub(super) fn cancel(
             deletions::lease_until.eq(None::<DateTime<Utc>>),
         ))
         .returning(Deletion::as_returning());
-    entry.record_with(cancel).get_result(connection).optional()
+    Ok(entry.record_with(cancel).get_result(connection).optional()?)
 }
 
-/// The rows of one page, newest first, and one more if there is another page.
-pub(super) fn list(
-    connection: &mut PgConnection,
+/// Loads the deletions of a page, newest first, and one more if there is another page.
+pub(super) fn load_page(
+    connection: &mut Connection,
     paging: Paging,
-) -> Result<Vec<Deletion>, DieselError> {
-    deletions::table
+) -> Result<Vec<Deletion>, Error> {
+    let found = deletions::table
         .select(Deletion::as_select())
         .order((deletions::created.desc(), deletions::id.desc()))
         .limit(paging.rows_to_fetch())
         .offset(paging.offset)
-        .load(connection)
+        .load(connection);
+    Ok(found?)
 }

@@ -1,9 +1,9 @@
 use crate::settings::ChannelSettings;
 
-/// A way by which a message reaches a user.
+/// How a notification is sent to a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channel {
-    /// A JSON body to a url of the operator's.
+    /// A JSON body to the operator's url.
     Webhook,
     /// An e-mail.
     Mail,
@@ -12,6 +12,9 @@ pub enum Channel {
 }
 
 impl Channel {
+    /// Every channel.
+    pub const ALL: [Self; 3] = [Self::Webhook, Self::Mail, Self::Log];
+
     /// The channels that are configured, in a fixed order.
     #[must_use]
     pub fn configured(settings: &ChannelSettings) -> Vec<Self> {
@@ -25,7 +28,7 @@ impl Channel {
         .collect()
     }
 
-    /// The name in the database and in answers.
+    /// The name in the database and in responses.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -35,10 +38,9 @@ impl Channel {
         }
     }
 
-    /// The channel of a name.
+    /// The channel of a name; `None` for one that this version does not know.
     #[must_use]
-    pub fn of_name(name: &str) -> Option<Self> {
-        let all = [Self::Webhook, Self::Mail, Self::Log];
-        all.into_iter().find(|channel| channel.name() == name)
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|channel| channel.name() == name)
     }
 }

@@ -1,52 +1,33 @@
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
+use database::{Connection, Error, interval};
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::result::Error as DieselError;
 use diesel::sql_types::Timestamptz;
+use jobs::REPUBLISH_GRACE;
 use telemetry::RequestContext;
 use values::{NotificationId, UserId};
 
-use super::Channel;
+use super::channel::Channel;
+use super::kind::Kind;
 use crate::schema::notifications;
-use crate::sql::interval;
 
-/// A new row is published right after its commit; a sweep leaves it alone for so long.
-const FIRST_WAKE: Duration = Duration::from_secs(5);
-
-/// What a message is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
-    ForgotPassword,
-    VerifyEmail,
-}
-
-impl Kind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::ForgotPassword => "forgot-password",
-            Self::VerifyEmail => "verify-email",
-        }
-    }
-}
-
-/// A message that is stored for one channel.
+/// A notification that is stored for one channel.
 #[derive(Debug, Clone)]
-pub(crate) struct Queued {
+pub(crate) struct QueuedNotification {
     pub(crate) id: NotificationId,
     pub(crate) channel: Channel,
     pub(crate) created: DateTime<Utc>,
 }
 
-/// Stores one message for each channel. Without a user the rows are the same and nothing is sent.
+/// Inserts one notification for each channel. Without a user the rows are the same, but the worker sends
+/// nothing.
 pub(crate) fn insert(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     kind: Kind,
     user: Option<UserId>,
     channels: &[Channel],
     context: &RequestContext,
-) -> Result<Vec<Queued>, DieselError> {
+) -> Result<Vec<QueuedNotification>, Error> {
     channels
         .iter()
         .map(|channel| {
@@ -59,11 +40,12 @@ pub(crate) fn insert(
                     notifications::channel.eq(channel.name()),
                     notifications::request_id.eq(&context.request_id),
                     notifications::traceparent.eq(context.trace.to_string()),
-                    notifications::wake_at.eq(now.into_sql::<Timestamptz>() + interval(FIRST_WAKE)),
+                    notifications::republish_at
+                        .eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),
                 ))
                 .returning(notifications::created)
                 .get_result(connection)?;
-            Ok(Queued {
+            Ok(QueuedNotification {
                 id,
                 channel: *channel,
                 created,
@@ -72,15 +54,15 @@ pub(crate) fn insert(
         .collect()
 }
 
-/// Drops what waits to be sent to a user who needs no code any more.
-pub(crate) fn drop_pending_forgot_password(
-    connection: &mut PgConnection,
+/// Deletes the pending notifications about a forgotten password of a user who no longer needs a code.
+pub(crate) fn delete_pending_forgot_password(
+    connection: &mut Connection,
     user: UserId,
-) -> Result<(), DieselError> {
+) -> Result<(), Error> {
     diesel::delete(notifications::table)
         .filter(notifications::user_id.eq(user))
         .filter(notifications::kind.eq(Kind::ForgotPassword.name()))
-        .filter(notifications::status.eq("pending"))
+        .filter(notifications::finished.is_null())
         .execute(connection)?;
     Ok(())
 }

@@ -9,8 +9,8 @@ use super::rate_limit::count_code_request;
 use super::store;
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::notifications::store::{Kind, Queued};
-use crate::notifications::{self, Channel};
+use crate::notifications::store::QueuedNotification;
+use crate::notifications::{self, Channel, Kind};
 
 /// Queues a code for the user with an e-mail address, for every channel.
 ///
@@ -26,7 +26,7 @@ pub(super) async fn forgot(
     email: EmailAddress,
     client_network: String,
     meta: RequestMeta,
-) -> Result<Vec<Queued>, PasswordError> {
+) -> Result<Vec<QueuedNotification>, PasswordError> {
     let channels = Channel::configured(&context.channels);
     if channels.is_empty() {
         return Err(PasswordError::NotConfigured);

@@ -7,7 +7,7 @@ use super::store;
 use crate::accounts::{self, revoke_earlier_tokens};
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::notifications::store::drop_pending_forgot_password;
+use crate::notifications::store::delete_pending_forgot_password;
 use crate::sign_in::clear_failures;
 
 /// Sets a new password by a code. Revokes all earlier codes and tokens and ends the back-off.
@@ -36,7 +36,7 @@ pub(super) async fn reset_forgotten(
         let user = store::update_password(connection, id, None, &hash, entry)?
             .ok_or(PasswordError::InvalidCode)?;
         store::delete_codes(connection, id)?;
-        drop_pending_forgot_password(connection, id).map_err(database::Error::from)?;
+        delete_pending_forgot_password(connection, id)?;
         clear_failures(connection, &user)?;
         Ok(user)
     };

@@ -8,7 +8,7 @@ use telemetry::RequestContext;
 use utoipa::ToSchema;
 use values::{EmailAddress, NotificationId, Secret, Timestamp};
 
-use crate::notifications::store::Queued;
+use crate::notifications::store::QueuedNotification;
 
 /// The flow and the sending component, as Appmixer names them.
 const FORGOT_PASSWORD: &str = "forgot-password";
@@ -115,7 +115,11 @@ struct Destination {
 
 impl ForgotPasswordResponse {
     /// `email` is the address as the caller wrote it.
-    pub(super) fn new(queued: &Queued, email: &EmailAddress, context: &RequestContext) -> Self {
+    pub(super) fn new(
+        queued: &QueuedNotification,
+        email: &EmailAddress,
+        context: &RequestContext,
+    ) -> Self {
         let created = Timestamp::from(queued.created);
         let content = Content {
             email: email.as_str().to_owned(),
@@ -142,7 +146,7 @@ impl ForgotPasswordResponse {
 }
 
 impl Properties {
-    fn new(queued: &Queued, context: &RequestContext) -> Self {
+    fn new(queued: &QueuedNotification, context: &RequestContext) -> Self {
         Self {
             correlation_id: context.request_id.clone(),
             grid_instance_id: None,

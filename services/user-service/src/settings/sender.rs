@@ -14,7 +14,7 @@ impl SettingValue for Sender {
         let mailbox = text.trim().parse();
         mailbox
             .map(Self)
-            .map_err(|_| "it is no e-mail address".to_owned())
+            .map_err(|_| "it is not an e-mail address".to_owned())
     }
 }
 

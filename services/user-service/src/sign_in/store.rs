@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
-use database::{Connection, Error};
+use database::{Connection, Error, interval};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
@@ -18,7 +18,6 @@ use super::back_off::FailureScope;
 use super::name::SignInName;
 use crate::accounts::User;
 use crate::schema::{sign_in_failures, sign_in_names, users};
-use crate::sql::interval;
 
 /// The client network of the row that counts failures from anywhere.
 const ANYWHERE: &str = "";

@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 use testkit::{Http, Request, eventually};
 
 use crate::audit_list::actions;
-use crate::deletion_worker_together::House;
+use crate::deletion_worker::end_to_end::System;
 use crate::support::{ADMIN, PASSWORD, Person, TestApp};
 
 const FROM: &str = "203.0.113.7";
@@ -261,9 +261,9 @@ async fn what_changes_nothing_leaves_no_row() {
 
 #[actix_web::test]
 async fn a_deletion_leaves_pseudonyms_without_names_and_addresses() {
-    let house = House::start(Control::default()).await;
-    let admin = house.admin().await;
-    let (http, name) = (&house.http, "Ada.Lovelace@Example.com");
+    let system = System::start(Control::default()).await;
+    let admin = system.admin().await;
+    let (http, name) = (&system.http, "Ada.Lovelace@Example.com");
     let body = json!({"email": name, "password": PASSWORD});
     let reply = traced(http.post("/user").json(&body), "sign-up").send();
     let ada = Person::of(&reply.await.expect(200));
@@ -300,14 +300,14 @@ async fn a_deletion_leaves_pseudonyms_without_names_and_addresses() {
     );
     assert_eq!(rows[4]["actorKind"], "service");
     assert_eq!(rows[1]["actor"], rows[1]["subject"]);
-    let left = house.stage.database.rows_that_hold("users", "lovelace");
+    let left = system.fixture.database.rows_that_hold("users", "lovelace");
     assert_eq!(left, Vec::<String>::new());
-    house.stop().await;
+    system.stop().await;
 }
 
 #[actix_web::test]
 async fn a_deletion_that_fails_says_so_once() {
-    let app = crate::deletion_worker_stage::Stage::new().await;
+    let app = crate::deletion_worker::fixture::Fixture::new().await;
     let user = app.user("ada@example.com");
     let unreachable = [
         ("PEOPLE_TASK_SERVICE_URL", "http://127.0.0.1:9"),

@@ -30,7 +30,7 @@ struct Name {
 }
 
 #[tokio::test]
-async fn it_deactivates_at_once_and_hands_out_a_ticket() {
+async fn deleting_deactivates_the_user_and_returns_a_ticket() {
     let app = TestApp::start_with(&ENGINE).await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let ticket = start(&app, &admin, &ada.id).await;
@@ -75,7 +75,7 @@ async fn without_an_engine_there_are_fewer_steps() {
 }
 
 #[tokio::test]
-async fn asking_again_answers_with_the_same_ticket_until_it_ends() {
+async fn repeating_the_request_returns_the_same_ticket_until_the_deletion_ends() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let first = start(&app, &admin, &ada.id).await;
@@ -91,7 +91,7 @@ async fn asking_again_answers_with_the_same_ticket_until_it_ends() {
 }
 
 #[tokio::test]
-async fn cancelling_ends_it_once_and_the_account_stays_inactive() {
+async fn a_deletion_is_cancelled_once_and_the_account_stays_inactive() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let ticket = start(&app, &admin, &ada.id).await;
@@ -134,7 +134,7 @@ async fn a_ticket_belongs_to_its_user() {
 }
 
 #[tokio::test]
-async fn a_failure_is_shown_and_the_ticket_outlives_the_user() {
+async fn the_status_shows_the_failure_and_outlives_the_user() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let ticket = start(&app, &admin, &ada.id).await;
@@ -180,7 +180,7 @@ async fn unknown_users_and_the_last_administrator_cannot_be_deleted() {
 }
 
 #[tokio::test]
-async fn administrators_who_are_deleted_at_once_leave_one() {
+async fn concurrent_deletions_leave_one_administrator() {
     let app = TestApp::start().await;
     let mut admins = vec![app.admin().await];
     for number in 0..3 {

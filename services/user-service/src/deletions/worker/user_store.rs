@@ -1,17 +1,20 @@
-//! The user of a job in the database: what the job reads of it, and what it deletes.
+//! Statements on the user of a job.
 
 use audit_log::Entry;
-use database::Error;
+use database::{Connection, Error};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary};
 use values::UserId;
 
-use super::store::{Job, complete, mark_finished};
+use super::store::{Job, complete};
 use crate::schema::{code_requests, codes, notifications, users};
 use crate::sign_in::store::delete_all_failures;
 
-/// The user's e-mail address and username; empty when the user's row is gone already.
-pub(super) fn names_of(connection: &mut PgConnection, user: UserId) -> Result<Vec<String>, Error> {
+/// Loads the names by which the user signs in; none if the user no longer exists.
+pub(super) fn sign_in_names(
+    connection: &mut Connection,
+    user: UserId,
+) -> Result<Vec<String>, Error> {
     let names = users::table
         .find(user)
         .select((users::email_key, users::username_key))
@@ -22,10 +25,10 @@ pub(super) fn names_of(connection: &mut PgConnection, user: UserId) -> Result<Ve
     Ok(names)
 }
 
-/// The e-mail address by which the user is a task's requester: one that is not confirmed may be somebody
-/// else's, as a username may.
-pub(super) fn confirmed_email_of(
-    connection: &mut PgConnection,
+/// Loads the e-mail address by which tasks refer to the user as their requester. An address that is not
+/// confirmed does not count, because it may belong to another person, and neither does the username.
+pub(super) fn confirmed_email(
+    connection: &mut Connection,
     user: UserId,
 ) -> Result<Option<String>, Error> {
     let email = users::table
@@ -36,11 +39,11 @@ pub(super) fn confirmed_email_of(
     Ok(email.optional()?)
 }
 
-/// Deletes at most `batch` of the user's codes, messages and failed sign-ins, each, and takes the client
-/// addresses and identifier out of the audit log; `true` when there may be more. `accounts` are the
-/// fingerprints of the user's names.
+/// Deletes at most `batch` of the user's codes, notifications and failed sign-ins each, and removes the
+/// client addresses and the identifier from the audit log; `true` when there may be more. `accounts` are
+/// the hashes of the user's names.
 pub(super) fn delete_sign_in_data(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     user: UserId,
     accounts: &[[u8; 32]],
     batch: i64,
@@ -78,8 +81,8 @@ pub(super) fn delete_sign_in_data(
     Ok(more_entries || i64::try_from(most).is_ok_and(|most| most >= batch))
 }
 
-/// Deletes the counts of codes that were asked for: a row for each of the user's names.
-fn delete_code_requests(connection: &mut PgConnection, accounts: &[[u8; 32]]) -> Result<(), Error> {
+/// Deletes the counters of requested codes: one row for each of the user's names.
+fn delete_code_requests(connection: &mut Connection, accounts: &[[u8; 32]]) -> Result<(), Error> {
     let accounts = accounts.iter().map(<[u8; 32]>::as_slice);
     let counted = code_requests::table
         .filter(code_requests::counted.eq("account"))
@@ -88,41 +91,41 @@ fn delete_code_requests(connection: &mut PgConnection, accounts: &[[u8; 32]]) ->
     Ok(())
 }
 
-/// Deletes the user and completes the job: from here on the feed of revocations says that all the
-/// user's tokens are revoked. `false` when the job is no longer ours; then nothing was written.
+/// Deletes the user and completes the job, from when on the revocation feed reports all tokens of the user
+/// as revoked. `false` when the claim was lost; then nothing is written.
 ///
 /// Must run in a transaction.
 pub(super) fn delete_user(
-    connection: &mut PgConnection,
+    connection: &mut Connection,
     job: Job,
     position: i32,
     accounts: &[[u8; 32]],
     entry: &Entry,
 ) -> Result<bool, Error> {
-    // The user's row is locked before the job's, in the order of everybody who takes both.
+    // Every transaction that locks a user and its deletion locks the user first.
     users::table
         .find(job.user)
         .select(users::id)
         .for_update()
         .first::<UserId>(connection)
         .optional()?;
-    if !complete(connection, job)? {
+    if !complete(connection, job, position)? {
         return Ok(false);
     }
-    mark_finished(connection, job, position)?;
-    // Somebody may have tried the name since the step before.
+    // There may have been sign-ins since the previous step.
     delete_all_failures(connection, accounts)?;
     delete_code_requests(connection, accounts)?;
     while audit_log::forget_addresses(connection, &[job.user.as_bytes()])? {}
     entry.record(connection)?;
     while audit_log::pseudonymise(connection, job.user)? {}
-    free_names(connection, job.user)?;
+    delete_sign_in_names(connection, job.user)?;
     diesel::delete(users::table.find(job.user)).execute(connection)?;
     Ok(true)
 }
 
-/// Gives the user's names up, in the order in which everybody takes names: the users row's cascade has none.
-fn free_names(connection: &mut PgConnection, user: UserId) -> Result<(), Error> {
+/// Deletes the user's sign-in names in the order in which every transaction locks them. The cascade of the
+/// user's row has no order.
+fn delete_sign_in_names(connection: &mut Connection, user: UserId) -> Result<(), Error> {
     // The DSL has no COLLATE.
     diesel::sql_query(
         "DELETE FROM sign_in_names WHERE name IN (\

@@ -1,89 +1,81 @@
-//! The process that sends messages to users.
+//! The process that sends notifications to users.
 //!
-//! - A message's row says for whom it is and by which channel; the code is made here, at the last
-//!   moment, stored as a fingerprint, and only then sent. So no code is ever at rest in a readable form,
-//!   and a code that somebody receives is one that the database knows.
-//! - Each attempt makes a code of its own, because nobody can tell whether the attempt before arrived.
-//! - A message for nobody (a request for an unknown address) is closed without being sent.
+//! - A notification's row says who it is for and which channel carries it. The code is made when it is
+//!   sent: its hash is stored first. So no readable code is ever stored, and every code that a user
+//!   receives is known to the database.
+//! - Each attempt makes its own code, because nobody knows whether the previous attempt arrived.
+//! - A notification without a user (a request for an unknown address) is closed without being sent.
 //!
-//! A new reason to send something is a `notice::Kind`, with its words in `texts`.
+//! A new reason to notify users is a [`Kind`](crate::notifications::Kind), with its texts in `emails/`.
 
 mod channels;
-mod notice;
+mod emails;
+mod error;
+mod handler;
+mod notification;
 mod store;
-mod texts;
-mod work;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use database::Database;
-use messaging::{ConsumerConfig, Publisher};
+use jobs::{RetentionRule, RetryPolicy, WorkerConfig};
 use service_runtime::Running;
 
-use crate::notifications::QUEUE;
-use crate::retention::{self, Rule};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::NotificationWorkerSettings;
-use crate::worker::{self, Outbox};
 use channels::Channels;
-use notice::CodeSettings;
-use work::Worker;
+use handler::NotificationWorker;
+use notification::CodeSettings;
 
-/// Messages that one worker sends at once.
-const MESSAGES_AT_ONCE: u16 = 32;
-/// How long a message's row stays after it was closed.
-const KEEP_CLOSED: Duration = Duration::from_secs(24 * 3_600);
-/// No back-off lasts longer than minutes; a day also covers clocks and curious operators.
-const KEEP_FAILURES: Duration = Duration::from_secs(24 * 3_600);
+/// Notifications that one worker sends at once.
+const CONCURRENCY: u16 = 32;
+/// Longer than any channel takes.
+const LEASE: Duration = Duration::from_secs(30);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
 
 /// Starts the notification worker.
 ///
 /// # Errors
-/// The schema cannot be migrated, or the settings of a channel cannot be used.
+/// The schema cannot be migrated, or the settings of a channel are invalid.
 pub async fn run_notification_worker(
     settings: NotificationWorkerSettings,
 ) -> anyhow::Result<Running> {
     database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
     let mut running = Running::new();
-    let shutdown = running.shutdown();
     let database = Database::connect(&settings.database);
-    let messages = Worker {
+    let worker = NotificationWorker {
         database: database.clone(),
         channels: Channels::new(&settings)?,
-        codes: Arc::new(code_settings(&settings)),
-        retry_schedule: settings.retry_schedule.into(),
-        shutdown: shutdown.clone(),
+        codes: Arc::new(CodeSettings {
+            forgot_password: settings.channels.link,
+            verify_email: settings.verify_email_link,
+            lifetime: settings.channels.code_lifetime,
+        }),
+        retry: RetryPolicy::Schedule(settings.retry_schedule.into()),
     };
-
-    let queue = QUEUE;
-    let (publisher, publishing) = Publisher::new(settings.broker.clone(), queue, shutdown.clone());
-    running.spawn(publishing);
-    let sweep = worker::sweep(publisher, database.clone(), shutdown.clone(), store::due);
-    running.spawn(sweep);
-    let gauges = worker::measure(database.clone(), Outbox::Notifications, shutdown.clone());
-    running.spawn(gauges);
-
-    let rules = vec![
-        Rule::codes(),
-        Rule::code_requests(),
-        Rule::notifications(KEEP_CLOSED),
-        Rule::sign_in_failures(KEEP_FAILURES),
-    ];
-    running.spawn(retention::retain(database.clone(), rules, shutdown.clone()));
-
-    let consumption = ConsumerConfig::new(settings.broker, queue, MESSAGES_AT_ONCE);
-    running.health = worker::health(&database, &consumption);
-    running.spawn(messaging::consume(consumption, shutdown, move |message| {
-        messages.clone().handle(message)
-    }));
+    let config = WorkerConfig {
+        database,
+        broker: settings.broker,
+        concurrency: CONCURRENCY,
+        lease: LEASE,
+        retention: retention(),
+    };
+    jobs::run(&mut running, config, worker);
     Ok(running)
 }
 
-fn code_settings(settings: &NotificationWorkerSettings) -> CodeSettings {
-    CodeSettings {
-        forgot_password: settings.channels.link.clone(),
-        verify_email: settings.verify_email_link.clone(),
-        lifetime: settings.channels.code_lifetime,
-    }
+fn retention() -> Vec<RetentionRule> {
+    let rule = |table, column, keep| RetentionRule {
+        table,
+        column,
+        keep,
+    };
+    vec![
+        rule("codes", "expires", Duration::ZERO),
+        rule("code_requests", "forgotten_at", Duration::ZERO),
+        rule("notifications", "finished", DAY),
+        // A back-off lasts minutes; the rest of the day is for operators who look into one.
+        rule("sign_in_failures", "last_failure", DAY),
+    ]
 }

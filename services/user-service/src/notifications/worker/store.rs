@@ -1,31 +1,28 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use database::Error;
+use database::{Connection, Error, interval};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
-use messaging::Message;
-use telemetry::RequestContext;
-use values::{Fingerprint, NotificationId, UserId};
+use jobs::{Claim, Lease};
+use values::{NotificationId, UserId};
 
+use super::notification::Notification;
+use crate::notifications::JOBS;
+use crate::notifications::kind::Kind;
 use crate::schema::{codes, notifications, users};
-use crate::sql::interval;
 
-const PENDING: &str = "pending";
-
-/// A message that this worker owns until its lease runs out.
+/// A claimed notification. The lease's number is the number of the attempt.
 #[derive(Debug, Clone)]
-pub(super) struct Claimed {
-    pub(super) id: NotificationId,
+pub(super) struct ClaimedRow {
+    pub(super) lease: Lease<NotificationId>,
     pub(super) kind: String,
     pub(super) channel: String,
     pub(super) created: DateTime<Utc>,
-    /// Counts this attempt; every write names it, so that a worker that lost the message writes nothing.
-    pub(super) attempt: i32,
 }
 
-/// Whom a message is for.
+/// The user whom a notification is for.
 #[derive(Clone)]
 pub(super) struct Recipient {
     pub(super) user: UserId,
@@ -34,12 +31,12 @@ pub(super) struct Recipient {
     generation: i64,
 }
 
-/// The user of a message, if the message was for a user who is still there.
+/// Loads the user of a notification, if it has a user who still exists.
 ///
-/// The user's row cannot go before the transaction ends. It is locked before the message's, in the
-/// order of the deletion, which takes both.
-pub(super) fn recipient(
-    connection: &mut PgConnection,
+/// The lock keeps the user's row until the end of the transaction. It must be taken before the
+/// notification's row is locked, as a deletion does, which locks both.
+pub(super) fn lock_recipient(
+    connection: &mut Connection,
     id: NotificationId,
 ) -> Result<Option<Recipient>, Error> {
     let user = notifications::table
@@ -63,86 +60,64 @@ pub(super) fn recipient(
     }))
 }
 
-/// Takes a message that is due and that nobody owns, and counts the attempt. `None` when there is
-/// nothing to take.
 pub(super) fn claim(
-    connection: &mut PgConnection,
-    id: NotificationId,
-    lease: Duration,
-) -> Result<Option<Claimed>, Error> {
-    let until = now.into_sql::<Timestamptz>() + interval(lease);
-    let free = notifications::lease_until
-        .is_null()
-        .or(notifications::lease_until.le(now.into_sql::<Timestamptz>().nullable()));
-    let due = notifications::table
-        .find(id)
-        .filter(notifications::status.eq(PENDING))
-        .filter(notifications::next_attempt.le(now))
-        .filter(free.assume_not_null());
-    let claimed = diesel::update(due)
-        .set((
-            notifications::attempts.eq(notifications::attempts + 1),
-            notifications::lease_until.eq(until.nullable()),
-            notifications::wake_at.eq(until),
-        ))
-        .returning((
+    connection: &mut Connection,
+    claim: Claim<NotificationId>,
+) -> Result<Option<ClaimedRow>, Error> {
+    let Some(lease) = JOBS.claim(connection, claim)? else {
+        return Ok(None);
+    };
+    let (kind, channel, created) = notifications::table
+        .find(lease.id)
+        .select((
             notifications::kind,
             notifications::channel,
             notifications::created,
-            notifications::attempts,
         ))
-        .get_result::<(String, String, DateTime<Utc>, i32)>(connection)
-        .optional()?;
-    Ok(claimed.map(|(kind, channel, created, attempt)| Claimed {
-        id,
+        .first(connection)?;
+    Ok(Some(ClaimedRow {
+        lease,
         kind,
         channel,
         created,
-        attempt,
     }))
 }
 
-/// Stores what will recognise a code. `for_address` says that it confirms the recipient's address.
+/// Stores the hash of a notification's code. Only a code of [`Kind::VerifyEmail`] depends on the user's
+/// present e-mail address.
 pub(super) fn insert_code(
-    connection: &mut PgConnection,
-    fingerprint: Fingerprint,
+    connection: &mut Connection,
     recipient: &Recipient,
-    purpose: &str,
-    for_address: bool,
+    notification: &Notification,
     lifetime: Duration,
 ) -> Result<(), Error> {
-    let expires = now.into_sql::<Timestamptz>() + interval(lifetime);
+    let fingerprint = notification.code.fingerprint();
+    let for_address = notification.kind == Kind::VerifyEmail;
     diesel::insert_into(codes::table)
         .values((
             codes::fingerprint.eq(fingerprint.as_bytes().as_slice()),
             codes::user_id.eq(recipient.user),
-            codes::purpose.eq(purpose),
+            codes::purpose.eq(notification.kind.name()),
             codes::generation.eq(recipient.generation),
             codes::email_key.eq(for_address.then_some(recipient.email_key.as_str())),
-            codes::expires.eq(expires),
+            codes::expires.eq(now.into_sql::<Timestamptz>() + interval(lifetime)),
         ))
         .execute(connection)?;
     Ok(())
 }
 
-/// Rows of a message only while it is pending and this attempt is the latest.
-macro_rules! owned {
-    ($message:expr) => {
-        notifications::table
-            .find($message.id)
-            .filter(notifications::attempts.eq($message.attempt))
-            .filter(notifications::status.eq(PENDING))
-    };
-}
-
-/// Closes a message, as sent or, with an error, as failed.
+/// Ends a notification: as sent or, with an error, as failed. Nothing is written if the claim was lost.
 pub(super) fn close(
-    connection: &mut PgConnection,
-    message: &Claimed,
+    connection: &mut Connection,
+    lease: Lease<NotificationId>,
     error: Option<&str>,
 ) -> Result<(), Error> {
     let status = if error.is_none() { "sent" } else { "fail" };
-    diesel::update(owned!(message))
+    let claimed = notifications::table
+        .find(lease.id)
+        .filter(notifications::lease.eq(lease.number))
+        .filter(notifications::finished.is_null());
+    diesel::update(claimed)
         .set((
             notifications::status.eq(status),
             notifications::last_error.eq(error),
@@ -153,56 +128,20 @@ pub(super) fn close(
     Ok(())
 }
 
-/// Notes a failed attempt, and that the message is due again after `pause`.
+/// Records a failed attempt; the notification is due again after `pause`. Nothing is written if the claim
+/// was lost.
+///
+/// Must run in a transaction.
 pub(super) fn retry(
-    connection: &mut PgConnection,
-    message: &Claimed,
+    connection: &mut Connection,
+    lease: Lease<NotificationId>,
     error: &str,
     pause: Duration,
 ) -> Result<(), Error> {
-    let due = now.into_sql::<Timestamptz>() + interval(pause);
-    diesel::update(owned!(message))
-        .set((
-            notifications::last_error.eq(error),
-            notifications::next_attempt.eq(due),
-            notifications::wake_at.eq(due),
-            notifications::lease_until.eq(None::<DateTime<Utc>>),
-        ))
-        .execute(connection)?;
-    Ok(())
-}
-
-/// Takes at most `batch` messages that are due for a wake-up, and leaves them alone for `pause`.
-///
-/// Must run in a transaction.
-pub(super) fn due(
-    connection: &mut PgConnection,
-    batch: i64,
-    pause: Duration,
-) -> Result<Vec<Message>, Error> {
-    let rows = notifications::table
-        .filter(notifications::status.eq(PENDING))
-        .filter(notifications::wake_at.le(now))
-        .order(notifications::wake_at)
-        .limit(batch)
-        .select((
-            notifications::id,
-            notifications::request_id,
-            notifications::traceparent,
-        ))
-        .for_update()
-        .skip_locked()
-        .load::<(NotificationId, String, String)>(connection)?;
-    if rows.is_empty() {
-        return Ok(Vec::new());
+    if JOBS.release(connection, lease, pause)? {
+        diesel::update(notifications::table.find(lease.id))
+            .set(notifications::last_error.eq(error))
+            .execute(connection)?;
     }
-    let ids: Vec<_> = rows.iter().map(|(id, _, _)| *id).collect();
-    diesel::update(notifications::table.filter(notifications::id.eq_any(ids)))
-        .set(notifications::wake_at.eq(now.into_sql::<Timestamptz>() + interval(pause)))
-        .execute(connection)?;
-    let messages = rows.into_iter().map(|(id, request_id, traceparent)| {
-        let context = RequestContext::continued(Some(&request_id), Some(&traceparent));
-        Message::new(id, context)
-    });
-    Ok(messages.collect())
+    Ok(())
 }

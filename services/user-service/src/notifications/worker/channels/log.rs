@@ -1,11 +1,11 @@
-use crate::notifications::worker::notice::Notice;
+use crate::notifications::worker::notification::Notification;
 
-/// Writes the link into the log: the one place where a code appears there, for development only.
-pub(super) fn send(notice: &Notice) {
+/// Logs the link. This is the only place where a code is logged, and for development only.
+pub(super) fn send(notification: &Notification) {
     tracing::info!(
-        user.id = %notice.user,
-        kind = notice.kind.name(),
-        link = notice.link.expose(),
-        "a link with a code, because FORGOT_PASSWORD_LOG is on"
+        user.id = %notification.user,
+        kind = notification.kind.name(),
+        link = notification.link.expose(),
+        "link with a code (FORGOT_PASSWORD_LOG is on)"
     );
 }

@@ -6,21 +6,22 @@ use lettre::message::{Body, Mailbox, MultiPart, SinglePart};
 use lettre::transport::smtp;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 
-use super::SendError;
-use crate::notifications::worker::notice::Notice;
-use crate::notifications::worker::texts::Text;
+use crate::notifications::worker::emails::Email;
+use crate::notifications::worker::error::SendError;
+use crate::notifications::worker::notification::Notification;
 use crate::settings::MailSettings;
 
-/// For each answer of the mail server.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// For each response of the mail server.
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// For the whole conversation.
 const SEND_TIMEOUT: Duration = Duration::from_secs(20);
-/// The longest line that a mail may have (RFC 5322 section 2.1.1).
-const LONGEST_LINE: usize = 998;
-/// Keeps out-of-office programs from answering (RFC 3834).
+/// The length limit of a line (RFC 5322 section 2.1.1).
+const MAX_LINE_LENGTH: usize = 998;
+/// Keeps automatic responders from replying (RFC 3834).
 const AUTO_SUBMITTED: &str = "Auto-Submitted";
+const NO_RESPONSE: &str = "did not respond in time";
 
-/// Hands e-mails to a mail server.
+/// Sends e-mails through a mail server.
 #[derive(Debug, Clone)]
 pub(super) struct Mail {
     transport: AsyncSmtpTransport<Tokio1Executor>,
@@ -30,10 +31,10 @@ pub(super) struct Mail {
 impl Mail {
     pub(super) fn new(settings: &MailSettings) -> anyhow::Result<Self> {
         let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(settings.smtp_url.expose())
-            // The cause could show the url, which holds a password.
-            .map_err(|_| anyhow::anyhow!("it is no smtp:// or smtps:// url"))
+            // The error could show the url, which contains a password.
+            .map_err(|_| anyhow::anyhow!("it is not an smtp:// or smtps:// url"))
             .context("SMTP_URL")?
-            .timeout(Some(ANSWER_TIMEOUT))
+            .timeout(Some(RESPONSE_TIMEOUT))
             .build();
         Ok(Self {
             transport,
@@ -41,30 +42,30 @@ impl Mail {
         })
     }
 
-    pub(super) async fn send(&self, notice: &Notice) -> Result<(), SendError> {
-        let message = self.compose(notice)?;
+    pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
+        let message = self.compose(notification)?;
         let sent = tokio::time::timeout(SEND_TIMEOUT, self.transport.send(message)).await;
         match sent {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(failure(&error)),
-            Err(_) => Err(SendError::Mail("did not answer in time".to_owned())),
+            Err(_) => Err(SendError::Mail(NO_RESPONSE.to_owned())),
         }
     }
 
-    fn compose(&self, notice: &Notice) -> Result<Message, SendError> {
-        let text = Text::of(notice);
-        let to = notice.email.parse().map_err(|_| SendError::Address)?;
+    fn compose(&self, notification: &Notification) -> Result<Message, SendError> {
+        let email = Email::new(notification);
+        let to = notification.email.parse().map_err(|_| SendError::Address)?;
         let automatic = HeaderValue::new(
             HeaderName::new_from_ascii_str(AUTO_SUBMITTED),
             "auto-generated".to_owned(),
         );
         let bodies = MultiPart::alternative()
-            .singlepart(part(ContentType::TEXT_PLAIN, text.plain))
-            .singlepart(part(ContentType::TEXT_HTML, text.html));
+            .singlepart(part(ContentType::TEXT_PLAIN, email.plain))
+            .singlepart(part(ContentType::TEXT_HTML, email.html));
         Message::builder()
             .from(self.from.clone())
             .to(Mailbox::new(None, to))
-            .subject(text.subject)
+            .subject(email.subject)
             .message_id(None)
             .raw_header(automatic)
             .multipart(bodies)
@@ -72,10 +73,10 @@ impl Mail {
     }
 }
 
-/// A body. The library would break a long link with soft line ends, which some programs leave in; plain
-/// ASCII lines of a legal length go as they are.
+/// A body. The library would break a long link with soft line ends, which some mail programs do not undo,
+/// so ASCII lines within the length limit are not encoded.
 fn part(kind: ContentType, text: String) -> SinglePart {
-    let plain = text.is_ascii() && text.lines().all(|line| line.len() <= LONGEST_LINE);
+    let plain = text.is_ascii() && text.lines().all(|line| line.len() <= MAX_LINE_LENGTH);
     let body = if plain {
         Body::dangerous_pre_encoded(text.into_bytes(), ContentTransferEncoding::SevenBit)
     } else {
@@ -84,14 +85,14 @@ fn part(kind: ContentType, text: String) -> SinglePart {
     SinglePart::builder().header(kind).body(body)
 }
 
-/// What went wrong, without the server's own words: those often repeat the recipient's address.
+/// The error without the server's own text, which often repeats the recipient's address.
 fn failure(error: &smtp::Error) -> SendError {
     let what = match error.status() {
-        Some(code) => format!("answered {code}"),
-        None if error.is_timeout() => "did not answer in time".to_owned(),
-        None if error.is_tls() => "could not be trusted (TLS)".to_owned(),
-        None if error.is_response() => "answered something unintelligible".to_owned(),
-        None if error.is_client() => "offers nothing that SMTP_URL needs".to_owned(),
+        Some(code) => format!("responded with {code}"),
+        None if error.is_timeout() => NO_RESPONSE.to_owned(),
+        None if error.is_tls() => "has no trusted certificate (TLS)".to_owned(),
+        None if error.is_response() => "sent an invalid response".to_owned(),
+        None if error.is_client() => "does not support what SMTP_URL needs".to_owned(),
         None => "could not be reached".to_owned(),
     };
     SendError::Mail(what)

@@ -1,4 +1,4 @@
-//! The ways by which a message reaches a user.
+//! How notifications are sent.
 
 mod log;
 mod mail;
@@ -6,30 +6,14 @@ mod webhook;
 
 use anyhow::Context as _;
 
-use super::notice::Notice;
-use crate::notifications::Channel;
+use super::error::SendError;
+use super::notification::Notification;
+use crate::notifications::channel::Channel;
 use crate::settings::NotificationWorkerSettings;
 use mail::Mail;
 use webhook::Webhook;
 
-/// Why a message was not handed over. It holds no e-mail address and no code.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum SendError {
-    /// The channel was configured when the message was asked for.
-    #[error("this channel is not configured any more")]
-    NotConfigured,
-    /// The mail server.
-    #[error("the mail server {0}")]
-    Mail(String),
-    /// The url of the operator's.
-    #[error("the webhook {0}")]
-    Webhook(String),
-    /// The mail library takes no such address.
-    #[error("the address cannot receive e-mail")]
-    Address,
-}
-
-/// Whatever messages are sent by.
+/// The configured channels.
 #[derive(Debug, Clone)]
 pub(super) struct Channels {
     webhook: Option<Webhook>,
@@ -39,7 +23,7 @@ pub(super) struct Channels {
 
 impl Channels {
     /// # Errors
-    /// A setting that cannot be used.
+    /// A setting is invalid.
     pub(super) fn new(settings: &NotificationWorkerSettings) -> anyhow::Result<Self> {
         let channels = &settings.channels;
         let webhook = channels.webhook.as_ref();
@@ -52,22 +36,26 @@ impl Channels {
         })
     }
 
-    /// Sends one message by one channel.
+    /// Sends a notification.
     ///
     /// # Errors
-    /// It was not handed over, or nobody knows whether it was.
-    pub(super) async fn send(&self, channel: Channel, notice: &Notice) -> Result<(), SendError> {
+    /// It was not sent, or it is unknown whether it was.
+    pub(super) async fn send(
+        &self,
+        channel: Channel,
+        notification: &Notification,
+    ) -> Result<(), SendError> {
         match channel {
             Channel::Webhook => match &self.webhook {
-                Some(webhook) => webhook.send(notice).await,
+                Some(webhook) => webhook.send(notification).await,
                 None => Err(SendError::NotConfigured),
             },
             Channel::Mail => match &self.mail {
-                Some(mail) => mail.send(notice).await,
+                Some(mail) => mail.send(notification).await,
                 None => Err(SendError::NotConfigured),
             },
             Channel::Log if self.log => {
-                log::send(notice);
+                log::send(notification);
                 Ok(())
             }
             Channel::Log => Err(SendError::NotConfigured),

@@ -8,20 +8,21 @@ use telemetry::RequestContext;
 use url::Url;
 use values::{Timestamp, UserId};
 
-use super::SendError;
-use crate::notifications::worker::notice::{Kind, Notice};
+use crate::notifications::kind::Kind;
+use crate::notifications::worker::error::SendError;
+use crate::notifications::worker::notification::Notification;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Posts messages to a url of the operator's; no redirect, no proxy, 10 s.
+/// Posts notifications to the operator's url, without redirects or a proxy.
 #[derive(Debug, Clone)]
 pub(super) struct Webhook {
     client: GuardedClient,
     url: Url,
 }
 
-/// What is posted. The receiver gets the link to the person.
+/// The body of the request. The receiver must pass the link on to the user.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Body<'a> {
@@ -30,7 +31,7 @@ struct Body<'a> {
     user_id: UserId,
     created: Timestamp,
     link: &'a str,
-    /// Only where it is no forgotten password, whose body is fixed.
+    /// Absent for a forgotten password, whose body is fixed.
     #[serde(skip_serializing_if = "Option::is_none")]
     kind: Option<&'static str>,
 }
@@ -43,23 +44,26 @@ impl Webhook {
         Ok(Self { client, url })
     }
 
-    pub(super) async fn send(&self, notice: &Notice) -> Result<(), SendError> {
+    pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
         let body = Body {
-            code: notice.code.expose(),
-            email: &notice.email,
-            user_id: notice.user,
-            created: notice.created.into(),
-            link: notice.link.expose(),
-            kind: (notice.kind != Kind::ForgotPassword).then(|| notice.kind.name()),
+            code: notification.code.expose(),
+            email: &notification.email,
+            user_id: notification.user,
+            created: notification.created.into(),
+            link: notification.link.expose(),
+            kind: (notification.kind != Kind::ForgotPassword).then(|| notification.kind.name()),
         };
         let failed = |error: &dyn std::fmt::Display| SendError::Webhook(format!("failed: {error}"));
         let body = serde_json::to_vec(&body).map_err(|error| failed(&error))?;
-        let answer = self.client.post(&self.url, headers(), body).await;
-        let status = answer.map_err(|error| failed(&error))?.status;
+        let response = self.client.post(&self.url, headers(), body).await;
+        let status = response.map_err(|error| failed(&error))?.status;
         if status.is_success() {
             Ok(())
         } else {
-            Err(SendError::Webhook(format!("answered {}", status.as_u16())))
+            Err(SendError::Webhook(format!(
+                "responded with {}",
+                status.as_u16()
+            )))
         }
     }
 }

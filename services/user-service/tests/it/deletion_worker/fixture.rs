@@ -42,7 +42,7 @@ pub(crate) struct Job {
     pub(crate) failed_attempts: i64,
 }
 
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) database: TestDatabase,
     pub(crate) broker: TestBroker,
     pub(crate) engine: Server,
@@ -50,7 +50,7 @@ pub(crate) struct Stage {
     key: Secret,
 }
 
-impl Stage {
+impl Fixture {
     pub(crate) async fn new() -> Self {
         Self::with_engine(Control::default()).await
     }
@@ -71,7 +71,7 @@ impl Stage {
         }
     }
 
-    /// What the process would be started with; `changes` win.
+    /// The environment of the process; `changes` override it.
     pub(crate) fn environment(&self, changes: &[(&str, &str)]) -> HashMap<String, String> {
         let secret = |secret: &Secret| secret.expose().to_owned();
         let people_tasks = format!("http://{}", self.people_tasks.running.address.unwrap());
@@ -111,7 +111,7 @@ impl Stage {
         WorkerProcess(child.unwrap())
     }
 
-    /// A user with codes, a message, failed sign-ins, and codes that were asked for.
+    /// A user with codes, a notification, failed sign-ins and requests for codes.
     pub(crate) fn user(&self, email: &str) -> UserId {
         let (id, key) = (UserId::generate(), email.to_lowercase());
         let bytes = format!("decode('{id}', 'hex')");
@@ -123,7 +123,7 @@ impl Stage {
              INSERT INTO users.codes (fingerprint, user_id, purpose, generation, expires)
              SELECT sha256(convert_to('{id}' || n, 'utf8')), {bytes}, 'forgot-password', 0, now() + interval '1 hour'
              FROM generate_series(1, 3) AS n;
-             INSERT INTO users.notifications (id, user_id, kind, channel, request_id, traceparent, wake_at)
+             INSERT INTO users.notifications (id, user_id, kind, channel, request_id, traceparent, republish_at)
              VALUES ({bytes}, {bytes}, 'forgot-password', 'log', 'r', 't', now() + interval '1 hour');
              INSERT INTO users.sign_in_failures (account, client_address, failures)
              SELECT decode('{account}', 'hex'), '10.0.0.' || n, 7 FROM generate_series(1, 3) AS n;
@@ -133,9 +133,9 @@ impl Stage {
         id
     }
 
-    /// A job of all steps, as the service would store it, that is due now.
+    /// A job of all steps that is due now.
     pub(crate) fn delete(&self, user: UserId) -> DeletionId {
-        self.delete_by(user, &Step::of_new_deletion(true))
+        self.delete_by(user, &Step::for_new_deletion(true))
     }
 
     pub(crate) fn delete_by(&self, user: UserId, steps: &[Step]) -> DeletionId {
@@ -147,7 +147,7 @@ impl Stage {
         let rows = rows.collect::<Vec<_>>().join(", ");
         self.sql(&format!(
             "BEGIN;
-             INSERT INTO users.deletions (id, ticket, user_id, steps_total, request_id, traceparent, wake_at)
+             INSERT INTO users.deletions (id, ticket, user_id, steps_total, request_id, traceparent, republish_at)
              VALUES ({bytes}, 'ticket-{id}', decode('{user}', 'hex'), {total}, '{REQUEST_ID}', '{TRACEPARENT}', now());
              INSERT INTO users.deletion_steps (deletion_id, position, name) VALUES {rows};
              COMMIT;"
@@ -155,7 +155,7 @@ impl Stage {
         id
     }
 
-    /// What holds the identifier of a user.
+    /// The rows that contain the identifier of a user.
     pub(crate) fn rows_of(&self, user: &str) -> Vec<String> {
         self.database.rows_that_hold("users", user)
     }
@@ -175,7 +175,7 @@ impl Stage {
         .unwrap()
     }
 
-    /// Waits until the job is as wanted.
+    /// Waits until the job meets a condition.
     pub(crate) async fn job_that(
         &self,
         id: DeletionId,
@@ -190,7 +190,7 @@ impl Stage {
         self.job_that(id, "the end of the job", ended).await
     }
 
-    /// Whether a worker owns the job.
+    /// Whether a worker has claimed the job.
     pub(crate) fn is_claimed(&self, id: DeletionId) -> bool {
         #[derive(QueryableByName)]
         struct Claimed {
@@ -206,7 +206,7 @@ impl Stage {
         claimed.claimed
     }
 
-    /// The engine's calls for the user so far: step and status.
+    /// The engine's operations for the user so far: step and status.
     pub(crate) async fn engine_calls(&self, user: UserId) -> Vec<(String, u64)> {
         let url = format!("{}/users/{user}", self.engine.url());
         let user: Value = reqwest::get(url).await.unwrap().json().await.unwrap();
@@ -221,7 +221,7 @@ impl Stage {
     }
 }
 
-/// A worker of its own process; dropping it is `kill -9`.
+/// A worker in a separate process; dropping it sends SIGKILL.
 pub(crate) struct WorkerProcess(Child);
 
 impl Drop for WorkerProcess {
@@ -241,13 +241,13 @@ pub(crate) struct Erasure {
 #[derive(Debug, Default)]
 struct Tasks {
     calls: Vec<Erasure>,
-    /// Answers that say that there is more.
+    /// How many more responses say that there are more tasks.
     batches_left: u32,
     /// `X-Request-Id` and `traceparent` of the latest call.
     context: Option<(String, String)>,
 }
 
-/// Stands in for the people-task service: checks the caller, counts, and says "more" as often as told.
+/// Replaces the people-task service: it checks the caller and records the calls.
 pub(crate) struct PeopleTasks {
     running: Running,
     tasks: Arc<Mutex<Tasks>>,

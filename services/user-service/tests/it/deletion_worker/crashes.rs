@@ -1,4 +1,4 @@
-//! What befalls a deletion worker: repeated messages, ends of every sort, and outages around it.
+//! Duplicate messages, killed and stopped workers, and outages.
 
 use std::time::{Duration, Instant};
 
@@ -10,34 +10,34 @@ use tokio_util::sync::CancellationToken;
 use user_service::deletions::QUEUE;
 
 use crate::audit::pseudonym;
-use crate::deletion_worker_stage::Stage;
+use crate::deletion_worker::fixture::Fixture;
 
 const EMAIL: &str = "Ada.Lovelace@Example.com";
-const GRACE: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[actix_web::test]
-async fn messages_that_come_again_and_again_do_no_harm() {
-    let stage = Stage::with_engine(Control {
+async fn duplicate_and_invalid_messages_do_no_harm() {
+    let fixture = Fixture::with_engine(Control {
         delay: Duration::from_millis(30),
         ..Control::default()
     })
     .await;
-    let ada = stage.user(EMAIL);
+    let ada = fixture.user(EMAIL);
     let shutdown = CancellationToken::new();
     let broker = BrokerSettings {
-        url: stage.broker.url(),
+        url: fixture.broker.url(),
     };
     let (publisher, publishing) = Publisher::new(broker, QUEUE, shutdown.clone());
     let publishing = tokio::spawn(publishing);
-    let workers = [stage.worker(&[]).await, stage.worker(&[]).await];
-    let job = stage.delete(ada);
+    let workers = [fixture.worker(&[]).await, fixture.worker(&[]).await];
+    let job = fixture.delete(ada);
     let nonsense = ["", "nonsense", "000000000000000000000000"];
     for _ in 0..50 {
         publisher.send([Message::new(job, RequestContext::fresh())]);
         publisher.send(nonsense.map(|text| Message::new(text, RequestContext::fresh())));
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
-    let ended = stage.ended(job).await;
+    let ended = fixture.ended(job).await;
     assert_eq!(
         (
             ended.status.as_str(),
@@ -47,170 +47,170 @@ async fn messages_that_come_again_and_again_do_no_harm() {
         ("completed", 8, 0)
     );
     assert_eq!(
-        stage.engine_calls(ada).await.len(),
+        fixture.engine_calls(ada).await.len(),
         5,
-        "each call was made once"
+        "each operation must be called once"
     );
-    assert_eq!(stage.people_tasks.calls().len(), 1);
+    assert_eq!(fixture.people_tasks.calls().len(), 1);
     for worker in workers {
-        assert!(worker.stop(GRACE).await);
+        assert!(worker.stop(STOP_TIMEOUT).await);
     }
     shutdown.cancel();
     publishing.await.unwrap();
 }
 
 #[actix_web::test]
-async fn another_worker_goes_on_when_one_is_killed_in_the_middle_of_a_step() {
-    let stage = Stage::with_engine(Control {
+async fn another_worker_continues_after_one_is_killed_during_a_step() {
+    let fixture = Fixture::with_engine(Control {
         delay: Duration::from_secs(3),
         ..Control::default()
     })
     .await;
-    let ada = stage.user(EMAIL);
-    let job = stage.delete(ada);
-    let killed = stage.process(&[("DELETE_LEASE", "1s")]);
+    let ada = fixture.user(EMAIL);
+    let job = fixture.delete(ada);
+    let killed = fixture.process(&[("DELETE_LEASE", "1s")]);
     eventually("the step in flight", || async {
-        stage.is_claimed(job).then_some(())
+        fixture.is_claimed(job).then_some(())
     })
     .await;
     drop(killed);
-    assert_eq!(stage.job(job).steps_done, 0);
+    assert_eq!(fixture.job(job).steps_done, 0);
 
     let no_delay = ControlChange {
         delay: Some(Duration::ZERO),
         ..ControlChange::default()
     };
-    stage.engine.change_control(&no_delay);
-    let worker = stage.worker(&[("DELETE_LEASE", "1s")]).await;
-    let ended = stage.ended(job).await;
+    fixture.engine.change_control(&no_delay);
+    let worker = fixture.worker(&[("DELETE_LEASE", "1s")]).await;
+    let ended = fixture.ended(job).await;
     assert_eq!((ended.status.as_str(), ended.steps_done), ("completed", 8));
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
 async fn the_job_of_a_killed_worker_does_not_wait_for_its_lease() {
-    let stage = Stage::with_engine(Control {
+    let fixture = Fixture::with_engine(Control {
         delay: Duration::from_secs(3),
         ..Control::default()
     })
     .await;
-    let job = stage.delete(stage.user(EMAIL));
-    let killed = stage.process(&[("DELETE_LEASE", "1h")]);
+    let job = fixture.delete(fixture.user(EMAIL));
+    let killed = fixture.process(&[("DELETE_LEASE", "1h")]);
     eventually("the step in flight", || async {
-        stage.is_claimed(job).then_some(())
+        fixture.is_claimed(job).then_some(())
     })
     .await;
-    let worker = stage.worker(&[("DELETE_LEASE", "1h")]).await;
+    let worker = fixture.worker(&[("DELETE_LEASE", "1h")]).await;
     let no_delay = ControlChange {
         delay: Some(Duration::ZERO),
         ..ControlChange::default()
     };
-    stage.engine.change_control(&no_delay);
+    fixture.engine.change_control(&no_delay);
     drop(killed);
-    let ended = stage.ended(job).await;
+    let ended = fixture.ended(job).await;
     assert_eq!((ended.status.as_str(), ended.steps_done), ("completed", 8));
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
 async fn a_worker_killed_at_any_moment_loses_nothing() {
-    let stage = Stage::with_engine(Control {
+    let fixture = Fixture::with_engine(Control {
         delay: Duration::from_millis(40),
         fail: 1,
         ..Control::default()
     })
     .await;
     let users: Vec<_> = (0..3)
-        .map(|n| stage.user(&format!("user{n}@example.com")))
+        .map(|n| fixture.user(&format!("user{n}@example.com")))
         .collect();
-    stage.people_tasks.says_more(4);
-    let jobs: Vec<_> = users.iter().map(|user| stage.delete(*user)).collect();
+    fixture.people_tasks.says_more(4);
+    let jobs: Vec<_> = users.iter().map(|user| fixture.delete(*user)).collect();
     let (started, mut kills) = (Instant::now(), 0);
     let mut done = vec![0; jobs.len()];
     while jobs
         .iter()
-        .any(|job| stage.job(*job).status == "in-progress")
+        .any(|job| fixture.job(*job).status == "in-progress")
     {
         assert!(
             started.elapsed() < Duration::from_secs(120),
             "killed {kills} times"
         );
-        let worker = stage.process(&[("DELETE_LEASE", "1s")]);
+        let worker = fixture.process(&[("DELETE_LEASE", "1s")]);
         tokio::time::sleep(Duration::from_millis(rand::random_range(100..900))).await;
         drop(worker);
         kills += 1;
         for (job, before) in jobs.iter().zip(&mut done) {
-            let now = stage.job(*job).steps_done;
-            assert!(now >= *before, "progress never falls");
+            let now = fixture.job(*job).steps_done;
+            assert!(now >= *before, "progress must not decrease");
             *before = now;
         }
     }
     for (job, user) in jobs.iter().zip(&users) {
-        let ended = stage.job(*job);
+        let ended = fixture.job(*job);
         assert_eq!((ended.status.as_str(), ended.steps_done), ("completed", 8));
-        assert_eq!(stage.rows_of(&user.to_string()).len(), 1);
-        let logged = stage
+        assert_eq!(fixture.rows_of(&user.to_string()).len(), 1);
+        let logged = fixture
             .database
             .rows_that_hold("users", &pseudonym(&user.to_string()));
-        assert_eq!(logged.len(), 1, "it was deleted once: {logged:?}");
+        assert_eq!(logged.len(), 1, "the user must be deleted once: {logged:?}");
     }
     assert_eq!(
-        stage.database.rows_that_hold("users", "@example.com"),
+        fixture.database.rows_that_hold("users", "@example.com"),
         Vec::<String>::new()
     );
-    assert!(kills > 2, "the test must have killed somebody at work");
+    assert!(kills > 2, "no worker was killed while it worked");
 }
 
 #[actix_web::test]
-async fn a_stopping_worker_gives_its_job_back_and_another_goes_on_at_once() {
-    let stage = Stage::with_engine(Control {
+async fn a_stopping_worker_releases_its_job_to_another() {
+    let fixture = Fixture::with_engine(Control {
         delay: Duration::from_millis(300),
         ..Control::default()
     })
     .await;
-    let ada = stage.user(EMAIL);
-    let job = stage.delete(ada);
-    let worker = stage.worker(&[]).await;
-    stage
+    let ada = fixture.user(EMAIL);
+    let job = fixture.delete(ada);
+    let worker = fixture.worker(&[]).await;
+    fixture
         .job_that(job, "the first step", |job| job.steps_done >= 1)
         .await;
-    assert!(worker.stop(GRACE).await);
-    let stopped = stage.job(job);
+    assert!(worker.stop(STOP_TIMEOUT).await);
+    let stopped = fixture.job(job);
     assert_eq!(stopped.status, "in-progress");
-    assert!(!stage.is_claimed(job));
-    let (started, other) = (Instant::now(), stage.worker(&[]).await);
-    assert_eq!(stage.ended(job).await.status, "completed");
+    assert!(!fixture.is_claimed(job));
+    let (started, other) = (Instant::now(), fixture.worker(&[]).await);
+    assert_eq!(fixture.ended(job).await.status, "completed");
     assert!(
         started.elapsed() < Duration::from_secs(15),
-        "no lease had to run out"
+        "the job must not wait for the lease to end"
     );
     assert_eq!(
-        stage.engine_calls(ada).await.len(),
+        fixture.engine_calls(ada).await.len(),
         5,
-        "no step was done twice"
+        "no step may run twice"
     );
-    other.stop(GRACE).await;
+    other.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn a_job_goes_on_after_the_broker_and_the_database_were_away() {
-    let stage = Stage::with_engine(Control {
+async fn a_job_continues_after_outages_of_broker_and_database() {
+    let fixture = Fixture::with_engine(Control {
         delay: Duration::from_millis(200),
         ..Control::default()
     })
     .await;
-    let job = stage.delete(stage.user(EMAIL));
-    let worker = stage
+    let job = fixture.delete(fixture.user(EMAIL));
+    let worker = fixture
         .worker(&[("DELETE_LEASE", "1s"), ("DATABASE_TIMEOUT", "500ms")])
         .await;
-    stage
+    fixture
         .job_that(job, "the first step", |job| job.steps_done >= 1)
         .await;
-    stage.broker.set_reachable(false);
-    stage.database.set_reachable(false);
+    fixture.broker.set_reachable(false);
+    fixture.database.set_reachable(false);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    stage.database.set_reachable(true);
-    stage.broker.set_reachable(true);
-    assert_eq!(stage.ended(job).await.status, "completed");
-    assert!(worker.stop(GRACE).await);
+    fixture.database.set_reachable(true);
+    fixture.broker.set_reachable(true);
+    assert_eq!(fixture.ended(job).await.status, "completed");
+    assert!(worker.stop(STOP_TIMEOUT).await);
 }

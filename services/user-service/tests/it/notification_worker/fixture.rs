@@ -17,7 +17,7 @@ use values::{NotificationId, UserId};
 pub(crate) const EMAIL: &str = "Ada.Lovelace@Example.com";
 pub(crate) const LINK: &str = "https://example.com/app/reset-password?code={{code}}";
 
-/// A message's row.
+/// A notification's row.
 #[derive(Debug, Clone, PartialEq, QueryableByName)]
 pub(crate) struct Row {
     #[diesel(sql_type = Text)]
@@ -42,13 +42,13 @@ pub(crate) struct Code {
     pub(crate) seconds_left: i64,
 }
 
-pub(crate) struct Stage {
+pub(crate) struct Fixture {
     pub(crate) database: TestDatabase,
     pub(crate) broker: TestBroker,
     pub(crate) engine: Server,
 }
 
-impl Stage {
+impl Fixture {
     pub(crate) async fn new() -> Self {
         Self {
             database: TestDatabase::users(MIGRATIONS),
@@ -59,7 +59,7 @@ impl Stage {
         }
     }
 
-    /// A worker with the webhook as its channel; `changes` win.
+    /// A worker with the webhook as its channel; `changes` override the settings.
     pub(crate) async fn worker(&self, changes: &[(&str, &str)]) -> Running {
         let webhook = format!("{}/forgot-password", self.engine.url());
         let (url, owner) = (self.database.users_url(), self.database.users_owner_url());
@@ -90,8 +90,8 @@ impl Stage {
         id
     }
 
-    /// A message, as the service would store it, that is due now.
-    pub(crate) fn message(
+    /// A notification that is due now.
+    pub(crate) fn notification(
         &self,
         user: Option<UserId>,
         kind: &str,
@@ -100,15 +100,15 @@ impl Stage {
         let id = NotificationId::generate();
         let user = user.map_or("NULL".to_owned(), |id| format!("decode('{id}', 'hex')"));
         self.sql(&format!(
-            "INSERT INTO users.notifications (id, user_id, kind, channel, request_id, traceparent, wake_at)
+            "INSERT INTO users.notifications (id, user_id, kind, channel, request_id, traceparent, republish_at)
              VALUES (decode('{id}', 'hex'), {user}, '{kind}', '{channel}', 'request-7',
                 '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', now())"
         ));
         id
     }
 
-    pub(crate) fn forgotten(&self, user: UserId, channel: &str) -> NotificationId {
-        self.message(Some(user), "forgot-password", channel)
+    pub(crate) fn forgot_password(&self, user: UserId, channel: &str) -> NotificationId {
+        self.notification(Some(user), "forgot-password", channel)
     }
 
     pub(crate) fn sql(&self, statements: &str) {
@@ -117,7 +117,7 @@ impl Stage {
 
     pub(crate) fn row(&self, id: NotificationId) -> Row {
         diesel::sql_query(
-            "SELECT status, attempts, last_error, lease_until IS NOT NULL AS claimed FROM users.notifications WHERE id = $1",
+            "SELECT status, lease::integer AS attempts, last_error, lease_until IS NOT NULL AS claimed FROM users.notifications WHERE id = $1",
         )
         .bind::<Binary, _>(id.as_bytes().as_slice())
         .get_result(&mut self.database.admin())
@@ -126,7 +126,7 @@ impl Stage {
 
     pub(crate) async fn closed(&self, id: NotificationId) -> Row {
         let closed = |row: &Row| row.status != "pending";
-        eventually("the end of the message", || async {
+        eventually("the notification to be closed", || async {
             Some(self.row(id)).filter(closed)
         })
         .await
@@ -141,7 +141,7 @@ impl Stage {
         .unwrap()
     }
 
-    /// Whether the database would take this code.
+    /// Whether the code is valid.
     pub(crate) fn knows(&self, code: &str) -> bool {
         let fingerprint = Sha256::digest(code).to_vec();
         let valid = |code: &Code| code.fingerprint == fingerprint && code.generation == 5;

@@ -1,4 +1,4 @@
-//! The service and both workers together, as an administrator and a user meet them.
+//! The user service and both workers together.
 
 use std::time::Duration;
 
@@ -9,25 +9,25 @@ use service_runtime::Running;
 use testkit::{Http, Reply, eventually};
 use user_service::{NotificationWorkerSettings, UserServiceSettings, run, run_notification_worker};
 
-use crate::deletion_worker_stage::Stage;
+use crate::deletion_worker::fixture::Fixture;
 
 const ADMIN: &str = "admin@example.org";
 const ADA: &str = "Ada.Lovelace@Example.com";
 const PASSWORD: &str = "correct horse";
-const GRACE: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// The processes around a stage.
-pub(crate) struct House {
-    pub(crate) stage: Stage,
+/// The user service and its workers.
+pub(crate) struct System {
+    pub(crate) fixture: Fixture,
     pub(crate) http: Http,
     running: Vec<Running>,
 }
 
-impl House {
+impl System {
     pub(crate) async fn start(control: Control) -> Self {
-        let stage = Stage::with_engine(control).await;
-        let webhook = format!("{}/forgot-password", stage.engine.url());
-        let environment = stage.environment(&[
+        let fixture = Fixture::with_engine(control).await;
+        let webhook = format!("{}/forgot-password", fixture.engine.url());
+        let environment = fixture.environment(&[
             ("LISTEN_ADDRESS", "127.0.0.1:0"),
             ("ADMIN_USERNAME", ADMIN),
             ("ADMIN_PASSWORD", PASSWORD),
@@ -42,11 +42,11 @@ impl House {
         let http = Http::to(service.address.unwrap());
         let running = vec![
             service,
-            stage.worker(&[]).await,
+            fixture.worker(&[]).await,
             run_notification_worker(notifications).await.unwrap(),
         ];
         Self {
-            stage,
+            fixture,
             http,
             running,
         }
@@ -78,10 +78,10 @@ impl House {
         assert_eq!(reply.send().await.status, 200);
     }
 
-    /// Waits until the engine has received so many codes.
+    /// Waits until the engine has received at least `number` codes.
     async fn codes(&self, number: usize) -> Vec<String> {
         eventually("the codes", || async {
-            let received = self.stage.engine.received();
+            let received = self.fixture.engine.received();
             let codes = received.iter().map(|one| text(&one.body, "/code"));
             Some(codes.collect::<Vec<_>>()).filter(|codes| codes.len() >= number)
         })
@@ -96,7 +96,7 @@ impl House {
 
     pub(crate) async fn stop(self) {
         for running in self.running {
-            assert!(running.stop(GRACE).await);
+            assert!(running.stop(STOP_TIMEOUT).await);
         }
     }
 }
@@ -109,20 +109,20 @@ pub(crate) fn text(json: &Value, pointer: &str) -> String {
 }
 
 #[actix_web::test]
-async fn a_deleted_user_is_gone_everywhere_and_the_ticket_tells_how_it_went() {
-    let house = House::start(Control {
+async fn deleting_a_user_removes_every_trace_and_shows_progress() {
+    let system = System::start(Control {
         delay: Duration::from_millis(60),
         ..Control::default()
     })
     .await;
-    let admin = house.admin().await;
-    let (id, token) = house.sign_up().await;
-    assert_eq!(house.sign_in(ADA, "wrong").await.status, 401);
-    house.forgot().await;
-    house.codes(1).await;
+    let admin = system.admin().await;
+    let (id, token) = system.sign_up().await;
+    assert_eq!(system.sign_in(ADA, "wrong").await.status, 401);
+    system.forgot().await;
+    system.codes(1).await;
 
     let path = format!("/users/{id}");
-    let reply = house
+    let reply = system
         .http
         .delete(&path)
         .bearer(&admin)
@@ -133,20 +133,20 @@ async fn a_deleted_user_is_gone_everywhere_and_the_ticket_tells_how_it_went() {
     let status = format!("{path}/delete-status/{ticket}");
     assert_eq!(reply.headers["location"], status);
     assert_eq!(
-        house.http.get("/user").bearer(&token).send().await.status,
+        system.http.get("/user").bearer(&token).send().await.status,
         401
     );
 
     let mut seen = Vec::new();
     let ended = eventually("the end of the deletion", || {
-        let request = house.http.get(&status).bearer(&admin);
+        let request = system.http.get(&status).bearer(&admin);
         async { Some(request.send().await.expect(200).json) }
     });
     let mut ended = ended.await;
     while ended["status"] == "in-progress" {
         assert_eq!(ended["stepsTotal"], 8);
         seen.push(ended["stepsDone"].as_i64().unwrap());
-        ended = house
+        ended = system
             .http
             .get(&status)
             .bearer(&admin)
@@ -163,41 +163,41 @@ async fn a_deleted_user_is_gone_everywhere_and_the_ticket_tells_how_it_went() {
     seen.dedup();
     assert!(seen.len() >= 4, "progress is visible: {seen:?}");
 
-    assert_eq!(house.sign_in(ADA, PASSWORD).await.status, 401);
+    assert_eq!(system.sign_in(ADA, PASSWORD).await.status, 401);
     assert_eq!(
-        house.http.get("/user").bearer(&token).send().await.status,
+        system.http.get("/user").bearer(&token).send().await.status,
         401
     );
     assert_eq!(
-        house.http.get(&path).bearer(&admin).send().await.status,
+        system.http.get(&path).bearer(&admin).send().await.status,
         404
     );
     assert_eq!(
-        house.http.delete(&path).bearer(&admin).send().await.status,
+        system.http.delete(&path).bearer(&admin).send().await.status,
         404
     );
     assert_eq!(
-        house.http.get(&status).bearer(&admin).send().await.status,
+        system.http.get(&status).bearer(&admin).send().await.status,
         200
     );
-    let left = house.stage.database.rows_that_hold("users", "lovelace");
+    let left = system.fixture.database.rows_that_hold("users", "lovelace");
     assert_eq!(left, Vec::<String>::new());
-    let left = house.stage.rows_of(&id);
+    let left = system.fixture.rows_of(&id);
     assert_eq!(left.len(), 1, "only the job itself knows the id: {left:?}");
-    house.stop().await;
+    system.stop().await;
 }
 
 #[actix_web::test]
-async fn a_cancelled_deletion_stays_where_it_was_and_a_new_one_starts_again() {
-    let house = House::start(Control {
+async fn a_new_deletion_can_start_after_a_cancelled_one() {
+    let system = System::start(Control {
         delay: Duration::from_millis(300),
         ..Control::default()
     })
     .await;
-    let admin = house.admin().await;
-    let (id, _) = house.sign_up().await;
+    let admin = system.admin().await;
+    let (id, _) = system.sign_up().await;
     let path = format!("/users/{id}");
-    let start = || house.http.delete(&path).bearer(&admin).send();
+    let start = || system.http.delete(&path).bearer(&admin).send();
     let ticket = text(&start().await.expect(200).json, "/ticket");
     assert_eq!(
         text(&start().await.expect(200).json, "/ticket"),
@@ -206,7 +206,7 @@ async fn a_cancelled_deletion_stays_where_it_was_and_a_new_one_starts_again() {
     );
     let status = format!("{path}/delete-status/{ticket}");
     let ask = || async {
-        house
+        system
             .http
             .get(&status)
             .bearer(&admin)
@@ -219,7 +219,7 @@ async fn a_cancelled_deletion_stays_where_it_was_and_a_new_one_starts_again() {
         (ask().await["stepsDone"].as_i64().unwrap() >= 1).then_some(())
     })
     .await;
-    let cancelled = house
+    let cancelled = system
         .http
         .delete(&status)
         .bearer(&admin)
@@ -233,7 +233,7 @@ async fn a_cancelled_deletion_stays_where_it_was_and_a_new_one_starts_again() {
     assert_ne!(again, ticket);
     let again = format!("{path}/delete-status/{again}");
     eventually("the end of the second deletion", || async {
-        let reply = house
+        let reply = system
             .http
             .get(&again)
             .bearer(&admin)
@@ -244,47 +244,47 @@ async fn a_cancelled_deletion_stays_where_it_was_and_a_new_one_starts_again() {
     })
     .await;
     assert_eq!(ask().await, cancelled, "the first one did not go on");
-    house.stop().await;
+    system.stop().await;
 }
 
 #[actix_web::test]
-async fn a_code_from_the_webhook_sets_a_new_password_once_and_only_the_newest_does() {
-    let house = House::start(Control::default()).await;
-    let (_, token) = house.sign_up().await;
-    house.forgot().await;
-    let first = house.codes(1).await.remove(0);
-    house.forgot().await;
-    let second = house.codes(2).await.remove(1);
+async fn only_the_newest_code_works_and_only_once() {
+    let system = System::start(Control::default()).await;
+    let (_, token) = system.sign_up().await;
+    system.forgot().await;
+    let first = system.codes(1).await.remove(0);
+    system.forgot().await;
+    let second = system.codes(2).await.remove(1);
 
-    assert_eq!(house.reset(&first, "another horse").await.status, 400);
-    assert_eq!(house.reset(&second, "another horse").await.status, 200);
-    assert_eq!(house.reset(&second, "a third horse").await.status, 400);
-    assert_eq!(house.sign_in(ADA, "another horse").await.status, 200);
-    assert_eq!(house.sign_in(ADA, PASSWORD).await.status, 401);
+    assert_eq!(system.reset(&first, "another horse").await.status, 400);
+    assert_eq!(system.reset(&second, "another horse").await.status, 200);
+    assert_eq!(system.reset(&second, "a third horse").await.status, 400);
+    assert_eq!(system.sign_in(ADA, "another horse").await.status, 200);
+    assert_eq!(system.sign_in(ADA, PASSWORD).await.status, 401);
     assert_eq!(
-        house.http.get("/user").bearer(&token).send().await.status,
+        system.http.get("/user").bearer(&token).send().await.status,
         401
     );
-    house.stop().await;
+    system.stop().await;
 }
 
 #[actix_web::test]
 async fn a_code_sent_after_an_outage_works() {
-    let house = House::start(Control {
+    let system = System::start(Control {
         down: true,
         ..Control::default()
     })
     .await;
-    house.sign_up().await;
-    house.forgot().await;
+    system.sign_up().await;
+    system.forgot().await;
     let up = ControlChange {
         down: Some(false),
         ..ControlChange::default()
     };
     tokio::time::sleep(Duration::from_millis(300)).await;
-    house.stage.engine.change_control(&up);
-    let code = house.codes(1).await.remove(0);
-    assert_eq!(house.reset(&code, "another horse").await.status, 200);
-    assert_eq!(house.sign_in(ADA, "another horse").await.status, 200);
-    house.stop().await;
+    system.fixture.engine.change_control(&up);
+    let code = system.codes(1).await.remove(0);
+    assert_eq!(system.reset(&code, "another horse").await.status, 200);
+    assert_eq!(system.sign_in(ADA, "another horse").await.status, 200);
+    system.stop().await;
 }

@@ -1,4 +1,9 @@
-//! What the notification worker promises: section 5 of the decisions.
+//! The notification worker: codes, retries and retention.
+
+mod aiosmtpd;
+mod channels;
+mod fixture;
+mod mail_server;
 
 use std::time::Duration;
 
@@ -9,25 +14,27 @@ use testkit::eventually;
 use tokio_util::sync::CancellationToken;
 use user_service::notifications::QUEUE;
 
-use crate::notification_worker_stage::{EMAIL, LINK, Stage};
+use crate::notification_worker::fixture::{EMAIL, Fixture, LINK};
 
-const GRACE: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[actix_web::test]
-async fn the_webhook_receives_a_code_that_the_database_knows() {
-    let stage = Stage::new().await;
-    let (ada, worker) = (stage.user(), stage.worker(&[]).await);
-    let sent = stage.closed(stage.forgotten(ada, "webhook")).await;
+async fn the_webhook_receives_a_valid_code() {
+    let fixture = Fixture::new().await;
+    let (ada, worker) = (fixture.user(), fixture.worker(&[]).await);
+    let sent = fixture
+        .closed(fixture.forgot_password(ada, "webhook"))
+        .await;
     assert_eq!((sent.status.as_str(), sent.attempts), ("sent", 1));
 
-    let received = stage.received();
+    let received = fixture.received();
     assert_eq!(received.len(), 1);
     let body = received[0].body.as_object().unwrap();
     let fields: Vec<_> = body.keys().map(String::as_str).collect();
     assert_eq!(fields, ["code", "created", "email", "link", "userId"]);
     let code = body["code"].as_str().unwrap();
     assert_eq!(code.len(), 64);
-    assert!(stage.knows(code));
+    assert!(fixture.knows(code));
     assert_eq!(body["email"], EMAIL);
     assert_eq!(body["userId"], ada.to_string());
     assert_eq!(body["link"], LINK.replace("{{code}}", code));
@@ -37,106 +44,114 @@ async fn the_webhook_receives_a_code_that_the_database_knows() {
     assert_eq!(headers["x-request-id"], "request-7");
     assert!(headers["traceparent"].starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-"));
 
-    let codes = stage.codes();
+    let codes = fixture.codes();
     assert!(
         (3_500..=3_600).contains(&codes[0].seconds_left),
         "{codes:?}"
     );
     assert_eq!(
-        stage.database.rows_that_hold("users", code),
+        fixture.database.rows_that_hold("users", code),
         Vec::<String>::new(),
-        "the code itself is nowhere"
+        "the code itself must not be stored"
     );
-    assert!(worker.stop(GRACE).await);
+    assert!(worker.stop(STOP_TIMEOUT).await);
 }
 
 #[actix_web::test]
-async fn a_delivery_that_failed_is_repeated_with_a_new_code() {
-    let stage = Stage::new().await;
-    let (ada, down) = (stage.user(), |down| ControlChange {
+async fn each_retry_sends_a_new_code() {
+    let fixture = Fixture::new().await;
+    let (ada, down) = (fixture.user(), |down| ControlChange {
         down: Some(down),
         ..ControlChange::default()
     });
-    stage.engine.change_control(&down(true));
-    let worker = stage
+    fixture.engine.change_control(&down(true));
+    let worker = fixture
         .worker(&[("NOTIFICATION_RETRY_SCHEDULE", "1ms,1ms,1m")])
         .await;
-    let id = stage.forgotten(ada, "webhook");
+    let id = fixture.forgot_password(ada, "webhook");
     let tried = eventually("three attempts", || async {
-        Some(stage.row(id)).filter(|row| row.attempts == 3 && !row.claimed)
+        Some(fixture.row(id)).filter(|row| row.attempts == 3 && !row.claimed)
     })
     .await;
     assert_eq!(tried.status, "pending");
     assert_eq!(
         tried.last_error.as_deref(),
-        Some("the webhook answered 503")
+        Some("the webhook responded with 503")
     );
 
-    stage.engine.change_control(&down(false));
+    fixture.engine.change_control(&down(false));
     eventually("the pause after the third attempt", || async {
-        stage.sql("UPDATE users.notifications SET next_attempt = now(), wake_at = now() WHERE status = 'pending' AND lease_until IS NULL");
-        (stage.row(id).status == "sent").then_some(())
+        fixture.sql("UPDATE users.notifications SET next_attempt = now(), republish_at = now() WHERE status = 'pending' AND lease_until IS NULL");
+        (fixture.row(id).status == "sent").then_some(())
     })
     .await;
-    let received = stage.received();
+    let received = fixture.received();
     assert_eq!(received.len(), 1);
-    assert!(stage.knows(received[0].body["code"].as_str().unwrap()));
-    let codes = stage.codes();
-    assert_eq!(codes.len(), 4, "each attempt made a code of its own");
-    worker.stop(GRACE).await;
+    assert!(fixture.knows(received[0].body["code"].as_str().unwrap()));
+    let codes = fixture.codes();
+    assert_eq!(codes.len(), 4, "each attempt makes a new code");
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn a_message_that_never_arrives_is_given_up() {
-    let stage = Stage::new().await;
-    stage.engine.running.stop(GRACE).await;
-    let worker = stage.worker(&[]).await;
-    let failed = stage.closed(stage.forgotten(stage.user(), "webhook")).await;
+async fn a_notification_is_given_up_after_the_last_attempt() {
+    let fixture = Fixture::new().await;
+    fixture.engine.running.stop(STOP_TIMEOUT).await;
+    let worker = fixture.worker(&[]).await;
+    let failed = fixture
+        .closed(fixture.forgot_password(fixture.user(), "webhook"))
+        .await;
     assert_eq!((failed.status.as_str(), failed.attempts), ("fail", 4));
     let error = failed.last_error.unwrap();
     assert_eq!(error, "the webhook failed: connection refused");
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn for_an_unknown_address_nothing_is_sent() {
-    let stage = Stage::new().await;
-    let (ada, worker) = (stage.user(), stage.worker(&[]).await);
-    let nobody = stage.message(None, "forgot-password", "webhook");
-    let somebody = stage.forgotten(ada, "webhook");
-    let closed = stage.closed(nobody).await;
+async fn nothing_is_sent_for_an_unknown_address() {
+    let fixture = Fixture::new().await;
+    let (ada, worker) = (fixture.user(), fixture.worker(&[]).await);
+    let unknown = fixture.notification(None, "forgot-password", "webhook");
+    let known = fixture.forgot_password(ada, "webhook");
+    let closed = fixture.closed(unknown).await;
     assert_eq!((closed.status.as_str(), closed.last_error), ("sent", None));
-    stage.closed(somebody).await;
-    assert_eq!(stage.received().len(), 1, "only the other message was sent");
-    assert_eq!(stage.codes().len(), 1);
-    worker.stop(GRACE).await;
+    fixture.closed(known).await;
+    assert_eq!(
+        fixture.received().len(),
+        1,
+        "only the other notification may be sent"
+    );
+    assert_eq!(fixture.codes().len(), 1);
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn a_user_who_was_deleted_gets_nothing() {
-    let stage = Stage::new().await;
-    let ada = stage.user();
-    stage.forgotten(ada, "webhook");
-    stage.sql("DELETE FROM users.users");
-    let worker = stage.worker(&[]).await;
-    let other = stage.message(None, "forgot-password", "webhook");
-    stage.closed(other).await;
-    assert!(stage.received().is_empty());
-    worker.stop(GRACE).await;
+async fn nothing_is_sent_to_a_deleted_user() {
+    let fixture = Fixture::new().await;
+    let ada = fixture.user();
+    fixture.forgot_password(ada, "webhook");
+    fixture.sql("DELETE FROM users.users");
+    let worker = fixture.worker(&[]).await;
+    let other = fixture.notification(None, "forgot-password", "webhook");
+    fixture.closed(other).await;
+    assert!(fixture.received().is_empty());
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn each_message_is_sent_once_however_often_it_wakes_somebody_up() {
-    let stage = Stage::new().await;
-    let ada = stage.user();
+async fn duplicate_messages_send_one_notification() {
+    let fixture = Fixture::new().await;
+    let ada = fixture.user();
     let shutdown = CancellationToken::new();
     let broker = BrokerSettings {
-        url: stage.broker.url(),
+        url: fixture.broker.url(),
     };
     let (publisher, publishing) = Publisher::new(broker, QUEUE, shutdown.clone());
     let publishing = tokio::spawn(publishing);
-    let workers = [stage.worker(&[]).await, stage.worker(&[]).await];
-    let ids: Vec<_> = (0..20).map(|_| stage.forgotten(ada, "webhook")).collect();
+    let workers = [fixture.worker(&[]).await, fixture.worker(&[]).await];
+    let ids: Vec<_> = (0..20)
+        .map(|_| fixture.forgot_password(ada, "webhook"))
+        .collect();
     for _ in 0..10 {
         let messages = ids
             .iter()
@@ -145,21 +160,21 @@ async fn each_message_is_sent_once_however_often_it_wakes_somebody_up() {
         publisher.send([Message::new("nonsense", RequestContext::fresh())]);
     }
     for id in &ids {
-        assert_eq!(stage.closed(*id).await.status, "sent");
+        assert_eq!(fixture.closed(*id).await.status, "sent");
     }
-    assert_eq!(stage.received().len(), 20);
+    assert_eq!(fixture.received().len(), 20);
     for worker in workers {
-        assert!(worker.stop(GRACE).await);
+        assert!(worker.stop(STOP_TIMEOUT).await);
     }
     shutdown.cancel();
     publishing.await.unwrap();
 }
 
 #[actix_web::test]
-async fn what_is_old_goes() {
-    let stage = Stage::new().await;
-    let ada = stage.user();
-    stage.sql(&format!(
+async fn old_rows_are_deleted() {
+    let fixture = Fixture::new().await;
+    let ada = fixture.user();
+    fixture.sql(&format!(
         "INSERT INTO users.codes (fingerprint, user_id, purpose, generation, expires)
          SELECT sha256(n::text::bytea), decode('{ada}', 'hex'), 'forgot-password', 0,
             now() + n * interval '1 hour' FROM unnest(ARRAY[-1, 1]) AS n;
@@ -167,20 +182,20 @@ async fn what_is_old_goes() {
          SELECT 'account', sha256(n::text::bytea), now() + n * interval '1 hour' FROM unnest(ARRAY[-1, 1]) AS n;
          INSERT INTO users.sign_in_failures (account, client_address, failures, last_failure)
          SELECT sha256('x'), n::text, 1, now() - n * interval '1 hour' FROM generate_series(1, 2500) AS n;
-         INSERT INTO users.notifications (id, kind, channel, status, request_id, traceparent, wake_at, finished)
+         INSERT INTO users.notifications (id, kind, channel, status, request_id, traceparent, republish_at, finished)
          SELECT substring(sha256(n::text::bytea) FOR 12), 'forgot-password', 'log', 'sent', 'r', 't', now(),
             now() - n * interval '1 hour' FROM unnest(ARRAY[23, 25]) AS n;"
     ));
-    let worker = stage.worker(&[]).await;
+    let worker = fixture.worker(&[]).await;
     let count = |table: &str| {
-        stage
+        fixture
             .database
             .rows_that_hold("users", "")
             .iter()
             .filter(|row| row.starts_with(table))
             .count()
     };
-    eventually("the end of what is old", || async {
+    eventually("old rows to be deleted", || async {
         let left = (
             count("codes:"),
             count("code_requests:"),
@@ -190,5 +205,5 @@ async fn what_is_old_goes() {
         (left == (1, 1, 23, 1)).then_some(())
     })
     .await;
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 }

@@ -1,4 +1,4 @@
-//! How messages look and travel on each channel.
+//! The channels: webhook, e-mail and log.
 
 use std::time::Duration;
 
@@ -8,20 +8,22 @@ use diesel::{QueryableByName, RunQueryDsl as _};
 use testkit::eventually;
 use user_service::NotificationWorkerSettings;
 
-use crate::notification_worker_mail::MailServer;
-use crate::notification_worker_stage::{EMAIL, Stage};
+use crate::notification_worker::fixture::{EMAIL, Fixture};
+use crate::notification_worker::mail_server::MailServer;
 
-const GRACE: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[actix_web::test]
-async fn an_address_that_is_not_allowed_is_not_called() {
-    let stage = Stage::new().await;
+async fn a_webhook_outside_the_allowed_networks_is_not_called() {
+    let fixture = Fixture::new().await;
     let changes = [
         ("WEBHOOK_ALLOWED_NETWORKS", ""),
         ("NOTIFICATION_RETRY_SCHEDULE", ","),
     ];
-    let worker = stage.worker(&changes).await;
-    let failed = stage.closed(stage.forgotten(stage.user(), "webhook")).await;
+    let worker = fixture.worker(&changes).await;
+    let failed = fixture
+        .closed(fixture.forgot_password(fixture.user(), "webhook"))
+        .await;
     assert_eq!((failed.status.as_str(), failed.attempts), ("fail", 1));
     assert!(
         failed
@@ -29,21 +31,23 @@ async fn an_address_that_is_not_allowed_is_not_called() {
             .unwrap()
             .contains("WEBHOOK_ALLOWED_NETWORKS")
     );
-    assert!(stage.received().is_empty());
-    worker.stop(GRACE).await;
+    assert!(fixture.received().is_empty());
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn an_e_mail_holds_the_link_in_words_and_in_html() {
-    let stage = Stage::new().await;
+async fn an_email_has_the_link_as_text_and_as_html() {
+    let fixture = Fixture::new().await;
     let server = MailServer::start().await;
     let url = server.url();
     let changes = [
         ("SMTP_URL", url.as_str()),
         ("MAIL_FROM", "Countersign <no-reply@example.org>"),
     ];
-    let worker = stage.worker(&changes).await;
-    let sent = stage.closed(stage.forgotten(stage.user(), "mail")).await;
+    let worker = fixture.worker(&changes).await;
+    let sent = fixture
+        .closed(fixture.forgot_password(fixture.user(), "mail"))
+        .await;
     assert_eq!((sent.status.as_str(), sent.last_error), ("sent", None));
 
     let mails = server.mails();
@@ -70,17 +74,17 @@ async fn an_e_mail_holds_the_link_in_words_and_in_html() {
         .unwrap();
     let code = line.strip_prefix(start).unwrap();
     assert!(
-        stage.knows(code),
-        "the link has a line of its own and works: {line}"
+        fixture.knows(code),
+        "the link has its own line and works: {line}"
     );
     assert!(mail.text.contains(&format!("href=\"{start}{code}\"")));
     assert!(mail.text.contains("within 60 minutes"));
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn a_mail_server_that_refuses_is_asked_again_and_no_address_is_kept() {
-    let stage = Stage::new().await;
+async fn a_refused_email_is_retried_and_the_error_has_no_address() {
+    let fixture = Fixture::new().await;
     let server = MailServer::start().await;
     server.refuse(1);
     let url = server.url();
@@ -89,43 +93,48 @@ async fn a_mail_server_that_refuses_is_asked_again_and_no_address_is_kept() {
         ("MAIL_FROM", "no-reply@example.org"),
         ("NOTIFICATION_RETRY_SCHEDULE", "1500ms"),
     ];
-    let worker = stage.worker(&changes).await;
-    let id = stage.forgotten(stage.user(), "mail");
+    let worker = fixture.worker(&changes).await;
+    let id = fixture.forgot_password(fixture.user(), "mail");
     let refused = eventually("the refusal", || async {
-        Some(stage.row(id)).filter(|row| row.last_error.is_some())
+        Some(fixture.row(id)).filter(|row| row.last_error.is_some())
     })
     .await;
     assert_eq!(
         refused.last_error.as_deref(),
-        Some("the mail server answered 451")
+        Some("the mail server responded with 451")
     );
-    assert_eq!(stage.closed(id).await.status, "sent");
+    assert_eq!(fixture.closed(id).await.status, "sent");
     assert_eq!(server.mails().len(), 1);
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn the_log_is_a_channel_only_when_it_is_turned_on() {
-    let stage = Stage::new().await;
-    let ada = stage.user();
-    let worker = stage.worker(&[("FORGOT_PASSWORD_LOG", "true")]).await;
+async fn the_log_channel_must_be_turned_on() {
+    let fixture = Fixture::new().await;
+    let ada = fixture.user();
+    let worker = fixture.worker(&[("FORGOT_PASSWORD_LOG", "true")]).await;
     assert_eq!(
-        stage.closed(stage.forgotten(ada, "log")).await.status,
+        fixture
+            .closed(fixture.forgot_password(ada, "log"))
+            .await
+            .status,
         "sent"
     );
-    worker.stop(GRACE).await;
-    let worker = stage.worker(&[("NOTIFICATION_RETRY_SCHEDULE", ",")]).await;
-    let failed = stage.closed(stage.forgotten(ada, "log")).await;
+    worker.stop(STOP_TIMEOUT).await;
+    let worker = fixture
+        .worker(&[("NOTIFICATION_RETRY_SCHEDULE", ",")])
+        .await;
+    let failed = fixture.closed(fixture.forgot_password(ada, "log")).await;
     assert_eq!(failed.status, "fail");
     assert_eq!(
         failed.last_error.as_deref(),
         Some("this channel is not configured any more")
     );
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn a_code_that_confirms_an_address_is_bound_to_it() {
+async fn a_verification_code_is_bound_to_the_address() {
     #[derive(QueryableByName)]
     struct Bound {
         #[diesel(sql_type = Text)]
@@ -133,14 +142,14 @@ async fn a_code_that_confirms_an_address_is_bound_to_it() {
         #[diesel(sql_type = Nullable<Text>)]
         email_key: Option<String>,
     }
-    let stage = Stage::new().await;
-    let worker = stage
+    let fixture = Fixture::new().await;
+    let worker = fixture
         .worker(&[("VERIFY_EMAIL_URL", "http://x/verify?c={{code}}")])
         .await;
-    stage
-        .closed(stage.message(Some(stage.user()), "verify-email", "webhook"))
+    fixture
+        .closed(fixture.notification(Some(fixture.user()), "verify-email", "webhook"))
         .await;
-    let received = stage.received();
+    let received = fixture.received();
     assert_eq!(received[0].body["kind"], "verify-email");
     assert!(
         received[0].body["link"]
@@ -149,15 +158,15 @@ async fn a_code_that_confirms_an_address_is_bound_to_it() {
             .starts_with("http://x/verify?c=")
     );
     let bound: Bound = diesel::sql_query("SELECT purpose, email_key FROM users.codes")
-        .get_result(&mut stage.database.admin())
+        .get_result(&mut fixture.database.admin())
         .unwrap();
     assert_eq!(bound.purpose, "verify-email");
     assert_eq!(bound.email_key, Some(EMAIL.to_lowercase()));
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn a_mail_server_needs_a_sender() {
+async fn smtp_url_requires_mail_from() {
     let pairs = [
         ("DATABASE_URL", "postgres://x"),
         ("AMQP_URL", "amqp://x"),

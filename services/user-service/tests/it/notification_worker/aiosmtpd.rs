@@ -1,5 +1,5 @@
-//! E-mails against a mail server that others wrote: Python's `aiosmtpd`, which comes from PyPI into
-//! `target` when Python does not have it. `smtp_server.py` is what it runs.
+//! E-mails to a real mail server: Python's `aiosmtpd`, which is installed from PyPI into `target` if it is
+//! missing. `aiosmtpd_server.py` starts it.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Lines};
@@ -10,10 +10,10 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use crate::notification_worker_stage::{EMAIL, LINK, Stage};
+use crate::notification_worker::fixture::{EMAIL, Fixture, LINK};
 
-const GRACE: Duration = Duration::from_secs(5);
-/// What needs quoting in a url is in it on purpose.
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+/// The password needs percent-encoding in a url.
 const CREDENTIALS: [&str; 2] = ["countersign", "p@ss:word/1"];
 
 /// The server's process; it ends when its standard input is dropped.
@@ -24,8 +24,7 @@ struct Smtp {
 }
 
 impl Smtp {
-    /// `None` on a machine without Python or without a way to PyPI, where there is nothing to test
-    /// against; on a build server that is a failure.
+    /// `None` on a machine without Python or without access to PyPI; on a build server that is a failure.
     fn start() -> Option<Self> {
         let Some(python) = python_with_aiosmtpd() else {
             assert!(
@@ -34,7 +33,8 @@ impl Smtp {
             );
             return None;
         };
-        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/smtp_server.py");
+        let script = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+            .join("tests/it/notification_worker/aiosmtpd_server.py");
         let mut process = Command::new(python)
             .args(["-W", "ignore"])
             .arg(script)
@@ -59,7 +59,7 @@ impl Smtp {
         )
     }
 
-    /// Waits for a mail.
+    /// Waits for a message.
     fn mail(&mut self) -> Value {
         next(&mut self.lines)
     }
@@ -84,7 +84,7 @@ fn python_with_aiosmtpd() -> Option<PathBuf> {
         return Some(system);
     }
     let place = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("aiosmtpd");
-    // Held until the end of this function, so that tests that start together install it once.
+    // Held until the end of this function, so that concurrent tests install it once.
     let lock = File::create(place.with_extension("lock")).unwrap();
     lock.lock().unwrap();
     let own = place.join("bin/python");
@@ -108,18 +108,20 @@ fn runs(program: &Path, arguments: &[&str]) -> bool {
 }
 
 #[actix_web::test]
-async fn a_mail_server_of_others_takes_the_mail_and_reads_the_link_in_both_forms() {
+async fn aiosmtpd_accepts_the_email_and_both_bodies_have_the_link() {
     let Some(mut server) = Smtp::start() else {
         return;
     };
-    let stage = Stage::new().await;
+    let fixture = Fixture::new().await;
     let url = server.url();
     let changes = [
         ("SMTP_URL", url.as_str()),
         ("MAIL_FROM", "Das Büro <no-reply@example.org>"),
     ];
-    let worker = stage.worker(&changes).await;
-    let sent = stage.closed(stage.forgotten(stage.user(), "mail")).await;
+    let worker = fixture.worker(&changes).await;
+    let sent = fixture
+        .closed(fixture.forgot_password(fixture.user(), "mail"))
+        .await;
     assert_eq!((sent.status.as_str(), sent.last_error), ("sent", None));
 
     let mail = server.mail();
@@ -148,39 +150,39 @@ async fn a_mail_server_of_others_takes_the_mail_and_reads_the_link_in_both_forms
     let mut lines = text(0).lines();
     let line = lines.find(|line| line.starts_with(start)).unwrap();
     let code = line.strip_prefix(start).unwrap();
-    assert!(stage.knows(code), "the link has a line of its own: {line}");
+    assert!(fixture.knows(code), "the link has its own line: {line}");
     assert!(text(1).contains(&format!("href=\"{start}{code}\"")));
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 }
 
 #[actix_web::test]
-async fn a_mail_server_that_does_not_know_us_is_named_and_nothing_is_lost() {
+async fn rejected_smtp_credentials_are_reported_and_the_email_is_sent_later() {
     let Some(mut server) = Smtp::start() else {
         return;
     };
-    let stage = Stage::new().await;
+    let fixture = Fixture::new().await;
     let wrong = format!("smtp://countersign:wrong@127.0.0.1:{}", server.port);
     let from = ("MAIL_FROM", "no-reply@example.org");
     let retry = ("NOTIFICATION_RETRY_SCHEDULE", "1s");
-    let worker = stage
+    let worker = fixture
         .worker(&[("SMTP_URL", wrong.as_str()), from, retry])
         .await;
-    let id = stage.forgotten(stage.user(), "mail");
+    let id = fixture.forgot_password(fixture.user(), "mail");
     let refused = eventually("the refusal", || async {
-        Some(stage.row(id)).filter(|row| row.last_error.is_some())
+        Some(fixture.row(id)).filter(|row| row.last_error.is_some())
     })
     .await;
     assert_eq!(
         refused.last_error.as_deref(),
-        Some("the mail server answered 535")
+        Some("the mail server responded with 535")
     );
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 
     let url = server.url();
-    let worker = stage
+    let worker = fixture
         .worker(&[("SMTP_URL", url.as_str()), from, retry])
         .await;
-    assert_eq!(stage.closed(id).await.status, "sent");
+    assert_eq!(fixture.closed(id).await.status, "sent");
     assert_eq!(server.mail()["recipients"], json!([EMAIL]));
-    worker.stop(GRACE).await;
+    worker.stop(STOP_TIMEOUT).await;
 }

@@ -1,4 +1,4 @@
-//! A mail server of a few lines: it takes every message, or answers as told.
+//! A minimal mail server that records messages.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader, Lines};
 use tokio::net::tcp::OwnedReadHalf;
 use tokio::net::{TcpListener, TcpStream};
 
-/// One message as the server took it.
+/// A received message.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mail {
     pub(crate) from: String,
@@ -52,13 +52,13 @@ impl MailServer {
         self.state.lock().unwrap().mails.clone()
     }
 
-    /// Answers 451 to the next so many recipients, with their address in the answer.
+    /// Refuses the next `times` recipients with 451 and a text that contains their address.
     pub(crate) fn refuse(&self, times: u32) {
         self.state.lock().unwrap().refusals = times;
     }
 }
 
-/// One connection: each line is answered until the client leaves.
+/// Serves one connection until the client closes it.
 async fn converse(stream: TcpStream, state: Arc<Mutex<State>>) {
     let (reading, mut writing) = stream.into_split();
     let mut lines = BufReader::new(reading).lines();

@@ -1,0 +1,28 @@
+use database::Connection;
+use values::{Secret, UserId};
+
+use super::error::DeletionError;
+use super::store::{self, Deletion};
+use crate::audit::{AuditAction, RequestActor};
+use crate::context::Context;
+
+/// Cancels a deletion that is in progress. What was deleted stays deleted, and the account stays inactive.
+#[tracing::instrument(skip_all, fields(user.id = %user))]
+pub(super) async fn cancel(
+    context: &Context,
+    user: UserId,
+    ticket: Secret,
+    actor: RequestActor,
+) -> Result<Deletion, DeletionError> {
+    let entry = actor.entry(AuditAction::DeletionCancelled, user);
+    let cancel = move |connection: &mut Connection| {
+        if let Some(cancelled) = store::update_to_cancelled(connection, user, &ticket, entry)? {
+            return Ok(cancelled);
+        }
+        match store::find(connection, user, &ticket)? {
+            Some(_) => Err(DeletionError::Ended),
+            None => Err(DeletionError::UnknownTicket),
+        }
+    };
+    context.database.run(cancel).await
+}

@@ -1,0 +1,42 @@
+use actix_web::http::StatusCode;
+use http_kit::Problem;
+use serde_json::Value;
+
+use crate::deletions::calls::CallError;
+use crate::deletions::people_tasks::EraseError;
+
+/// Why a step failed. It is shown in the job's `failure`, so it contains no address and no secret.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum StepError {
+    #[error("the flow engine {0}")]
+    Engine(CallError),
+    #[error("no flow engine is configured any more (FLOW_ENGINE_URL)")]
+    NoEngine,
+    #[error(transparent)]
+    PeopleTasks(#[from] EraseError),
+    #[error("the database failed")]
+    Database(#[from] database::Error),
+    #[error("this version does not know the step")]
+    UnknownStep,
+}
+
+impl StepError {
+    /// The problem that a failed job shows.
+    pub(super) fn problem(&self, step: &str, attempts: u32) -> Value {
+        let status = match self {
+            Self::Engine(_) | Self::PeopleTasks(_) => StatusCode::BAD_GATEWAY,
+            Self::NoEngine | Self::Database(_) | Self::UnknownStep => {
+                StatusCode::INTERNAL_SERVER_ERROR
+            }
+        };
+        let times = if attempts == 1 { "attempt" } else { "attempts" };
+        let detail = format!(
+            "The step `{step}` failed after {attempts} {times}: {self}. What was deleted stays deleted. \
+             Delete the user again to continue."
+        );
+        let problem = Problem::new(status, "deletion-step-failed", detail)
+            .with("step", step)
+            .with("attempts", attempts);
+        serde_json::to_value(problem.body()).unwrap_or_default()
+    }
+}

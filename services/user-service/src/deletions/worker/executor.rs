@@ -1,0 +1,121 @@
+use std::time::Duration;
+
+use audit_log::{Actor, RequestMeta};
+use database::Database;
+
+use super::error::StepError;
+use super::store::{self, Job};
+use super::user_store;
+use crate::audit::AuditAction;
+use crate::deletions::engine::{Engine, EngineResponse, Erasure};
+use crate::deletions::people_tasks::PeopleTasks;
+use crate::deletions::steps::Step;
+use crate::sign_in::SignInName;
+
+/// Rows of one table that one transaction deletes.
+const BATCH: i64 = 1_000;
+
+/// What one call of [`StepExecutor::execute`] achieved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// The step is done; that is not recorded yet.
+    Done,
+    /// The step is done and the job has ended; both are recorded.
+    Completed,
+    /// The step has more to do.
+    More,
+    /// Another system is still working on the step; execute it again after this pause.
+    Waiting(Duration),
+    /// The claim on the job was lost.
+    Lost,
+}
+
+/// Executes the steps of jobs.
+#[derive(Debug, Clone)]
+pub(super) struct StepExecutor {
+    pub(super) database: Database,
+    pub(super) engine: Option<Engine>,
+    pub(super) people_tasks: PeopleTasks,
+    pub(super) settle_time: Duration,
+}
+
+impl StepExecutor {
+    /// Executes a part of a step. It takes a limited time and can be repeated without harm.
+    pub(super) async fn execute(
+        &self,
+        job: Job,
+        step: Step,
+        position: i32,
+    ) -> Result<Progress, StepError> {
+        match step {
+            Step::StopFlows => self.call_engine(job, Erasure::StopFlows).await,
+            Step::DeleteFlows => self.call_engine(job, Erasure::Flows).await,
+            Step::DeleteLogs => self.call_engine(job, Erasure::Logs).await,
+            Step::DeleteAccounts => self.call_engine(job, Erasure::Accounts).await,
+            Step::DeleteTokens => self.call_engine(job, Erasure::Tokens).await,
+            Step::DeletePeopleTasks => self.delete_people_tasks(job).await,
+            Step::DeleteSignInData => self.delete_sign_in_data(job).await,
+            Step::DeleteUser => self.delete_user(job, position).await,
+        }
+    }
+
+    async fn call_engine(&self, job: Job, erasure: Erasure) -> Result<Progress, StepError> {
+        let engine = self.engine.as_ref().ok_or(StepError::NoEngine)?;
+        let response = engine.erase(job.user, erasure).await;
+        match response.map_err(StepError::Engine)? {
+            EngineResponse::Done => Ok(Progress::Done),
+            EngineResponse::Working(pause) => Ok(Progress::Waiting(pause)),
+        }
+    }
+
+    async fn delete_people_tasks(&self, job: Job) -> Result<Progress, StepError> {
+        let settle_time = self.settle_time;
+        let time_left = self
+            .database
+            .run(move |connection| store::time_until_age(connection, job, settle_time));
+        if let Some(pause) = time_left.await? {
+            return Ok(Progress::Waiting(pause));
+        }
+        let email = self
+            .database
+            .run(move |connection| user_store::confirmed_email(connection, job.user));
+        let emails: Vec<String> = email.await?.into_iter().collect();
+        let erased = self.people_tasks.erase(job.user, &emails).await?;
+        tracing::debug!(tasks = erased.deleted, "people tasks erased");
+        Ok(more_or_done(erased.more))
+    }
+
+    async fn delete_sign_in_data(&self, job: Job) -> Result<Progress, StepError> {
+        let accounts = self.accounts(job).await?;
+        let more = self.database.transaction(move |connection| {
+            user_store::delete_sign_in_data(connection, job.user, &accounts, BATCH)
+        });
+        Ok(more_or_done(more.await?))
+    }
+
+    async fn delete_user(&self, job: Job, position: i32) -> Result<Progress, StepError> {
+        let accounts = self.accounts(job).await?;
+        let entry =
+            AuditAction::UserDeleted.entry(Actor::Service, job.user, RequestMeta::internal());
+        let deleted = self.database.transaction(move |connection| {
+            user_store::delete_user(connection, job, position, &accounts, &entry)
+        });
+        Ok(if deleted.await? {
+            Progress::Completed
+        } else {
+            Progress::Lost
+        })
+    }
+
+    /// The hashes under which failed sign-ins count for the user's names.
+    async fn accounts(&self, job: Job) -> Result<Vec<[u8; 32]>, database::Error> {
+        let load = move |connection: &mut _| user_store::sign_in_names(connection, job.user);
+        let names = self.database.run(load).await?;
+        let names = names.iter().map(|name| SignInName::new(name));
+        Ok(names.map(|name| name.name_hash()).collect())
+    }
+}
+
+fn more_or_done(more: bool) -> Progress {
+    if more { Progress::More } else { Progress::Done }
+}

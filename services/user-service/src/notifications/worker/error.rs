@@ -1,0 +1,16 @@
+/// Why a notification was not sent. It contains no e-mail address and no code.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SendError {
+    /// The channel was configured when the notification was requested.
+    #[error("this channel is not configured any more")]
+    NotConfigured,
+    /// The mail server.
+    #[error("the mail server {0}")]
+    Mail(String),
+    /// The operator's url.
+    #[error("the webhook {0}")]
+    Webhook(String),
+    /// The mail library does not accept the address.
+    #[error("the address cannot receive e-mail")]
+    Address,
+}

@@ -1,0 +1,142 @@
+use std::sync::Arc;
+
+use database::{Connection, Database, Error};
+use jobs::{Claim, JobTable, Lease, Outcome, RetryPolicy, Worker};
+use messaging::Queue;
+use values::{NotificationId, Secret};
+
+use super::channels::Channels;
+use super::notification::{CodeSettings, Notification};
+use super::store::{self, ClaimedRow, Recipient};
+use crate::notifications::channel::Channel;
+use crate::notifications::kind::Kind;
+use crate::notifications::{JOBS, QUEUE};
+
+/// Sends notifications.
+#[derive(Debug, Clone)]
+pub(super) struct NotificationWorker {
+    pub(super) database: Database,
+    pub(super) channels: Channels,
+    pub(super) codes: Arc<CodeSettings>,
+    pub(super) retry: RetryPolicy,
+}
+
+/// A claimed notification.
+pub(super) struct Attempt {
+    lease: Lease<NotificationId>,
+    content: Result<(Channel, Notification), Undeliverable>,
+}
+
+/// Why a notification is given up without an attempt.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+enum Undeliverable {
+    #[error("every attempt ended without a result")]
+    TooManyAttempts,
+    #[error("this version does not know the notification's kind or channel")]
+    Unknown,
+}
+
+impl Worker for NotificationWorker {
+    type Id = NotificationId;
+    type Job = Attempt;
+
+    const TABLE: JobTable<NotificationId> = JOBS;
+    const QUEUE: Queue = QUEUE;
+    const CLAIM_REDELIVERED: bool = false;
+
+    /// Claims the notification and stores the hash of its code in one transaction, so that every code
+    /// that is sent is in the database.
+    fn claim(
+        &self,
+        connection: &mut Connection,
+        claim: Claim<NotificationId>,
+    ) -> Result<Option<Attempt>, Error> {
+        let recipient = store::lock_recipient(connection, claim.id)?;
+        let Some(row) = store::claim(connection, claim)? else {
+            return Ok(None);
+        };
+        let Some(recipient) = recipient else {
+            store::close(connection, row.lease, None)?;
+            return Ok(None);
+        };
+        let content = self.prepare(&row, &recipient);
+        if let Ok((_, notification)) = &content {
+            store::insert_code(connection, &recipient, notification, self.codes.lifetime)?;
+        }
+        let lease = row.lease;
+        Ok(Some(Attempt { lease, content }))
+    }
+
+    fn lease(attempt: &Attempt) -> Lease<NotificationId> {
+        attempt.lease
+    }
+
+    async fn handle(&self, attempt: &Attempt) -> Result<Outcome, Error> {
+        match &attempt.content {
+            Ok((channel, notification)) => self.send(attempt.lease, *channel, notification).await?,
+            Err(reason) => self.give_up(attempt.lease, reason.to_string()).await?,
+        }
+        Ok(Outcome::Settled)
+    }
+}
+
+impl NotificationWorker {
+    fn prepare(
+        &self,
+        row: &ClaimedRow,
+        recipient: &Recipient,
+    ) -> Result<(Channel, Notification), Undeliverable> {
+        if row.lease.number > i64::from(self.retry.max_attempts()) {
+            return Err(Undeliverable::TooManyAttempts);
+        }
+        let known = Kind::from_name(&row.kind).zip(Channel::from_name(&row.channel));
+        let (kind, channel) = known.ok_or(Undeliverable::Unknown)?;
+        let code = Secret::random();
+        let notification = Notification {
+            kind,
+            user: recipient.user,
+            email: recipient.email.clone(),
+            created: row.created,
+            link: self.codes.link(kind, &code),
+            code,
+            lifetime: self.codes.lifetime,
+        };
+        Ok((channel, notification))
+    }
+
+    #[tracing::instrument(skip_all, fields(notification.id = %lease.id, user.id = %notification.user, channel = channel.name()))]
+    async fn send(
+        &self,
+        lease: Lease<NotificationId>,
+        channel: Channel,
+        notification: &Notification,
+    ) -> Result<(), Error> {
+        let sent = self.channels.send(channel, notification).await;
+        let outcome = if sent.is_ok() { "sent" } else { "failed" };
+        metrics::counter!("notification_attempts_total", "channel" => channel.name(), "outcome" => outcome)
+            .increment(1);
+        let attempt = lease.number;
+        let Err(error) = sent else {
+            tracing::info!(attempt, "notification sent");
+            let close = move |connection: &mut _| store::close(connection, lease, None);
+            return self.database.run(close).await;
+        };
+        tracing::warn!(attempt, error = %error, "notification not sent");
+        let reason = error.to_string();
+        let failures = u32::try_from(attempt).unwrap_or(u32::MAX);
+        match self.retry.pause_after(failures) {
+            Some(pause) => {
+                let retry =
+                    move |connection: &mut _| store::retry(connection, lease, &reason, pause);
+                self.database.transaction(retry).await
+            }
+            None => self.give_up(lease, reason).await,
+        }
+    }
+
+    async fn give_up(&self, lease: Lease<NotificationId>, reason: String) -> Result<(), Error> {
+        tracing::error!(notification.id = %lease.id, reason, "notification given up");
+        let close = move |connection: &mut _| store::close(connection, lease, Some(&reason));
+        self.database.run(close).await
+    }
+}
