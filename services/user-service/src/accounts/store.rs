@@ -11,7 +11,7 @@ use audit_log::{Actor, AuthMethod, Entry, RequestMeta};
 use database::{Connection, Error};
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Binary};
 use values::{Fingerprint, UserId};
 
 use super::change::UserChange;
@@ -169,6 +169,20 @@ pub(crate) fn deactivate(
         ))
         .returning(User::as_returning());
     Ok(entry.record_with(update).get_result(connection)?)
+}
+
+/// Deletes an account. Its names are deleted first, in the order in which every transaction locks names:
+/// the cascade of the account's row has no order.
+pub(crate) fn delete(connection: &mut Connection, id: UserId) -> Result<(), Error> {
+    // The DSL has no COLLATE.
+    diesel::sql_query(
+        "DELETE FROM sign_in_names WHERE name IN (\
+            SELECT name FROM sign_in_names WHERE user_id = $1 ORDER BY name COLLATE \"C\" FOR UPDATE)",
+    )
+    .bind::<Binary, _>(id)
+    .execute(connection)?;
+    diesel::delete(users::table.find(id)).execute(connection)?;
+    Ok(())
 }
 
 /// Records that the user's current address was confirmed by a code that was sent to it. `None` if the

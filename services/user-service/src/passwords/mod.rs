@@ -12,4 +12,4 @@ mod reset;
 mod reset_forgotten;
 mod responses;
 pub(crate) mod routes;
-mod store;
+pub(crate) mod store;

@@ -10,7 +10,7 @@ use diesel::sql_types::{BigInt, Binary, Double, Text};
 use values::{EmailAddress, Fingerprint, UserId};
 
 use crate::accounts::User;
-use crate::schema::{codes, users};
+use crate::schema::{code_requests, codes, users};
 
 const FORGOT_PASSWORD: &str = "forgot-password";
 
@@ -121,6 +121,34 @@ impl LimitScope {
             Self::Client => "client",
         }
     }
+}
+
+/// Deletes at most `batch` codes of a user, for any purpose, and returns how many were deleted.
+pub(crate) fn delete_codes_batch(
+    connection: &mut Connection,
+    id: UserId,
+    batch: i64,
+) -> Result<usize, Error> {
+    let of_user = diesel::alias!(codes as of_user);
+    let fingerprints = of_user
+        .filter(of_user.field(codes::user_id).eq(id))
+        .select(of_user.field(codes::fingerprint))
+        .limit(batch);
+    let codes = codes::table.filter(codes::fingerprint.eq_any(fingerprints));
+    Ok(diesel::delete(codes).execute(connection)?)
+}
+
+/// Deletes the counters of requested codes: one row for each name of a user.
+pub(crate) fn delete_code_requests(
+    connection: &mut Connection,
+    name_hashes: &[[u8; 32]],
+) -> Result<(), Error> {
+    let name_hashes = name_hashes.iter().map(<[u8; 32]>::as_slice);
+    let counters = code_requests::table
+        .filter(code_requests::counted.eq(LimitScope::Account.name()))
+        .filter(code_requests::subject.eq_any(name_hashes));
+    diesel::delete(counters).execute(connection)?;
+    Ok(())
 }
 
 #[derive(QueryableByName)]

@@ -6,19 +6,19 @@ use values::Secret;
 
 use super::Sender;
 
-/// Where the code goes in a link.
+/// The placeholder of the code in a link.
 const CODE: &str = "{{code}}";
 
-/// The ways by which a code reaches a user, and what the link in the message looks like.
+/// The channels that send codes to users, and the link that contains the code.
 #[derive(Debug, Clone)]
 pub struct ChannelSettings {
-    /// A url that gets the code as a JSON body.
+    /// The url that receives codes as JSON.
     pub webhook: Option<Url>,
     /// A mail server.
     pub mail: Option<MailSettings>,
-    /// The link in the worker's log, for development only.
+    /// Whether the worker logs the link. For development only.
     pub log: bool,
-    /// The link, with `{{code}}` where the code goes.
+    /// The link, with `{{code}}` as the placeholder.
     pub link: String,
     /// How long a code is valid.
     pub code_lifetime: Duration,
@@ -27,9 +27,9 @@ pub struct ChannelSettings {
 /// A mail server and the sender's address.
 #[derive(Debug, Clone)]
 pub struct MailSettings {
-    /// `smtp://` or `smtps://`, with credentials if the server wants them.
+    /// An `smtp://` or `smtps://` url, with credentials if the server requires them.
     pub smtp_url: Secret,
-    /// The `From` of the messages.
+    /// The `From` of e-mails.
     pub from: Sender,
 }
 
@@ -38,19 +38,19 @@ impl Settings for ChannelSettings {
         Ok(Self {
             webhook: reader.optional(
                 "WEBHOOK_USER_FORGOT_PASSWORD",
-                "A url that gets the codes of forgotten passwords as JSON.",
+                "The url that receives the codes for forgotten passwords as JSON.",
             )?,
             mail: MailSettings::read(reader)?,
             log: reader.or_default(
                 "FORGOT_PASSWORD_LOG",
                 "false",
-                "For development only: writes the links with codes into the log.",
+                "For development only: logs the links with codes.",
             )?,
             link: reader.in_range(
                 "FORGOT_PASSWORD_URL",
                 "http://localhost:8080/reset-password?code={{code}}",
-                "a url with {{code}} in it",
-                "The link in messages; {{code}} stands for the code.",
+                "a url that contains {{code}}",
+                "The link that sets a new password. {{code}} stands for the code.",
                 |link: &String| link.contains(CODE),
             )?,
             code_lifetime: reader.in_range(
@@ -68,15 +68,15 @@ impl MailSettings {
     fn read(reader: &mut Reader) -> Result<Option<Self>, app_config::Error> {
         let smtp_url = reader.optional(
             "SMTP_URL",
-            "The mail server for codes, such as smtps://user:password@mail.example.com; needs MAIL_FROM.",
+            "The mail server for codes, such as smtps://user:password@mail.example.com. It requires MAIL_FROM.",
         )?;
-        let from = reader.optional::<Sender>("MAIL_FROM", "The sender of messages with codes.")?;
+        let from = reader.optional::<Sender>("MAIL_FROM", "The sender of e-mails with codes.")?;
         match (smtp_url, from) {
             (Some(smtp_url), Some(from)) => Ok(Some(Self { smtp_url, from })),
             (Some(_), None) => Err(app_config::Error::Missing {
                 name: "MAIL_FROM",
                 allowed: Sender::ALLOWED,
-                purpose: "needed because SMTP_URL is set.",
+                purpose: "required because SMTP_URL is set.",
                 secret: false,
             }),
             (None, _) => Ok(None),

@@ -9,36 +9,36 @@ use values::Secret;
 /// Settings of the deletion worker.
 #[derive(Debug, Clone)]
 pub struct DeletionWorkerSettings {
-    /// The schema `users`.
+    /// The database with the schema `users`.
     pub database: DatabaseSettings,
-    /// The queue `user.deletions`.
+    /// The broker of the queue `user.deletions`.
     pub broker: BrokerSettings,
-    /// The flow engine that holds data of users, if there is one.
+    /// The flow engine, if there is one.
     pub engine: Option<EngineSettings>,
-    /// The people-task service, which holds tasks of users.
+    /// The url of the people-task service.
     pub people_task_service: Url,
-    /// The key of access tokens, in PEM form: the people-task service knows the worker by it.
+    /// The key of access tokens in PEM form, with which the worker authenticates at the people-task service.
     pub signing_key: Secret,
     /// The `iss` of tokens.
     pub issuer: String,
-    /// Attempts of one step before the job is failed.
+    /// Attempts of one step before the deletion fails.
     pub max_attempts: u32,
-    /// The pause after a step's first failed attempt; it doubles with every further one, up to 5 minutes.
+    /// The pause after the first failed attempt of a step. It doubles with every failure, up to 5 minutes.
     pub retry_pause: Duration,
-    /// How old a deletion must be before people tasks are erased.
+    /// The minimum age of a deletion before people tasks are deleted.
     pub settle_time: Duration,
-    /// How long a worker owns a job without a sign of life.
+    /// How long a claim on a deletion lasts unless the worker renews it.
     pub lease: Duration,
-    /// How long a ticket is answered after its job has ended.
+    /// How long a ticket is valid after its deletion has ended.
     pub ticket_retention: Duration,
 }
 
 /// Where the flow engine is.
 #[derive(Debug, Clone)]
 pub struct EngineSettings {
-    /// Its base url.
+    /// The base url.
     pub url: Url,
-    /// The bearer token that it wants.
+    /// The bearer token that the engine requires.
     pub token: Option<Secret>,
 }
 
@@ -53,7 +53,7 @@ impl Settings for DeletionWorkerSettings {
             engine,
             people_task_service: reader.required(
                 "PEOPLE_TASK_SERVICE_URL",
-                "where the people-task service listens.",
+                "the url of the people-task service.",
             )?,
             signing_key: read_signing_key(reader)?,
             issuer: reader.or_default("TOKEN_ISSUER", "countersign", "The `iss` of tokens.")?,
@@ -61,14 +61,14 @@ impl Settings for DeletionWorkerSettings {
                 "DELETE_MAX_ATTEMPTS",
                 "10",
                 "a whole number from 1 to 1000",
-                "Attempts of one step of a deletion before the deletion is failed.",
+                "Attempts of one step of a deletion before the deletion fails.",
                 |attempts| (1..=1_000).contains(attempts),
             )?,
             retry_pause: reader.in_range(
                 "DELETE_RETRY_PAUSE",
                 "1s",
                 "a duration from 1ms to 5m",
-                "The pause after a step's first failed attempt; it doubles with every further one, up to 5 minutes.",
+                "The pause after the first failed attempt of a step. It doubles with every failure, up to 5 minutes.",
                 |pause| (Duration::from_millis(1)..=Duration::from_secs(300)).contains(pause),
             )?,
             settle_time: read_settle_time(reader)?,
@@ -76,7 +76,7 @@ impl Settings for DeletionWorkerSettings {
             ticket_retention: reader.or_default(
                 "DELETE_TICKET_RETENTION",
                 "30d",
-                "How long a deletion's ticket is answered after the deletion has ended.",
+                "How long the ticket of a deletion is valid after the deletion has ended.",
             )?,
         })
     }
@@ -86,7 +86,7 @@ fn read_settle_time(reader: &mut Reader) -> Result<Duration, app_config::Error> 
     reader.or_default(
         "DELETE_SETTLE_TIME",
         "2s",
-        "How old a deletion must be before people tasks are erased: the revoked token of the user may still create some for a second.",
+        "The minimum age of a deletion before people tasks are deleted. For about a second the revoked token may still create tasks.",
     )
 }
 
@@ -94,8 +94,8 @@ fn read_lease(reader: &mut Reader) -> Result<Duration, app_config::Error> {
     reader.in_range(
         "DELETE_LEASE",
         "15s",
-        "a duration from 1s to 1h; below 15s two workers may do the same step at once",
-        "How long a worker owns a deletion without a sign of life, before another one goes on.",
+        "a duration from 1s to 1h; below 15s two workers may run the same step at once",
+        "How long a claim on a deletion lasts unless the worker renews it. Then another worker may claim the deletion.",
         |lease| (Duration::from_secs(1)..=Duration::from_secs(3_600)).contains(lease),
     )
 }
@@ -103,7 +103,7 @@ fn read_lease(reader: &mut Reader) -> Result<Duration, app_config::Error> {
 fn read_engine(reader: &mut Reader) -> Result<Option<EngineSettings>, app_config::Error> {
     let url = reader.optional(
         "FLOW_ENGINE_URL",
-        "The flow engine, which deletes what it holds of a user; without it, these steps do not exist.",
+        "The url of the flow engine, which deletes its data of a user. Without it, deletions do not have these steps.",
     )?;
     let token = reader.optional("FLOW_ENGINE_TOKEN", "The bearer token for the flow engine.")?;
     Ok(url.map(|url| EngineSettings { url, token }))

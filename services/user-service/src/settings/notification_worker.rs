@@ -9,17 +9,17 @@ use crate::settings::ChannelSettings;
 /// Settings of the notification worker.
 #[derive(Debug, Clone)]
 pub struct NotificationWorkerSettings {
-    /// The schema `users`.
+    /// The database with the schema `users`.
     pub database: DatabaseSettings,
-    /// The queue `user.notifications`.
+    /// The broker of the queue `user.notifications`.
     pub broker: BrokerSettings,
-    /// The ways by which messages reach users.
+    /// The channels that notifications are sent by.
     pub channels: ChannelSettings,
-    /// Networks that are not public and that the webhook may lie in.
+    /// Networks that are not public and that the webhook may be in.
     pub allowed_networks: Networks,
-    /// The link in messages that confirm an e-mail address, with `{{code}}` where the code goes.
+    /// The link that confirms an e-mail address, with `{{code}}` as the placeholder.
     pub verify_email_link: String,
-    /// The pauses between the attempts to send a message; one attempt more than there are pauses.
+    /// The pauses between the attempts to send a notification. There is one attempt more than pauses.
     pub retry_schedule: Vec<Duration>,
 }
 
@@ -32,18 +32,18 @@ impl Settings for NotificationWorkerSettings {
             allowed_networks: reader.or_default(
                 "WEBHOOK_ALLOWED_NETWORKS",
                 "",
-                "Networks that are not public and that webhooks may lie in.",
+                "Networks that are not public and that webhooks may be in.",
             )?,
             verify_email_link: reader.or_default(
                 "VERIFY_EMAIL_URL",
                 "http://localhost:8080/verify-email?code={{code}}",
-                "The link in messages that confirm an e-mail address; {{code}} stands for the code.",
+                "The link that confirms an e-mail address. {{code}} stands for the code.",
             )?,
             retry_schedule: reader
                 .or_default::<Csv<Duration>>(
                     "NOTIFICATION_RETRY_SCHEDULE",
                     "1s,5s,30s,2m,10m",
-                    "The pauses between the attempts to send a message to a user, each ±20 %.",
+                    "The pauses between the attempts to send a notification to a user, each ±20 %.",
                 )?
                 .0,
         })

@@ -23,7 +23,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sender_may_have_a_name() {
+    fn a_sender_has_an_optional_name() {
         let named = Sender::parse(" Countersign <no-reply@example.com>").unwrap();
         assert_eq!(named.0.name.as_deref(), Some("Countersign"));
         assert!(
@@ -33,7 +33,7 @@ mod tests {
                 .name
                 .is_none()
         );
-        assert!(Sender::parse("nobody").is_err());
+        assert!(Sender::parse("ada").is_err());
         assert!(Sender::parse("a@b.c\r\nBcc: d@e.f").is_err());
     }
 }

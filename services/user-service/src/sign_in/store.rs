@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::sql_types::Timestamptz;
+use diesel::sql_types::{BigInt, Binary, Timestamptz};
 use diesel::upsert::excluded;
 use values::UserId;
 
@@ -161,6 +161,27 @@ pub(crate) fn delete_all_failures(
         .load(connection)?;
     diesel::delete(sign_in_failures::table.filter(rows)).execute(connection)?;
     Ok(())
+}
+
+/// Deletes at most `batch` failures of each name, and returns the largest number that was deleted.
+pub(crate) fn delete_failures_batch(
+    connection: &mut Connection,
+    name_hashes: &[[u8; 32]],
+    batch: i64,
+) -> Result<usize, Error> {
+    let mut most = 0;
+    for name_hash in name_hashes {
+        // The DSL has neither LIMIT for DELETE nor an IN of two columns.
+        let deleted = diesel::sql_query(
+            "DELETE FROM sign_in_failures WHERE account = $1 AND client_address IN (\
+                SELECT client_address FROM sign_in_failures WHERE account = $1 LIMIT $2)",
+        )
+        .bind::<Binary, _>(name_hash.as_slice())
+        .bind::<BigInt, _>(batch)
+        .execute(connection)?;
+        most = most.max(deleted);
+    }
+    Ok(most)
 }
 
 /// Records a sign-in and its new hash, unless the account was changed since its password was read.

@@ -5,7 +5,8 @@ use database::Database;
 
 use super::error::StepError;
 use super::store::{self, Job};
-use super::user_store;
+use super::user_data;
+use crate::accounts::{self, User};
 use crate::audit::AuditAction;
 use crate::deletions::engine::{Engine, EngineResponse, Erasure};
 use crate::deletions::people_tasks::PeopleTasks;
@@ -76,29 +77,31 @@ impl StepExecutor {
         if let Some(pause) = time_left.await? {
             return Ok(Progress::Waiting(pause));
         }
-        let email = self
-            .database
-            .run(move |connection| user_store::confirmed_email(connection, job.user));
-        let emails: Vec<String> = email.await?.into_iter().collect();
+        // An address that is not confirmed may belong to another person, and so may the username.
+        let user = self
+            .load_user(job)
+            .await?
+            .filter(|user| user.email_verified);
+        let emails = Vec::from_iter(user.map(|user| user.email.key().to_owned()));
         let erased = self.people_tasks.erase(job.user, &emails).await?;
         tracing::debug!(tasks = erased.deleted, "people tasks erased");
         Ok(more_or_done(erased.more))
     }
 
     async fn delete_sign_in_data(&self, job: Job) -> Result<Progress, StepError> {
-        let accounts = self.accounts(job).await?;
+        let name_hashes = self.name_hashes(job).await?;
         let more = self.database.transaction(move |connection| {
-            user_store::delete_sign_in_data(connection, job.user, &accounts, BATCH)
+            user_data::delete_sign_in_data(connection, job.user, &name_hashes, BATCH)
         });
         Ok(more_or_done(more.await?))
     }
 
     async fn delete_user(&self, job: Job, position: i32) -> Result<Progress, StepError> {
-        let accounts = self.accounts(job).await?;
+        let name_hashes = self.name_hashes(job).await?;
         let entry =
             AuditAction::UserDeleted.entry(Actor::Service, job.user, RequestMeta::internal());
         let deleted = self.database.transaction(move |connection| {
-            user_store::delete_user(connection, job, position, &accounts, &entry)
+            user_data::delete_user(connection, job, position, &name_hashes, &entry)
         });
         Ok(if deleted.await? {
             Progress::Completed
@@ -107,12 +110,22 @@ impl StepExecutor {
         })
     }
 
-    /// The hashes under which failed sign-ins count for the user's names.
-    async fn accounts(&self, job: Job) -> Result<Vec<[u8; 32]>, database::Error> {
-        let load = move |connection: &mut _| user_store::sign_in_names(connection, job.user);
-        let names = self.database.run(load).await?;
-        let names = names.iter().map(|name| SignInName::new(name));
-        Ok(names.map(|name| name.name_hash()).collect())
+    /// The hashes of the names by which the user signs in; none if the user no longer exists.
+    async fn name_hashes(&self, job: Job) -> Result<Vec<[u8; 32]>, database::Error> {
+        let Some(user) = self.load_user(job).await? else {
+            return Ok(Vec::new());
+        };
+        let mut names = vec![user.email.key(), user.username.key()];
+        names.dedup();
+        let hashes = names
+            .into_iter()
+            .map(|name| SignInName::new(name).name_hash());
+        Ok(hashes.collect())
+    }
+
+    async fn load_user(&self, job: Job) -> Result<Option<User>, database::Error> {
+        let find = move |connection: &mut _| accounts::store::find(connection, job.user);
+        self.database.run(find).await
     }
 }
 

@@ -12,7 +12,7 @@ mod error;
 mod executor;
 mod handler;
 mod store;
-mod user_store;
+mod user_data;
 
 use std::sync::Arc;
 use std::time::Duration;

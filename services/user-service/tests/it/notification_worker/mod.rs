@@ -2,6 +2,7 @@
 
 mod aiosmtpd;
 mod channels;
+mod constraints;
 mod fixture;
 mod mail_server;
 
