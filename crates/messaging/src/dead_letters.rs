@@ -1,3 +1,4 @@
+use lapin::Confirmation;
 use lapin::message::{BasicGetMessage, Delivery};
 use lapin::options::{BasicAckOptions, BasicGetOptions, BasicNackOptions, ConfirmSelectOptions};
 use lapin::types::AMQPValue;
@@ -5,7 +6,7 @@ use lapin::types::AMQPValue;
 use crate::connection::{BrokerConnection, BrokerSettings};
 use crate::error::{Error, with_timeout};
 use crate::message::Message;
-use crate::publish::{PublishOutcome, publish};
+use crate::publish::publish;
 use crate::queue::Queue;
 
 /// Characters of an identifier that are shown; valid ones are shorter.
@@ -121,9 +122,9 @@ impl DeadLetters {
         let properties = Message::parse(delivery).map(|message| message.properties());
         let (channel, properties) = (&self.connection.channel, properties.unwrap_or_default());
         let confirm = publish(channel, self.queue, &delivery.data, properties).await?;
-        match confirm.await? {
-            PublishOutcome::Confirmed => Ok(()),
-            PublishOutcome::Returned | PublishOutcome::Refused => Err(Error::Refused),
+        match with_timeout(confirm).await? {
+            Confirmation::Ack(None) | Confirmation::NotRequested => Ok(()),
+            Confirmation::Ack(Some(_)) | Confirmation::Nack(_) => Err(Error::Refused),
         }
     }
 

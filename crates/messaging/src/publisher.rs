@@ -5,15 +5,15 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use lapin::Channel;
 use lapin::options::ConfirmSelectOptions;
+use lapin::{Channel, Confirmation};
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{BrokerSettings, supervise};
 use crate::error::{Error, with_timeout};
 use crate::message::Message;
-use crate::publish::{PublishOutcome, publish};
+use crate::publish::publish;
 use crate::queue::Queue;
 
 /// Messages that wait to be published; more are dropped, and the sweep publishes their rows later.
@@ -121,14 +121,15 @@ async fn session(
         tokio::select! {
             // Confirms are read before more is published.
             biased;
-            Some(outcome) = unconfirmed.next() => count_outcome(queue, outcome)?,
+            Some(confirmed) = unconfirmed.next() => count_confirm(queue, &confirmed?),
             received = incoming.recv_many(&mut batch, free), if free > 0 => {
                 if received == 0 {
                     return Ok(());
                 }
                 for message in batch.drain(..) {
                     let (body, properties) = (message.id.as_bytes(), message.properties());
-                    unconfirmed.push(publish(channel, queue, body, properties).await?);
+                    let confirm = publish(channel, queue, body, properties).await?;
+                    unconfirmed.push(with_timeout(confirm));
                 }
             }
             _ = interval.tick() => {
@@ -138,15 +139,19 @@ async fn session(
             () = shutdown.cancelled() => break,
         }
     }
-    while let Some(outcome) = unconfirmed.next().await {
-        count_outcome(queue, outcome)?;
+    while let Some(confirmed) = unconfirmed.next().await {
+        count_confirm(queue, &confirmed?);
     }
     Ok(())
 }
 
-fn count_outcome(queue: Queue, outcome: Result<PublishOutcome, Error>) -> Result<(), Error> {
-    count(queue, outcome?.name());
-    Ok(())
+fn count_confirm(queue: Queue, confirmation: &Confirmation) {
+    let outcome = match confirmation {
+        Confirmation::Ack(None) | Confirmation::NotRequested => "confirmed",
+        Confirmation::Ack(Some(_)) => "returned",
+        Confirmation::Nack(_) => "refused",
+    };
+    count(queue, outcome);
 }
 
 fn count(queue: Queue, outcome: &'static str) {

@@ -122,7 +122,7 @@ async fn a_ticket_belongs_to_its_user() {
         status_path(&admin.id, &ticket),
         status_path(&ada.id, &"0".repeat(64)),
         status_path(&ada.id, "%00"),
-        status_path("nobody", &ticket),
+        status_path("unknown", &ticket),
     ] {
         app.get(&admin, &path)
             .await
@@ -162,7 +162,7 @@ async fn the_status_shows_the_failure_and_outlives_the_user() {
 async fn unknown_users_and_the_last_administrator_cannot_be_deleted() {
     let app = TestApp::start().await;
     let admin = app.admin().await;
-    for id in ["nobody", "000000000000000000000000"] {
+    for id in ["unknown", "000000000000000000000000"] {
         app.delete(&admin, &format!("/users/{id}"))
             .await
             .expect_problem(404, "not-found");

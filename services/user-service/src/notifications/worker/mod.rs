@@ -3,7 +3,7 @@
 //! - A notification's row says who it is for and which channel carries it. The code is made when it is
 //!   sent: its hash is stored first. So no readable code is ever stored, and every code that a user
 //!   receives is known to the database.
-//! - Each attempt makes its own code, because nobody knows whether the previous attempt arrived.
+//! - Each attempt makes its own code, because the previous attempt may or may not have arrived.
 //! - A notification without a user (a request for an unknown address) is closed without being sent.
 //!
 //! A new reason to notify users is a [`Kind`](crate::notifications::Kind), with its texts in `emails/`.

@@ -64,7 +64,7 @@ async fn either_the_cancel_or_the_completion_wins() {
         let deleted_user = system.deleted_user(&admin, number).await;
         // From before the first step to after the last one.
         tokio::time::sleep(Duration::from_millis(7 * number as u64)).await;
-        let answer = system.cancel(&admin, &deleted_user).await;
+        let cancel_status = system.cancel(&admin, &deleted_user).await;
         let status = system.status(&admin, &deleted_user).await;
         let account = system
             .http
@@ -72,7 +72,7 @@ async fn either_the_cancel_or_the_completion_wins() {
             .bearer(&admin)
             .send()
             .await;
-        if answer == 200 {
+        if cancel_status == 200 {
             cancelled += 1;
             assert_eq!(status["status"], "cancelled");
             assert_eq!(account.expect(200).json["isActive"], false);
@@ -140,8 +140,8 @@ async fn only_one_of_concurrent_cancels_succeeds() {
     let admin = system.admin().await;
     let deleted_user = system.deleted_user(&admin, 0).await;
     let cancels = (0..8).map(|_| system.cancel(&admin, &deleted_user));
-    let mut answers = join_all(cancels).await;
-    answers.sort_unstable();
-    assert_eq!(answers, [200, 409, 409, 409, 409, 409, 409, 409]);
+    let mut statuses = join_all(cancels).await;
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 409, 409, 409, 409, 409, 409, 409]);
     system.stop().await;
 }

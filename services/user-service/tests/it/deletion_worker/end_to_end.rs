@@ -1,6 +1,6 @@
 //! The user service and both workers together.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use app_config::{Reader, Settings as _};
 use demo_engine::{Control, ControlChange};
@@ -72,6 +72,35 @@ impl System {
         (text(&reply.json, "/user/id"), text(&reply.json, "/token"))
     }
 
+    async fn get(&self, path: &str, token: &str) -> Reply {
+        self.http.get(path).bearer(token).send().await
+    }
+
+    /// Deletes a user; returns the response and the path of the deletion's status.
+    async fn delete(&self, admin: &str, user: &str) -> (Reply, String) {
+        let reply = self.http.delete(user).bearer(admin).send().await;
+        let reply = reply.expect(200);
+        let ticket = text(&reply.json, "/ticket");
+        (reply, format!("{user}/delete-status/{ticket}"))
+    }
+
+    /// Waits until a deletion has completed all its 8 steps; returns every `stepsDone` until then.
+    async fn progress(&self, admin: &str, status: &str) -> Vec<i64> {
+        let mut progress = Vec::new();
+        let started = Instant::now();
+        loop {
+            let status = self.get(status, admin).await.expect(200).json;
+            if status["status"] != "in-progress" {
+                let completed = json!({"status": "completed", "stepsDone": 8, "stepsTotal": 8});
+                assert_eq!(status, completed);
+                return progress;
+            }
+            assert_eq!(status["stepsTotal"], 8);
+            assert!(started.elapsed() < Duration::from_secs(60), "{status}");
+            progress.push(status["stepsDone"].as_i64().unwrap());
+        }
+    }
+
     async fn forgot(&self) {
         let body = json!({"email": ADA});
         let reply = self.http.post("/user/forgot-password").json(&body);
@@ -122,68 +151,25 @@ async fn deleting_a_user_removes_every_trace_and_shows_progress() {
     system.codes(1).await;
 
     let path = format!("/users/{id}");
-    let reply = system
-        .http
-        .delete(&path)
-        .bearer(&admin)
-        .send()
-        .await
-        .expect(200);
-    let ticket = text(&reply.json, "/ticket");
-    let status = format!("{path}/delete-status/{ticket}");
+    let (reply, status) = system.delete(&admin, &path).await;
     assert_eq!(reply.headers["location"], status);
-    assert_eq!(
-        system.http.get("/user").bearer(&token).send().await.status,
-        401
-    );
+    assert_eq!(system.get("/user", &token).await.status, 401);
 
-    let mut seen = Vec::new();
-    let ended = eventually("the end of the deletion", || {
-        let request = system.http.get(&status).bearer(&admin);
-        async { Some(request.send().await.expect(200).json) }
-    });
-    let mut ended = ended.await;
-    while ended["status"] == "in-progress" {
-        assert_eq!(ended["stepsTotal"], 8);
-        seen.push(ended["stepsDone"].as_i64().unwrap());
-        ended = system
-            .http
-            .get(&status)
-            .bearer(&admin)
-            .send()
-            .await
-            .expect(200)
-            .json;
-    }
-    assert_eq!(
-        ended,
-        json!({"status": "completed", "stepsDone": 8, "stepsTotal": 8})
-    );
-    assert!(seen.is_sorted(), "{seen:?}");
-    seen.dedup();
-    assert!(seen.len() >= 4, "progress is visible: {seen:?}");
+    let mut progress = system.progress(&admin, &status).await;
+    assert!(progress.is_sorted(), "{progress:?}");
+    progress.dedup();
+    assert!(progress.len() >= 4, "progress is visible: {progress:?}");
 
     assert_eq!(system.sign_in(ADA, PASSWORD).await.status, 401);
-    assert_eq!(
-        system.http.get("/user").bearer(&token).send().await.status,
-        401
-    );
-    assert_eq!(
-        system.http.get(&path).bearer(&admin).send().await.status,
-        404
-    );
-    assert_eq!(
-        system.http.delete(&path).bearer(&admin).send().await.status,
-        404
-    );
-    assert_eq!(
-        system.http.get(&status).bearer(&admin).send().await.status,
-        200
-    );
+    assert_eq!(system.get("/user", &token).await.status, 401);
+    assert_eq!(system.get(&path, &admin).await.status, 404);
+    let again = system.http.delete(&path).bearer(&admin).send().await;
+    assert_eq!(again.status, 404);
+    assert_eq!(system.get(&status, &admin).await.status, 200);
     let left = system.fixture.database.rows_that_hold("users", "lovelace");
     assert_eq!(left, Vec::<String>::new());
     let left = system.fixture.rows_of(&id);
-    assert_eq!(left.len(), 1, "only the job itself knows the id: {left:?}");
+    assert_eq!(left.len(), 1, "only the job still has the id: {left:?}");
     system.stop().await;
 }
 
@@ -197,53 +183,23 @@ async fn a_new_deletion_can_start_after_a_cancelled_one() {
     let admin = system.admin().await;
     let (id, _) = system.sign_up().await;
     let path = format!("/users/{id}");
-    let start = || system.http.delete(&path).bearer(&admin).send();
-    let ticket = text(&start().await.expect(200).json, "/ticket");
-    assert_eq!(
-        text(&start().await.expect(200).json, "/ticket"),
-        ticket,
-        "one job at a time"
-    );
-    let status = format!("{path}/delete-status/{ticket}");
-    let ask = || async {
-        system
-            .http
-            .get(&status)
-            .bearer(&admin)
-            .send()
-            .await
-            .expect(200)
-            .json
-    };
+    let (_, first) = system.delete(&admin, &path).await;
+    let (_, same) = system.delete(&admin, &path).await;
+    assert_eq!(same, first, "a user has one deletion at a time");
     eventually("the first step", || async {
-        (ask().await["stepsDone"].as_i64().unwrap() >= 1).then_some(())
+        let status = system.get(&first, &admin).await.expect(200).json;
+        (status["stepsDone"].as_i64().unwrap() >= 1).then_some(())
     })
     .await;
-    let cancelled = system
-        .http
-        .delete(&status)
-        .bearer(&admin)
-        .send()
-        .await
-        .expect(200)
-        .json;
+    let cancelled = system.http.delete(&first).bearer(&admin).send().await;
+    let cancelled = cancelled.expect(200).json;
     assert_eq!(cancelled["status"], "cancelled");
 
-    let again = text(&start().await.expect(200).json, "/ticket");
-    assert_ne!(again, ticket);
-    let again = format!("{path}/delete-status/{again}");
-    eventually("the end of the second deletion", || async {
-        let reply = system
-            .http
-            .get(&again)
-            .bearer(&admin)
-            .send()
-            .await
-            .expect(200);
-        (reply.json["status"] == "completed").then_some(())
-    })
-    .await;
-    assert_eq!(ask().await, cancelled, "the first one did not go on");
+    let (_, second) = system.delete(&admin, &path).await;
+    assert_ne!(second, first);
+    system.progress(&admin, &second).await;
+    let first = system.get(&first, &admin).await.expect(200).json;
+    assert_eq!(first, cancelled, "the cancelled deletion must not continue");
     system.stop().await;
 }
 

@@ -1,6 +1,6 @@
-"""A mail server that tells what arrived, one JSON object a line; the first line holds its port.
+"""A mail server that prints each message as a line of JSON. The first line has its port.
 
-It runs until its standard input ends. Mail needs the credentials of the command line.
+It runs until its standard input is closed. It requires the credentials of the command line.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ class Handler:
         content = envelope.original_content
         message = email.message_from_bytes(content, policy=email.policy.default)
         parts = list(message.iter_parts())
-        tell(
+        report(
             sender=envelope.mail_from,
             recipients=envelope.rcpt_tos,
             type=message.get_content_type(),
@@ -31,8 +31,8 @@ class Handler:
         return "250 taken"
 
 
-def tell(**what):
-    print(json.dumps(what), flush=True)
+def report(**fields):
+    print(json.dumps(fields), flush=True)
 
 
 def authenticate(server, session, envelope, mechanism, data):
@@ -46,7 +46,7 @@ async def main():
 
     loop = asyncio.get_running_loop()
     server = await loop.create_server(connection, "127.0.0.1", 0)
-    tell(port=server.sockets[0].getsockname()[1])
+    report(port=server.sockets[0].getsockname()[1])
     await loop.run_in_executor(None, sys.stdin.read)
 
 

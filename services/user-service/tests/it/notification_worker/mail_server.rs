@@ -63,13 +63,13 @@ async fn converse(stream: TcpStream, state: Arc<Mutex<State>>) {
     let (reading, mut writing) = stream.into_split();
     let mut lines = BufReader::new(reading).lines();
     let mut mail = Mail::default();
-    let mut answer = "220 test\r\n".to_owned();
-    while writing.write_all(answer.as_bytes()).await.is_ok() {
+    let mut response = "220 test\r\n".to_owned();
+    while writing.write_all(response.as_bytes()).await.is_ok() {
         let Ok(Some(line)) = lines.next_line().await else {
             return;
         };
         let command = line.get(..4).unwrap_or_default().to_uppercase();
-        answer = match command.as_str() {
+        response = match command.as_str() {
             "EHLO" => "250-test\r\n250 8BITMIME\r\n".to_owned(),
             "MAIL" => {
                 mail = Mail::default();

@@ -1,7 +1,7 @@
 //! The texts of e-mails: one template per kind of notification, as plain text and as HTML.
 //!
-//! Templates are ASCII. In the plain text the link has its own line, so that no mail program takes
-//! anything else for a part of it. The HTML loads nothing, so that opening the message tells nobody.
+//! Templates are ASCII. In the plain text the link has its own line, so that mail programs detect where it
+//! ends. The HTML loads nothing, so that opening the message cannot be tracked.
 
 use std::time::Duration;
 
