@@ -116,7 +116,10 @@ pub(super) fn update_to_cancelled(
             deletions::lease_until.eq(None::<DateTime<Utc>>),
         ))
         .returning(Deletion::as_returning());
-    Ok(entry.record_with(cancel).get_result(connection).optional()?)
+    Ok(entry
+        .record_with(cancel)
+        .get_result(connection)
+        .optional()?)
 }
 
 /// Loads the deletions of a page, newest first, and one more if there is another page.

@@ -82,7 +82,7 @@ impl StepExecutor {
             .load_user(job)
             .await?
             .filter(|user| user.email_verified);
-        let emails = Vec::from_iter(user.map(|user| user.email.key().to_owned()));
+        let emails = Vec::from_iter(user.map(|user| user.email.normalized().to_owned()));
         let erased = self.people_tasks.erase(job.user, &emails).await?;
         tracing::debug!(tasks = erased.deleted, "people tasks erased");
         Ok(more_or_done(erased.more))
@@ -115,7 +115,7 @@ impl StepExecutor {
         let Some(user) = self.load_user(job).await? else {
             return Ok(Vec::new());
         };
-        let mut names = vec![user.email.key(), user.username.key()];
+        let mut names = vec![user.email.normalized(), user.username.normalized()];
         names.dedup();
         let hashes = names
             .into_iter()
