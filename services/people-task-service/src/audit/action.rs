@@ -1,34 +1,21 @@
 use audit_log::{Actor, AuthMethod, Entry, RequestMeta, Subject};
 use values::{TaskId, UserId};
 
-/// What the log can say was done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AuditAction {
-    TaskCreated,
-    TaskEdited,
-    TaskApproved,
-    TaskRejected,
-    WebhookRegistered,
-    WebhookRemoved,
-    DeliveryRedelivered,
-    UserErased,
+audit_log::actions! {
+    /// An action of the audit log.
+    pub(crate) enum AuditAction {
+        TaskCreated = "task-created",
+        TaskEdited = "task-edited",
+        TaskApproved = "task-approved",
+        TaskRejected = "task-rejected",
+        WebhookRegistered = "webhook-registered",
+        WebhookRemoved = "webhook-removed",
+        DeliveryRedelivered = "delivery-redelivered",
+        UserErased = "user-erased",
+    }
 }
 
 impl AuditAction {
-    /// The name; the table's constraint lists the same ones.
-    fn name(self) -> &'static str {
-        match self {
-            Self::TaskCreated => "task-created",
-            Self::TaskEdited => "task-edited",
-            Self::TaskApproved => "task-approved",
-            Self::TaskRejected => "task-rejected",
-            Self::WebhookRegistered => "webhook-registered",
-            Self::WebhookRemoved => "webhook-removed",
-            Self::DeliveryRedelivered => "delivery-redelivered",
-            Self::UserErased => "user-erased",
-        }
-    }
-
     /// The entry that says who did this to a task, and how the actor was authenticated.
     pub(crate) fn on_task(
         self,
@@ -46,5 +33,19 @@ impl AuditAction {
         Entry::new(self.name(), Actor::Service, meta)
             .authenticated_by(AuthMethod::ServiceToken)
             .on(Subject::User(user))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::{TestDatabase, assert_allowed_texts};
+
+    use super::AuditAction;
+
+    #[test]
+    fn the_constraint_of_the_table_lists_the_actions() {
+        let database = TestDatabase::people_task(crate::MIGRATIONS);
+        let names = AuditAction::NAMES.iter().copied();
+        assert_allowed_texts(&database, "people_task", "audit_log.action", names);
     }
 }

@@ -7,44 +7,26 @@ use audit_log::{Actor, Entry, RequestMeta, Subject};
 use auth::Caller;
 use values::UserId;
 
-/// An action of the audit log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AuditAction {
-    FirstAdminMade,
-    UserCreated,
-    UserUpdated,
-    EmailVerified,
-    SignedIn,
-    SignInRefused,
-    PasswordChanged,
-    PasswordResetRequested,
-    PasswordReset,
-    DeletionRequested,
-    DeletionCancelled,
-    DeletionFailed,
-    UserDeleted,
+audit_log::actions! {
+    /// An action of the audit log.
+    pub(crate) enum AuditAction {
+        FirstAdminMade = "first-admin-made",
+        UserCreated = "user-created",
+        UserUpdated = "user-updated",
+        EmailVerified = "email-verified",
+        SignedIn = "signed-in",
+        SignInRefused = "sign-in-refused",
+        PasswordChanged = "password-changed",
+        PasswordResetRequested = "password-reset-requested",
+        PasswordReset = "password-reset",
+        DeletionRequested = "user-deletion-requested",
+        DeletionCancelled = "user-deletion-cancelled",
+        DeletionFailed = "user-deletion-failed",
+        UserDeleted = "user-deleted",
+    }
 }
 
 impl AuditAction {
-    /// The name in the table. A constraint lists all of them.
-    fn name(self) -> &'static str {
-        match self {
-            Self::FirstAdminMade => "first-admin-made",
-            Self::UserCreated => "user-created",
-            Self::UserUpdated => "user-updated",
-            Self::EmailVerified => "email-verified",
-            Self::SignedIn => "signed-in",
-            Self::SignInRefused => "sign-in-refused",
-            Self::PasswordChanged => "password-changed",
-            Self::PasswordResetRequested => "password-reset-requested",
-            Self::PasswordReset => "password-reset",
-            Self::DeletionRequested => "user-deletion-requested",
-            Self::DeletionCancelled => "user-deletion-cancelled",
-            Self::DeletionFailed => "user-deletion-failed",
-            Self::UserDeleted => "user-deleted",
-        }
-    }
-
     /// An entry about a user.
     pub(crate) fn entry(self, actor: Actor, user: UserId, meta: RequestMeta) -> Entry {
         self.entry_about(actor, Some(user), meta)
@@ -84,5 +66,19 @@ impl RequestActor {
     pub(crate) fn entry(self, action: AuditAction, user: UserId) -> Entry {
         let entry = action.entry(self.actor, user, self.meta);
         entry.authenticated_by(audit_log::AuthMethod::Token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::{TestDatabase, assert_allowed_texts};
+
+    use super::AuditAction;
+
+    #[test]
+    fn the_constraint_of_the_table_lists_the_actions() {
+        let database = TestDatabase::users(crate::MIGRATIONS);
+        let names = AuditAction::NAMES.iter().copied();
+        assert_allowed_texts(&database, "users", "audit_log.action", names);
     }
 }

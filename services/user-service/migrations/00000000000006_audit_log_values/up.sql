@@ -1,0 +1,16 @@
+-- The values that this service writes to its audit log. An older version of the migration that creates the table
+-- had them, too.
+
+ALTER TABLE audit_log
+    DROP CONSTRAINT IF EXISTS audit_log_action_check,
+    DROP CONSTRAINT IF EXISTS audit_log_actor_kind_check,
+    DROP CONSTRAINT IF EXISTS audit_log_subject_kind_check,
+    DROP CONSTRAINT IF EXISTS audit_log_proof_check,
+    ADD CONSTRAINT audit_log_action_check CHECK (action IN (
+        'first-admin-made', 'user-created', 'user-updated', 'email-verified', 'signed-in',
+        'sign-in-refused', 'password-changed', 'password-reset-requested', 'password-reset',
+        'user-deletion-requested', 'user-deletion-cancelled', 'user-deletion-failed', 'user-deleted'
+    )),
+    ADD CONSTRAINT audit_log_actor_kind_check CHECK (actor_kind IN ('user', 'admin', 'service', 'anonymous')),
+    ADD CONSTRAINT audit_log_subject_kind_check CHECK (subject_kind IN ('user')),
+    ADD CONSTRAINT audit_log_proof_check CHECK (proof IN ('token', 'password', 'reset-code', 'verification-code'));
