@@ -53,7 +53,7 @@ impl From<Arc<Claims>> for Caller {
     }
 }
 
-/// A caller who may come without a token; a bad one is `401` all the same.
+/// A caller with or without a token; an invalid token is `401`.
 #[derive(Debug, Clone)]
 pub struct MaybeCaller(pub Option<Caller>);
 
@@ -69,7 +69,7 @@ impl Deref for AdminCaller {
     }
 }
 
-/// One of our own processes, by a token that only the user service's key can sign; `401` otherwise.
+/// Another process of the system, by a token that only the user service's key can sign; `401` otherwise.
 #[derive(Debug, Clone)]
 pub struct ServiceCaller(pub String);
 
@@ -154,8 +154,8 @@ fn bearer_token(request: &HttpRequest) -> Result<Option<String>, Problem> {
     }
 }
 
-/// The verifier, once it knows the keys and every revocation. Before that nothing can be said about a
-/// token, and its owner must not throw it away.
+/// The verifier, once it knows the keys and every revocation. Until then a `401` could make the owner discard a
+/// valid token.
 fn verifier(request: &HttpRequest) -> Result<&Data<Verifier>, Problem> {
     let authority = request.app_data::<Data<RemoteAuthority>>();
     let ready = authority.is_none_or(|authority| authority.is_ready());
@@ -214,14 +214,13 @@ pub fn token_missing() -> Problem {
     .header(WWW_AUTHENTICATE, challenge)
 }
 
-/// `401 token-revoked`, for whoever finds out by other means than the token's epoch, such as a user
-/// who is gone.
+/// `401 token-revoked`, for revocations that the token's epoch does not show, such as a deleted user.
 #[must_use]
 pub fn token_revoked() -> Problem {
     unauthenticated(Rejection::Revoked)
 }
 
-/// `403 insufficient-scope`: the token is good but holds none of these scopes (RFC 6750 section 3.1).
+/// `403 insufficient-scope`: the token is valid but holds none of these scopes (RFC 6750 section 3.1).
 #[must_use]
 pub fn insufficient_scope(scopes: &str) -> Problem {
     let detail = format!("This call needs a token with the scope `{scopes}`.");

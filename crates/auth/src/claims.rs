@@ -3,7 +3,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use values::{EmailAddress, UserId};
 
-/// The scope that opens the endpoints for administrators.
+/// The scope that administrators have.
 pub const ADMIN_SCOPE: &str = "admin";
 
 /// The claims of an access token. All are required.
@@ -12,7 +12,7 @@ pub const ADMIN_SCOPE: &str = "admin";
 pub struct Claims {
     /// Who signed it.
     pub iss: String,
-    /// Whom it is for.
+    /// Its audience.
     pub aud: String,
     /// The user.
     pub sub: UserId,
@@ -20,7 +20,7 @@ pub struct Claims {
     pub jti: String,
     /// When it was signed, in seconds since 1970.
     pub iat: u64,
-    /// When it ends, in seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub exp: u64,
     /// The same as `sub`.
     pub id: UserId,
@@ -32,7 +32,7 @@ pub struct Claims {
     pub scope: Vec<String>,
     /// The user's epoch when the token was signed: raising it revokes the token.
     pub epoch: i64,
-    /// `false` while the e-mail address awaits its confirmation: no relation by e-mail holds.
+    /// `false` until the e-mail address is confirmed: until then it relates the user to no task.
     #[serde(default = "yes")]
     pub email_verified: bool,
 }
@@ -51,7 +51,7 @@ impl fmt::Debug for Claims {
     }
 }
 
-/// Whom a token speaks for.
+/// The user whom a token identifies.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// The user.
@@ -68,17 +68,17 @@ pub struct Subject {
     pub email_verified: bool,
 }
 
-/// The claims of a token that one of our processes shows another.
+/// The claims of a token with which one process of the system calls another.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ServiceClaims {
     /// Who signed it.
     pub iss: String,
     /// [`crate::Signer::SERVICE_AUDIENCE`].
     pub aud: String,
-    /// The process that shows it.
+    /// The process that sends it.
     pub sub: String,
     /// When it was signed, in seconds since 1970.
     pub iat: u64,
-    /// When it ends, in seconds since 1970.
+    /// When it expires, in seconds since 1970.
     pub exp: u64,
 }

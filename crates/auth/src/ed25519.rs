@@ -22,11 +22,11 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Makes Ed25519 the only algorithm of this process. Repeating it does nothing.
+/// Makes Ed25519 the only algorithm of this process. It is idempotent.
 pub(crate) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // The only failure is a provider that somebody else installed, and nobody else does.
+        // It fails only if another provider is installed, which no other code does.
         let _ = PROVIDER.install_default();
     });
 }

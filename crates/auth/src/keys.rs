@@ -7,18 +7,18 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use values::Secret;
 
-/// Why a text is no Ed25519 private key.
+/// Why a text is not an Ed25519 private key.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
-    /// It is no PEM block.
+    /// It is not a PEM block.
     #[error("it is not PEM: expected a block that begins with -----BEGIN PRIVATE KEY-----")]
     Pem(#[source] Box<pem::PemError>),
     /// The block holds something else.
-    #[error("it is no Ed25519 private key in PKCS#8 form")]
+    #[error("it is not an Ed25519 private key in PKCS#8 form")]
     NotEd25519,
 }
 
-/// An Ed25519 private key. It signs; it shows only its public half.
+/// An Ed25519 private key. It signs, and reveals only its public half.
 pub struct SigningKey {
     pair: Ed25519KeyPair,
     pkcs8: zeroize::Zeroizing<Vec<u8>>,
@@ -71,7 +71,7 @@ impl PublicKey {
         &self.0
     }
 
-    /// The key's identifier: its JWK thumbprint (RFC 7638), the same wherever it is computed.
+    /// The key's identifier: its JWK thumbprint (RFC 7638), so every process computes the same one.
     #[must_use]
     pub fn key_id(&self) -> String {
         let x = URL_SAFE_NO_PAD.encode(&self.0);

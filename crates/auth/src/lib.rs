@@ -1,9 +1,9 @@
 //! Access tokens: JSON Web Tokens (RFC 7519) signed with Ed25519 (RFC 8037).
 //!
-//! - [`Signer`] makes tokens. Only the user service and its workers have the private key.
+//! - [`Signer`] signs tokens. Only the user service and its workers have the private key.
 //! - [`Verifier`] checks them: signature by the key that the `kid` names, `iss`, `aud`, `exp`, `iat`,
 //!   every claim's presence and type, and that the user's epoch has not been raised since.
-//!   The algorithm comes from our keys and never from the token; no other algorithm is compiled in.
+//!   The algorithm is that of the key and never the token's choice; no other algorithm is compiled in.
 //! - [`RemoteAuthority`] keeps a verifier up to date with the user service's keys and raised epochs.
 //! - [`Caller`], [`MaybeCaller`], [`AdminCaller`]: extractors, so that a handler's signature says who may call it.
 //!

@@ -13,13 +13,13 @@ const POLL_PAUSE: Duration = Duration::from_millis(500);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// A feed that was not read for this long is reported as stale.
 const STALE_AFTER: Duration = Duration::from_secs(5);
-/// Complete readings drop what no living token can meet any more.
+/// Complete readings drop epochs that are older than every valid token.
 const COMPLETE_READING_EVERY: Duration = Duration::from_secs(3600);
 const KEYS_EVERY: Duration = Duration::from_secs(60);
-/// A token with an unknown key asks for the keys again, but not more often than this.
+/// A token with an unknown key causes the keys to be fetched, but not more often than this.
 const KEY_REFRESH_PAUSE: Duration = Duration::from_secs(1);
 
-/// Where tokens come from and whom they are for.
+/// Where tokens come from, and their audience.
 #[derive(Debug, Clone)]
 pub struct RemoteSettings {
     /// The user service, which publishes keys and raised epochs.
@@ -51,7 +51,7 @@ impl Settings for RemoteSettings {
 
 /// Keeps a [`Verifier`] up to date with the user service's keys and raised epochs.
 ///
-/// When the user service cannot be reached it goes on with what it knows, and says so by
+/// While the user service is unavailable, it continues with what it knows, and reports it by
 /// [`RemoteAuthority::is_fresh`] and the metric `revocation_feed_age_seconds`.
 #[derive(Debug)]
 pub struct RemoteAuthority {
@@ -64,20 +64,20 @@ pub struct RemoteAuthority {
     keys_refreshed: Mutex<Option<Instant>>,
 }
 
-/// Why the user service could not be asked.
+/// Why a request to the user service failed.
 #[derive(Debug, thiserror::Error)]
 enum PollError {
     #[error("the user service's address cannot be extended")]
     Url(#[from] url::ParseError),
-    #[error("the user service did not answer")]
+    #[error("the user service did not respond")]
     Http(#[from] reqwest::Error),
 }
 
 impl RemoteAuthority {
-    /// An authority that knows nothing yet: start [`RemoteAuthority::run`].
+    /// An authority without keys or epochs: [`RemoteAuthority::run`] loads them.
     ///
     /// # Errors
-    /// When no HTTP client can be made.
+    /// The HTTP client cannot be created.
     pub fn new(settings: &RemoteSettings) -> Result<Self, reqwest::Error> {
         let client = reqwest::Client::builder()
             .no_proxy()
@@ -173,7 +173,7 @@ impl RemoteAuthority {
         Ok(feed.cursor)
     }
 
-    /// Asks for the keys now, unless that was done within the last second. `true` when it was done.
+    /// Fetches the keys, unless they were fetched within the last second. Returns whether it did.
     pub async fn refresh_keys(&self) -> bool {
         let recently = {
             let refreshed = self.keys_refreshed.lock().await;

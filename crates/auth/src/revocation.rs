@@ -4,31 +4,31 @@ use std::sync::{PoisonError, RwLock};
 use serde::{Deserialize, Serialize};
 use values::UserId;
 
-/// What the user service answers at `GET /internal/revocations?cursor=…`.
+/// The response of `GET /internal/revocations?cursor=…`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RevocationFeed {
-    /// What to ask with next time.
+    /// The cursor of the next request.
     pub cursor: i64,
-    /// Users whose epoch was raised since the cursor that was asked with, and their epoch now. Some
-    /// may come twice; none is ever left out.
+    /// Users whose epoch was raised since the cursor of the request, and their current epoch. A user may come twice,
+    /// but none is ever left out.
     pub epochs: Vec<(UserId, i64)>,
 }
 
-/// The raised epochs of users, as far as tokens of theirs may still be alive.
+/// The raised epochs of users whose earlier tokens may not have expired yet.
 #[derive(Debug, Default)]
 pub struct RevokedEpochs {
     epochs: RwLock<HashMap<UserId, i64>>,
 }
 
 impl RevokedEpochs {
-    /// Whether a token of this user and epoch still counts.
+    /// Whether a token of this user and epoch is still valid.
     #[must_use]
     pub fn allows(&self, user: UserId, epoch: i64) -> bool {
         let epochs = self.epochs.read().unwrap_or_else(PoisonError::into_inner);
         epochs.get(&user).is_none_or(|raised| epoch >= *raised)
     }
 
-    /// Adds what became known; an epoch never falls.
+    /// Adds raised epochs; an epoch never falls.
     pub fn raise(&self, raised: impl IntoIterator<Item = (UserId, i64)>) {
         let mut epochs = self.epochs.write().unwrap_or_else(PoisonError::into_inner);
         for (user, epoch) in raised {
@@ -37,7 +37,7 @@ impl RevokedEpochs {
         }
     }
 
-    /// Replaces everything by a complete reading, which leaves out what no living token can meet.
+    /// Replaces all epochs by a complete reading, which leaves out those that are older than every valid token.
     pub fn replace(&self, complete: impl IntoIterator<Item = (UserId, i64)>) {
         let mut epochs = self.epochs.write().unwrap_or_else(PoisonError::into_inner);
         *epochs = complete.into_iter().collect();

@@ -25,7 +25,7 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// The audience of tokens that our processes show each other.
+    /// The audience of tokens with which processes of the system call each other.
     pub const SERVICE_AUDIENCE: &'static str = "countersign-internal";
 
     /// Signs with `key`; tokens of `others` (the previous or the next key) verify too.
@@ -60,7 +60,7 @@ impl Signer {
     /// An access token for a user.
     ///
     /// # Errors
-    /// Only for a broken key.
+    /// The key is broken.
     pub fn sign(&self, subject: Subject) -> Result<Secret, SignError> {
         let now = get_current_timestamp();
         self.encode(&Claims {
@@ -79,10 +79,10 @@ impl Signer {
         })
     }
 
-    /// A token that one of our processes shows another; it lasts 60 seconds.
+    /// A token with which one process of the system calls another; it is valid for 60 seconds.
     ///
     /// # Errors
-    /// Only for a broken key.
+    /// The key is broken.
     pub fn sign_for_service(&self, process: &str) -> Result<Secret, SignError> {
         let now = get_current_timestamp();
         self.encode(&ServiceClaims {

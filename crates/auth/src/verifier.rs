@@ -14,19 +14,19 @@ const LEEWAY_SECONDS: u64 = 30;
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 const REMEMBERED_TOKENS: u64 = 10_000;
 
-/// Why a token does not count.
+/// Why a token is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// It is no token of ours: malformed, signed by somebody else, or for somebody else.
+    /// It is malformed, signed by another key, or for another audience.
     #[error("the token is not valid")]
     Invalid,
     /// Its key is not known (yet).
     #[error("the token's key is not known")]
     UnknownKey,
-    /// Its time is over.
+    /// It has expired.
     #[error("the token has expired")]
     Expired,
-    /// The user signed out, changed the password, or was changed or deleted since.
+    /// The user changed the password, or was changed or deleted, since it was signed.
     #[error("the token was revoked")]
     Revoked,
 }
@@ -38,7 +38,7 @@ pub struct Verifier {
     revoked: RevokedEpochs,
     validation: Validation,
     service_validation: Validation,
-    /// Tokens whose signature was good, by their hash. Times and epoch are checked at every use.
+    /// Tokens whose signature is valid, by their hash. Times and epoch are checked at every use.
     verified: Cache<[u8; 32], Arc<Claims>>,
 }
 
@@ -91,7 +91,7 @@ impl Verifier {
     /// Checks an access token.
     ///
     /// # Errors
-    /// Why it does not count.
+    /// Why the token is refused.
     pub fn verify(&self, token: &str) -> Result<Arc<Claims>, Rejection> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Rejection::Invalid);
@@ -119,10 +119,10 @@ impl Verifier {
         }
     }
 
-    /// Checks a token that one of our processes shows another.
+    /// Checks a token with which another process of the system calls.
     ///
     /// # Errors
-    /// Why it does not count.
+    /// Why the token is refused.
     pub fn verify_service(&self, token: &str) -> Result<ServiceClaims, Rejection> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Rejection::Invalid);

@@ -17,11 +17,11 @@ pub const BODY_LIMIT: usize = 256 * 1024;
 
 /// A JSON object of at most [`BODY_LIMIT`] bytes.
 ///
-/// `415` for another content type, `413` for a longer body, `400` for what is no JSON object.
+/// `415` for another content type, `413` for a longer body, `400` for anything but a JSON object.
 #[derive(Debug)]
 pub struct JsonBody(pub Fields);
 
-/// Like [`JsonBody`], for operations that need no body: an empty one and `null` are an empty object.
+/// Like [`JsonBody`], for operations with an optional body: an empty one and `null` are an empty object.
 #[derive(Debug)]
 pub struct OptionalJsonBody(pub Fields);
 

@@ -5,7 +5,7 @@ use crate::{FieldError, Problem};
 
 /// Reads a JSON object field by field and collects what is wrong with each.
 ///
-/// Fields that nobody asks for are ignored, so clients may send whole objects back.
+/// Unknown fields are ignored, so clients may send whole objects back.
 #[derive(Debug)]
 pub struct Fields {
     object: Map<String, Value>,
@@ -22,7 +22,7 @@ impl Fields {
         }
     }
 
-    /// A field that must be there and not null. `None` means that the error was noted.
+    /// A required field that is not null. `None` means that an error was recorded.
     pub fn required<T: FieldValue>(&mut self, name: &str) -> Option<T> {
         let value = self.object.get(name).filter(|value| !value.is_null());
         let result = value.map_or_else(
@@ -49,22 +49,22 @@ impl Fields {
         self.note(name, result).map(Some)
     }
 
-    /// Notes an error that only a rule over several fields can find.
+    /// Records an error of a rule about several fields.
     pub fn reject(&mut self, name: &str, invalid: Invalid) {
         self.errors.push(FieldError::new(name, invalid));
     }
 
-    /// Whether a field is there and not null.
+    /// Whether a field is present and not null.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.object.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Ends the reading with the value that was made of the fields. It is `None` only when an error
-    /// was noted.
+    /// Ends the reading with the value that was built from the fields. It is `None` only if an error was
+    /// recorded.
     ///
     /// # Errors
-    /// `400 validation-failed` with every error that was noted.
+    /// `400 validation-failed` with every recorded error.
     pub fn finish_with<T>(self, value: Option<T>) -> Result<T, Problem> {
         match value {
             Some(value) => self.finish().map(|()| value),
@@ -75,7 +75,7 @@ impl Fields {
     /// Ends the reading.
     ///
     /// # Errors
-    /// `400 validation-failed` with every error that was noted.
+    /// `400 validation-failed` with every recorded error.
     pub fn finish(self) -> Result<(), Problem> {
         if self.errors.is_empty() {
             Ok(())

@@ -80,12 +80,12 @@ impl std::fmt::Debug for Health {
     }
 }
 
-/// `GET /healthz`: the process lives.
+/// `GET /healthz`: the process is running.
 pub async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(json!({"status": "ok"}))
 }
 
-/// `GET /readyz`: everything that the process needs is usable, else `503` that names what is not.
+/// `GET /readyz`: everything that the process needs is available; otherwise `503` with what is not.
 pub async fn readyz(health: Data<Health>) -> HttpResponse {
     let (ready, readiness) = health.readiness().await;
     let status = if ready {

@@ -46,7 +46,7 @@ pub async fn request_context<B: MessageBody + 'static>(
     context.scope("request", work).await
 }
 
-/// Puts the header on the response, be it an error's.
+/// Adds the request id to the response, also to that of an error.
 fn name<B>(
     answered: Result<ServiceResponse<B>, actix_web::Error>,
     request_id: HeaderValue,

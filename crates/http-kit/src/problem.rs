@@ -12,10 +12,10 @@ use telemetry::RequestContext;
 use utoipa::ToSchema;
 use values::Invalid;
 
-/// An answer that says what went wrong (RFC 9457), section 2 of the decisions.
+/// An error response, `application/problem+json` (RFC 9457).
 ///
-/// Its `code` is what programs test. What caused it stays in the log: [`Problem::internal`] logs the
-/// whole chain of causes once and answers an opaque `500`.
+/// Programs test its `code`. The cause stays in the log: [`Problem::internal`] logs the whole chain of causes once
+/// and returns an opaque `500`.
 #[derive(Debug)]
 pub struct Problem {
     status: StatusCode,
@@ -141,7 +141,7 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }
 
-    /// `503` with `Retry-After`: the process is shedding load or something that it needs is away.
+    /// `503` with `Retry-After`: the process is shedding load or something that it needs is unavailable.
     #[must_use]
     pub fn unavailable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Self::unavailable_for(code, detail, Duration::from_secs(1))
@@ -164,7 +164,7 @@ impl Problem {
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal-error",
-            "Something went wrong on our side. Try again, and report the request id if it stays.",
+            "An internal error occurred. Try again, and report the request id if it happens again.",
         )
     }
 
@@ -194,7 +194,7 @@ impl Problem {
         self.code
     }
 
-    /// The body of this problem for the request that is being answered.
+    /// The body of this problem for the current request.
     #[must_use]
     pub fn body(&self) -> ProblemBody {
         let request_id = RequestContext::current().map_or_else(String::new, |c| c.request_id);
@@ -251,7 +251,7 @@ impl ResponseError for Problem {
     }
 }
 
-/// A time in seconds, rounded up, and at least one: whoever waits so long is not refused again.
+/// A time in seconds, rounded up to at least one, so that a caller who waits as long is not too early.
 #[must_use]
 pub fn whole_seconds(time: Duration) -> u64 {
     (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)

@@ -5,7 +5,7 @@ use values::{FromText, Invalid};
 
 use crate::Problem;
 
-/// The pairs of a query string, decoded, in their order; a name may come more than once.
+/// The decoded pairs of a query string in their order. A name may occur more than once.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
     pairs: Vec<(String, String)>,

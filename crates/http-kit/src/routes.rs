@@ -8,8 +8,8 @@ use crate::Problem;
 
 /// The routes of a process: each path's segments and methods.
 ///
-/// They come from the OpenAPI document, which in turn is collected from the handlers, so the answer
-/// to an unknown path (`404`) or a wrong method (`405` with `Allow`) cannot drift from what exists.
+/// They come from the OpenAPI document, which in turn is collected from the handlers, so the response
+/// to an unknown path (`404`) or a wrong method (`405` with `Allow`) cannot differ from what exists.
 #[derive(Debug, Clone, Default)]
 pub struct Routes {
     routes: Vec<(Vec<Segment>, Vec<Method>)>,
@@ -75,7 +75,7 @@ impl Routes {
         })
     }
 
-    /// The answer of a process to a request that none of its handlers took.
+    /// The response to a request that has no handler.
     ///
     /// # Errors
     /// Always: see [`Routes::check`].

@@ -14,7 +14,7 @@ fn fresh_bytes() -> [u8; LENGTH] {
         .map_or(0, |since| since.as_secs());
     let mut bytes = [0; LENGTH];
     let (age, random) = bytes.split_at_mut(4);
-    // The four low bytes last until the year 2106, as in the original's identifiers.
+    // The four low bytes of the time last until the year 2106.
     age.copy_from_slice(seconds.to_be_bytes().split_at(4).1);
     random.copy_from_slice(&rand::random::<[u8; 8]>());
     bytes
@@ -49,13 +49,13 @@ macro_rules! identifiers {
         pub struct $name([u8; LENGTH]);
 
         impl $name {
-            /// A new identifier of this second.
+            /// A new identifier that begins with the current time.
             #[must_use]
             pub fn generate() -> Self {
                 Self(fresh_bytes())
             }
 
-            /// The twelve bytes, as the database keeps them.
+            /// The twelve bytes, as the database stores them.
             #[must_use]
             pub fn as_bytes(&self) -> &[u8; LENGTH] {
                 &self.0
@@ -124,7 +124,7 @@ identifiers! {
     DeliveryId
     /// A job that deletes a user; not the ticket, which is a secret.
     DeletionId
-    /// A message to a user on its way to one channel.
+    /// A notification of a user on its way through one channel.
     NotificationId
 }
 

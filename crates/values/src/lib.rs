@@ -1,9 +1,8 @@
-//! Values that more than one process speaks of, parsed once at the edge.
+//! Values that more than one process uses, parsed once at the edge.
 //!
 //! A value of one of these types is valid: the only way to make one is through its parser. Nothing
 //! here knows HTTP, SQL or the queue; with the feature `diesel`, identifiers can also be bound to
-//! `bytea` columns. Values that belong to one capability (a task's title, a password) stand there,
-//! not here.
+//! `bytea` columns. Values of one capability, such as a task's title or a password, are in that capability.
 
 mod email;
 mod id;

@@ -4,15 +4,15 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// A text that must not be seen: a password, a code, a key, a url that holds credentials.
+/// A text that must stay secret: a password, a code, a key, a url with credentials.
 ///
-/// Its `Debug` is silent, it cannot be serialised, and its memory is zeroed when it is dropped.
-/// Whoever needs the text says so with [`Secret::expose`].
+/// Its `Debug` prints nothing of it, it cannot be serialised, and its memory is zeroed when it is dropped.
+/// [`Secret::expose`] returns the text.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
 
 impl Secret {
-    /// Keeps a text from being seen.
+    /// Wraps a text.
     pub fn new(text: impl Into<String>) -> Self {
         Self(Zeroizing::new(text.into()))
     }
@@ -23,13 +23,13 @@ impl Secret {
         Self::new(hex::encode(rand::random::<[u8; 32]>()))
     }
 
-    /// The text itself, for the one place that needs it.
+    /// The text itself.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }
 
-    /// What may be stored: enough to recognise the secret, not enough to use it.
+    /// A hash that recognises the secret but cannot be used in its place.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint(Sha256::digest(self.0.as_bytes()).into())
@@ -42,7 +42,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The SHA-256 of a [`Secret`]; comparing two takes the same time whatever they hold.
+/// The SHA-256 of a [`Secret`]; comparisons take constant time.
 ///
 /// A plain hash is enough because every secret that is stored this way has 256 random bits;
 /// passwords go through bcrypt instead.
@@ -50,7 +50,7 @@ impl fmt::Debug for Secret {
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The 32 bytes, as the database keeps them.
+    /// The 32 bytes, as the database stores them.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -1,7 +1,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};
 
-/// A moment, written as RFC 3339 in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
+/// A time, written as RFC 3339 in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(
     value_type = String,
@@ -12,7 +12,7 @@ use serde::{Serialize, Serializer};
 pub struct Timestamp(pub DateTime<Utc>);
 
 impl Timestamp {
-    /// This moment.
+    /// The current time.
     #[must_use]
     pub fn now() -> Self {
         Self(Utc::now())
