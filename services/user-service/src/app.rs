@@ -1,34 +1,33 @@
 //! The HTTP service: its routes and its start.
 
+use std::future::ready;
 use std::sync::Arc;
 
-use actix_web::body::MessageBody;
-use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::App;
 use actix_web::http::StatusCode;
 use actix_web::middleware::from_fn;
-use actix_web::web::{Data, get};
-use actix_web::{App, Error};
+use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
 use database::Database;
-use http_kit::Health;
+use http_kit::{Health, ProblemBody};
 use listing::RowBudget;
 use messaging::Publisher;
 use service_http::Document;
 use service_runtime::Running;
-use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
-use utoipa_actix_web::{AppExt as _, UtoipaApp};
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::{Modify, OpenApi as _};
+use utoipa_actix_web::AppExt as _;
+use utoipa_actix_web::service_config::ServiceConfig;
 
-use crate::accounts;
 use crate::context::Context;
-use crate::documentation::Base;
 use crate::hashing::{Hasher, PasswordRules};
-use crate::notifications::{self, Channel};
-use crate::revocations::{self, Poller};
+use crate::notifications::Channel;
+use crate::revocations::Poller;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
-use crate::{audit, deletions, passwords, sign_in};
+use crate::{accounts, audit, deletions, notifications, passwords, revocations, sign_in};
 
 /// bcrypt costs below this one are for tests.
 const MIN_SAFE_COST: u32 = 10;
@@ -51,12 +50,13 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let (context, health) = (Data::new(context), Data::new(running.health.clone()));
     let document = Data::new(Document::new(&openapi())?);
     service_runtime::serve(&running, listener, http, move || {
-        app(
-            context.clone(),
-            verifier.clone(),
-            health.clone(),
-            document.clone(),
-        )
+        let app = App::new()
+            .app_data(context.clone())
+            .app_data(verifier.clone());
+        let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
+        app.service(revocations::routes::list_revocations)
+            .configure(|config| service_http::mount(config, health.clone(), document.clone()))
+            .wrap(from_fn(http_kit::request_context))
     })?;
     Ok(running)
 }
@@ -157,21 +157,19 @@ fn health(context: &Context) -> Health {
     let verifier = Arc::clone(&context.verifier);
     let publishers = [&context.deletions, &context.notifications];
     service_http::health(&context.database, publishers)
-        .required("keys", move || std::future::ready(verifier.has_keys()))
+        .required("keys", move || ready(verifier.has_keys()))
 }
 
 /// The service's OpenAPI document.
 #[must_use]
 pub fn openapi() -> OpenApi {
-    routes(App::new().into_utoipa_app()).split_for_parts().1
+    let app = App::new().into_utoipa_app().openapi(Base::openapi());
+    app.configure(routes).split_for_parts().1
 }
 
 /// Every public operation. Fixed segments come before `{userId}`.
-fn routes<T>(app: UtoipaApp<T>) -> UtoipaApp<T>
-where
-    T: ServiceFactory<ServiceRequest, Config = (), Error = Error, InitError = ()>,
-{
-    app.openapi(Base::openapi())
+fn routes(config: &mut ServiceConfig<'_>) {
+    config
         .service(sign_in::routes::sign_in)
         .service(accounts::routes::create_user)
         .service(accounts::routes::current_user)
@@ -189,31 +187,35 @@ where
         .service(deletions::routes::delete_status)
         .service(deletions::routes::cancel_deletion)
         .service(audit::routes::list_audit)
-        .service(revocations::routes::keys)
+        .service(revocations::routes::keys);
 }
 
-fn app(
-    context: Data<Context>,
-    verifier: Data<Verifier>,
-    health: Data<Health>,
-    document: Data<Document>,
-) -> App<
-    impl ServiceFactory<
-        ServiceRequest,
-        Config = (),
-        Response = ServiceResponse<impl MessageBody>,
-        Error = Error,
-        InitError = (),
-    >,
-> {
-    let app = App::new()
-        .app_data(context)
-        .app_data(verifier)
-        .wrap(from_fn(http_kit::request_context));
-    let (app, _) = routes(app.into_utoipa_app()).split_for_parts();
-    app.route(
-        "/internal/revocations",
-        get().to(revocations::routes::revocations),
-    )
-    .configure(|config| service_http::mount(config, health, document))
+/// What the document holds before the handlers add their operations.
+#[derive(utoipa::OpenApi)]
+#[openapi(
+    info(
+        title = "User service",
+        description = "User accounts: sign-up, sign-in, administration, passwords and their recovery, deletion."
+    ),
+    components(schemas(ProblemBody)),
+    tags(
+        (name = "users", description = "User accounts."),
+        (name = "keys", description = "The keys that verify access tokens.")
+    ),
+    modifiers(&SecuritySchemes),
+)]
+struct Base;
+
+struct SecuritySchemes;
+
+impl Modify for SecuritySchemes {
+    fn modify(&self, document: &mut OpenApi) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("JWT")
+            .description(Some("The access token of sign-in or sign-up."))
+            .build();
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
+    }
 }

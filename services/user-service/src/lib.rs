@@ -22,7 +22,6 @@ mod app;
 mod audit;
 mod context;
 pub mod deletions;
-mod documentation;
 mod hashing;
 pub mod notifications;
 mod passwords;

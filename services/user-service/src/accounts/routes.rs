@@ -1,7 +1,5 @@
 //! The HTTP side of accounts.
 
-use super::error::{CodeProblems, SignUpProblems, UpdateProblems, UserProblems};
-use crate::hashing::HashProblems;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
@@ -13,9 +11,10 @@ use values::UserId;
 
 use super::confirmation::verify_email as verify_email_by_code;
 use super::create::create;
-use super::get::{get as get_by_id, get_current};
+use super::error::{CodeProblems, SignUpProblems, UpdateProblems, UserProblems};
 use super::list::{count, list};
 use super::list_query::{UserConditions, UserListQuery, UserSort};
+use super::read::{read, read_current};
 use super::requests::{SignUpCaller, SignUpRequest, UpdateUserRequest, VerifyEmailRequest};
 use super::responses::{
     CurrentUserResponse, EmptyResponse, SignInResponse, UserCountResponse, UserResponse,
@@ -23,6 +22,7 @@ use super::responses::{
 use super::update::update;
 use crate::audit::RequestActor;
 use crate::context::Context;
+use crate::hashing::HashProblems;
 
 /// Create a user
 ///
@@ -64,7 +64,7 @@ pub(crate) async fn current_user(
     caller: Caller,
     context: Data<Context>,
 ) -> Result<Json<CurrentUserResponse>, Problem> {
-    let user = get_current(&context, caller.id()).await?;
+    let user = read_current(&context, caller.id()).await?;
     Ok(Json(user.into()))
 }
 
@@ -85,7 +85,7 @@ pub(crate) async fn get_user(
     context: Data<Context>,
     id: Path<String>,
 ) -> Result<Json<UserResponse>, Problem> {
-    let user = get_by_id(&context, path_id::<UserId>(&id, "user")?).await?;
+    let user = read(&context, path_id::<UserId>(&id, "user")?).await?;
     Ok(Json(user.into()))
 }
 

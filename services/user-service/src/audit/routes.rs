@@ -3,13 +3,11 @@
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, get};
 use audit_log::{AuditEntry, AuditParameters};
-use auth::AdminCaller;
-use http_kit::{Problem, Query};
+use auth::{AdminCaller, AdminProblems};
+use http_kit::{Problem, Query, QueryProblems};
+use service_http::DatabaseProblems;
 
 use crate::context::Context;
-use auth::AdminProblems;
-use http_kit::QueryProblems;
-use service_http::DatabaseProblems;
 
 /// Get the audit log of users
 ///

@@ -1,18 +1,14 @@
 //! The HTTP side of passwords.
 
-use super::error::{ChangePasswordProblems, ForgotPasswordProblems};
-use crate::accounts::{CodeProblems, UserProblems};
-use crate::hashing::HashProblems;
 use actix_web::post;
 use actix_web::web::{Data, Json};
 use audit_log::RequestMeta;
-use auth::{AdminCaller, Caller};
-use auth::{AdminProblems, TokenProblems};
-use http_kit::BodyProblems;
-use http_kit::{JsonBody, Problem};
+use auth::{AdminCaller, AdminProblems, Caller, TokenProblems};
+use http_kit::{BodyProblems, JsonBody, Problem};
 use telemetry::RequestContext;
 
 use super::change::change;
+use super::error::{ChangePasswordProblems, ForgotPasswordProblems};
 use super::forgot::forgot;
 use super::requests::{
     ChangePasswordRequest, ForgotPasswordRequest, ResetForgottenPasswordRequest,
@@ -21,9 +17,10 @@ use super::requests::{
 use super::reset::reset;
 use super::reset_forgotten::reset_forgotten;
 use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
-use crate::accounts::EmptyResponse;
+use crate::accounts::{CodeProblems, EmptyResponse, UserProblems};
 use crate::audit::RequestActor;
 use crate::context::Context;
+use crate::hashing::HashProblems;
 use crate::sign_in::ClientNetwork;
 
 /// Change your password

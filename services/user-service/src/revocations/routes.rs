@@ -27,7 +27,8 @@ pub(crate) async fn keys(context: Data<Context>) -> Json<KeySetResponse> {
 
 /// The epochs raised since the cursor. Internal: the gateway does not route it and the OpenAPI document
 /// does not contain it.
-pub(crate) async fn revocations(
+#[get("/internal/revocations")]
+pub(crate) async fn list_revocations(
     context: Data<Context>,
     query: Query,
 ) -> Result<Json<RevocationFeed>, Problem> {

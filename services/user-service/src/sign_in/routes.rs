@@ -1,18 +1,17 @@
 //! The HTTP side of sign-in.
 
-use super::error::SignInProblems;
 use actix_web::post;
 use actix_web::web::{Data, Json};
 use audit_log::RequestMeta;
-use http_kit::{JsonBody, Problem};
+use http_kit::{BodyProblems, JsonBody, Problem};
 
 use super::attempt::Attempt;
 use super::authenticate::authenticate;
+use super::error::SignInProblems;
 use super::requests::{ClientNetwork, SignInRequest};
 use crate::accounts::SignInResponse;
 use crate::context::Context;
 use crate::hashing::HashProblems;
-use http_kit::BodyProblems;
 
 /// Sign in
 ///

@@ -6,14 +6,14 @@ use super::store::{self, User};
 use crate::context::Context;
 
 /// The user of a token.
-pub(super) async fn get_current(context: &Context, id: UserId) -> Result<User, AccountError> {
-    get(context, id).await.map_err(|error| match error {
+pub(super) async fn read_current(context: &Context, id: UserId) -> Result<User, AccountError> {
+    read(context, id).await.map_err(|error| match error {
         AccountError::NotFound => AccountError::CallerGone,
         other => other,
     })
 }
 
-pub(super) async fn get(context: &Context, id: UserId) -> Result<User, AccountError> {
+pub(super) async fn read(context: &Context, id: UserId) -> Result<User, AccountError> {
     let find = move |connection: &mut Connection| {
         store::find(connection, id)?.ok_or(AccountError::NotFound)
     };

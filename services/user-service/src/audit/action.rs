@@ -1,0 +1,56 @@
+use audit_log::{Actor, Entry, RequestMeta, Subject};
+use values::UserId;
+
+audit_log::actions! {
+    /// An action of the audit log.
+    pub(crate) enum AuditAction {
+        FirstAdminMade = "first-admin-made",
+        UserCreated = "user-created",
+        UserUpdated = "user-updated",
+        EmailVerified = "email-verified",
+        SignedIn = "signed-in",
+        SignInRefused = "sign-in-refused",
+        PasswordChanged = "password-changed",
+        PasswordResetRequested = "password-reset-requested",
+        PasswordReset = "password-reset",
+        DeletionRequested = "user-deletion-requested",
+        DeletionCancelled = "user-deletion-cancelled",
+        DeletionFailed = "user-deletion-failed",
+        UserDeleted = "user-deleted",
+    }
+}
+
+impl AuditAction {
+    /// An entry about a user.
+    pub(crate) fn entry(self, actor: Actor, user: UserId, meta: RequestMeta) -> Entry {
+        self.entry_about(actor, Some(user), meta)
+    }
+
+    /// An entry that has no subject if `user` is `None`.
+    pub(crate) fn entry_about(
+        self,
+        actor: Actor,
+        user: Option<UserId>,
+        meta: RequestMeta,
+    ) -> Entry {
+        let entry = Entry::new(self.name(), actor, meta);
+        match user {
+            Some(user) => entry.on(Subject::User(user)),
+            None => entry,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::{TestDatabase, assert_allowed_texts};
+
+    use super::AuditAction;
+
+    #[test]
+    fn the_constraint_of_the_table_lists_the_actions() {
+        let database = TestDatabase::users(crate::MIGRATIONS);
+        let names = AuditAction::NAMES.iter().copied();
+        assert_allowed_texts(&database, "users", "audit_log.action", names);
+    }
+}
