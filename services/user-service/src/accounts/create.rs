@@ -5,7 +5,7 @@ use values::{Secret, UserId};
 
 use super::confirmation::Confirmation;
 use super::error::AccountError;
-use super::requests::SignUpRequest;
+use super::requests::CreateUserRequest;
 use super::store::{self, NewUser, User};
 use super::token::sign_token;
 use crate::audit::{AuditAction, RequestActor};
@@ -18,7 +18,7 @@ pub(super) const USER_SCOPE: &str = "user";
 #[tracing::instrument(skip_all)]
 pub(super) async fn create(
     context: &Context,
-    request: SignUpRequest,
+    request: CreateUserRequest,
     caller: Option<Caller>,
     meta: RequestMeta,
 ) -> Result<(User, Secret), AccountError> {

@@ -21,17 +21,17 @@ pub(crate) async fn create_first_admin(
     hasher: &Hasher,
     rules: PasswordRules,
     sign_up: &SignUpSettings,
-    wanted: FirstAdmin,
+    settings: FirstAdmin,
 ) -> anyhow::Result<()> {
     let exists = |connection: &mut Connection| Ok::<_, AccountError>(store::has_admin(connection)?);
     if database.run(exists).await? {
         return Ok(());
     }
-    let password = NewPassword::parse(wanted.password, rules).context("ADMIN_PASSWORD")?;
+    let password = NewPassword::parse(settings.password, rules).context("ADMIN_PASSWORD")?;
     let new = NewUser {
         id: UserId::generate(),
-        email: wanted.username.clone(),
-        username: wanted.username,
+        email: settings.username.clone(),
+        username: settings.username,
         password_hash: hasher.hash(password).await?,
         plan: sign_up.plan.clone(),
         scope: vec![USER_SCOPE.to_owned(), ADMIN_SCOPE.to_owned()],

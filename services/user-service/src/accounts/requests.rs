@@ -14,9 +14,9 @@ pub(super) use sign_up_caller::SignUpCaller;
 
 use crate::hashing::{NewPassword, PasswordRules};
 
-/// The body of sign-up.
+/// The body of the creation of a user.
 #[derive(Debug, ToSchema)]
-pub(super) struct SignUpRequest {
+pub(super) struct CreateUserRequest {
     #[serde(flatten)]
     pub(super) names: Names,
     #[schema(inline)]
@@ -25,7 +25,7 @@ pub(super) struct SignUpRequest {
     pub(super) metadata: Metadata,
 }
 
-impl SignUpRequest {
+impl CreateUserRequest {
     pub(super) fn parse(mut fields: Fields, rules: PasswordRules) -> Result<Self, Problem> {
         let password = NewPassword::read(&mut fields, "password", rules);
         let names = Names::read(&mut fields);

@@ -15,7 +15,7 @@ use super::error::{CodeProblems, SignUpProblems, UpdateProblems, UserProblems};
 use super::list::{count, list};
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::read::{read, read_current};
-use super::requests::{SignUpCaller, SignUpRequest, UpdateUserRequest, VerifyEmailRequest};
+use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest, VerifyEmailRequest};
 use super::responses::{
     CurrentUserResponse, EmptyResponse, SignInResponse, UserCountResponse, UserResponse,
 };
@@ -31,7 +31,7 @@ use crate::hashing::HashProblems;
 #[utoipa::path(
     operation_id = "createUser",
     tag = "users",
-    request_body = SignUpRequest,
+    request_body = CreateUserRequest,
     responses(
         (status = 200, description = "The user was created.", body = SignInResponse),
         BodyProblems, SignUpProblems, HashProblems
@@ -45,7 +45,7 @@ pub(crate) async fn create_user(
     meta: RequestMeta,
     body: JsonBody,
 ) -> Result<Json<SignInResponse>, Problem> {
-    let request = SignUpRequest::parse(body.0, context.rules)?;
+    let request = CreateUserRequest::parse(body.0, context.rules)?;
     let (user, token) = create(&context, request, caller, meta).await?;
     Ok(Json(SignInResponse::new(user, &token)))
 }

@@ -1,4 +1,4 @@
-//! What the database lets the service's role do to the audit log.
+//! What the database allows the service's role to do with the audit log.
 
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::BigInt;
@@ -34,7 +34,7 @@ fn refusal(connection: &mut PgConnection, sql: &str) -> String {
 }
 
 #[test]
-fn the_services_role_adds_and_reads_and_nothing_else() {
+fn the_services_role_can_only_insert_and_read() {
     let database = TestDatabase::users(MIGRATIONS);
     let (mut service, mut admin) = connections(&database);
     service.batch_execute(INSERT).unwrap();
@@ -71,7 +71,7 @@ fn the_services_role_adds_and_reads_and_nothing_else() {
 }
 
 #[test]
-fn pruning_takes_the_oldest_rows_and_none_of_the_last_thirty_days() {
+fn pruning_deletes_the_oldest_rows_but_none_of_the_last_thirty_days() {
     let database = TestDatabase::users(MIGRATIONS);
     let (mut service, mut admin) = connections(&database);
     let aged = "INSERT INTO audit_log (at, action, actor_kind, request_id)
@@ -83,7 +83,7 @@ fn pruning_takes_the_oldest_rows_and_none_of_the_last_thirty_days() {
         "interval '0'",
         "interval '-1 day'",
         "NULL",
-        // 530 days to whoever compares it, and the day before yesterday to whoever subtracts it.
+        // Compares as 530 days, but subtracting it leads to the day before yesterday.
         "interval '-100 years 36526 days'",
     ] {
         let refusal = refusal(
@@ -103,7 +103,7 @@ fn pruning_takes_the_oldest_rows_and_none_of_the_last_thirty_days() {
 }
 
 #[test]
-fn forgetting_takes_addresses_of_one_user_and_leaves_everything_else() {
+fn forgetting_removes_only_the_addresses_of_one_user() {
     let database = TestDatabase::users(MIGRATIONS);
     let (mut service, mut admin) = connections(&database);
     let (ada, bob) = (format!("'\\x{:024x}'", 1), format!("'\\x{:024x}'", 2));
@@ -112,7 +112,7 @@ fn forgetting_takes_addresses_of_one_user_and_leaves_everything_else() {
             "INSERT INTO audit_log (action, actor_kind, actor_id, subject_kind, subject_id, client_address, request_id)
              VALUES ('signed-in', 'user', {ada}, 'user', {ada}, '203.0.113.1', 'own'),
                 ('user-updated', 'admin', {ada}, 'user', {bob}, '203.0.113.1', 'of another'),
-                ('sign-in-refused', 'anonymous', NULL, 'user', {ada}, '203.0.113.1', 'by nobody known'),
+                ('sign-in-refused', 'anonymous', NULL, 'user', {ada}, '203.0.113.1', 'by an unknown actor'),
                 ('user-updated', 'admin', {bob}, 'user', {ada}, '203.0.113.2', 'by another'),
                 ('signed-in', 'user', {bob}, 'user', {bob}, '203.0.113.2', 'of another')"
         ))
@@ -128,7 +128,7 @@ fn forgetting_takes_addresses_of_one_user_and_leaves_everything_else() {
 }
 
 #[test]
-fn a_table_of_the_callers_own_does_not_deceive_the_owners_functions() {
+fn a_temporary_table_of_the_caller_does_not_redirect_the_owners_functions() {
     let database = TestDatabase::users(MIGRATIONS);
     let (mut service, mut admin) = connections(&database);
     admin
@@ -137,9 +137,9 @@ fn a_table_of_the_callers_own_does_not_deceive_the_owners_functions() {
             VALUES (now() - interval '1 year', 'user-created', 'anonymous', 'r')",
         )
         .unwrap();
-    let deceive = "CREATE TEMPORARY TABLE audit_log (LIKE users.audit_log);
+    let shadow = "CREATE TEMPORARY TABLE audit_log (LIKE users.audit_log);
         SET search_path = pg_temp, users";
-    service.batch_execute(deceive).unwrap();
+    service.batch_execute(shadow).unwrap();
     let prune = "SELECT users.prune_audit_log(interval '40 days', 10)";
     assert_eq!(number(&mut service, prune), 1);
     assert_eq!(number(&mut admin, "SELECT count(*) FROM audit_log"), 0);

@@ -1,4 +1,4 @@
-//! How many codes may be asked for: `FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`.
+//! Limits on requests for codes: `FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`.
 
 use diesel::QueryableByName;
 use diesel::RunQueryDsl as _;
@@ -7,10 +7,10 @@ use futures_util::future::join_all;
 use serde_json::json;
 use testkit::{Http, Reply};
 
-use crate::support::TestApp;
+use crate::fixture::TestApp;
 
 const ADA: &str = "Ada@example.com";
-const NOBODY: &str = "nobody@example.com";
+const UNKNOWN: &str = "unknown@example.com";
 
 async fn forgot(http: &Http, client: &str, email: &str) -> Reply {
     let request = http.post("/user/forgot-password");
@@ -18,7 +18,7 @@ async fn forgot(http: &Http, client: &str, email: &str) -> Reply {
     request.json(&json!({"email": email})).send().await
 }
 
-/// The seconds that a refused request is told to wait.
+/// The `Retry-After` of a refused request, in seconds.
 fn refused(reply: &Reply) -> u64 {
     reply.expect_problem(429, "rate-limited");
     reply.header("retry-after").unwrap().parse().unwrap()
@@ -45,7 +45,7 @@ fn count(app: &TestApp, query: &str) -> i64 {
     count.count
 }
 
-fn an_earlier_request_by(app: &TestApp, minutes: u32) {
+fn backdate_requests(app: &TestApp, minutes: u32) {
     diesel::sql_query(format!(
         "UPDATE users.code_requests SET forgotten_at = forgotten_at - interval '{minutes} minutes'"
     ))
@@ -54,7 +54,7 @@ fn an_earlier_request_by(app: &TestApp, minutes: u32) {
 }
 
 #[tokio::test]
-async fn an_address_has_so_many_codes_an_hour_whether_or_not_it_is_known() {
+async fn requests_are_limited_for_known_and_unknown_addresses_alike() {
     let app = with_limits("3", "0").await;
     let other = app
         .replica(&[
@@ -64,7 +64,7 @@ async fn an_address_has_so_many_codes_an_hour_whether_or_not_it_is_known() {
         .await;
     let _ = app.sign_up(ADA).await;
     let mut refusals = Vec::new();
-    for email in [ADA, NOBODY] {
+    for email in [ADA, UNKNOWN] {
         for (number, http) in [&app.http, &other, &app.http].into_iter().enumerate() {
             let client = format!("198.51.100.{number}");
             let _ = forgot(http, &client, email).await.expect(200);
@@ -85,7 +85,7 @@ async fn an_address_has_so_many_codes_an_hour_whether_or_not_it_is_known() {
 }
 
 #[tokio::test]
-async fn a_refused_request_leaves_the_codes_alone_and_is_not_counted() {
+async fn a_refused_request_does_not_count_and_keeps_earlier_codes() {
     let app = with_limits("2", "0").await;
     let _ = app.sign_up(ADA).await;
     for _ in 0..2 {
@@ -96,13 +96,13 @@ async fn a_refused_request_leaves_the_codes_alone_and_is_not_counted() {
     }
     assert_eq!(count(&app, "users.notifications"), 2);
     assert_eq!(count(&app, "users.users WHERE code_generation = 2"), 1);
-    an_earlier_request_by(&app, 30);
+    backdate_requests(&app, 30);
     let _ = forgot(&app.http, "198.51.100.1", ADA).await.expect(200);
     refused(&forgot(&app.http, "198.51.100.1", ADA).await);
 }
 
 #[tokio::test]
-async fn a_client_asks_for_so_many_codes_an_hour() {
+async fn requests_are_limited_for_each_client_network() {
     let app = with_limits("0", "3").await;
     let email = |number: u32| format!("user{number}@example.com");
     for client in ["198.51.100.1", "2001:db8:1:2::1"] {
@@ -111,7 +111,7 @@ async fn a_client_asks_for_so_many_codes_an_hour() {
         }
         refused(&forgot(&app.http, client, &email(4)).await);
     }
-    // The other addresses of an IPv6 network are the same client's.
+    // All addresses of an IPv6 network belong to one client.
     refused(&forgot(&app.http, "2001:db8:1:2:ffff::7", ADA).await);
     for client in ["198.51.100.2", "2001:db8:1:3::1"] {
         let _ = forgot(&app.http, client, ADA).await.expect(200);
@@ -123,7 +123,7 @@ async fn a_client_asks_for_so_many_codes_an_hour() {
 }
 
 #[tokio::test]
-async fn asking_side_by_side_is_no_way_around_the_limit() {
+async fn concurrent_requests_do_not_evade_the_limit() {
     let app = with_limits("5", "0").await;
     let _ = app.sign_up(ADA).await;
     let requests = (0..20).map(|_| forgot(&app.http, "198.51.100.1", ADA));
@@ -136,7 +136,7 @@ async fn asking_side_by_side_is_no_way_around_the_limit() {
 }
 
 #[tokio::test]
-async fn a_request_in_a_wrong_form_is_not_counted() {
+async fn an_invalid_request_is_not_counted() {
     let app = with_limits("1", "1").await;
     for _ in 0..3 {
         let reply = forgot(&app.http, "198.51.100.1", "ada").await;

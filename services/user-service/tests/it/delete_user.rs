@@ -5,7 +5,7 @@ use diesel::sql_types::Text;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{PASSWORD, Person, TestApp};
+use crate::fixture::{PASSWORD, Person, TestApp};
 
 const ENGINE: [(&str, &str); 1] = [("FLOW_ENGINE_URL", "http://127.0.0.1:9")];
 

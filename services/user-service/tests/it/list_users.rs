@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use testkit::{TestBroker, TestDatabase, eventually};
 use user_service::MIGRATIONS;
 
-use crate::support::{Person, TestApp};
+use crate::fixture::{Person, TestApp};
 
 async fn usernames(app: &TestApp, admin: &Person, query: &str) -> Vec<String> {
     let reply = app.get(admin, &format!("/users{query}")).await.expect(200);
@@ -26,8 +26,8 @@ async fn set(app: &TestApp, admin: &Person, person: &Person, change: Value) {
     let _ = app.update(admin, &person.id, &change).await.expect(200);
 }
 
-/// Four people who differ, and the administrator.
-async fn people() -> (TestApp, Person) {
+/// Four different users and the administrator.
+async fn app_with_users() -> (TestApp, Person) {
     let app = TestApp::start().await;
     let admin = app.admin().await;
     let ada = app.sign_up("Ada@example.com").await;
@@ -50,15 +50,15 @@ async fn people() -> (TestApp, Person) {
     .await;
     set(&app, &admin, &cy, json!({"scope": ["user", "tester"]})).await;
     let _ = app
-        .sign_in("cy_1@example.com", crate::support::PASSWORD)
+        .sign_in("cy_1@example.com", crate::fixture::PASSWORD)
         .await
         .expect(200);
     (app, admin)
 }
 
 #[tokio::test]
-async fn sorts_hold_in_both_directions() {
-    let (app, admin) = people().await;
+async fn users_are_sorted_in_both_directions() {
+    let (app, admin) = app_with_users().await;
     for (sort, expected) in [
         ("", ["dan%", "cy_1", "bob", "Ada", "admin"]),
         ("?sort=created:1", ["admin", "Ada", "bob", "cy_1", "dan%"]),
@@ -66,13 +66,12 @@ async fn sorts_hold_in_both_directions() {
         ("?sort=username:-1", ["dan%", "cy_1", "bob", "admin", "Ada"]),
         ("?sort=email:1", ["admin", "bob", "cy_1", "dan%", "Ada"]),
         ("?sort=mtime:-1", ["cy_1", "bob", "Ada", "dan%", "admin"]),
-        // Ties by id in the same direction (ids of one second are in no order, so filtered below).
     ] {
         assert_eq!(usernames(&app, &admin, sort).await, expected, "{sort}");
     }
     assert_eq!(usernames(&app, &admin, "?sort=plan:-1").await[0], "Ada");
     assert_eq!(usernames(&app, &admin, "?sort=isActive:1").await[0], "bob");
-    // Null comes last both ways: only two have signed in.
+    // Null comes last in both directions: only two users have signed in.
     assert_eq!(
         usernames(&app, &admin, "?sort=lastSignIn:1").await[..2],
         ["admin", "cy_1"]
@@ -84,8 +83,8 @@ async fn sorts_hold_in_both_directions() {
 }
 
 #[tokio::test]
-async fn filters_match_and_all_must_hold() {
-    let (app, admin) = people().await;
+async fn users_must_match_all_filters() {
+    let (app, admin) = app_with_users().await;
     for (query, expected) in [
         ("filter=scope:tester", vec!["cy_1"]),
         ("filter=vendor:acme", vec!["Ada", "bob"]),
@@ -106,8 +105,8 @@ async fn filters_match_and_all_must_hold() {
 }
 
 #[tokio::test]
-async fn wrong_parameters_are_named_with_what_is_allowed() {
-    let (app, admin) = people().await;
+async fn invalid_parameters_are_listed_with_what_is_allowed() {
+    let (app, admin) = app_with_users().await;
     for (query, field, allowed) in [
         ("limit=0", "limit", "from 1 to 1000"),
         ("limit=1001", "limit", "from 1 to 1000"),
@@ -138,15 +137,15 @@ async fn wrong_parameters_are_named_with_what_is_allowed() {
 }
 
 #[tokio::test]
-async fn pages_follow_their_links_without_gap_or_overlap() {
-    let (app, admin) = people().await;
-    let mut seen = Vec::new();
+async fn links_lead_through_all_pages_without_gaps() {
+    let (app, admin) = app_with_users().await;
+    let mut ids = Vec::new();
     let mut next = Some("/users?limit=2&sort=plan:1&filter=scope:user".to_owned());
     while let Some(path) = next {
         let reply = app.get(&admin, &path).await.expect(200);
         let rows = reply.json.as_array().unwrap();
         assert!(rows.len() <= 2);
-        seen.extend(
+        ids.extend(
             rows.iter()
                 .map(|user| user["id"].as_str().unwrap().to_owned()),
         );
@@ -156,10 +155,10 @@ async fn pages_follow_their_links_without_gap_or_overlap() {
             link[1..end].to_owned()
         });
     }
-    assert_eq!(seen.len(), 5);
-    seen.sort();
-    seen.dedup();
-    assert_eq!(seen.len(), 5);
+    assert_eq!(ids.len(), 5);
+    ids.sort();
+    ids.dedup();
+    assert_eq!(ids.len(), 5);
     let reply = app
         .get(&admin, "/users?offset=9223372036854775807")
         .await
@@ -173,7 +172,7 @@ struct Scans {
     scans: i64,
 }
 
-/// Paths, and the index that answers each.
+/// Paths, and the index that serves each.
 const INDEXES: [(&str, &str); 15] = [
     ("/users?limit=5", "users_by_created"),
     ("/users?limit=5&sort=created:1", "users_by_created"),
@@ -201,7 +200,7 @@ const INDEXES: [(&str, &str); 15] = [
     ("/users/count?pattern=user77", "users_username_pattern"),
 ];
 
-/// With every other way made unattractive, the planner takes the index if the statement fits it.
+/// With sequential scans and sorts disabled, the planner uses the index if it fits the statement.
 #[tokio::test]
 async fn every_sort_filter_and_pattern_has_an_index() {
     let database = TestDatabase::users(MIGRATIONS);
@@ -222,7 +221,7 @@ async fn every_sort_filter_and_pattern_has_an_index() {
     for (path, index) in INDEXES {
         let before = scans(&app, index);
         let _ = app.get(&admin, path).await.expect(200);
-        // The server writes its statistics a moment later.
+        // The server updates its statistics with a delay.
         eventually(&format!("{path} to use {index}"), async || {
             (scans(&app, index) > before).then_some(())
         })

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use crate::support::{PASSWORD, Person, TestApp};
+use crate::fixture::{PASSWORD, Person, TestApp};
 
 const NEW: &str = "battery staple";
 const LOG: [(&str, &str); 1] = [("FORGOT_PASSWORD_LOG", "true")];
@@ -43,7 +43,7 @@ fn store_code(app: &TestApp, person: &Person, code: &str, lifetime: &str) {
 }
 
 #[tokio::test]
-async fn changing_it_revokes_all_tokens_but_the_new_one() {
+async fn changing_a_password_revokes_all_tokens_except_the_new_one() {
     let app = TestApp::start().await;
     let ada = app.sign_up("ada@example.com").await;
     let other = Person::of(&app.sign_in("ada@example.com", PASSWORD).await.expect(200));
@@ -63,7 +63,7 @@ async fn changing_it_revokes_all_tokens_but_the_new_one() {
 }
 
 #[tokio::test]
-async fn a_wrong_old_password_changes_nothing_and_the_token_stays() {
+async fn a_wrong_old_password_changes_nothing() {
     let app = TestApp::start().await;
     let ada = app.sign_up("ada@example.com").await;
     change(&app, &ada, "wrong", NEW)
@@ -72,7 +72,7 @@ async fn a_wrong_old_password_changes_nothing_and_the_token_stays() {
     change(&app, &ada, &"x".repeat(100), NEW)
         .await
         .expect_problem(400, "wrong-password");
-    // The form of the new one is looked at first.
+    // The new password is validated before the old one is checked.
     let reply = change(&app, &ada, "wrong", "1234").await;
     reply.expect_problem(400, "validation-failed");
     assert_eq!(reply.bad_fields(), ["newPassword"]);
@@ -83,23 +83,26 @@ async fn a_wrong_old_password_changes_nothing_and_the_token_stays() {
 }
 
 #[tokio::test]
-async fn of_simultaneous_changes_one_wins() {
+async fn concurrent_changes_have_one_winner() {
     let app = TestApp::start().await;
     let ada = app.sign_up("ada@example.com").await;
     let names = ["one", "two", "three"].map(|name| format!("password {name}"));
     let changes = names.iter().map(|name| change(&app, &ada, PASSWORD, name));
     let replies = join_all(changes).await;
-    let won: Vec<_> = replies
+    let winners: Vec<_> = replies
         .iter()
         .zip(&names)
         .filter(|(reply, _)| reply.status == 200)
         .collect();
-    assert_eq!(won.len(), 1, "{replies:?}");
-    let _ = app.sign_in("ada@example.com", won[0].1).await.expect(200);
+    assert_eq!(winners.len(), 1, "{replies:?}");
+    let _ = app
+        .sign_in("ada@example.com", winners[0].1)
+        .await
+        .expect(200);
 }
 
 #[tokio::test]
-async fn an_administrator_sets_a_password_by_email() {
+async fn administrators_reset_a_password_by_email() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let reset = async |email: &str, password: &str| {
@@ -139,7 +142,7 @@ fn queued(app: &TestApp) -> Vec<Queued> {
     .unwrap()
 }
 
-/// The shape of an answer: names, types, and texts that do not depend on the request.
+/// The shape of a response: names and types.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Object(object) => object
@@ -153,7 +156,7 @@ fn shape(value: &Value) -> Value {
     }
 }
 
-/// The entry of the document for a message that is stored.
+/// The entry of the response for a stored notification.
 fn entry(row: &Queued, email: &str, created: &str) -> Value {
     let moment = chrono::DateTime::parse_from_rfc3339(created).unwrap();
     let content = json!({"email": email, "created": created});
@@ -186,7 +189,7 @@ const ALL_CHANNELS: [(&str, &str); 4] = [
 ];
 
 #[tokio::test]
-async fn each_channel_has_an_entry_and_a_message() {
+async fn each_channel_has_an_entry_and_a_notification() {
     let app = TestApp::start_with(&ALL_CHANNELS).await;
     let ada = app.sign_up("ada@example.com").await;
     let reply = forgot(&app, "ADA@example.com").await.expect(200);
@@ -208,7 +211,7 @@ async fn each_channel_has_an_entry_and_a_message() {
 }
 
 #[tokio::test]
-async fn an_unknown_address_has_the_same_answer_and_messages_that_nobody_gets() {
+async fn an_unknown_address_has_the_same_response_and_sends_nothing() {
     let app = TestApp::start_with(&ALL_CHANNELS).await;
     let _ = app.sign_up("ada@example.com").await;
     let known = forgot(&app, "ada@example.com").await.expect(200);
@@ -220,23 +223,23 @@ async fn an_unknown_address_has_the_same_answer_and_messages_that_nobody_gets() 
 }
 
 #[tokio::test]
-async fn without_a_channel_it_is_not_configured() {
+async fn without_a_channel_codes_are_unavailable() {
     let app = TestApp::start().await;
     let reply = forgot(&app, "ada@example.com").await;
     reply.expect_problem(503, "forgot-password-not-configured");
-    // The form comes first.
+    // The request is validated first.
     let reply = forgot(&app, "ada").await;
     reply.expect_problem(400, "validation-failed");
 }
 
 #[tokio::test]
-async fn a_code_sets_a_password_once() {
+async fn a_code_resets_a_password_once() {
     let app = TestApp::start_with(&LOG).await;
     let ada = app.sign_up("ada@example.com").await;
     store_code(&app, &ada, "first", "1 hour");
     store_code(&app, &ada, "second", "1 hour");
     let _ = forgot(&app, "ada@example.com").await.expect(200);
-    // A new request made them invalid.
+    // A new request invalidates earlier codes.
     reset_forgotten(&app, "first", NEW)
         .await
         .expect_problem(400, "invalid-code");
@@ -250,14 +253,14 @@ async fn a_code_sets_a_password_once() {
     let reply = reset_forgotten(&app, "third", NEW).await.expect(200);
     assert_eq!(reply.json, json!({}));
     app.assert_token(&ada, false).await;
-    // The waiting has ended, too.
+    // The back-off has ended, too.
     let _ = app.sign_in("ada@example.com", NEW).await.expect(200);
     for code in ["third", "fourth", "second", "junk", ""] {
         reset_forgotten(&app, code, "another one")
             .await
             .expect_problem(400, "invalid-code");
     }
-    assert!(queued(&app).is_empty(), "no code is sent any more");
+    assert!(queued(&app).is_empty(), "a notification is still pending");
 }
 
 #[tokio::test]
@@ -271,7 +274,7 @@ async fn an_expired_code_is_invalid() {
 }
 
 #[tokio::test]
-async fn a_code_does_not_outlive_the_password_or_the_mailbox() {
+async fn a_change_of_password_or_address_invalidates_codes() {
     let app = TestApp::start_with(&LOG).await;
     let admin = app.admin().await;
     for (name, update) in [
@@ -288,7 +291,7 @@ async fn a_code_does_not_outlive_the_password_or_the_mailbox() {
 }
 
 #[tokio::test]
-async fn the_new_password_is_looked_at_before_the_code() {
+async fn the_new_password_is_validated_before_the_code() {
     let app = TestApp::start_with(&LOG).await;
     let reply = reset_forgotten(&app, "junk", "1234").await;
     reply.expect_problem(400, "validation-failed");
@@ -301,22 +304,25 @@ async fn the_new_password_is_looked_at_before_the_code() {
 }
 
 #[tokio::test]
-async fn of_simultaneous_uses_of_a_code_one_wins() {
+async fn concurrent_uses_of_a_code_have_one_winner() {
     let app = TestApp::start_with(&LOG).await;
     let ada = app.sign_up("ada@example.com").await;
     store_code(&app, &ada, "once", "1 hour");
     let passwords = ["password 1", "password 2", "password 3", "password 4"];
     let replies = join_all(passwords.map(|new| reset_forgotten(&app, "once", new))).await;
-    let won: Vec<_> = replies
+    let winners: Vec<_> = replies
         .iter()
         .zip(passwords)
         .filter(|(reply, _)| reply.status == 200)
         .collect();
-    assert_eq!(won.len(), 1);
+    assert_eq!(winners.len(), 1);
     for reply in replies.iter().filter(|reply| reply.status != 200) {
         reply.expect_problem(400, "invalid-code");
     }
-    let _ = app.sign_in("ada@example.com", won[0].1).await.expect(200);
+    let _ = app
+        .sign_in("ada@example.com", winners[0].1)
+        .await
+        .expect(200);
 }
 
 #[tokio::test]
@@ -335,7 +341,7 @@ async fn an_inactive_user_stays_inactive_after_a_reset() {
 }
 
 #[tokio::test]
-async fn no_code_and_no_password_is_ever_stored_in_the_clear() {
+async fn passwords_are_stored_only_as_hashes() {
     #[derive(QueryableByName)]
     struct Count {
         #[diesel(sql_type = BigInt)]

@@ -1,4 +1,4 @@
-//! `GET /internal/revocations`, and what it means for other replicas.
+//! `GET /internal/revocations`, and its effect on other replicas.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -8,7 +8,7 @@ use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use testkit::{Http, eventually};
 
-use crate::support::{Person, TestApp};
+use crate::fixture::{Person, TestApp};
 
 async fn feed(app: &TestApp, cursor: Option<i64>) -> Value {
     let path = match cursor {
@@ -29,7 +29,7 @@ fn epoch_of(feed: &Value, person: &Person) -> Option<i64> {
 }
 
 #[tokio::test]
-async fn it_names_who_was_raised_since_the_cursor() {
+async fn the_feed_lists_epochs_raised_since_the_cursor() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let before = feed(&app, None).await;
@@ -40,7 +40,7 @@ async fn it_names_who_was_raised_since_the_cursor() {
         .expect(200);
     let after = feed(&app, Some(cursor(&before))).await;
     assert_eq!(epoch_of(&after, &ada), Some(1));
-    // It may come again while any older transaction of the server runs, another test's too.
+    // The entry repeats while an older transaction of the server runs, including those of other tests.
     let last = AtomicI64::new(cursor(&after));
     eventually("the feed to move on", async || {
         let later = feed(&app, Some(last.load(Ordering::Relaxed))).await;
@@ -51,7 +51,7 @@ async fn it_names_who_was_raised_since_the_cursor() {
     assert_eq!(
         epoch_of(&feed(&app, None).await, &ada),
         Some(1),
-        "a complete reading has it"
+        "a full read includes it"
     );
     let reply = app.http.get("/internal/revocations?cursor=x").send().await;
     reply.expect_problem(400, "validation-failed");
@@ -73,23 +73,23 @@ async fn a_slow_commit_is_not_skipped() {
     )
     .execute(&mut slow)
     .unwrap();
-    // A later transaction commits first, and a poll sees it.
+    // A later transaction commits first, and a poll reads it.
     let _ = app
         .update(&admin, &bob.id, &json!({"isActive": false}))
         .await
         .expect(200);
-    let seen = feed(&app, Some(start)).await;
+    let early = feed(&app, Some(start)).await;
     assert_eq!(
-        (epoch_of(&seen, &bob), epoch_of(&seen, &ada)),
+        (epoch_of(&early, &bob), epoch_of(&early, &ada)),
         (Some(1), None)
     );
     slow.batch_execute("COMMIT").unwrap();
-    let next = feed(&app, Some(cursor(&seen))).await;
+    let next = feed(&app, Some(cursor(&early))).await;
     assert_eq!(epoch_of(&next, &ada), Some(1));
 }
 
 #[tokio::test]
-async fn whoever_was_revoked_too_long_ago_for_any_token_is_left_out() {
+async fn epochs_raised_before_any_unexpired_token_are_omitted() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let _ = app
@@ -129,7 +129,7 @@ async fn another_replica_refuses_revoked_tokens_within_a_second() {
         .await
         .expect(200);
     let revoked = std::time::Instant::now();
-    eventually("the replica to learn of it", async || {
+    eventually("the replica to refuse the token", async || {
         refused(&replica, &ada).await
     })
     .await;
@@ -138,13 +138,13 @@ async fn another_replica_refuses_revoked_tokens_within_a_second() {
         "{:?}",
         revoked.elapsed()
     );
-    // One that starts afterwards knows from the start on.
+    // A replica that starts later refuses the token from the start.
     let late = app.replica(&[]).await;
     assert!(refused(&late, &ada).await.is_some());
 }
 
 #[tokio::test]
-async fn the_token_of_a_user_who_is_gone_is_refused() {
+async fn the_token_of_a_deleted_user_is_refused() {
     let app = TestApp::start().await;
     let ada = app.sign_up("ada@example.com").await;
     diesel::sql_query("DELETE FROM users.users WHERE username_key = 'ada@example.com'")
@@ -157,7 +157,7 @@ async fn the_token_of_a_user_who_is_gone_is_refused() {
 }
 
 #[tokio::test]
-async fn tokens_of_the_previous_key_still_count() {
+async fn tokens_of_the_previous_key_are_accepted() {
     let app = TestApp::start().await;
     let ada = app.sign_up("ada@example.com").await;
     let new = testkit::ed25519_pem();

@@ -3,10 +3,10 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::support::{ADMIN, PASSWORD, Person, TestApp};
+use crate::fixture::{ADMIN, PASSWORD, Person, TestApp};
 
 #[tokio::test]
-async fn every_field_can_be_changed_and_the_full_user_comes_back() {
+async fn every_field_can_be_changed() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let change = json!({
@@ -33,12 +33,12 @@ async fn every_field_can_be_changed_and_the_full_user_comes_back() {
     for name in ["new@example.com", "mail@example.com"] {
         let _ = app.sign_in(name, "battery staple").await.expect(200);
     }
-    // The old name is free again.
+    // The old name is available again.
     let _ = app.sign_up("ada@example.com").await;
 }
 
 #[tokio::test]
-async fn the_whole_user_can_be_sent_back_and_nothing_changes() {
+async fn sending_the_whole_user_back_changes_nothing() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let path = format!("/users/{}", ada.id);
@@ -52,7 +52,7 @@ async fn the_whole_user_can_be_sent_back_and_nothing_changes() {
 }
 
 #[tokio::test]
-async fn what_a_token_says_or_rests_on_revokes_it_when_it_becomes_another() {
+async fn changes_of_what_a_token_depends_on_revoke_it() {
     let app = TestApp::start().await;
     let admin = app.admin().await;
     for (number, (change, revokes)) in [
@@ -82,7 +82,7 @@ async fn what_a_token_says_or_rests_on_revokes_it_when_it_becomes_another() {
 }
 
 #[tokio::test]
-async fn the_vendor_can_be_taken_away() {
+async fn the_vendor_can_be_removed() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     for vendor in [json!("acme"), json!(["acme"]), json!([]), Value::Null] {
@@ -93,7 +93,7 @@ async fn the_vendor_can_be_taken_away() {
 }
 
 #[tokio::test]
-async fn every_bad_field_is_named_and_nothing_is_changed() {
+async fn every_invalid_field_is_listed_and_nothing_is_changed() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let change = json!({
@@ -114,13 +114,13 @@ async fn every_bad_field_is_named_and_nothing_is_changed() {
         "allowedPrivateComponents",
         "metadata",
     ];
-    let mut named = reply.bad_fields();
-    named.sort();
+    let mut listed = reply.bad_fields();
+    listed.sort();
     let mut expected = fields.to_vec();
     expected.sort_unstable();
-    assert_eq!(named, expected);
+    assert_eq!(listed, expected);
     app.assert_token(&ada, true).await;
-    // The form of the body is looked at before the user's existence.
+    // The body is checked before the user is looked up.
     let reply = app.update(&admin, "nobody", &json!({"plan": 1})).await;
     reply.expect_problem(400, "validation-failed");
     for id in ["nobody", "000000000000000000000000"] {
@@ -133,7 +133,7 @@ async fn every_bad_field_is_named_and_nothing_is_changed() {
 }
 
 #[tokio::test]
-async fn names_of_others_are_taken() {
+async fn names_of_other_users_are_refused() {
     let app = TestApp::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let update = async |change: Value| app.update(&admin, &ada.id, &change).await;
@@ -150,7 +150,7 @@ async fn names_of_others_are_taken() {
 }
 
 #[tokio::test]
-async fn users_who_get_each_others_names_at_once_are_refused_and_keep_their_own() {
+async fn concurrent_swaps_of_names_are_refused_without_a_deadlock() {
     let app = TestApp::start().await;
     let admin = app.admin().await;
     let (ada, bob) = (
@@ -173,7 +173,7 @@ async fn users_who_get_each_others_names_at_once_are_refused_and_keep_their_own(
 }
 
 #[tokio::test]
-async fn the_last_active_administrator_stays() {
+async fn the_last_active_administrator_cannot_be_demoted() {
     let app = TestApp::start().await;
     let admin = app.admin().await;
     for change in [
@@ -205,7 +205,7 @@ async fn the_last_active_administrator_stays() {
 }
 
 #[tokio::test]
-async fn of_administrators_who_are_demoted_at_once_one_stays() {
+async fn concurrent_demotions_leave_one_administrator() {
     let app = TestApp::start().await;
     for round in 0..3 {
         let root = app.admin().await;
@@ -235,14 +235,14 @@ async fn of_administrators_who_are_demoted_at_once_one_stays() {
                 .filter(|reply| reply.status == status)
                 .count()
         };
-        // The one who asks may be demoted before the others, whose tokens then do not count.
+        // The caller may be demoted before the others; then its token is refused.
         assert_eq!(count(500), 0, "{replies:?}");
         assert!(count(200) < admins.len());
         restore_root(&app);
     }
 }
 
-/// Makes the first administrator one again, and everybody else none.
+/// Restores the first administrator and demotes all others.
 fn restore_root(app: &TestApp) {
     use diesel::RunQueryDsl as _;
     use diesel::sql_types::BigInt;

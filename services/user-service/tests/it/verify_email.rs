@@ -1,10 +1,10 @@
-//! `POST /user/verify-email`, and what waits for it.
+//! `POST /user/verify-email`, and what depends on it.
 
 use diesel::RunQueryDsl as _;
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use crate::support::{PASSWORD, Person, TestApp};
+use crate::fixture::{PASSWORD, Person, TestApp};
 
 const REQUIRED: [(&str, &str); 2] = [
     ("EMAIL_VERIFICATION", "required"),
@@ -16,7 +16,7 @@ async fn verify(app: &TestApp, code: &str) -> Reply {
     request.json(&json!({"code": code})).send().await
 }
 
-/// What a token says, without looking at its signature.
+/// The claim of a token, without checking its signature.
 fn is_verified(token: &str) -> bool {
     use base64::Engine as _;
     let payload = token.split('.').nth(1).unwrap();
@@ -54,7 +54,7 @@ async fn sign_in(app: &TestApp, name: &str) -> Person {
 }
 
 #[tokio::test]
-async fn an_address_counts_after_its_code_has_come_back() {
+async fn an_address_counts_after_its_code_was_returned() {
     let app = TestApp::start_with(&REQUIRED).await;
     let ada = app.sign_up("ada@example.com").await;
     assert!(!is_verified(&ada.token));
@@ -72,12 +72,12 @@ async fn an_address_counts_after_its_code_has_come_back() {
 }
 
 #[tokio::test]
-async fn a_new_address_waits_again_and_the_old_ones_code_does_not_confirm_it() {
+async fn a_new_address_needs_its_own_code() {
     let app = TestApp::start_with(&REQUIRED).await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     assert!(
         is_verified(&admin.token),
-        "the first administrator is the operator's own"
+        "the address of the first administrator is trusted"
     );
     store_code(&app, &ada, "old");
     let change = json!({"email": "new@example.com"});
@@ -88,14 +88,14 @@ async fn a_new_address_waits_again_and_the_old_ones_code_does_not_confirm_it() {
         .expect_problem(400, "invalid-code");
     store_code(&app, &ada, "new");
     let _ = verify(&app, "new").await.expect(200);
-    // The same mailbox in another case is no change.
+    // The same mailbox in another case is not a change.
     let change = json!({"email": "New@example.com"});
     let _ = app.update(&admin, &ada.id, &change).await.expect(200);
     assert!(is_verified(&sign_in(&app, "new@example.com").await.token));
 }
 
 #[tokio::test]
-async fn when_it_is_off_every_address_counts_and_nothing_is_sent() {
+async fn without_verification_every_address_counts_and_nothing_is_sent() {
     let app = TestApp::start_with(&[("FORGOT_PASSWORD_LOG", "true")]).await;
     let ada = app.sign_up("ada@example.com").await;
     assert!(is_verified(&ada.token));

@@ -53,6 +53,6 @@ fn or_null(schema: RefOr<Schema>) -> RefOr<Schema> {
 
 impl ToSchema for Names {
     fn name() -> Cow<'static, str> {
-        Cow::Borrowed("SignUpNames")
+        Cow::Borrowed("NewUserNames")
     }
 }

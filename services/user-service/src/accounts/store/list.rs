@@ -31,7 +31,7 @@ pub(in crate::accounts) fn list(
     list: &UserListQuery,
 ) -> Result<Vec<User>, Error> {
     let mut query = users::table.select(User::as_select()).into_boxed();
-    for condition in conditions(&list.conditions) {
+    for condition in sql_conditions(&list.conditions) {
         query = query.filter(condition);
     }
     Ok(ordered(query, list.sort)
@@ -43,21 +43,21 @@ pub(in crate::accounts) fn list(
 /// The number of accounts that match.
 pub(in crate::accounts) fn count(
     connection: &mut Connection,
-    wanted: &UserConditions,
+    conditions: &UserConditions,
 ) -> Result<i64, Error> {
     let mut query = users::table.select(count_star()).into_boxed();
-    for condition in conditions(wanted) {
+    for condition in sql_conditions(conditions) {
         query = query.filter(condition);
     }
     Ok(query.first(connection)?)
 }
 
-fn conditions(wanted: &UserConditions) -> Vec<Condition> {
-    let filters = wanted
+fn sql_conditions(conditions: &UserConditions) -> Vec<Condition> {
+    let filters = conditions
         .filters
         .iter()
         .map(|(field, value)| condition(*field, value));
-    let pattern = wanted.pattern.as_ref().map(|pattern| -> Condition {
+    let pattern = conditions.pattern.as_ref().map(|pattern| -> Condition {
         let pattern = substring_pattern(&pattern.to_lowercase());
         Box::new(users::username_key.like(pattern).nullable())
     });

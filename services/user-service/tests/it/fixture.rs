@@ -1,4 +1,4 @@
-//! What these tests share: the running service, and people who use it.
+//! The running service of a test, and its users.
 
 use std::time::Duration;
 
@@ -9,9 +9,9 @@ use service_runtime::Running;
 use testkit::{Http, Reply, TestBroker, TestDatabase, ed25519_pem};
 use user_service::{MIGRATIONS, UserServiceSettings, run};
 
-/// The administrator that every service of these tests starts with.
+/// The first administrator of every service of these tests.
 pub(crate) const ADMIN: &str = "admin@example.com";
-/// Everybody's password, unless a test says otherwise.
+/// The password of every user by default.
 pub(crate) const PASSWORD: &str = "correct horse";
 
 /// A running user service.
@@ -23,7 +23,7 @@ pub(crate) struct TestApp {
     running: Running,
 }
 
-/// Somebody who has signed in.
+/// A user who has signed in.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
     pub(crate) id: String,
@@ -31,17 +31,17 @@ pub(crate) struct Person {
 }
 
 impl TestApp {
-    /// A service with the defaults (but for bcrypt's cost, which is low).
+    /// Starts a service with the default settings, except for a low bcrypt cost.
     pub(crate) async fn start() -> Self {
         Self::start_with(&[]).await
     }
 
-    /// A service with settings of the test's own.
+    /// Starts a service with additional settings.
     pub(crate) async fn start_with(settings: &[(&str, &str)]) -> Self {
         Self::start_on(TestDatabase::users(MIGRATIONS), TestBroker::new(), settings).await
     }
 
-    /// A service on a database that the test has prepared.
+    /// Starts a service on a database that the test has prepared.
     pub(crate) async fn start_on(
         database: TestDatabase,
         broker: TestBroker,
@@ -59,7 +59,7 @@ impl TestApp {
         }
     }
 
-    /// A second replica on the same database. It ends with the first one.
+    /// Starts another replica on the same database. It stops with the first one.
     pub(crate) async fn replica(&self, settings: &[(&str, &str)]) -> Http {
         let settings = settings_of(&self.database, &self.broker, &self.key, settings);
         let running = run(settings).await.unwrap();
@@ -81,7 +81,7 @@ impl TestApp {
         self.database.admin()
     }
 
-    /// A new user.
+    /// Signs a new user up.
     pub(crate) async fn sign_up(&self, email: &str) -> Person {
         let body = json!({"email": email, "password": PASSWORD});
         let reply = self.http.post("/user").json(&body).send().await.expect(200);
@@ -93,12 +93,12 @@ impl TestApp {
         self.http.post("/user/auth").json(&body).send().await
     }
 
-    /// The administrator.
+    /// Signs the first administrator in.
     pub(crate) async fn admin(&self) -> Person {
         Person::of(&self.sign_in(ADMIN, PASSWORD).await.expect(200))
     }
 
-    /// A new user with the scope `admin`.
+    /// Signs a new user up and gives it the scope `admin`.
     pub(crate) async fn make_admin(&self, email: &str) -> Person {
         let person = self.sign_up(email).await;
         let admin = self.admin().await;
@@ -125,10 +125,10 @@ impl TestApp {
         self.http.delete(path).bearer(&person.token).send().await
     }
 
-    /// Asserts whether a person's token counts.
-    pub(crate) async fn assert_token(&self, person: &Person, counts: bool) {
+    /// Asserts whether a user's token is accepted.
+    pub(crate) async fn assert_token(&self, person: &Person, is_accepted: bool) {
         let reply = self.get(person, "/user").await;
-        if counts {
+        if is_accepted {
             let _ = reply.expect(200);
         } else {
             reply.expect_problem(401, "token-revoked");
@@ -137,7 +137,7 @@ impl TestApp {
 }
 
 impl Person {
-    /// Who signed in or up by an answer.
+    /// The user in a response of sign-in or sign-up.
     pub(crate) fn of(reply: &Reply) -> Self {
         let text = |path| {
             reply
@@ -151,6 +151,23 @@ impl Person {
             id: text("/user/id"),
             token: text("/token"),
         }
+    }
+}
+
+/// Replaces ids, times and tokens, which differ from run to run, for snapshots.
+pub(crate) fn redacted(value: &Value) -> Value {
+    match value {
+        Value::Object(object) => object
+            .iter()
+            .map(|(name, value)| match name.as_str() {
+                "token" | "requestId" => (name.clone(), json!(format!("[{name}]"))),
+                _ => (name.clone(), redacted(value)),
+            })
+            .collect(),
+        Value::Array(values) => values.iter().map(redacted).collect(),
+        Value::String(text) if text.len() == 24 && text.ends_with('Z') => json!("[time]"),
+        Value::String(text) if text.len() == 24 && hex::decode(text).is_ok() => json!("[id]"),
+        other => other.clone(),
     }
 }
 
