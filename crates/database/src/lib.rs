@@ -26,4 +26,4 @@ pub use settings::DatabaseSettings;
 
 /// A connection to Postgres: [`Database::run`] passes it to its closure, and rules pass it on to stores, so
 /// that only stores depend on diesel.
-pub type Connection = diesel::PgConnection;
+pub use diesel::PgConnection as Connection;

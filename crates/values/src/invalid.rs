@@ -30,10 +30,3 @@ pub trait FromText: Sized {
     /// What is wrong with the text, in words that may be shown to the caller.
     fn from_text(text: &str) -> Result<Self, Invalid>;
 }
-
-impl FromText for String {
-    /// Any text without NUL characters, which Postgres cannot store.
-    fn from_text(text: &str) -> Result<Self, Invalid> {
-        crate::bounded_text(text, 0, usize::MAX).map(str::to_owned)
-    }
-}

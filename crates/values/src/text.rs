@@ -1,4 +1,4 @@
-use crate::Invalid;
+use crate::{FromText, Invalid};
 
 /// Checks that a text has `min` to `max` characters and no NUL character, which Postgres cannot store.
 ///
@@ -21,6 +21,13 @@ pub fn bounded_text(text: &str, min: usize, max: usize) -> Result<&str, Invalid>
         return Err(Invalid::new("too-long", message));
     }
     Ok(text)
+}
+
+impl FromText for String {
+    /// Any text without NUL characters, which Postgres cannot store.
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        bounded_text(text, 0, usize::MAX).map(str::to_owned)
+    }
 }
 
 #[cfg(test)]

@@ -4,10 +4,10 @@ use super::modules::Package;
 
 /// A rule: only some files name these crates.
 pub(super) struct Layer {
-    /// What the crates are, for the message.
+    /// The name of the crates in messages.
     pub(super) title: &'static str,
     crates: &'static [&'static str],
-    /// Packages (by their folder) that the rule is about; empty for all.
+    /// The folder whose packages must follow the rule. Empty for all packages.
     only_in: &'static str,
     /// Packages whose every file may name the crates.
     packages: &'static [&'static str],
@@ -20,7 +20,7 @@ pub(super) const LAYERS: [Layer; 2] = [
         title: "diesel",
         crates: &["diesel", "diesel_migrations", "r2d2"],
         only_in: "",
-        packages: &["crates/database", "crates/audit-log"],
+        packages: &["crates/database", "crates/audit-log", "crates/dev/testkit"],
         files: &["store.rs", "_store.rs", "store/", "schema.rs"],
     },
     Layer {

@@ -7,7 +7,7 @@ mod layers;
 mod modules;
 mod source;
 
-use std::{collections::BTreeSet, process::ExitCode};
+use std::process::ExitCode;
 
 use anyhow::Context;
 use cargo_metadata::{Metadata, MetadataCommand};
@@ -27,16 +27,13 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         .context("reading the workspace")?;
     let mut errors = dependencies::check(&workspace, &metadata)?;
     let packages = read_packages(&workspace, &metadata)?;
-    let warnings = [check_layers(&packages), check_circles(&packages)].concat();
-    for warning in &warnings {
-        outln!("{} {warning}", paint::yellow("warning:"));
-    }
-    errors.sort();
+    errors.extend(check_layers(&packages));
+    errors.extend(check_circles(&packages));
     for error in &errors {
         outln!("{} {error}", paint::red("error:"));
     }
     if errors.is_empty() {
-        say("dependencies are as they should be");
+        say("packages, layers and files depend on each other as they should");
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)
@@ -79,43 +76,37 @@ fn check_layers(packages: &[(String, Package)]) -> Vec<String> {
 fn check_circles(packages: &[(String, Package)]) -> Vec<String> {
     let mut errors = Vec::new();
     for (folder, package) in packages {
-        let mut files = package.files();
-        for exception in &CIRCLE_EXCEPTIONS {
-            if let Some(edge) = exception.what.strip_prefix(&format!("{folder}: "))
-                && !remove_circular_edge(&mut files, edge)
+        let mut graph = package.files();
+        for Exception { what, reason } in &CIRCLE_EXCEPTIONS {
+            if let Some(edge) = what.strip_prefix(&format!("{folder}: "))
+                && !remove_circular_edge(&mut graph, edge)
             {
                 errors.push(format!(
-                    "{} is no longer in a circle: remove the exception ({})",
-                    exception.what, exception.reason
+                    "{what} is no longer in a circle: remove the exception ({reason})"
                 ));
             }
         }
-        let files = circles::find(&files)
-            .into_iter()
-            .map(|circle| circle.join(" -> "));
-        let files: BTreeSet<String> = files.collect();
-        let folders = package.folders();
-        let folders = circles::find(&folders)
-            .into_iter()
-            .map(|circle| circle.join(" -> "));
-        // Circles of files at the top are reported once.
-        let folders = folders.filter(|circle| {
-            !files
-                .iter()
-                .any(|files| files.replace(".rs", "") == *circle)
-        });
-        errors
-            .extend(folders.map(|circle| format!("{folder}: modules import each other: {circle}")));
-        errors.extend(
-            files
-                .iter()
-                .map(|circle| format!("{folder}: files import each other: {circle}")),
-        );
+        let files = paths(&graph);
+        // A circle of files at the top of a package is a circle of modules, too, but is reported once.
+        let is_reported = |circle: &String| files.iter().any(|it| it.replace(".rs", "") == *circle);
+        let modules = paths(&package.modules());
+        let modules = modules.iter().filter(|circle| !is_reported(circle));
+        for circle in modules.chain(&files) {
+            errors.push(format!("{folder}: import each other: {circle}"));
+        }
     }
     errors
 }
 
-/// Says whether `edge`, as `from -> to`, was there and in a circle.
+/// The circles of a graph, each as `a -> b -> a`.
+fn paths(graph: &Graph) -> Vec<String> {
+    circles::find(graph)
+        .iter()
+        .map(|circle| circle.join(" -> "))
+        .collect()
+}
+
+/// Removes `edge`, which is `from -> to`. Returns whether it was there and part of a circle.
 fn remove_circular_edge(graph: &mut Graph, edge: &str) -> bool {
     let Some((from, to)) = edge.split_once(" -> ") else {
         return false;
@@ -127,7 +118,7 @@ fn remove_circular_edge(graph: &mut Graph, edge: &str) -> bool {
     removed && circular
 }
 
-/// The messages of `found` that are not excepted, and an error for each exception that is not needed.
+/// Returns the messages of `found` without an exception, and an error for each exception that is not needed.
 fn without_exceptions(found: Vec<(String, String)>, exceptions: &[Exception]) -> Vec<String> {
     let stale = exceptions
         .iter()

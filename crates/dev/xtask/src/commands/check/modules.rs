@@ -95,8 +95,8 @@ impl Package {
         })
     }
 
-    /// Which module at the top of the package imports which. The root is left out: it declares them all.
-    pub(super) fn folders(&self) -> Graph {
+    /// Which module at the top of the package imports which. The root is left out, because it declares them all.
+    pub(super) fn modules(&self) -> Graph {
         let mut graph = self.graph(|path| path.first().cloned().unwrap_or_default());
         graph.remove("");
         for imported in graph.values_mut() {
@@ -252,7 +252,7 @@ mod tests {
         ]);
         assert_eq!(imported(&files.files(), "a.rs"), ["b/c.rs", "b/mod.rs"]);
         assert_eq!(imported(&files.files(), "b/c.rs"), ["a.rs"]);
-        assert_eq!(imported(&files.folders(), "b"), ["a"]);
+        assert_eq!(imported(&files.modules(), "b"), ["a"]);
     }
 
     #[test]

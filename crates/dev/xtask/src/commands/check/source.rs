@@ -42,12 +42,7 @@ impl Source {
                 (TokenTree::Punct(hash), [TokenTree::Group(attribute), item @ ..])
                     if hash.as_char() == '#' =>
                 {
-                    if is_cfg_test(attribute) {
-                        self.skip_item(item)
-                    } else {
-                        self.read_attribute(attribute, depth);
-                        item
-                    }
+                    self.read_attribute(attribute, item, depth)
                 }
                 (
                     TokenTree::Ident(word),
@@ -56,18 +51,19 @@ impl Source {
                     self.read(body.stream(), depth + 1);
                     item
                 }
+                // A visibility such as `pub(in crate::tasks)` imports nothing.
+                (TokenTree::Ident(word), [TokenTree::Group(scope), item @ ..])
+                    if word == "pub" && scope.stream().to_string().starts_with("in ") =>
+                {
+                    item
+                }
                 (TokenTree::Ident(word), [_, TokenTree::Ident(name), item @ ..])
                     if word == "macro_rules" =>
                 {
                     self.macros.push(name.to_string());
                     item
                 }
-                (TokenTree::Ident(word), _) if word == "use" => {
-                    let end = after.iter().position(|token| is_punct(token, ';'));
-                    let (tree, item) = after.split_at(end.unwrap_or(after.len()));
-                    self.read_use(tree, &[], depth);
-                    item
-                }
+                (TokenTree::Ident(word), _) if word == "use" => self.read_use(after, depth),
                 (TokenTree::Ident(_), _) => self.read_path(rest, depth),
                 (TokenTree::Group(group), _) => {
                     self.read(group.stream(), depth);
@@ -78,12 +74,22 @@ impl Source {
         }
     }
 
-    /// An attribute counts as naming the crate or macro that it starts with: `#[diesel(…)]` names `diesel`.
-    fn read_attribute(&mut self, attribute: &Group, depth: usize) {
+    /// Returns what follows the attribute, without `item` if that is a test. An attribute counts as naming the
+    /// crate or macro that it starts with: `#[diesel(…)]` names `diesel`.
+    fn read_attribute<'a>(
+        &mut self,
+        attribute: &Group,
+        item: &'a [TokenTree],
+        depth: usize,
+    ) -> &'a [TokenTree] {
+        if is_cfg_test(attribute) {
+            return self.skip_item(item);
+        }
         if let Some(TokenTree::Ident(name)) = attribute.stream().into_iter().next() {
             self.paths.push(vec![name.to_string()]);
         }
         self.read(attribute.stream(), depth);
+        item
     }
 
     /// Returns what follows the item that `tokens` start with.
@@ -115,15 +121,22 @@ impl Source {
         rest
     }
 
-    /// Reads what stands between `use` and `;`, or one branch of it.
-    fn read_use(&mut self, tree: &[TokenTree], prefix: &[String], depth: usize) {
+    /// Reads what follows `use` up to the semicolon. Returns the rest.
+    fn read_use<'a>(&mut self, tokens: &'a [TokenTree], depth: usize) -> &'a [TokenTree] {
+        let end = tokens.iter().position(|token| is_punct(token, ';'));
+        let (tree, rest) = tokens.split_at(end.unwrap_or(tokens.len()));
+        self.read_use_tree(tree, &[], depth);
+        rest
+    }
+
+    fn read_use_tree(&mut self, tree: &[TokenTree], prefix: &[String], depth: usize) {
         let (path, rest) = leading_path(tree);
         let mut path = [prefix, &path].concat();
         match rest {
             [.., TokenTree::Group(branches)] => {
                 let branches: Vec<TokenTree> = branches.stream().into_iter().collect();
                 for branch in branches.split(|token| is_punct(token, ',')) {
-                    self.read_use(branch, &path, depth);
+                    self.read_use_tree(branch, &path, depth);
                 }
             }
             _ => {
@@ -210,6 +223,11 @@ mod tests {
         let text =
             "#[openapi(paths(crate::a::b))] fn f(x: super::X) { assert!(c::d::<E>() == 1); }";
         assert_eq!(paths(text), ["openapi", "crate::a::b", "super::X", "c::d"]);
+    }
+
+    #[test]
+    fn visibilities_are_not_imports() {
+        assert_eq!(paths("pub(in crate::a) struct X(b::C);"), ["b::C"]);
     }
 
     #[test]
