@@ -35,7 +35,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let signer = WebhookSigner::new(&settings.signing)
         .context("WEBHOOK_SIGNING_KEY or WEBHOOK_PREVIOUS_SIGNING_KEY is not usable")?;
     database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
-    let (address, http) = (settings.listen_address, settings.http.clone());
+    let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
     let authority = start_authority(&settings, &running)?;
     let context = start_context(settings, signer, &running);

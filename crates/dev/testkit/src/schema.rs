@@ -164,6 +164,7 @@ fn diesel_type(name: &str) -> String {
     match name {
         "bool" => "Bool",
         "bytea" => "Binary",
+        "inet" => "Inet",
         "int2" => "SmallInt",
         "int4" => "Integer",
         "int8" => "BigInt",

@@ -100,6 +100,6 @@ fn try_decide(
     let identity = actor.audit_identity(&snapshot.task, Permission::Decide);
     let entry = decision.audit_action().on_task(id, identity, meta);
     let status = decision.status();
-    let decided = decision_store::record_decision(connection, &snapshot, status, cause, entry)?;
+    let decided = decision_store::record_decision(connection, &snapshot, status, cause, &entry)?;
     Ok(decided.map(|(task, deliveries)| (task, relations, deliveries)))
 }

@@ -55,7 +55,7 @@ pub(crate) fn record_decision(
     snapshot: &TaskSnapshot,
     status: TaskStatus,
     cause: &RequestContext,
-    entry: Entry,
+    entry: &Entry,
 ) -> Result<Option<Decided>, Error> {
     let deliveries: Vec<_> = snapshot
         .webhooks

@@ -7,7 +7,7 @@ use crate::fixture::{App, Task, User, WithSecret as _, redacted};
 
 const ALL_FIELDS: &str = "include=public,created,mtime,decisionMade,isApprover";
 
-fn assert_snapshot(name: &str, reply: Reply) {
+fn assert_snapshot(name: &str, reply: &Reply) {
     insta::assert_json_snapshot!(name, redacted(&reply.json));
 }
 
@@ -26,21 +26,21 @@ async fn tasks() {
     let ada = app.user("ada@example.com");
     assert_snapshot(
         "created_task",
-        app.try_create(&ada, json!({})).await.expect(200),
+        &app.try_create(&ada, json!({})).await.expect(200),
     );
     let task = decided(&app, &ada).await;
     let path = format!("{}?{ALL_FIELDS}", task.path);
-    assert_snapshot("task", app.get(&ada, &path).await.expect(200));
+    assert_snapshot("task", &app.get(&ada, &path).await.expect(200));
     let edit = json!({"approver": "linus@example.com"});
     let pending = app.create(&ada, json!({})).await;
     let edited = app.put(&ada, &pending.path, &edit).await.expect(200);
-    assert_snapshot("edited_task", edited);
+    assert_snapshot("edited_task", &edited);
     let list = app
         .get(&ada, "/people-task/tasks?sort=created:1&limit=1")
         .await;
-    assert_snapshot("task_list", list.expect(200));
+    assert_snapshot("task_list", &list.expect(200));
     let count = app.get(&ada, "/people-task/tasks-count").await;
-    assert_snapshot("task_count", count.expect(200));
+    assert_snapshot("task_count", &count.expect(200));
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn webhooks_and_deliveries() {
     let ada = app.user("ada@example.com");
     let task = decided(&app, &ada).await;
     let webhooks = app.get(&ada, &format!("{}/webhooks", task.path)).await;
-    assert_snapshot("webhooks", webhooks.expect(200));
+    assert_snapshot("webhooks", &webhooks.expect(200));
     app.execute(
         "INSERT INTO delivery_attempts (delivery_id, number, at, duration_ms, status_code, error, response)
          SELECT id, 1, now(), 42, NULL::integer, 'connection refused', NULL FROM deliveries
@@ -58,15 +58,15 @@ async fn webhooks_and_deliveries() {
     let path = format!("{}/deliveries", task.path);
     let deliveries = app.get(&ada, &path).await.expect(200);
     let id = deliveries.json[0]["id"].as_str().unwrap().to_owned();
-    assert_snapshot("deliveries", deliveries);
+    assert_snapshot("deliveries", &deliveries);
     let path = format!("/people-task/deliveries/{id}/redeliver");
     let redelivered = app.http.post(&path).bearer(&ada.token).send().await;
-    assert_snapshot("redelivered", redelivered.expect(200));
+    assert_snapshot("redelivered", &redelivered.expect(200));
     let root = app.admin();
     let path = "/people-task/audit?filter=action:task-approved";
     let mut row = app.get(&root, path).await.expect(200);
     row.json[0]["id"] = Value::Null;
-    assert_snapshot("audit", row);
+    assert_snapshot("audit", &row);
 }
 
 #[tokio::test]
@@ -113,6 +113,6 @@ async fn problems() {
                 .await,
         ),
     ] {
-        assert_snapshot(&format!("problem_{name}"), reply);
+        assert_snapshot(&format!("problem_{name}"), &reply);
     }
 }
