@@ -1,4 +1,4 @@
-//! The process that sends messages to users.
+//! The process that sends notifications to users.
 
 use std::process::ExitCode;
 
