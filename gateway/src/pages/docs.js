@@ -47,7 +47,7 @@ function request(document, operation) {
 function responses(document, operation) {
   const rows = Object.entries(operation.responses ?? {}).sort().map(([status, given]) => {
     const response = resolve(document, given);
-    return element("details", { class: "answer" },
+    return element("details", { class: "response" },
       element("summary", {}, element("span", { class: "code" }, status), inline(response.description)),
       ...media(document, response.content));
   });

@@ -88,10 +88,10 @@ async fn other_origins_headers_and_methods_are_refused() {
             "{origin}"
         );
     }
-    let stranger = from(
+    let other = from(
         fixture.http.get("/people-task/tasks"),
         "https://evil.example",
     );
-    let reply = stranger.send().await.expect(200);
+    let reply = other.send().await.expect(200);
     assert_eq!(reply.header("access-control-allow-origin"), None);
 }

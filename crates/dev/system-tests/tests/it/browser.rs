@@ -316,7 +316,7 @@ async fn the_documentation_shows_every_operation() {
         .run("for (const one of document.querySelectorAll('.operation')) one.open = true")
         .await;
     eventually("every operation to show a response", || async {
-        let opened = phone.count(".operation:has(.answer):has(pre)").await;
+        let opened = phone.count(".operation:has(.response):has(pre)").await;
         (opened == documented.len() as u64).then_some(())
     })
     .await;
