@@ -1,6 +1,16 @@
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::fixture::Fixture;
+
+/// A document with a `POST` for each path.
+fn document(paths: &[&str]) -> Value {
+    let operation = json!({"post": {"responses": {"200": {"description": "Done."}}}});
+    let paths: Map<_, _> = paths
+        .iter()
+        .map(|path| ((*path).to_owned(), operation.clone()))
+        .collect();
+    json!({"openapi": "3.1.0", "info": {"title": "", "version": ""}, "paths": paths})
+}
 
 #[tokio::test]
 async fn the_document_needs_both_services_once_and_is_then_cached() {
@@ -9,17 +19,12 @@ async fn the_document_needs_both_services_once_and_is_then_cached() {
     let reply = fixture.http.get("/openapi.json").send().await;
     reply.expect_problem(503, "not-ready");
 
-    let response = json!({"200": {"description": "Done."}});
     fixture.users.with(|state| {
-        state.document = json!({"openapi": "3.1.0", "info": {}, "paths": {
-            "/user/auth": {"post": {"operationId": "sign_in", "responses": response}},
-            "/internal/revocations": {"get": {"responses": response}}
-        }});
+        state.document = document(&["/user/auth", "/internal/revocations"]);
     });
     fixture.tasks.with(|state| {
-        state.document = json!({"openapi": "3.1.0", "info": {}, "paths": {
-            "/people-task/tasks": {"get": {"operationId": "list_tasks", "responses": response}}
-        }});
+        let plugin = "/plugins/appmixer/utils/tasks/tasks";
+        state.document = document(&["/people-task/tasks", plugin]);
     });
     let reply = fixture.http.get("/openapi.json").send().await.expect(200);
     assert_eq!(reply.header("content-type"), Some("application/json"));
