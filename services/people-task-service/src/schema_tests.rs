@@ -1,15 +1,29 @@
 //! Holds the code's view of the tables against the migrated database.
 
-use testkit::{TestDatabase, assert_schema_matches};
+use testkit::{TestDatabase, assert_allowed_texts, assert_schema_matches};
 
 use crate::MIGRATIONS;
+use crate::status::{DeliveryStatus, TaskStatus};
+
+const SCHEMA: &str = "people_task";
 
 #[test]
 fn schema_rs_has_the_tables_and_columns_of_the_database() {
     assert_schema_matches(
         &TestDatabase::people_task(MIGRATIONS),
-        "people_task",
+        SCHEMA,
         include_str!("schema.rs"),
         &[("audit_log", "its statements are in the crate audit-log")],
     );
+}
+
+#[test]
+fn the_constraints_of_status_columns_allow_the_variants_of_the_enums() {
+    let database = TestDatabase::people_task(MIGRATIONS);
+    let tasks = TaskStatus::ALL.iter().map(|status| status.as_str());
+    assert_allowed_texts(&database, SCHEMA, "tasks.status", tasks);
+    for column in ["webhooks.status", "deliveries.status"] {
+        let deliveries = DeliveryStatus::ALL.iter().map(|status| status.as_str());
+        assert_allowed_texts(&database, SCHEMA, column, deliveries);
+    }
 }

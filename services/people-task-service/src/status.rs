@@ -18,6 +18,10 @@ macro_rules! states {
         }
 
         impl $name {
+            /// Every state.
+            #[cfg(test)]
+            pub(crate) const ALL: &[Self] = &[$(Self::$state),+];
+
             /// The word that the API and the database use.
             pub(crate) fn as_str(self) -> &'static str {
                 match self {
