@@ -5,6 +5,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use values::{Secret, Timestamp, UserId};
 
+use super::requests::Vendor;
 use super::store::User;
 
 /// A token and its user.
@@ -29,7 +30,7 @@ pub(crate) struct SignInResponseUser {
     email: String,
     #[schema(example = "free")]
     plan: String,
-    /// Null, a string or an array of strings.
+    #[schema(value_type = Option<Vendor>, inline)]
     vendor: Option<Value>,
     #[schema(example = json!(["user"]))]
     scope: Vec<String>,
@@ -98,7 +99,7 @@ pub(crate) struct UserResponse {
     plan: String,
     #[schema(example = json!(["user"]))]
     scope: Vec<String>,
-    /// Null, a string or an array of strings.
+    #[schema(value_type = Option<Vendor>, inline)]
     vendor: Option<Value>,
     /// The component types that the user can use.
     allowed_private_components: Vec<String>,
