@@ -4,7 +4,7 @@ use serde_json::Value;
 use values::EmailAddress;
 
 use super::requests::{ComponentTypes, Metadata, Plan, Scopes, UpdateUserRequest, Vendor};
-use super::store::User;
+use super::store::user::User;
 
 impl UpdateUserRequest {
     /// Whether it can take the administrator's role away.

@@ -1,7 +1,7 @@
 //! Accounts and the codes that confirm their addresses in the database.
 
 mod list;
-mod user;
+pub(crate) mod user;
 
 pub(super) use list::{count, list};
 pub(super) use user::NewUser;
@@ -111,20 +111,12 @@ pub(super) fn update(
     change: &UserChange,
     entry: Entry,
 ) -> Result<User, Error> {
+    let (username, email) = (change.username.as_ref(), change.email.as_ref());
     let columns = (
-        change
-            .username
-            .as_ref()
-            .map(|v| users::username.eq(v.as_str())),
-        change
-            .username
-            .as_ref()
-            .map(|v| users::username_key.eq(v.normalized())),
-        change.email.as_ref().map(|v| users::email.eq(v.as_str())),
-        change
-            .email
-            .as_ref()
-            .map(|v| users::email_key.eq(v.normalized())),
+        username.map(|v| users::username.eq(v.as_str())),
+        username.map(|v| users::username_key.eq(v.normalized())),
+        email.map(|v| users::email.eq(v.as_str())),
+        email.map(|v| users::email_key.eq(v.normalized())),
         change
             .password_hash
             .as_ref()

@@ -29,7 +29,7 @@ pub(crate) async fn rows(http: &Http, token: &str, query: &str) -> Vec<Value> {
 
 /// The entries that match a query, oldest first, with names in place of ids.
 async fn entries(app: &TestApp, query: &str, people: &[(&Person, &str)]) -> Value {
-    let admin = people[0].0;
+    let (admin, _) = people.first().unwrap();
     let rows = rows(&app.http, &admin.token, &format!("{query}&sort=at:1")).await;
     let mut text = serde_json::to_string(&rows).unwrap();
     for (person, name) in people {

@@ -14,7 +14,7 @@ const MAX_NAME_LENGTH: usize = 200;
 /// A plan's name.
 #[derive(Debug, Clone, PartialEq, Eq, ToSchema)]
 #[schema(value_type = String, min_length = 1, max_length = 200, example = "gold")]
-pub(in crate::accounts) struct Plan(pub(in crate::accounts) String);
+pub(crate) struct Plan(pub(crate) String);
 
 impl FieldValue for Plan {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -27,7 +27,7 @@ impl FieldValue for Plan {
 /// The scopes of a user in the order given, without duplicates. Every token contains them, so they are
 /// limited: at most 50, each a scope-token of RFC 6749 with at most 64 characters.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::accounts) struct Scopes(pub(in crate::accounts) Vec<String>);
+pub(crate) struct Scopes(pub(crate) Vec<String>);
 
 impl FieldValue for Scopes {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -78,7 +78,7 @@ fn name_schema() -> ObjectBuilder {
 
 /// One or more vendors: a string or an array of strings, stored as given.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::accounts) struct Vendor(pub(in crate::accounts) Value);
+pub(crate) struct Vendor(pub(crate) Value);
 
 impl FieldValue for Vendor {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -113,7 +113,7 @@ impl ToSchema for Vendor {}
 
 /// The component types that a user can use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::accounts) struct ComponentTypes(pub(in crate::accounts) Vec<String>);
+pub(crate) struct ComponentTypes(pub(crate) Vec<String>);
 
 impl FieldValue for ComponentTypes {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
@@ -144,7 +144,7 @@ impl ToSchema for ComponentTypes {}
 /// An object that clients store with an account: at most 4 KiB as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, ToSchema)]
 #[schema(value_type = Object)]
-pub(in crate::accounts) struct Metadata(pub(in crate::accounts) Map<String, Value>);
+pub(crate) struct Metadata(pub(crate) Map<String, Value>);
 
 impl FieldValue for Metadata {
     fn from_json(value: &Value) -> Result<Self, Invalid> {

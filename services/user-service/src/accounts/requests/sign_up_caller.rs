@@ -11,7 +11,7 @@ use crate::context::Context;
 
 /// The caller of sign-up, who must hold one of the scopes of `API_USER_CREATE_SCOPE`. `None` when that
 /// setting is absent: open sign-up ignores tokens.
-pub(in crate::accounts) struct SignUpCaller(pub(in crate::accounts) Option<Caller>);
+pub(crate) struct SignUpCaller(pub(crate) Option<Caller>);
 
 impl FromRequest for SignUpCaller {
     type Error = Problem;

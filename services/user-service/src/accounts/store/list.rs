@@ -26,10 +26,7 @@ type Condition = Box<
 >;
 
 /// The rows of one page, plus one if there is a next page.
-pub(in crate::accounts) fn list(
-    connection: &mut Connection,
-    list: &UserListQuery,
-) -> Result<Vec<User>, Error> {
+pub(crate) fn list(connection: &mut Connection, list: &UserListQuery) -> Result<Vec<User>, Error> {
     let mut query = users::table.select(User::as_select()).into_boxed();
     for condition in sql_conditions(&list.conditions) {
         query = query.filter(condition);
@@ -41,7 +38,7 @@ pub(in crate::accounts) fn list(
 }
 
 /// The number of accounts that match.
-pub(in crate::accounts) fn count(
+pub(crate) fn count(
     connection: &mut Connection,
     conditions: &UserConditions,
 ) -> Result<i64, Error> {
