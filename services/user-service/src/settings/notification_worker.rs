@@ -32,7 +32,7 @@ impl Settings for NotificationWorkerSettings {
             allowed_networks: reader.or_default(
                 "WEBHOOK_ALLOWED_NETWORKS",
                 "",
-                "Networks that are not public and that webhooks may be in.",
+                "Networks that webhooks may reach although they are not public.",
             )?,
             verify_email_link: reader.or_default(
                 "VERIFY_EMAIL_URL",
