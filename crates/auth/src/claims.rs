@@ -3,22 +3,22 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use values::{EmailAddress, UserId};
 
-/// The scope that administrators have.
+/// The scope of administrators.
 pub const ADMIN_SCOPE: &str = "admin";
 
 /// The claims of an access token. All are required.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Claims {
-    /// Who signed it.
+    /// The issuer.
     pub iss: String,
-    /// Its audience.
+    /// The audience.
     pub aud: String,
     /// The user.
     pub sub: UserId,
     /// The token's own identifier.
     pub jti: String,
-    /// When it was signed, in seconds since 1970.
+    /// When it was issued, in seconds since 1970.
     pub iat: u64,
     /// When it expires, in seconds since 1970.
     pub exp: u64,
@@ -30,14 +30,14 @@ pub struct Claims {
     pub username: String,
     /// The user's scopes.
     pub scope: Vec<String>,
-    /// The user's epoch when the token was signed: raising it revokes the token.
+    /// The user's epoch when the token was issued. Raising the epoch revokes the token.
     pub epoch: i64,
-    /// `false` until the e-mail address is confirmed: until then it relates the user to no task.
-    #[serde(default = "yes")]
+    /// `false` while the e-mail address is unconfirmed. It then does not make the user a party of tasks.
+    #[serde(default = "default_email_verified")]
     pub email_verified: bool,
 }
 
-fn yes() -> bool {
+fn default_email_verified() -> bool {
     true
 }
 
@@ -51,7 +51,7 @@ impl fmt::Debug for Claims {
     }
 }
 
-/// The user whom a token identifies.
+/// The user that a token is issued for.
 #[derive(Debug, Clone)]
 pub struct Subject {
     /// The user.
@@ -64,20 +64,20 @@ pub struct Subject {
     pub scope: Vec<String>,
     /// The user's epoch.
     pub epoch: i64,
-    /// Whether the e-mail address counts as confirmed.
+    /// Whether the e-mail address is confirmed.
     pub email_verified: bool,
 }
 
-/// The claims of a token with which one process of the system calls another.
+/// The claims of a token for calls between processes of the system.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ServiceClaims {
-    /// Who signed it.
+    /// The issuer.
     pub iss: String,
     /// [`crate::Signer::SERVICE_AUDIENCE`].
     pub aud: String,
-    /// The process that sends it.
+    /// The calling process.
     pub sub: String,
-    /// When it was signed, in seconds since 1970.
+    /// When it was issued, in seconds since 1970.
     pub iat: u64,
     /// When it expires, in seconds since 1970.
     pub exp: u64,

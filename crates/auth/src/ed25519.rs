@@ -1,6 +1,5 @@
-//! The crypto provider of `jsonwebtoken`: Ed25519 by *ring*, and nothing else.
-//!
-//! With one algorithm compiled in, a token cannot choose another one.
+//! The crypto provider of `jsonwebtoken`: only Ed25519, implemented by *ring*, so that a token cannot choose another
+//! algorithm.
 
 use std::sync::Once;
 
@@ -22,11 +21,11 @@ static PROVIDER: CryptoProvider = CryptoProvider {
     key_utils: KeyUtils::new_unimplemented(),
 };
 
-/// Makes Ed25519 the only algorithm of this process. It is idempotent.
+/// Makes Ed25519 the only algorithm of this process. Further calls have no effect.
 pub(crate) fn install() {
     static INSTALLED: Once = Once::new();
     INSTALLED.call_once(|| {
-        // It fails only if another provider is installed, which no other code does.
+        // It fails only if another provider is installed, and no other code installs one.
         let _ = PROVIDER.install_default();
     });
 }

@@ -11,14 +11,14 @@ use values::Secret;
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// It is not a PEM block.
-    #[error("it is not PEM: expected a block that begins with -----BEGIN PRIVATE KEY-----")]
+    #[error("it is not PEM: expected a block that starts with -----BEGIN PRIVATE KEY-----")]
     Pem(#[source] Box<pem::PemError>),
     /// The block holds something else.
     #[error("it is not an Ed25519 private key in PKCS#8 form")]
     NotEd25519,
 }
 
-/// An Ed25519 private key. It signs, and reveals only its public half.
+/// An Ed25519 private key. It discloses only its public half.
 pub struct SigningKey {
     pair: Ed25519KeyPair,
     pkcs8: zeroize::Zeroizing<Vec<u8>>,
@@ -28,7 +28,7 @@ impl SigningKey {
     /// Parses a PEM block of PKCS#8 (RFC 8410), as `openssl genpkey -algorithm ed25519` writes it.
     ///
     /// # Errors
-    /// What is wrong with it, without showing it.
+    /// Why the text is not a key. The error does not contain the text.
     pub fn from_pem(text: &Secret) -> Result<Self, KeyError> {
         let block = pem::parse(text.expose()).map_err(|error| KeyError::Pem(Box::new(error)))?;
         let pkcs8 = zeroize::Zeroizing::new(block.into_contents());
@@ -71,7 +71,7 @@ impl PublicKey {
         &self.0
     }
 
-    /// The key's identifier: its JWK thumbprint (RFC 7638), so every process computes the same one.
+    /// The identifier of the key: its JWK thumbprint (RFC 7638).
     #[must_use]
     pub fn key_id(&self) -> String {
         let x = URL_SAFE_NO_PAD.encode(&self.0);

@@ -1,31 +1,31 @@
 //! Access tokens: JSON Web Tokens (RFC 7519) signed with Ed25519 (RFC 8037).
 //!
-//! - [`Signer`] signs tokens. Only the user service and its workers have the private key.
-//! - [`Verifier`] checks them: signature by the key that the `kid` names, `iss`, `aud`, `exp`, `iat`,
-//!   every claim's presence and type, and that the user's epoch has not been raised since.
-//!   The algorithm is that of the key and never the token's choice; no other algorithm is compiled in.
+//! - [`Signer`] issues tokens. Only the user service and its workers have the private key.
+//! - [`Verifier`] verifies them: the signature with the key that `kid` names, `iss`, `aud`, `exp`, `iat`, the
+//!   presence and type of every claim, and that the user's epoch has not been raised since.
+//!   The algorithm is that of the key, never that of the token; no other algorithm is compiled in.
 //! - [`RemoteAuthority`] keeps a verifier up to date with the user service's keys and raised epochs.
-//! - [`Caller`], [`MaybeCaller`], [`AdminCaller`]: extractors, so that a handler's signature says who may call it.
+//! - [`Caller`], [`MaybeCaller`], [`AdminCaller`]: extractors, so that the signature of a handler shows who may call it.
 //!
-//! Invariant: a token whose epoch is below the raised epoch of its user is refused, at every process
-//! that polls the feed, within one second of the commit that raised it.
+//! Invariant: every process that polls the feed rejects a token whose epoch is below its user's, within one second
+//! of the commit that raised the epoch.
 
-mod caller;
 mod claims;
 mod ed25519;
+mod extractors;
 mod keys;
-mod remote;
+mod remote_authority;
 mod revocation;
 mod signer;
 mod verifier;
 
-pub use caller::{
+pub use claims::{ADMIN_SCOPE, Claims, ServiceClaims, Subject};
+pub use extractors::{
     AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems,
     insufficient_scope, token_missing, token_revoked,
 };
-pub use claims::{ADMIN_SCOPE, Claims, ServiceClaims, Subject};
 pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey};
-pub use remote::{RemoteAuthority, RemoteSettings};
+pub use remote_authority::{RemoteAuthority, RemoteSettings};
 pub use revocation::{RevocationFeed, RevokedEpochs};
 pub use signer::{SignError, Signer};
 pub use verifier::{Rejection, Verifier};

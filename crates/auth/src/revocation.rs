@@ -4,31 +4,31 @@ use std::sync::{PoisonError, RwLock};
 use serde::{Deserialize, Serialize};
 use values::UserId;
 
-/// The response of `GET /internal/revocations?cursor=…`.
+/// The user service's response to `GET /internal/revocations?cursor=…`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct RevocationFeed {
-    /// The cursor of the next request.
+    /// The cursor for the next request.
     pub cursor: i64,
-    /// Users whose epoch was raised since the cursor of the request, and their current epoch. A user may come twice,
-    /// but none is ever left out.
+    /// Users whose epoch was raised since the requested cursor, with their current epoch. A user may occur twice,
+    /// but none is omitted.
     pub epochs: Vec<(UserId, i64)>,
 }
 
-/// The raised epochs of users whose earlier tokens may not have expired yet.
+/// The raised epochs of users who may still have unexpired tokens.
 #[derive(Debug, Default)]
 pub struct RevokedEpochs {
     epochs: RwLock<HashMap<UserId, i64>>,
 }
 
 impl RevokedEpochs {
-    /// Whether a token of this user and epoch is still valid.
+    /// Whether a token of this user and epoch is not revoked.
     #[must_use]
     pub fn allows(&self, user: UserId, epoch: i64) -> bool {
         let epochs = self.epochs.read().unwrap_or_else(PoisonError::into_inner);
         epochs.get(&user).is_none_or(|raised| epoch >= *raised)
     }
 
-    /// Adds raised epochs; an epoch never falls.
+    /// Adds raised epochs. An epoch never decreases.
     pub fn raise(&self, raised: impl IntoIterator<Item = (UserId, i64)>) {
         let mut epochs = self.epochs.write().unwrap_or_else(PoisonError::into_inner);
         for (user, epoch) in raised {
@@ -37,7 +37,7 @@ impl RevokedEpochs {
         }
     }
 
-    /// Replaces all epochs by a complete reading, which leaves out those that are older than every valid token.
+    /// Replaces all epochs by a complete list, which omits epochs that no unexpired token is below.
     pub fn replace(&self, complete: impl IntoIterator<Item = (UserId, i64)>) {
         let mut epochs = self.epochs.write().unwrap_or_else(PoisonError::into_inner);
         *epochs = complete.into_iter().collect();

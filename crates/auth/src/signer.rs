@@ -9,12 +9,12 @@ use crate::{Claims, JwkSet, ServiceClaims, SigningKey, Subject, ed25519};
 
 const SERVICE_TOKEN_SECONDS: u64 = 60;
 
-/// A token could not be signed, which only a broken key can cause.
+/// A token could not be signed, because the key is broken.
 #[derive(Debug, thiserror::Error)]
 #[error("the token could not be signed")]
 pub struct SignError(#[from] jsonwebtoken::errors::Error);
 
-/// Signs tokens with the key in use, and publishes it together with the keys that still verify.
+/// Signs tokens with the current key, and publishes it together with the keys that also verify tokens.
 pub struct Signer {
     key: EncodingKey,
     key_id: String,
@@ -25,10 +25,10 @@ pub struct Signer {
 }
 
 impl Signer {
-    /// The audience of tokens with which processes of the system call each other.
+    /// The audience of tokens for calls between processes of the system.
     pub const SERVICE_AUDIENCE: &'static str = "countersign-internal";
 
-    /// Signs with `key`; tokens of `others` (the previous or the next key) verify too.
+    /// Signs with `key`. Tokens signed with `others`, the previous or the next key, are also valid.
     #[must_use]
     pub fn new(
         key: &SigningKey,
@@ -57,7 +57,7 @@ impl Signer {
         &self.published
     }
 
-    /// An access token for a user.
+    /// Issues an access token for a user.
     ///
     /// # Errors
     /// The key is broken.
@@ -79,7 +79,7 @@ impl Signer {
         })
     }
 
-    /// A token with which one process of the system calls another; it is valid for 60 seconds.
+    /// Issues a token for calls between processes of the system. It is valid for 60 seconds.
     ///
     /// # Errors
     /// The key is broken.

@@ -12,21 +12,21 @@ use crate::{Claims, JwkSet, RevokedEpochs, ServiceClaims, Signer, ed25519};
 
 const LEEWAY_SECONDS: u64 = 30;
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
-const REMEMBERED_TOKENS: u64 = 10_000;
+const MAX_CACHED_TOKENS: u64 = 10_000;
 
-/// Why a token is refused.
+/// Why a token is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Rejection {
-    /// It is malformed, signed by another key, or for another audience.
+    /// It is malformed, or from another issuer, or for another audience.
     #[error("the token is not valid")]
     Invalid,
-    /// Its key is not known (yet).
-    #[error("the token's key is not known")]
+    /// Its key is unknown, or not yet known.
+    #[error("the token's key is unknown")]
     UnknownKey,
     /// It has expired.
     #[error("the token has expired")]
     Expired,
-    /// The user changed the password, or was changed or deleted, since it was signed.
+    /// The user's epoch was raised since it was issued: the password or the user was changed, or the user was deleted.
     #[error("the token was revoked")]
     Revoked,
 }
@@ -38,12 +38,12 @@ pub struct Verifier {
     revoked: RevokedEpochs,
     validation: Validation,
     service_validation: Validation,
-    /// Tokens whose signature is valid, by their hash. Times and epoch are checked at every use.
+    /// Tokens with a valid signature, by hash. Times and epochs are checked on every use.
     verified: Cache<[u8; 32], Arc<Claims>>,
 }
 
 impl Verifier {
-    /// A verifier without keys: it refuses everything until [`Verifier::set_keys`].
+    /// Creates a verifier without keys. It rejects all tokens until [`Verifier::set_keys`].
     #[must_use]
     pub fn new(issuer: &str, audience: &str) -> Self {
         ed25519::install();
@@ -52,11 +52,11 @@ impl Verifier {
             revoked: RevokedEpochs::default(),
             validation: validation(issuer, audience),
             service_validation: validation(issuer, Signer::SERVICE_AUDIENCE),
-            verified: Cache::new(REMEMBERED_TOKENS),
+            verified: Cache::new(MAX_CACHED_TOKENS),
         }
     }
 
-    /// Replaces the keys. Keys that are not Ed25519 or not named by their thumbprint are left out.
+    /// Replaces the keys. Ignores keys that are not Ed25519 or not named by their thumbprint.
     pub fn set_keys(&self, published: &JwkSet) {
         let known = published.keys.iter().filter_map(|jwk| {
             let key = jwk.public_key()?;
@@ -82,16 +82,16 @@ impl Verifier {
         !keys.is_empty()
     }
 
-    /// The raised epochs that this verifier knows.
+    /// The known raised epochs.
     #[must_use]
     pub fn revoked(&self) -> &RevokedEpochs {
         &self.revoked
     }
 
-    /// Checks an access token.
+    /// Verifies an access token.
     ///
     /// # Errors
-    /// Why the token is refused.
+    /// Why the token is rejected.
     pub fn verify(&self, token: &str) -> Result<Arc<Claims>, Rejection> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Rejection::Invalid);
@@ -119,10 +119,10 @@ impl Verifier {
         }
     }
 
-    /// Checks a token with which another process of the system calls.
+    /// Verifies a token for calls between processes of the system.
     ///
     /// # Errors
-    /// Why the token is refused.
+    /// Why the token is rejected.
     pub fn verify_service(&self, token: &str) -> Result<ServiceClaims, Rejection> {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Rejection::Invalid);

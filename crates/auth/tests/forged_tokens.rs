@@ -1,4 +1,4 @@
-//! Tokens that must not count, each for its own reason.
+//! Tokens that must be rejected, each for a different reason.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
@@ -12,19 +12,19 @@ use values::{EmailAddress, FromText, UserId};
 
 const ISSUER: &str = "countersign";
 
-struct World {
+struct Fixture {
     key: SigningKey,
     signer: Signer,
     verifier: Verifier,
 }
 
-fn world() -> World {
+fn fixture() -> Fixture {
     let key = SigningKey::from_pem(&testkit::ed25519_pem()).unwrap();
     let lifetime = Duration::from_secs(60);
     let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);
     let verifier = Verifier::new(ISSUER, ISSUER);
     verifier.set_keys(signer.published());
-    World {
+    Fixture {
         key,
         signer,
         verifier,
@@ -55,7 +55,7 @@ fn good_claims() -> Value {
     })
 }
 
-/// Signs any header and claims with any key, as an attacker with that key could.
+/// Signs any header and claims with any key.
 fn forge(key: &SigningKey, header: &Value, claims: &Value) -> String {
     let part = |value: &Value| BASE64.encode(value.to_string());
     let signed = format!("{}.{}", part(header), part(claims));
@@ -68,55 +68,55 @@ fn header(key: &SigningKey) -> Value {
 }
 
 #[test]
-fn a_token_of_ours_counts_with_all_its_claims() {
-    let world = world();
+fn a_signed_token_is_valid_and_has_all_claims() {
+    let fixture = fixture();
     let subject = subject();
-    let token = world.signer.sign(subject.clone()).unwrap();
+    let token = fixture.signer.sign(subject.clone()).unwrap();
     for _ in 0..2 {
-        let claims = world.verifier.verify(token.expose()).unwrap();
+        let claims = fixture.verifier.verify(token.expose()).unwrap();
         let Claims { id, epoch, iss, .. } = claims.as_ref();
         assert_eq!((*id, *epoch, iss.as_str()), (subject.id, 3, ISSUER));
         assert_eq!(claims.exp - claims.iat, 60);
     }
-    let hand_made = forge(&world.key, &header(&world.key), &good_claims());
+    let hand_made = forge(&fixture.key, &header(&fixture.key), &good_claims());
     assert!(
-        world.verifier.verify(&hand_made).is_ok(),
-        "the forge must be able to succeed"
+        fixture.verifier.verify(&hand_made).is_ok(),
+        "the forged token must be valid except for the change"
     );
 }
 
 #[test]
-fn raising_the_epoch_revokes_earlier_tokens_only() {
-    let world = world();
+fn raising_the_epoch_revokes_only_earlier_tokens() {
+    let fixture = fixture();
     let subject = subject();
-    let token = world.signer.sign(subject.clone()).unwrap();
+    let token = fixture.signer.sign(subject.clone()).unwrap();
     let newer = Subject {
         epoch: 4,
         ..subject.clone()
     };
-    let newer = world.signer.sign(newer).unwrap();
-    world
+    let newer = fixture.signer.sign(newer).unwrap();
+    fixture
         .verifier
         .revoked()
         .raise([(subject.id, 4), (subject.id, 2)]);
     assert_eq!(
-        world.verifier.verify(token.expose()).unwrap_err(),
+        fixture.verifier.verify(token.expose()).unwrap_err(),
         Rejection::Revoked
     );
-    assert!(world.verifier.verify(newer.expose()).is_ok());
+    assert!(fixture.verifier.verify(newer.expose()).is_ok());
 }
 
 #[test]
-fn claims_that_are_missing_wrong_or_of_the_wrong_type_do_not_count() {
-    let world = world();
+fn missing_and_invalid_claims_are_rejected() {
+    let fixture = fixture();
     for name in [
         "iss", "aud", "sub", "id", "jti", "iat", "exp", "email", "username", "scope", "epoch",
     ] {
         let mut claims = good_claims();
         claims.as_object_mut().unwrap().remove(name);
-        let token = forge(&world.key, &header(&world.key), &claims);
+        let token = forge(&fixture.key, &header(&fixture.key), &claims);
         assert_eq!(
-            world.verifier.verify(&token).unwrap_err(),
+            fixture.verifier.verify(&token).unwrap_err(),
             Rejection::Invalid,
             "without {name}"
         );
@@ -138,9 +138,9 @@ fn claims_that_are_missing_wrong_or_of_the_wrong_type_do_not_count() {
     ] {
         let mut claims = good_claims();
         claims[name] = value.clone();
-        let token = forge(&world.key, &header(&world.key), &claims);
+        let token = forge(&fixture.key, &header(&fixture.key), &claims);
         assert_eq!(
-            world.verifier.verify(&token).unwrap_err(),
+            fixture.verifier.verify(&token).unwrap_err(),
             rejection,
             "{name}: {value}"
         );
@@ -148,7 +148,7 @@ fn claims_that_are_missing_wrong_or_of_the_wrong_type_do_not_count() {
 }
 
 #[test]
-fn no_token_of_the_shared_table_counts_and_its_good_one_does() {
+fn every_forged_token_is_rejected_and_the_valid_one_accepted() {
     let pem = testkit::ed25519_pem();
     let key = SigningKey::from_pem(&pem).unwrap();
     let lifetime = Duration::from_secs(60);
@@ -172,36 +172,36 @@ fn no_token_of_the_shared_table_counts_and_its_good_one_does() {
 }
 
 #[test]
-fn headers_choose_neither_the_algorithm_nor_a_strange_key() {
-    let world = world();
+fn the_header_cannot_choose_the_algorithm_or_another_key() {
+    let fixture = fixture();
     let stranger = SigningKey::from_pem(&testkit::ed25519_pem()).unwrap();
-    let own = world.key.public().key_id();
-    let verify = |token: &str| world.verifier.verify(token).unwrap_err();
+    let own = fixture.key.public().key_id();
+    let verify = |token: &str| fixture.verifier.verify(token).unwrap_err();
 
     let unsigned = json!({"alg": "none", "kid": own});
     assert_eq!(
-        verify(&forge(&world.key, &unsigned, &good_claims())),
+        verify(&forge(&fixture.key, &unsigned, &good_claims())),
         Rejection::Invalid
     );
     let symmetric = json!({"alg": "HS256", "typ": "JWT", "kid": own});
     assert_eq!(
-        verify(&forge(&world.key, &symmetric, &good_claims())),
+        verify(&forge(&fixture.key, &symmetric, &good_claims())),
         Rejection::Invalid
     );
-    let borrowed = forge(&stranger, &header(&world.key), &good_claims());
+    let borrowed = forge(&stranger, &header(&fixture.key), &good_claims());
     assert_eq!(verify(&borrowed), Rejection::Invalid);
     let foreign = forge(&stranger, &header(&stranger), &good_claims());
     assert_eq!(verify(&foreign), Rejection::UnknownKey);
     for kid in ["../../etc/passwd", "' OR 1=1 --", "", "\u{0}"] {
         let hostile = json!({"alg": "EdDSA", "kid": kid});
         assert_eq!(
-            verify(&forge(&world.key, &hostile, &good_claims())),
+            verify(&forge(&fixture.key, &hostile, &good_claims())),
             Rejection::UnknownKey
         );
     }
     let nameless = json!({"alg": "EdDSA"});
     assert_eq!(
-        verify(&forge(&world.key, &nameless, &good_claims())),
+        verify(&forge(&fixture.key, &nameless, &good_claims())),
         Rejection::Invalid
     );
     let embedded = json!({"alg": "EdDSA", "jwk": stranger.public().jwk(), "kid": own});
@@ -212,9 +212,9 @@ fn headers_choose_neither_the_algorithm_nor_a_strange_key() {
 }
 
 #[test]
-fn changed_and_malformed_tokens_do_not_count() {
-    let world = world();
-    let token = world.signer.sign(subject()).unwrap();
+fn changed_and_malformed_tokens_are_rejected() {
+    let fixture = fixture();
+    let token = fixture.signer.sign(subject()).unwrap();
     let parts: Vec<_> = token.expose().split('.').collect();
     let mut claims: Value = serde_json::from_slice(&BASE64.decode(parts[1]).unwrap()).unwrap();
     claims["scope"] = json!(["admin"]);
@@ -237,38 +237,38 @@ fn changed_and_malformed_tokens_do_not_count() {
         "Bearer",
     ] {
         assert_eq!(
-            world.verifier.verify(forged).unwrap_err(),
+            fixture.verifier.verify(forged).unwrap_err(),
             Rejection::Invalid
         );
     }
 }
 
 #[test]
-fn a_service_token_is_no_access_token_and_the_other_way_round() {
-    let world = world();
-    let service = world.signer.sign_for_service("deletion-worker").unwrap();
-    let access = world.signer.sign(subject()).unwrap();
-    let claims = world.verifier.verify_service(service.expose()).unwrap();
+fn service_tokens_and_access_tokens_are_not_interchangeable() {
+    let fixture = fixture();
+    let service = fixture.signer.sign_for_service("deletion-worker").unwrap();
+    let access = fixture.signer.sign(subject()).unwrap();
+    let claims = fixture.verifier.verify_service(service.expose()).unwrap();
     assert_eq!(claims.sub, "deletion-worker");
-    assert!(world.verifier.verify(service.expose()).is_err());
-    assert!(world.verifier.verify_service(access.expose()).is_err());
+    assert!(fixture.verifier.verify(service.expose()).is_err());
+    assert!(fixture.verifier.verify_service(access.expose()).is_err());
 }
 
 #[test]
-fn a_withdrawn_key_takes_its_tokens_along() {
-    let world = world();
-    let token = world.signer.sign(subject()).unwrap();
-    assert!(world.verifier.verify(token.expose()).is_ok());
+fn tokens_of_a_withdrawn_key_are_rejected() {
+    let fixture = fixture();
+    let token = fixture.signer.sign(subject()).unwrap();
+    assert!(fixture.verifier.verify(token.expose()).is_ok());
     let next = SigningKey::from_pem(&testkit::ed25519_pem()).unwrap();
     let both = Signer::new(
         &next,
-        std::slice::from_ref(&world.key),
+        std::slice::from_ref(&fixture.key),
         ISSUER.into(),
         ISSUER.into(),
         Duration::from_secs(60),
     );
-    world.verifier.set_keys(both.published());
-    assert!(world.verifier.verify(token.expose()).is_ok());
+    fixture.verifier.set_keys(both.published());
+    assert!(fixture.verifier.verify(token.expose()).is_ok());
     let alone = Signer::new(
         &next,
         &[],
@@ -276,9 +276,9 @@ fn a_withdrawn_key_takes_its_tokens_along() {
         ISSUER.into(),
         Duration::from_secs(60),
     );
-    world.verifier.set_keys(alone.published());
+    fixture.verifier.set_keys(alone.published());
     assert_eq!(
-        world.verifier.verify(token.expose()).unwrap_err(),
+        fixture.verifier.verify(token.expose()).unwrap_err(),
         Rejection::UnknownKey
     );
 }

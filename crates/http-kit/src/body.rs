@@ -17,19 +17,19 @@ pub const BODY_LIMIT: usize = 256 * 1024;
 
 /// A JSON object of at most [`BODY_LIMIT`] bytes.
 ///
-/// `415` for another content type, `413` for a longer body, `400` for anything but a JSON object.
+/// `415` for another content type, `413` for a longer body, `400` if it is not a JSON object.
 #[derive(Debug)]
 pub struct JsonBody(pub Fields);
 
-/// Like [`JsonBody`], for operations with an optional body: an empty one and `null` are an empty object.
+/// Like [`JsonBody`], for operations without a required body: an empty body and `null` are an empty object.
 #[derive(Debug)]
 pub struct OptionalJsonBody(pub Fields);
 
-type Extracting<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
+type ExtractFuture<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 
 impl FromRequest for JsonBody {
     type Error = Problem;
-    type Future = Extracting<Self>;
+    type Future = ExtractFuture<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
@@ -43,7 +43,7 @@ impl FromRequest for JsonBody {
 
 impl FromRequest for OptionalJsonBody {
     type Error = Problem;
-    type Future = Extracting<Self>;
+    type Future = ExtractFuture<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
@@ -92,12 +92,12 @@ pub fn body_too_large() -> Problem {
 }
 
 async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, Problem> {
-    let announced = request.headers().get(CONTENT_LENGTH);
-    let announced = announced.and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
-    if announced.is_some_and(|length| length > BODY_LIMIT) {
+    let declared = request.headers().get(CONTENT_LENGTH);
+    let declared = declared.and_then(|v| v.to_str().ok()?.parse::<usize>().ok());
+    if declared.is_some_and(|length| length > BODY_LIMIT) {
         return Err(body_too_large());
     }
-    let mut body = BytesMut::with_capacity(announced.unwrap_or(0));
+    let mut body = BytesMut::with_capacity(declared.unwrap_or(0));
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| incomplete_body())?;
         if body.len() + chunk.len() > BODY_LIMIT {
@@ -119,13 +119,13 @@ fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
     }
 }
 
-/// `400 incomplete-body`, for a body that ends early.
+/// `400 incomplete-body`, for a body that ends before its declared length.
 #[must_use]
 pub fn incomplete_body() -> Problem {
     Problem::new(
         StatusCode::BAD_REQUEST,
         "incomplete-body",
-        "The body ended before its announced length. Send it again.",
+        "The body ended before its declared length. Send it again.",
     )
 }
 

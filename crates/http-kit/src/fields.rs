@@ -3,9 +3,9 @@ use values::{EmailAddress, FromText, Invalid, Secret, TaskId, UserId, WebhookId}
 
 use crate::{FieldError, Problem};
 
-/// Reads a JSON object field by field and collects what is wrong with each.
+/// Parses a JSON object field by field and collects the errors.
 ///
-/// Unknown fields are ignored, so clients may send whole objects back.
+/// Unknown fields are ignored, so clients may send back whole objects.
 #[derive(Debug)]
 pub struct Fields {
     object: Map<String, Value>,
@@ -13,7 +13,7 @@ pub struct Fields {
 }
 
 impl Fields {
-    /// Starts reading an object.
+    /// Starts to parse an object.
     #[must_use]
     pub fn new(object: Map<String, Value>) -> Self {
         Self {
@@ -22,34 +22,34 @@ impl Fields {
         }
     }
 
-    /// A required field that is not null. `None` means that an error was recorded.
+    /// Parses a field that must be present and not null. Records an error if it returns `None`.
     pub fn required<T: FieldValue>(&mut self, name: &str) -> Option<T> {
         let value = self.object.get(name).filter(|value| !value.is_null());
         let result = value.map_or_else(
             || Err(Invalid::new("required", "Is required.")),
             T::from_json,
         );
-        self.note(name, result)
+        self.record(name, result)
     }
 
-    /// A field that may be absent or null.
+    /// Parses a field that may be absent or null.
     pub fn optional<T: FieldValue>(&mut self, name: &str) -> Option<T> {
         let value = self.object.get(name).filter(|value| !value.is_null())?;
         let result = T::from_json(value);
-        self.note(name, result)
+        self.record(name, result)
     }
 
-    /// A field whose absence differs from null: `None` when absent (or wrong), `Some(None)` when null.
+    /// Parses a field whose absence differs from null: `None` if it is absent or invalid, `Some(None)` if it is null.
     pub fn nullable<T: FieldValue>(&mut self, name: &str) -> Option<Option<T>> {
         let value = self.object.get(name)?;
         if value.is_null() {
             return Some(None);
         }
         let result = T::from_json(value);
-        self.note(name, result).map(Some)
+        self.record(name, result).map(Some)
     }
 
-    /// Records an error of a rule about several fields.
+    /// Records an error, such as one that involves several fields.
     pub fn reject(&mut self, name: &str, invalid: Invalid) {
         self.errors.push(FieldError::new(name, invalid));
     }
@@ -60,8 +60,7 @@ impl Fields {
         self.object.get(name).is_some_and(|value| !value.is_null())
     }
 
-    /// Ends the reading with the value that was built from the fields. It is `None` only if an error was
-    /// recorded.
+    /// Returns the value that was made from the fields. It must be `None` only if an error was recorded.
     ///
     /// # Errors
     /// `400 validation-failed` with every recorded error.
@@ -72,7 +71,7 @@ impl Fields {
         }
     }
 
-    /// Ends the reading.
+    /// Succeeds if no error was recorded.
     ///
     /// # Errors
     /// `400 validation-failed` with every recorded error.
@@ -84,7 +83,7 @@ impl Fields {
         }
     }
 
-    fn note<T>(&mut self, name: &str, result: Result<T, Invalid>) -> Option<T> {
+    fn record<T>(&mut self, name: &str, result: Result<T, Invalid>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
             Err(invalid) => {
@@ -95,12 +94,12 @@ impl Fields {
     }
 }
 
-/// A type that a field of a JSON body can have.
+/// A type of fields in JSON bodies.
 pub trait FieldValue: Sized {
-    /// Parses one value, which is not null.
+    /// Parses a value that is not null.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Why the value is invalid.
     fn from_json(value: &Value) -> Result<Self, Invalid>;
 }
 
@@ -109,7 +108,7 @@ fn text(value: &Value) -> Result<&str, Invalid> {
     value.as_str().ok_or_else(wrong)
 }
 
-/// Makes types that parse from text fields of a body.
+/// Implements [`FieldValue`] for types that are strings in JSON.
 macro_rules! text_fields {
     ($($type:ty)+) => {$(
         impl FieldValue for $type {
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_bad_field_is_named() {
+    fn every_invalid_field_is_reported() {
         let mut fields = fields(&json!({"title": 1, "public": "yes", "scope": ["a", 2]}));
         assert_eq!(fields.required::<String>("title"), None);
         assert_eq!(fields.optional::<bool>("public"), None);
@@ -186,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn null_is_absent_unless_it_means_something() {
+    fn null_counts_as_absent_except_for_nullable_fields() {
         let mut fields = fields(&json!({"a": null, "b": null}));
         assert_eq!(fields.optional::<String>("a"), None);
         assert_eq!(fields.nullable::<String>("b"), Some(None));

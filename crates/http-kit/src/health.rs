@@ -14,14 +14,14 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 
 type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
-/// What must work before a process is ready, and what it can do without for a while.
+/// The readiness checks of a process.
 #[derive(Clone, Default)]
 pub struct Health {
     required: BTreeMap<&'static str, Check>,
     optional: BTreeMap<&'static str, Check>,
 }
 
-/// The answer of `/readyz`.
+/// The response of `/readyz`.
 #[derive(Debug, Serialize)]
 struct Readiness {
     status: &'static str,
@@ -29,40 +29,46 @@ struct Readiness {
 }
 
 impl Health {
-    /// Adds a check without which the process is not ready. It has 2 s; one that takes longer has failed.
+    /// Adds a check that must pass for the process to be ready. A check that takes longer than 2 s fails.
     #[must_use]
     pub fn required<F, R>(mut self, name: &'static str, check: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output = bool> + Send + 'static,
     {
-        let check: Check = Arc::new(move || Box::pin(check()));
-        self.required.insert(name, check);
+        self.required.insert(name, boxed(check));
         self
     }
 
-    /// Adds a check that is reported but does not make the process unready.
+    /// Adds a check that is reported but does not affect readiness.
     #[must_use]
     pub fn optional<F, R>(mut self, name: &'static str, check: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output = bool> + Send + 'static,
     {
-        let check: Check = Arc::new(move || Box::pin(check()));
-        self.optional.insert(name, check);
+        self.optional.insert(name, boxed(check));
         self
     }
 
     async fn readiness(&self) -> (bool, Readiness) {
-        let (required, wanted) = join(run(&self.required), run(&self.optional)).await;
+        let (required, optional) = join(run(&self.required), run(&self.optional)).await;
         let ready = required.iter().all(|(_, passed)| *passed);
         let named = |(name, passed)| (name, if passed { "ok" } else { "failing" });
         let readiness = Readiness {
             status: if ready { "ready" } else { "not-ready" },
-            checks: required.into_iter().chain(wanted).map(named).collect(),
+            checks: required.into_iter().chain(optional).map(named).collect(),
         };
         (ready, readiness)
     }
+}
+
+fn boxed<F, R>(check: F) -> Check
+where
+    F: Fn() -> R + Send + Sync + 'static,
+    R: Future<Output = bool> + Send + 'static,
+{
+    Arc::new(move || Box::pin(check()))
 }
 
 async fn run(checks: &BTreeMap<&'static str, Check>) -> Vec<(&'static str, bool)> {
@@ -80,12 +86,12 @@ impl std::fmt::Debug for Health {
     }
 }
 
-/// `GET /healthz`: the process is running.
+/// `GET /healthz`: the liveness probe.
 pub async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(json!({"status": "ok"}))
 }
 
-/// `GET /readyz`: everything that the process needs is available; otherwise `503` with what is not.
+/// `GET /readyz`: the readiness probe. It is `503` if a required check fails, and lists all checks.
 pub async fn readyz(health: Data<Health>) -> HttpResponse {
     let (ready, readiness) = health.readiness().await;
     let status = if ready {

@@ -1,16 +1,16 @@
-//! What every HTTP process shares.
+//! Parts that every HTTP process shares.
 //!
-//! - [`Problem`]: the one form of an error (RFC 9457), the one mapping from a failure to a response.
-//! - [`JsonBody`], [`OptionalJsonBody`], [`Fields`]: bodies with a limit, read field by field, so that
-//!   every bad field is named at once and an unknown field is never assigned.
+//! - [`Problem`]: the form of all error responses (RFC 9457).
+//! - [`JsonBody`], [`OptionalJsonBody`], [`Fields`]: size-limited bodies, parsed field by field, so that a
+//!   response reports every invalid field.
 //! - [`Query`] and [`path_id`]: values of query and path.
-//! - [`request_context`]: the middleware that gives a request its identity, its log line and its metrics.
-//! - [`Routes`]: what exists, from the OpenAPI document: unknown paths are `404`, wrong methods `405`.
+//! - [`request_context`]: the middleware for the request id, the log line and the metrics of a request.
+//! - [`Routes`]: the routes of the OpenAPI document: other paths are `404`, other methods `405`.
 //! - [`problem_responses!`]: types that document problems in OpenAPI, with examples made of the problems.
-//! - [`Health`]: `/healthz` and `/readyz`.
+//! - [`Health`]: the liveness and readiness probes, `/healthz` and `/readyz`.
 //! - [`forwarded_for`]: the client's address behind proxies; [`client_network`]: what its limits are counted by.
 //!
-//! Nothing here knows tokens, the database or the queue.
+//! Nothing here depends on tokens, the database or the queue.
 
 mod body;
 mod client_network;

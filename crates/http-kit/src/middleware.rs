@@ -7,17 +7,17 @@ use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use telemetry::RequestContext;
 
-/// The header that names a request from end to end.
+/// The header with the request id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 /// The header of W3C Trace Context.
 pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Middleware, outermost: gives a request its [`RequestContext`], answers with `X-Request-Id`, and writes
-/// one log line and one measurement for it. Neither holds the path or the query, which may carry
-/// secrets: they name the route's pattern.
+/// The outermost middleware: runs a request in its [`RequestContext`], sets `X-Request-Id` on the response, and
+/// records one log line and one measurement. Both have the route's pattern instead of the path and the query,
+/// which may contain secrets.
 ///
 /// # Errors
-/// The error of an inner middleware, with the header on its response.
+/// The error of an inner middleware, with `X-Request-Id` on its response.
 pub async fn request_context<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
@@ -30,28 +30,28 @@ pub async fn request_context<B: MessageBody + 'static>(
     let work = async move {
         let started = Instant::now();
         let method = request.method().clone();
-        // The router needs the request for itself, so nothing of it may be kept here.
-        let mut answered = next.call(request).await;
+        // actix requires that no clone of the request is held while it is routed.
+        let mut result = next.call(request).await;
         if let Ok(request_id) = request_id {
-            answered = name(answered, request_id);
+            result = set_request_id(result, request_id);
         }
-        let (route, status) = match &answered {
+        let (route, status) = match &result {
             Ok(response) => (response.request().match_pattern(), response.status()),
             Err(error) => (None, error.as_response_error().status_code()),
         };
         let route = route.as_deref().unwrap_or("unmatched");
         record(method.as_str(), route, status.as_u16(), started);
-        answered
+        result
     };
     context.scope("request", work).await
 }
 
-/// Adds the request id to the response, also to that of an error.
-fn name<B>(
-    answered: Result<ServiceResponse<B>, actix_web::Error>,
+/// Sets the header on the response, or on the response of the error.
+fn set_request_id<B>(
+    result: Result<ServiceResponse<B>, actix_web::Error>,
     request_id: HeaderValue,
 ) -> Result<ServiceResponse<B>, actix_web::Error> {
-    match answered {
+    match result {
         Ok(mut response) => {
             response.headers_mut().insert(REQUEST_ID, request_id);
             Ok(response)

@@ -12,10 +12,10 @@ use telemetry::RequestContext;
 use utoipa::ToSchema;
 use values::Invalid;
 
-/// An error response, `application/problem+json` (RFC 9457).
+/// An error response (RFC 9457).
 ///
-/// Programs test its `code`. The cause stays in the log: [`Problem::internal`] logs the whole chain of causes once
-/// and returns an opaque `500`.
+/// Clients check its `code`. The cause of an internal error is only logged: [`Problem::internal`] logs the whole
+/// chain of causes once and returns an opaque `500`.
 #[derive(Debug)]
 pub struct Problem {
     status: StatusCode,
@@ -26,13 +26,13 @@ pub struct Problem {
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// One field that breaks a rule.
+/// An invalid field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct FieldError {
     /// The field's name in the body, the query or the path.
     #[schema(example = "email")]
     pub field: String,
-    /// Kebab-case and stable.
+    /// A stable code in kebab case.
     #[schema(example = "invalid-email")]
     pub code: String,
     /// What is expected.
@@ -41,7 +41,7 @@ pub struct FieldError {
 }
 
 impl FieldError {
-    /// The error of a field.
+    /// Creates the error of a field.
     #[must_use]
     pub fn new(field: impl Into<String>, invalid: Invalid) -> Self {
         Self {
@@ -67,9 +67,9 @@ pub struct ProblemBody {
     /// The response's status.
     #[schema(example = 400)]
     pub status: u16,
-    /// What was wrong, what was expected, and what to do.
+    /// What is wrong, what is expected, and what to do.
     pub detail: String,
-    /// Kebab-case and stable: the one field that programs test.
+    /// A stable code in kebab case. Programs should check only this field.
     #[schema(example = "validation-failed")]
     pub code: String,
     /// The same text as `detail`.
@@ -81,18 +81,18 @@ pub struct ProblemBody {
     pub error: String,
     /// The response's `X-Request-Id`.
     pub request_id: String,
-    /// One entry for every bad field, when the code is `validation-failed`.
+    /// One entry for each invalid field, if the code is `validation-failed`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub errors: Vec<FieldError>,
-    /// What a code adds, such as `taskStatus`.
+    /// Further members of some codes, such as `taskStatus`.
     #[serde(flatten)]
     #[schema(ignore)]
     pub extensions: Map<String, Value>,
 }
 
 impl Problem {
-    /// A problem with a stable code and a sentence for people.
+    /// Creates a problem with a stable code and a sentence for people.
     #[must_use]
     pub fn new(
         status: StatusCode,
@@ -109,7 +109,7 @@ impl Problem {
         }
     }
 
-    /// `400 validation-failed` with one entry for every bad field.
+    /// `400 validation-failed` with one entry for each invalid field.
     #[must_use]
     pub fn validation(errors: Vec<FieldError>) -> Self {
         let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
@@ -119,13 +119,13 @@ impl Problem {
         problem
     }
 
-    /// `400 validation-failed` with one bad field.
+    /// `400 validation-failed` with one invalid field.
     #[must_use]
     pub fn invalid_field(field: impl Into<String>, invalid: Invalid) -> Self {
         Self::validation(vec![FieldError::new(field, invalid)])
     }
 
-    /// `404 not-found` for a thing that does not exist or that the caller may not know of.
+    /// `404 not-found` for something that does not exist or is not visible to the caller.
     #[must_use]
     pub fn not_found(what: &'static str) -> Self {
         Self::new(
@@ -141,7 +141,7 @@ impl Problem {
         Self::new(StatusCode::FORBIDDEN, "forbidden", detail)
     }
 
-    /// `503` with `Retry-After`: the process is shedding load or something that it needs is unavailable.
+    /// `503` with `Retry-After`: the process is overloaded, or a dependency is unavailable.
     #[must_use]
     pub fn unavailable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Self::unavailable_for(code, detail, Duration::from_secs(1))
@@ -157,10 +157,10 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, code, detail).retry_after(wait)
     }
 
-    /// An opaque `500`. The error and its causes are logged here, once.
+    /// An opaque `500`. Logs the error and its causes, once.
     #[must_use]
     pub fn internal(error: &(dyn StdError + 'static)) -> Self {
-        tracing::error!(error = %Chain(error), "a request failed");
+        tracing::error!(error = %Chain(error), "internal error");
         Self::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             "internal-error",
@@ -251,13 +251,13 @@ impl ResponseError for Problem {
     }
 }
 
-/// A time in seconds, rounded up to at least one, so that a caller who waits as long is not too early.
+/// A duration in seconds, rounded up and at least one, so that a client that waits this long is not refused again.
 #[must_use]
 pub fn whole_seconds(time: Duration) -> u64 {
     (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
 }
 
-/// An error with all its causes on one line, for the log.
+/// Formats an error with all its causes on one line, for the log.
 struct Chain<'a>(&'a (dyn StdError + 'static));
 
 impl fmt::Display for Chain<'_> {

@@ -5,7 +5,7 @@ use values::{FromText, Invalid};
 
 use crate::Problem;
 
-/// The decoded pairs of a query string in their order. A name may occur more than once.
+/// The decoded pairs of a query string, in order. A name may occur more than once.
 #[derive(Debug, Clone, Default)]
 pub struct Query {
     pairs: Vec<(String, String)>,
@@ -22,7 +22,7 @@ impl Query {
         }
     }
 
-    /// The first value of a name; an empty one counts as absent.
+    /// The first value of a name that is not empty.
     #[must_use]
     pub fn first(&self, name: &str) -> Option<&str> {
         let mut pairs = self.pairs.iter();
@@ -41,16 +41,16 @@ impl Query {
     /// The first value of a name, parsed.
     ///
     /// # Errors
-    /// `400 validation-failed` that names the parameter.
+    /// `400 validation-failed`.
     pub fn parsed<T: FromText>(&self, name: &str) -> Result<Option<T>, Problem> {
         let parse = |text| T::from_text(text).map_err(|error| Problem::invalid_field(name, error));
         self.first(name).map(parse).transpose()
     }
 
-    /// A whole number within bounds, or the default.
+    /// A whole number within bounds, or the default if the name is absent.
     ///
     /// # Errors
-    /// `400 validation-failed` that names the bounds.
+    /// `400 validation-failed`, with the bounds in the message.
     pub fn number(
         &self,
         name: &str,
@@ -78,7 +78,7 @@ impl FromRequest for Query {
     }
 }
 
-/// An identifier in the path. One of another form is an unknown one.
+/// Parses an identifier in the path. A malformed identifier counts as unknown.
 ///
 /// # Errors
 /// `404 not-found`.

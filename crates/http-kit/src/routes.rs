@@ -6,10 +6,10 @@ use utoipa::openapi::path::PathItem;
 
 use crate::Problem;
 
-/// The routes of a process: each path's segments and methods.
+/// The routes of a process: the segments and methods of each path.
 ///
-/// They come from the OpenAPI document, which in turn is collected from the handlers, so the response
-/// to an unknown path (`404`) or a wrong method (`405` with `Allow`) cannot differ from what exists.
+/// They come from the OpenAPI document, which is collected from the handlers, so the response to an unknown path
+/// (`404`) or method (`405` with `Allow`) always matches the handlers.
 #[derive(Debug, Clone, Default)]
 pub struct Routes {
     routes: Vec<(Vec<Segment>, Vec<Method>)>,
@@ -22,7 +22,7 @@ enum Segment {
 }
 
 impl Routes {
-    /// The routes of a document.
+    /// The routes of an OpenAPI document.
     #[must_use]
     pub fn of(document: &OpenApi) -> Self {
         let paths = document.paths.paths.iter();
@@ -40,16 +40,16 @@ impl Routes {
         self
     }
 
-    /// Checks that a path and a method belong together.
+    /// Checks that a path exists and has a method.
     ///
     /// # Errors
     /// `404 not-found` for a path that does not exist, `405 method-not-allowed` with `Allow` for a
     /// method that the path does not have.
     pub fn check(&self, method: &Method, path: &str) -> Result<(), Problem> {
-        let wanted: Vec<_> = path.split('/').collect();
+        let given: Vec<_> = path.split('/').collect();
         let mut allowed: Vec<&Method> = Vec::new();
         for (segments, methods) in &self.routes {
-            if matches(segments, &wanted) {
+            if matches(segments, &given) {
                 allowed.extend(methods);
             }
         }
@@ -67,7 +67,7 @@ impl Routes {
         names.sort_unstable();
         names.dedup();
         let names = names.join(", ");
-        let detail = format!("This path takes {names}.");
+        let detail = format!("The allowed methods are: {names}.");
         let problem = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", detail);
         Err(match HeaderValue::try_from(names) {
             Ok(value) => problem.header(ALLOW, value),
@@ -75,10 +75,7 @@ impl Routes {
         })
     }
 
-    /// The response to a request that has no handler.
-    ///
-    /// # Errors
-    /// Always: see [`Routes::check`].
+    /// The response to a request that no handler takes: see [`Routes::check`].
     pub fn refuse(&self, request: &HttpRequest) -> Problem {
         match self.check(request.method(), request.path()) {
             Err(problem) => problem,
@@ -99,14 +96,14 @@ fn segments(path: &str) -> Vec<Segment> {
         .collect()
 }
 
-fn matches(segments: &[Segment], wanted: &[&str]) -> bool {
-    segments.len() == wanted.len()
+fn matches(segments: &[Segment], given: &[&str]) -> bool {
+    segments.len() == given.len()
         && segments
             .iter()
-            .zip(wanted)
-            .all(|(segment, wanted)| match segment {
-                Segment::Literal(literal) => literal == wanted,
-                Segment::Parameter => !wanted.is_empty(),
+            .zip(given)
+            .all(|(segment, given)| match segment {
+                Segment::Literal(literal) => literal == given,
+                Segment::Parameter => !given.is_empty(),
             })
 }
 
@@ -139,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn unknown_paths_are_404_and_wrong_methods_405_with_what_is_allowed() {
+    fn unknown_paths_are_404_and_other_methods_405_with_allow() {
         assert!(routes().check(&Method::GET, "/users/1").is_ok());
         let problem = routes().check(&Method::PUT, "/users/1").unwrap_err();
         assert_eq!(problem.status_code(), 405);

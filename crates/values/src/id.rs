@@ -14,7 +14,7 @@ fn fresh_bytes() -> [u8; LENGTH] {
         .map_or(0, |since| since.as_secs());
     let mut bytes = [0; LENGTH];
     let (age, random) = bytes.split_at_mut(4);
-    // The four low bytes of the time last until the year 2106.
+    // Four bytes of seconds last until the year 2106.
     age.copy_from_slice(seconds.to_be_bytes().split_at(4).1);
     random.copy_from_slice(&rand::random::<[u8; 8]>());
     bytes
@@ -49,13 +49,13 @@ macro_rules! identifiers {
         pub struct $name([u8; LENGTH]);
 
         impl $name {
-            /// A new identifier that begins with the current time.
+            /// Generates an identifier from the current time.
             #[must_use]
             pub fn generate() -> Self {
                 Self(fresh_bytes())
             }
 
-            /// The twelve bytes, as the database stores them.
+            /// The twelve bytes, as stored in the database.
             #[must_use]
             pub fn as_bytes(&self) -> &[u8; LENGTH] {
                 &self.0
@@ -118,13 +118,13 @@ identifiers! {
     UserId
     /// A task that a person approves or rejects.
     TaskId
-    /// A webhook that was registered for a task.
+    /// A webhook of a task.
     WebhookId
-    /// One decision on its way to one webhook: the `webhook-id` of every attempt.
+    /// The delivery of a decision to a webhook: the `webhook-id` header of every attempt.
     DeliveryId
-    /// A job that deletes a user; not the ticket, which is a secret.
+    /// A job that deletes a user. It is not the ticket, which is a secret.
     DeletionId
-    /// A notification of a user on its way through one channel.
+    /// A message to a user over one channel.
     NotificationId
 }
 
@@ -133,7 +133,7 @@ mod tests {
     use super::{FromText, TaskId, UserId};
 
     #[test]
-    fn an_identifier_is_24_lower_case_hex_digits_that_begin_with_the_time() {
+    fn an_identifier_is_24_lower_case_hex_digits_and_starts_with_the_time() {
         let before = chrono::Utc::now().timestamp();
         let text = UserId::generate().to_string();
         assert_eq!(text.len(), 24);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn other_forms_are_refused() {
+    fn other_texts_are_invalid() {
         for text in [
             "",
             "1",
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn json_holds_the_hex_form() {
+    fn identifiers_are_hex_in_json() {
         let id = TaskId::generate();
         let json = serde_json::to_string(&id).unwrap();
         assert_eq!(json, format!("\"{id}\""));

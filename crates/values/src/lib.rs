@@ -1,8 +1,8 @@
-//! Values that more than one process uses, parsed once at the edge.
+//! Value types that several processes share, parsed once where they enter the system.
 //!
-//! A value of one of these types is valid: the only way to make one is through its parser. Nothing
-//! here knows HTTP, SQL or the queue; with the feature `diesel`, identifiers can also be bound to
-//! `bytea` columns. Values of one capability, such as a task's title or a password, are in that capability.
+//! A value of one of these types is always valid, because only its parser creates it. Nothing here depends on
+//! HTTP or the queue. The feature `diesel` lets values be columns, and `openapi` documents them. Values of one
+//! capability, such as a task's title, are defined there.
 
 mod email;
 mod id;

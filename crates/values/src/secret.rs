@@ -4,9 +4,9 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// A text that must stay secret: a password, a code, a key, a url with credentials.
+/// A text that must not be disclosed: a password, a code, a key, a url with credentials.
 ///
-/// Its `Debug` prints nothing of it, it cannot be serialised, and its memory is zeroed when it is dropped.
+/// Its `Debug` is redacted, it cannot be serialized, and its memory is zeroed when it is dropped.
 /// [`Secret::expose`] returns the text.
 #[derive(Clone)]
 pub struct Secret(Zeroizing<String>);
@@ -17,7 +17,7 @@ impl Secret {
         Self(Zeroizing::new(text.into()))
     }
 
-    /// 256 bits from the system's generator, as 64 hexadecimal digits.
+    /// Generates 256 random bits, as 64 hexadecimal digits.
     #[must_use]
     pub fn random() -> Self {
         Self::new(hex::encode(rand::random::<[u8; 32]>()))
@@ -29,7 +29,7 @@ impl Secret {
         &self.0
     }
 
-    /// A hash that recognises the secret but cannot be used in its place.
+    /// A hash that can be stored: it identifies the secret but cannot be used in its place.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint(Sha256::digest(self.0.as_bytes()).into())
@@ -42,21 +42,21 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// The SHA-256 of a [`Secret`]; comparisons take constant time.
+/// The SHA-256 hash of a [`Secret`], compared in constant time.
 ///
-/// A plain hash is enough because every secret that is stored this way has 256 random bits;
-/// passwords go through bcrypt instead.
+/// A plain hash is enough, because every secret that is stored this way has 256 random bits. Passwords are
+/// hashed with bcrypt instead.
 #[derive(Clone, Copy)]
 pub struct Fingerprint([u8; 32]);
 
 impl Fingerprint {
-    /// The 32 bytes, as the database stores them.
+    /// The 32 bytes, as stored in the database.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// Whether the stored bytes are this fingerprint, in constant time.
+    /// Compares with stored bytes, in constant time.
     #[must_use]
     pub fn matches(&self, stored: &[u8]) -> bool {
         self.0.ct_eq(stored).into()
@@ -74,12 +74,12 @@ mod tests {
     use super::Secret;
 
     #[test]
-    fn a_secret_is_silent() {
+    fn debug_output_is_redacted() {
         assert_eq!(format!("{:?}", Secret::new("pa55word")), "Secret(…)");
     }
 
     #[test]
-    fn a_random_secret_has_64_hex_digits_and_its_own_fingerprint() {
+    fn a_random_secret_has_64_hex_digits_and_a_unique_fingerprint() {
         let (one, other) = (Secret::random(), Secret::random());
         assert_eq!(one.expose().len(), 64);
         assert!(one.expose().bytes().all(|b| b.is_ascii_hexdigit()));

@@ -35,14 +35,14 @@ mod tests {
     use super::bounded_text;
 
     #[test]
-    fn characters_count_and_not_bytes() {
+    fn the_length_is_in_characters() {
         assert!(bounded_text("ééé", 3, 3).is_ok());
         assert_eq!(bounded_text("éééé", 1, 3).unwrap_err().code, "too-long");
         assert_eq!(bounded_text("é", 2, 3).unwrap_err().code, "too-short");
     }
 
     #[test]
-    fn nul_is_refused() {
+    fn nul_is_invalid() {
         assert_eq!(
             bounded_text("a\0b", 0, 9).unwrap_err().code,
             "nul-character"

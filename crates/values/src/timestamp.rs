@@ -1,7 +1,7 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde::{Serialize, Serializer};
 
-/// A time, written as RFC 3339 in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
+/// A point in time, written as RFC 3339 in UTC with milliseconds: `2026-01-31T09:30:00.000Z`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema), schema(
     value_type = String,
@@ -42,7 +42,7 @@ mod tests {
     use super::Timestamp;
 
     #[test]
-    fn it_is_written_in_utc_with_milliseconds() {
+    fn timestamps_are_written_in_utc_with_milliseconds() {
         let moment = "2026-01-31T10:30:00.1234+01:00"
             .parse::<chrono::DateTime<chrono::Utc>>()
             .unwrap();

@@ -1,6 +1,9 @@
 -- The values that this service writes to its audit log. An older version of the migration that creates the table
 -- had them, too.
 
+-- Dropping constraints that a new database does not have is not worth a notice.
+SET LOCAL client_min_messages = warning;
+
 ALTER TABLE audit_log
     DROP CONSTRAINT IF EXISTS audit_log_action_check,
     DROP CONSTRAINT IF EXISTS audit_log_actor_kind_check,

@@ -13,7 +13,7 @@ use values::UserId;
 
 use crate::{ADMIN_SCOPE, Claims, Rejection, RemoteAuthority, Verifier};
 
-/// The user whose valid token came with the request; `401` without one.
+/// The user whose valid token authenticates the request; `401` without one.
 ///
 /// The application data must hold a [`Data<Verifier>`], and where keys are fetched a
 /// [`Data<RemoteAuthority>`].
@@ -27,13 +27,13 @@ impl Caller {
         self.0.id
     }
 
-    /// Whether the token holds a scope.
+    /// Whether the token has a scope.
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
         self.0.scope.iter().any(|held| held == scope)
     }
 
-    /// Whether the token holds the scope `admin`.
+    /// Whether the token has the scope `admin`.
     #[must_use]
     pub fn is_admin(&self) -> bool {
         self.has_scope(ADMIN_SCOPE)
@@ -53,11 +53,11 @@ impl From<Arc<Claims>> for Caller {
     }
 }
 
-/// A caller with or without a token; an invalid token is `401`.
+/// A caller who may be unauthenticated. An invalid token is still `401`.
 #[derive(Debug, Clone)]
 pub struct MaybeCaller(pub Option<Caller>);
 
-/// A caller whose token holds the scope `admin`; `403` otherwise.
+/// A caller whose token has the scope `admin`; `403` otherwise.
 #[derive(Debug, Clone)]
 pub struct AdminCaller(pub Caller);
 
@@ -69,15 +69,15 @@ impl Deref for AdminCaller {
     }
 }
 
-/// Another process of the system, by a token that only the user service's key can sign; `401` otherwise.
+/// Another process of the system, authenticated by a token that only the user service and its workers can sign; `401` otherwise.
 #[derive(Debug, Clone)]
 pub struct ServiceCaller(pub String);
 
-type Extracting<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
+type ExtractFuture<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 
 impl FromRequest for MaybeCaller {
     type Error = Problem;
-    type Future = Extracting<Self>;
+    type Future = ExtractFuture<Self>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
@@ -92,7 +92,7 @@ impl FromRequest for MaybeCaller {
 
 impl FromRequest for Caller {
     type Error = Problem;
-    type Future = Extracting<Self>;
+    type Future = ExtractFuture<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let caller = MaybeCaller::from_request(request, payload);
@@ -102,7 +102,7 @@ impl FromRequest for Caller {
 
 impl FromRequest for AdminCaller {
     type Error = Problem;
-    type Future = Extracting<Self>;
+    type Future = ExtractFuture<Self>;
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let caller = Caller::from_request(request, payload);
@@ -119,7 +119,7 @@ impl FromRequest for AdminCaller {
 
 impl FromRequest for ServiceCaller {
     type Error = Problem;
-    type Future = Extracting<Self>;
+    type Future = ExtractFuture<Self>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let request = request.clone();
@@ -154,8 +154,8 @@ fn bearer_token(request: &HttpRequest) -> Result<Option<String>, Problem> {
     }
 }
 
-/// The verifier, once it knows the keys and every revocation. Until then a `401` could make the owner discard a
-/// valid token.
+/// The verifier, once it has the keys and all revocations. Before that the response is `503`, because a client
+/// would discard its token after a `401`.
 fn verifier(request: &HttpRequest) -> Result<&Data<Verifier>, Problem> {
     let authority = request.app_data::<Data<RemoteAuthority>>();
     let ready = authority.is_none_or(|authority| authority.is_ready());
@@ -163,7 +163,7 @@ fn verifier(request: &HttpRequest) -> Result<&Data<Verifier>, Problem> {
     verifier.ok_or_else(|| {
         Problem::unavailable(
             "not-ready",
-            "Tokens cannot be checked yet. Try again shortly.",
+            "Tokens cannot be verified yet. Try again shortly.",
         )
     })
 }
@@ -184,17 +184,17 @@ fn unauthenticated(rejection: Rejection) -> Problem {
     let (code, detail, challenge) = match rejection {
         Rejection::Invalid | Rejection::UnknownKey => (
             "invalid-token",
-            "The token is not valid. Sign in for a new one.",
-            r#"Bearer realm="countersign", error="invalid_token", error_description="The token is not valid""#,
+            "The token is invalid. Sign in to get a new one.",
+            r#"Bearer realm="countersign", error="invalid_token", error_description="The token is invalid""#,
         ),
         Rejection::Expired => (
             "token-expired",
-            "The token has expired. Sign in for a new one.",
+            "The token has expired. Sign in to get a new one.",
             r#"Bearer realm="countersign", error="invalid_token", error_description="The token has expired""#,
         ),
         Rejection::Revoked => (
             "token-revoked",
-            "The token was revoked. Sign in for a new one.",
+            "The token was revoked. Sign in to get a new one.",
             r#"Bearer realm="countersign", error="invalid_token", error_description="The token was revoked""#,
         ),
     };
@@ -214,13 +214,13 @@ pub fn token_missing() -> Problem {
     .header(WWW_AUTHENTICATE, challenge)
 }
 
-/// `401 token-revoked`, for revocations that the token's epoch does not show, such as a deleted user.
+/// `401 token-revoked`, for a token that is revoked for another reason than its epoch, such as a deleted user.
 #[must_use]
 pub fn token_revoked() -> Problem {
     unauthenticated(Rejection::Revoked)
 }
 
-/// `403 insufficient-scope`: the token is valid but holds none of these scopes (RFC 6750 section 3.1).
+/// `403 insufficient-scope`: the token is valid but has none of these scopes (RFC 6750 section 3.1).
 #[must_use]
 pub fn insufficient_scope(scopes: &str) -> Problem {
     let detail = format!("This call needs a token with the scope `{scopes}`.");

@@ -9,17 +9,17 @@ use url::Url;
 
 use crate::{JwkSet, RevocationFeed, Verifier};
 
-const POLL_PAUSE: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
-/// A feed that was not read for this long is reported as stale.
+/// A feed that was not read for this long is stale.
 const STALE_AFTER: Duration = Duration::from_secs(5);
-/// Complete readings drop epochs that are older than every valid token.
-const COMPLETE_READING_EVERY: Duration = Duration::from_secs(3600);
-const KEYS_EVERY: Duration = Duration::from_secs(60);
-/// A token with an unknown key causes the keys to be fetched, but not more often than this.
-const KEY_REFRESH_PAUSE: Duration = Duration::from_secs(1);
+/// A complete read drops epochs that no unexpired token is below.
+const FULL_READ_INTERVAL: Duration = Duration::from_secs(3600);
+const KEYS_INTERVAL: Duration = Duration::from_secs(60);
+/// The minimum time between two requests for the keys because of a token with an unknown key.
+const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Where tokens come from, and their audience.
+/// The issuer of tokens and their audience.
 #[derive(Debug, Clone)]
 pub struct RemoteSettings {
     /// The user service, which publishes keys and raised epochs.
@@ -51,8 +51,8 @@ impl Settings for RemoteSettings {
 
 /// Keeps a [`Verifier`] up to date with the user service's keys and raised epochs.
 ///
-/// While the user service is unavailable, it continues with what it knows, and reports it by
-/// [`RemoteAuthority::is_fresh`] and the metric `revocation_feed_age_seconds`.
+/// While the user service is unavailable, the verifier keeps its keys and epochs, and [`RemoteAuthority::is_fresh`]
+/// and the metric `revocation_feed_age_seconds` report their age.
 #[derive(Debug)]
 pub struct RemoteAuthority {
     client: reqwest::Client,
@@ -64,17 +64,17 @@ pub struct RemoteAuthority {
     keys_refreshed: Mutex<Option<Instant>>,
 }
 
-/// Why a request to the user service failed.
+/// Why a poll failed.
 #[derive(Debug, thiserror::Error)]
 enum PollError {
-    #[error("the user service's address cannot be extended")]
+    #[error("the url of the user service is invalid")]
     Url(#[from] url::ParseError),
-    #[error("the user service did not respond")]
+    #[error("the request to the user service failed")]
     Http(#[from] reqwest::Error),
 }
 
 impl RemoteAuthority {
-    /// An authority without keys or epochs: [`RemoteAuthority::run`] loads them.
+    /// Creates an authority without keys and epochs. [`RemoteAuthority::run`] loads them.
     ///
     /// # Errors
     /// The HTTP client cannot be created.
@@ -101,13 +101,13 @@ impl RemoteAuthority {
         Arc::clone(&self.verifier)
     }
 
-    /// Whether keys and epochs were read completely at least once.
+    /// Whether keys and epochs have been read completely.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.last_poll.load(Ordering::Acquire) > 0 && self.verifier.has_keys()
     }
 
-    /// Whether the last reading is recent.
+    /// Whether the last poll is recent.
     #[must_use]
     pub fn is_fresh(&self) -> bool {
         self.is_ready() && self.age() < STALE_AFTER
@@ -121,14 +121,14 @@ impl RemoteAuthority {
     /// Polls until it is cancelled.
     pub async fn run(&self, shutdown: CancellationToken) {
         let mut cursor = None;
-        let mut complete_reading = Instant::now();
+        let mut last_full_read = Instant::now();
         let mut failing = false;
         while !shutdown.is_cancelled() {
-            if complete_reading.elapsed() > COMPLETE_READING_EVERY {
+            if last_full_read.elapsed() > FULL_READ_INTERVAL {
                 cursor = None;
             }
             if cursor.is_none() {
-                complete_reading = Instant::now();
+                last_full_read = Instant::now();
             }
             match self.poll(cursor).await {
                 Ok(next) => {
@@ -140,13 +140,13 @@ impl RemoteAuthority {
                 }
                 Err(error) if !failing => {
                     failing = true;
-                    tracing::warn!(error = ?error, "keys and revocations cannot be read; going on with what is known");
+                    tracing::warn!(error = ?error, "cannot read keys and revocations; using the known ones");
                 }
                 Err(_) => {}
             }
             metrics::gauge!("revocation_feed_age_seconds").set(self.age().as_secs_f64());
             tokio::select! {
-                () = tokio::time::sleep(POLL_PAUSE) => {}
+                () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = shutdown.cancelled() => {}
             }
         }
@@ -155,7 +155,7 @@ impl RemoteAuthority {
     async fn poll(&self, cursor: Option<i64>) -> Result<i64, PollError> {
         let stale = {
             let refreshed = self.keys_refreshed.lock().await;
-            refreshed.is_none_or(|at| at.elapsed() > KEYS_EVERY)
+            refreshed.is_none_or(|at| at.elapsed() > KEYS_INTERVAL)
         };
         if stale || !self.verifier.has_keys() {
             self.fetch_keys().await?;
@@ -173,11 +173,11 @@ impl RemoteAuthority {
         Ok(feed.cursor)
     }
 
-    /// Fetches the keys, unless they were fetched within the last second. Returns whether it did.
+    /// Loads the keys now, unless they were loaded within the last second. Returns whether it did.
     pub async fn refresh_keys(&self) -> bool {
         let recently = {
             let refreshed = self.keys_refreshed.lock().await;
-            refreshed.is_some_and(|at| at.elapsed() < KEY_REFRESH_PAUSE)
+            refreshed.is_some_and(|at| at.elapsed() < MIN_REFRESH_INTERVAL)
         };
         !recently && self.fetch_keys().await.is_ok()
     }
