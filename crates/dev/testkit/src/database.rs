@@ -205,6 +205,8 @@ fn template_name(schema: Option<Schema>) -> String {
     let age = built.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let stem = program.file_stem().unwrap().to_string_lossy().into_owned();
     let stem = stem.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    // Postgres cuts names after 63 bytes. The hash of the build is at the end.
+    let stem = &stem[stem.len().saturating_sub(16)..];
     let schema = match schema {
         None => "empty",
         Some(Schema::Users) => "users",
