@@ -90,14 +90,15 @@ impl System {
         let started = Instant::now();
         loop {
             let status = self.get(status, admin).await.expect(200).json;
-            if status["status"] != "in-progress" {
+            if text(&status, "/status") != "in-progress" {
                 let completed = json!({"status": "completed", "stepsDone": 8, "stepsTotal": 8});
                 assert_eq!(status, completed);
                 return progress;
             }
-            assert_eq!(status["stepsTotal"], 8);
+            let number = |pointer| status.pointer(pointer).and_then(Value::as_i64).unwrap();
+            assert_eq!(number("/stepsTotal"), 8);
             assert!(started.elapsed() < Duration::from_secs(60), "{status}");
-            progress.push(status["stepsDone"].as_i64().unwrap());
+            progress.push(number("/stepsDone"));
         }
     }
 
