@@ -26,7 +26,7 @@ pub struct Limits {
     /// The most idle connections to one host.
     pub idle_per_host: usize,
     /// The most bytes of a response body; the rest is not read.
-    pub answer: usize,
+    pub body_bytes: usize,
 }
 
 impl Default for Limits {
@@ -35,19 +35,19 @@ impl Default for Limits {
             timeout: Duration::from_secs(10),
             connect_timeout: Duration::from_secs(5),
             idle_per_host: 16,
-            answer: 1024,
+            body_bytes: 1024,
         }
     }
 }
 
 /// The head of a response and the beginning of its body.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct TruncatedResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers.
     pub headers: HeaderMap,
-    /// The first bytes of the body, at most [`Limits::answer`].
+    /// The first bytes of the body, at most [`Limits::body_bytes`].
     pub beginning: Vec<u8>,
 }
 
@@ -102,7 +102,7 @@ impl GuardedClient {
         url: &Url,
         headers: HeaderMap,
         body: impl Into<Bytes>,
-    ) -> Result<Answer, SendError> {
+    ) -> Result<TruncatedResponse, SendError> {
         // The resolver is not asked for a literal address.
         self.policy.check_url(url)?;
         let started = Instant::now();
@@ -127,20 +127,20 @@ impl GuardedClient {
     }
 
     /// Reads the beginning of the body. The response counts even if that fails.
-    async fn read_beginning(&self, mut response: Response) -> Answer {
+    async fn read_beginning(&self, mut response: Response) -> TruncatedResponse {
         let status = response.status();
         let headers = std::mem::take(response.headers_mut());
         let mut beginning = Vec::new();
         let reading = async {
-            while beginning.len() <= self.limits.answer
+            while beginning.len() <= self.limits.body_bytes
                 && let Ok(Some(chunk)) = response.chunk().await
             {
                 beginning.extend_from_slice(&chunk);
             }
         };
         let _ = tokio::time::timeout(BODY_TIMEOUT, reading).await;
-        beginning.truncate(self.limits.answer);
-        Answer {
+        beginning.truncate(self.limits.body_bytes);
+        TruncatedResponse {
             status,
             headers,
             beginning,

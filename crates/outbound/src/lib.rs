@@ -20,7 +20,7 @@ mod policy;
 mod resolver;
 mod retry_after;
 
-pub use client::{Answer, GuardedClient, Limits};
+pub use client::{GuardedClient, Limits, TruncatedResponse};
 pub use error::{BuildError, SendError};
 pub use policy::{AddressPolicy, Refusal};
 pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved};

@@ -47,7 +47,7 @@ impl Resolve for Scripted {
 }
 
 /// A server that sends one response on every connection.
-async fn server(answer: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
+async fn server(response: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let connections = Arc::<AtomicUsize>::default();
@@ -57,7 +57,7 @@ async fn server(answer: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
             counter.fetch_add(1, Ordering::Relaxed);
             tokio::spawn(async move {
                 let _ = stream.read(&mut [0; 4096]).await;
-                let _ = stream.write_all(answer.as_bytes()).await;
+                let _ = stream.write_all(response.as_bytes()).await;
                 tokio::time::sleep(Duration::from_secs(60)).await;
             });
         }
@@ -74,7 +74,7 @@ fn client(allowed: &str, resolver: impl Resolve) -> GuardedClient {
     GuardedClient::new(policy, Arc::new(resolver), limits).unwrap()
 }
 
-async fn post(client: &GuardedClient, url: &str) -> Result<outbound::Answer, SendError> {
+async fn post(client: &GuardedClient, url: &str) -> Result<outbound::TruncatedResponse, SendError> {
     let url = Url::parse(url).unwrap();
     client.post(&url, HeaderMap::new(), "{}").await
 }
@@ -85,9 +85,9 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 async fn an_allowed_address_is_called_and_its_response_returned() {
     let (address, _) = server(OK).await;
     let client = client("127.0.0.0/8", SystemResolver::default());
-    let answer = post(&client, &format!("http://{address}/")).await.unwrap();
+    let response = post(&client, &format!("http://{address}/")).await.unwrap();
     assert_eq!(
-        (answer.status.as_u16(), answer.beginning.as_slice()),
+        (response.status.as_u16(), response.beginning.as_slice()),
         (200, &b"ok"[..])
     );
     let by_name = format!("http://localhost:{}/", address.port());
@@ -192,8 +192,8 @@ async fn a_redirect_is_not_followed() {
     let (address, connections) =
         server("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n").await;
     let client = client("127.0.0.0/8", SystemResolver::default());
-    let answer = post(&client, &format!("http://{address}/")).await.unwrap();
-    assert_eq!(answer.status, 302);
+    let response = post(&client, &format!("http://{address}/")).await.unwrap();
+    assert_eq!(response.status, 302);
     assert_eq!(connections.load(Ordering::Relaxed), 1);
 }
 
@@ -203,14 +203,17 @@ async fn an_endless_body_is_truncated_and_the_response_returned() {
     let endless: &'static str = String::leak(HEAD.to_owned() + &"x".repeat(5_000));
     let client = client("127.0.0.0/8", SystemResolver::default());
     let (address, _) = server(endless).await;
-    let answer = post(&client, &format!("http://{address}/")).await.unwrap();
+    let response = post(&client, &format!("http://{address}/")).await.unwrap();
     assert_eq!(
-        (answer.status.as_u16(), answer.beginning.len()),
+        (response.status.as_u16(), response.beginning.len()),
         (200, 1024)
     );
     let (stalling, _) = server(HEAD).await;
     let started = Instant::now();
-    let answer = post(&client, &format!("http://{stalling}/")).await.unwrap();
-    assert_eq!((answer.status.as_u16(), answer.beginning.len()), (200, 0));
+    let response = post(&client, &format!("http://{stalling}/")).await.unwrap();
+    assert_eq!(
+        (response.status.as_u16(), response.beginning.len()),
+        (200, 0)
+    );
     assert!(started.elapsed() < Duration::from_secs(3));
 }

@@ -151,7 +151,7 @@ impl CircuitBreaker {
 }
 
 impl Permit<'_> {
-    /// The service responded, be it with an error.
+    /// The service responded, perhaps with an error.
     pub(crate) fn record_response(mut self) {
         self.is_trial = false;
         self.circuit.close();

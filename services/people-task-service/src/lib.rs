@@ -5,7 +5,7 @@
 //!
 //! Invariants:
 //! - A task leaves `pending` once. The decision and one delivery row for each webhook are one transaction,
-//!   so a confirmed decision is delivered even if every process dies right after.
+//!   so a confirmed decision is delivered even if every process crashes right after.
 //! - One table, `tasks::access`, says who may do what to a task; no route has its own rules.
 //! - Secrets are stored as hashes and never logged.
 //!

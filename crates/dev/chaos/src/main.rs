@@ -1,5 +1,5 @@
 //! `cargo xtask chaos`: callers decide tasks while the real processes are killed, frozen and disconnected
-//! and the servers stopped. At the end every decision that was answered with 200 must have been delivered.
+//! and the servers stopped. At the end every decision that returned 200 must have been delivered.
 //!
 //! What always holds: every random choice comes from a seed that is printed first, callers retry nothing,
 //! and nothing of a run stays behind, even when the run is killed.

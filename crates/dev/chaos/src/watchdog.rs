@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         thread::sleep(POLL);
     }
     let base = Workspace::find()?;
-    // Another run cleans up by itself; the lock keeps its system from being taken for remains.
+    // Another run cleans up its own system; the lock keeps this run from mistaking it for remains.
     let _lock = base.lock("chaos")?;
     clean_up(&workspace_of(&base), Keep::Everything)?;
     Ok(ExitCode::SUCCESS)

@@ -7,7 +7,7 @@ use super::requests::{ComponentTypes, Metadata, Plan, Scopes, UpdateUserRequest,
 use super::store::user::User;
 
 impl UpdateUserRequest {
-    /// Whether it can take the administrator's role away.
+    /// Whether it can remove the administrator's role.
     pub(super) fn can_demote(&self) -> bool {
         let is_admin = |scopes: &Scopes| scopes.0.iter().any(|scope| scope == auth::ADMIN_SCOPE);
         self.is_active == Some(false) || self.scope.as_ref().is_some_and(|scope| !is_admin(scope))

@@ -90,7 +90,7 @@ impl Hasher {
         let span = tracing::Span::current();
         let started = Instant::now();
         let job: Job = Box::new(move || {
-            // Skips the work when the caller has gone away.
+            // Skips the work if the caller has disconnected.
             if !sender.is_closed() {
                 let _ = sender.send(span.in_scope(work));
             }

@@ -1,4 +1,4 @@
-//! Passwords as values: what a new one must be like, and bcrypt on threads of its own.
+//! Passwords as values: the rules for new ones, and bcrypt on dedicated threads.
 
 mod error;
 mod hasher;

@@ -3,7 +3,7 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt as _;
-use outbound::{Answer, GuardedClient, SendError};
+use outbound::{GuardedClient, SendError, TruncatedResponse};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::RequestContext;
 use url::Url;
@@ -104,7 +104,7 @@ impl Sender {
         &self,
         claimed: ClaimedDelivery,
         context: &RequestContext,
-    ) -> Result<Answer, SendError> {
+    ) -> Result<TruncatedResponse, SendError> {
         let broken = |what: &str| SendError::Broken(what.to_owned());
         let url = Url::parse(&claimed.url).map_err(|_| broken("the URL is invalid"))?;
         let secret = claimed.secret.as_deref().map(WebhookSecret::from_text);
@@ -141,7 +141,9 @@ fn headers(pairs: impl IntoIterator<Item = (HeaderName, String)>) -> HeaderMap {
 }
 
 /// The columns of an attempt: status code, error, and the start of the response's body.
-fn describe(response: Result<Answer, SendError>) -> (Option<u16>, Option<String>, Option<String>) {
+fn describe(
+    response: Result<TruncatedResponse, SendError>,
+) -> (Option<u16>, Option<String>, Option<String>) {
     match response {
         Ok(response) => {
             let redirect = response.status.is_redirection();

@@ -20,7 +20,7 @@ const BATCH_SIZE: usize = 512;
 /// How often origins are scanned that no message and no result names: their deliveries are parked, or wait
 /// behind many others in the sweeps.
 const SCAN_INTERVAL: Duration = Duration::from_millis(250);
-/// How many origins one scan covers. The next one goes on after them.
+/// How many origins one scan covers. The next scan continues after them.
 const SCANNED_ORIGINS: i64 = 256;
 /// How long a delivery may stay due, although its origin was considered, before it is parked. Parking is a
 /// write, and a fast receiver finishes a burst sooner.

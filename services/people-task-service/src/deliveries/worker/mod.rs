@@ -73,7 +73,7 @@ pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     Ok(running)
 }
 
-/// Starts what tells the dispatcher about due deliveries, and sets the readiness checks.
+/// Starts the tasks that report due deliveries to the dispatcher, and sets the readiness checks.
 fn start_messaging(
     running: &mut Running,
     broker: BrokerSettings,

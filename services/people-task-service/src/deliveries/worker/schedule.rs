@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use outbound::{Answer, SendError, retry_after};
+use outbound::{SendError, TruncatedResponse, retry_after};
 use reqwest::StatusCode;
 
 /// A longer `Retry-After` counts as this.
@@ -27,7 +27,7 @@ impl RetrySchedule {
     pub(super) fn decide(
         &self,
         earlier: usize,
-        response: &Result<Answer, SendError>,
+        response: &Result<TruncatedResponse, SendError>,
         jitter: f64,
     ) -> RetryDecision {
         let status = response.as_ref().ok().map(|response| response.status);
@@ -66,7 +66,7 @@ pub(super) fn jitter() -> f64 {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use outbound::{Answer, SendError};
+    use outbound::{SendError, TruncatedResponse};
     use proptest::prelude::*;
     use reqwest::StatusCode;
     use reqwest::header::{HeaderMap, RETRY_AFTER};
@@ -79,19 +79,19 @@ mod tests {
         RetrySchedule(vec![5 * SECOND, 30 * SECOND])
     }
 
-    fn response(status: u16, retry_after: Option<&str>) -> Result<Answer, SendError> {
+    fn response(status: u16, retry_after: Option<&str>) -> Result<TruncatedResponse, SendError> {
         let mut headers = HeaderMap::new();
         if let Some(text) = retry_after {
             headers.insert(RETRY_AFTER, text.parse().unwrap());
         }
-        Ok(Answer {
+        Ok(TruncatedResponse {
             status: StatusCode::from_u16(status).unwrap(),
             headers,
             beginning: Vec::new(),
         })
     }
 
-    fn decide(earlier: usize, response: &Result<Answer, SendError>) -> RetryDecision {
+    fn decide(earlier: usize, response: &Result<TruncatedResponse, SendError>) -> RetryDecision {
         schedule().decide(earlier, response, 1.0)
     }
 
