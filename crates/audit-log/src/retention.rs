@@ -1,3 +1,6 @@
+//! Deletes rows by age. What the deletion of a user changes is in `store.rs`: `pseudonymise` and
+//! `forget_addresses`.
+
 use std::time::Duration;
 
 use app_config::Reader;

@@ -1,3 +1,6 @@
+//! Private and public keys. The user service publishes the public ones at `/.well-known/jwks.json`, in its
+//! `revocations/routes.rs`.
+
 use std::fmt;
 
 use base64::Engine as _;

@@ -13,15 +13,15 @@
 //!
 //! Deliberately absent: retries and limits per host, which depend on what is sent.
 
+mod address_policy;
 mod client;
 mod error;
 mod guarded_resolver;
-mod policy;
 mod resolver;
 mod retry_after;
 
+pub use address_policy::{AddressPolicy, Refusal};
 pub use client::{GuardedClient, Limits, TruncatedResponse};
 pub use error::{BuildError, SendError};
-pub use policy::{AddressPolicy, Refusal};
 pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved};
 pub use retry_after::retry_after;
