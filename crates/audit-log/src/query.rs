@@ -1,65 +1,32 @@
 use chrono::{DateTime, Utc};
 use http_kit::{Problem, Query};
-use listing::{Filter, ListQuery, Names, Sort};
+use listing::{Filter, ListQuery, Sort};
 use utoipa::IntoParams;
 use values::{FromText as _, Invalid, UserId};
 
-/// What the audit log can be sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AuditSort {
-    /// When the change was made.
-    At,
-    /// The action's name.
-    Action,
-}
-
-impl Names for AuditSort {
-    const ALL: &'static [Self] = &[Self::At, Self::Action];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::At => "at",
-            Self::Action => "action",
-        }
+values::names! {
+    /// What the audit log can be sorted by.
+    pub(crate) enum AuditSort {
+        /// When the change was made.
+        At = "at",
+        /// The action's name.
+        Action = "action",
     }
-}
 
-/// What the audit log can be filtered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AuditFilter {
-    /// The action's name.
-    Action,
-    /// The identifier of the user who made the change.
-    Actor,
-    /// The identifier of the user or task that was changed.
-    Subject,
-    /// The request id.
-    RequestId,
-    /// The earliest time, inclusive.
-    After,
-    /// The latest time, exclusive.
-    Before,
-}
-
-impl Names for AuditFilter {
-    const ALL: &'static [Self] = &[
-        Self::Action,
-        Self::Actor,
-        Self::Subject,
-        Self::RequestId,
-        Self::After,
-        Self::Before,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Action => "action",
-            Self::Actor => "actor",
-            Self::Subject => "subject",
-            Self::RequestId => "requestId",
-            Self::After => "after",
-            Self::Before => "before",
-        }
+    /// What the audit log can be filtered by.
+    pub(crate) enum AuditFilter {
+        /// The action's name.
+        Action = "action",
+        /// The identifier of the user who made the change.
+        Actor = "actor",
+        /// The identifier of the user or task that was changed.
+        Subject = "subject",
+        /// The request id.
+        RequestId = "requestId",
+        /// The earliest time, inclusive.
+        After = "after",
+        /// The latest time, exclusive.
+        Before = "before",
     }
 }
 

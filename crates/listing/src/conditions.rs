@@ -1,7 +1,5 @@
 use http_kit::{FieldError, Problem, Query};
-use values::{FromText as _, Invalid};
-
-use crate::Names;
+use values::{FromText as _, Invalid, Names};
 
 /// The regular expression of a filter's value: any text, in which `\,` is a comma.
 pub const ANY_TEXT: &str = r"([^,\u0000]|\\,)*";
@@ -79,7 +77,7 @@ fn filter<F: Filter>(part: &str) -> Result<(F, String), Invalid> {
         );
         return Err(Invalid::new("invalid-filter", message));
     };
-    let field = F::of_name(field)?;
+    let field = parse_name::<F>(field)?;
     let value = String::from_text(value)?;
     field.check(&value)?;
     Ok((field, value))
@@ -106,30 +104,27 @@ fn split_at_commas(text: &str) -> Vec<String> {
     parts
 }
 
+/// Finds the field of a name; `unknown-field`, with a message that lists the allowed names.
+pub(crate) fn parse_name<N: Names>(name: &str) -> Result<N, Invalid> {
+    N::from_name(name).ok_or_else(|| {
+        let message = format!("The field must be one of: {}.", N::list());
+        Invalid::new("unknown-field", message)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use http_kit::Query;
     use proptest::prelude::*;
     use url::form_urlencoded::byte_serialize;
-    use values::Invalid;
+    use values::{Invalid, Names};
 
     use super::{Conditions, Filter};
-    use crate::Names;
 
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    enum Field {
-        Title,
-        Public,
-    }
-
-    impl Names for Field {
-        const ALL: &'static [Self] = &[Self::Title, Self::Public];
-
-        fn name(self) -> &'static str {
-            match self {
-                Self::Title => "title",
-                Self::Public => "public",
-            }
+    values::names! {
+        enum Field {
+            Title = "title",
+            Public = "public",
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! - [`ListQuery`] parses `limit`, `offset`, `sort`, `filter` and `pattern`; [`Conditions`] parses the last
 //!   two, for counts, and [`Paging`] the first two. They document themselves in OpenAPI. An enum lists what a
-//!   list can be sorted and filtered by ([`Names`], [`Filter`]), so that an error can say what is allowed.
+//!   list can be sorted and filtered by ([`Names`](values::Names), [`Filter`]), so that an error can say what is allowed.
 //! - [`Page`] holds the rows of one page; its `Link` header leads to the next one.
 //! - [`RowBudget`] limits how many rows all lists hold in memory at the same time.
 //! - [`substring_pattern`] escapes a text for `LIKE`.
@@ -10,7 +10,6 @@
 //! Errors report every invalid parameter, not only the first. Nothing here depends on SQL.
 
 mod conditions;
-mod names;
 mod page;
 mod parameters;
 mod pattern;
@@ -18,7 +17,6 @@ mod query;
 mod row_budget;
 
 pub use conditions::{ANY_TEXT, Conditions, Filter};
-pub use names::Names;
 pub use page::Page;
 pub use pattern::substring_pattern;
 pub use query::{Direction, ListQuery, MAX_LIMIT, Paging, Sort};

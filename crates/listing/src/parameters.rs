@@ -4,9 +4,10 @@ use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
+use values::Names;
 
 use crate::query::{DEFAULT_LIMIT, MAX_LIMIT};
-use crate::{Conditions, Filter, ListQuery, Names, Paging};
+use crate::{Conditions, Filter, ListQuery, Paging};
 
 fn parameter(name: &str, description: &str, schema: ObjectBuilder) -> Parameter {
     ParameterBuilder::new()

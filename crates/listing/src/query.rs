@@ -1,10 +1,11 @@
 use std::ops::RangeInclusive;
 
 use http_kit::{FieldError, Problem, Query};
-use values::Invalid;
+use values::{Invalid, Names};
 
-use crate::conditions::finish;
-use crate::{Conditions, Filter, Names, Page};
+use crate::conditions::{finish, parse_name};
+
+use crate::{Conditions, Filter, Page};
 
 /// The most rows of a page.
 pub const MAX_LIMIT: i64 = 1000;
@@ -50,7 +51,7 @@ impl<S: Names> Sort<S> {
             );
             return Err(Invalid::new("invalid-sort", message));
         };
-        let by = S::of_name(field)?;
+        let by = parse_name::<S>(field)?;
         match direction {
             "1" => Ok(Self::ascending(by)),
             "-1" => Ok(Self::descending(by)),
@@ -173,23 +174,13 @@ mod tests {
     use http_kit::Query;
     use proptest::prelude::*;
 
-    use super::{Direction, ListQuery, Names, Paging, Sort};
+    use super::{Direction, ListQuery, Paging, Sort};
     use crate::Filter;
 
-    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-    enum By {
-        Created,
-        Title,
-    }
-
-    impl Names for By {
-        const ALL: &'static [Self] = &[Self::Created, Self::Title];
-
-        fn name(self) -> &'static str {
-            match self {
-                Self::Created => "created",
-                Self::Title => "title",
-            }
+    values::names! {
+        enum By {
+            Created = "created",
+            Title = "title",
         }
     }
 

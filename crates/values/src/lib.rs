@@ -7,6 +7,7 @@
 mod email;
 mod id;
 mod invalid;
+mod names;
 mod secret;
 mod text;
 mod timestamp;
@@ -14,6 +15,7 @@ mod timestamp;
 pub use email::EmailAddress;
 pub use id::{DeletionId, DeliveryId, NotificationId, TaskId, UserId, WebhookId};
 pub use invalid::{FromText, Invalid};
+pub use names::Names;
 pub use secret::{Fingerprint, Secret};
 pub use text::bounded_text;
 pub use timestamp::Timestamp;

@@ -1,6 +1,7 @@
 //! Holds the code's view of the tables against the migrated database.
 
 use testkit::{TestDatabase, assert_allowed_texts, assert_schema_matches};
+use values::Names as _;
 
 use crate::MIGRATIONS;
 use crate::status::{DeliveryStatus, TaskStatus};
@@ -20,10 +21,10 @@ fn schema_rs_has_the_tables_and_columns_of_the_database() {
 #[test]
 fn the_constraints_of_status_columns_allow_the_variants_of_the_enums() {
     let database = TestDatabase::people_task(MIGRATIONS);
-    let tasks = TaskStatus::ALL.iter().map(|status| status.as_str());
+    let tasks = TaskStatus::ALL.iter().map(|status| status.name());
     assert_allowed_texts(&database, SCHEMA, "tasks.status", tasks);
     for column in ["webhooks.status", "deliveries.status"] {
-        let deliveries = DeliveryStatus::ALL.iter().map(|status| status.as_str());
+        let deliveries = DeliveryStatus::ALL.iter().map(|status| status.name());
         assert_allowed_texts(&database, SCHEMA, column, deliveries);
     }
 }

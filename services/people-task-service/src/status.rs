@@ -5,37 +5,24 @@ use diesel::expression::AsExpression;
 use diesel::sql_types::Text;
 use serde::Serialize;
 use utoipa::ToSchema;
-use values::{FromText, Invalid};
+use values::{FromText, Invalid, Names};
 
 macro_rules! states {
-    ($(#[$doc:meta])* $name:ident { $($(#[$state_doc:meta])* $state:ident = $text:literal,)+ } $allowed:literal) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema, AsExpression, FromSqlRow)]
-        #[serde(rename_all = "lowercase")]
-        #[diesel(sql_type = Text)]
-        pub(crate) enum $name {
-            $($(#[$state_doc])* $state,)+
-        }
-
-        impl $name {
-            /// Every state.
-            #[cfg(test)]
-            pub(crate) const ALL: &[Self] = &[$(Self::$state),+];
-
-            /// The word that the API and the database use.
-            pub(crate) fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$state => $text,)+
-                }
-            }
+    ($(#[$doc:meta])* $name:ident { $($states:tt)+ }) => {
+        values::names! {
+            $(#[$doc])*
+            #[derive(Serialize, ToSchema, AsExpression, FromSqlRow)]
+            #[serde(rename_all = "lowercase")]
+            #[diesel(sql_type = Text)]
+            pub(crate) enum $name { $($states)+ }
         }
 
         impl FromText for $name {
             fn from_text(text: &str) -> Result<Self, Invalid> {
-                match text {
-                    $($text => Ok(Self::$state),)+
-                    _ => Err(Invalid::new("unknown-value", concat!("Must be one of ", $allowed, "."))),
-                }
+                Self::from_name(text).ok_or_else(|| {
+                    let message = format!("Must be one of {}.", Self::list());
+                    Invalid::new("unknown-value", message)
+                })
             }
         }
 
@@ -44,7 +31,7 @@ macro_rules! states {
                 &'b self,
                 out: &mut diesel::serialize::Output<'b, '_, diesel::pg::Pg>,
             ) -> diesel::serialize::Result {
-                std::io::Write::write_all(out, self.as_str().as_bytes())?;
+                std::io::Write::write_all(out, self.name().as_bytes())?;
                 Ok(diesel::serialize::IsNull::No)
             }
         }
@@ -67,7 +54,6 @@ states! {
         /// The approver refused.
         Rejected = "rejected",
     }
-    "pending, approved, rejected"
 }
 
 states! {
@@ -80,5 +66,4 @@ states! {
         /// The last attempt failed, or the delivery was given up.
         Fail = "fail",
     }
-    "pending, sent, fail"
 }

@@ -1,15 +1,37 @@
-//! Holds the code's view of the tables against the migrated database.
-
-use testkit::{TestDatabase, assert_schema_matches};
+use testkit::{TestDatabase, assert_allowed_texts, assert_schema_matches};
+use values::Names;
 
 use crate::MIGRATIONS;
+use crate::deletions::DeletionStatus;
+use crate::notifications::{Channel, Kind};
+use crate::passwords::LimitScope;
+
+const SCHEMA: &str = "users";
 
 #[test]
 fn schema_rs_has_the_tables_and_columns_of_the_database() {
     assert_schema_matches(
         &TestDatabase::users(MIGRATIONS),
-        "users",
+        SCHEMA,
         include_str!("schema.rs"),
         &[("audit_log", "its statements are in the crate audit-log")],
     );
+}
+
+fn names<N: Names>() -> Vec<&'static str> {
+    N::ALL.iter().map(|value| value.name()).collect()
+}
+
+#[test]
+fn the_constraints_of_columns_allow_the_values_of_the_enums() {
+    let database = TestDatabase::users(MIGRATIONS);
+    for (column, values) in [
+        ("notifications.kind", names::<Kind>()),
+        ("notifications.channel", names::<Channel>()),
+        ("codes.purpose", names::<Kind>()),
+        ("code_requests.counted", names::<LimitScope>()),
+        ("deletions.status", names::<DeletionStatus>()),
+    ] {
+        assert_allowed_texts(&database, SCHEMA, column, values);
+    }
 }

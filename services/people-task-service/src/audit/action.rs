@@ -1,7 +1,7 @@
 use audit_log::{Actor, AuthMethod, Entry, RequestMeta, Subject};
-use values::{TaskId, UserId};
+use values::{Names as _, TaskId, UserId};
 
-audit_log::actions! {
+values::names! {
     /// An action of the audit log.
     pub(crate) enum AuditAction {
         TaskCreated = "task-created",
@@ -40,12 +40,14 @@ impl AuditAction {
 mod tests {
     use testkit::{TestDatabase, assert_allowed_texts};
 
+    use values::Names as _;
+
     use super::AuditAction;
 
     #[test]
     fn the_constraint_of_the_table_lists_the_actions() {
         let database = TestDatabase::people_task(crate::MIGRATIONS);
-        let names = AuditAction::NAMES.iter().copied();
+        let names = AuditAction::ALL.iter().map(|action| action.name());
         assert_allowed_texts(&database, "people_task", "audit_log.action", names);
     }
 }

@@ -2,7 +2,7 @@ use audit_log::RequestMeta;
 use database::{Connection, Database, transaction};
 use messaging::{Message, Publisher};
 use telemetry::RequestContext;
-use values::{DeliveryId, TaskId};
+use values::{DeliveryId, Names as _, TaskId};
 
 use crate::audit::AuditAction;
 use crate::deliveries::decision_store;
@@ -45,7 +45,7 @@ type DecidedTask = (Task, Relations, Vec<DeliveryId>);
 ///
 /// # Errors
 /// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`].
-#[tracing::instrument(skip_all, fields(task.id = %id, decision = decision.status().as_str()))]
+#[tracing::instrument(skip_all, fields(task.id = %id, decision = decision.status().name()))]
 pub(crate) async fn decide(
     database: &Database,
     publisher: &Publisher,
@@ -72,7 +72,7 @@ pub(crate) async fn decide(
         })
         .await?;
     tracing::info!(deliveries = deliveries.len(), "a task was decided");
-    let status = decision.status().as_str();
+    let status = decision.status().name();
     metrics::counter!("task_decisions_total", "decision" => status).increment(1);
     let messages = deliveries
         .into_iter()

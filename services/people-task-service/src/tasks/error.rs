@@ -1,6 +1,7 @@
 use actix_web::http::StatusCode;
 use http_kit::{Problem, problem_responses};
 use service_http::database_problem;
+use values::Names as _;
 
 use crate::status::TaskStatus;
 use crate::tasks::access::AccessDenied;
@@ -45,10 +46,10 @@ impl From<TaskError> for Problem {
                 "task-already-resolved",
                 format!(
                     "The task is already {}. A decision is final.",
-                    status.as_str()
+                    status.name()
                 ),
             )
-            .with("taskStatus", status.as_str()),
+            .with("taskStatus", status.name()),
             TaskError::Database(error) => database_problem(error),
         }
     }

@@ -1,25 +1,26 @@
 //! What a list of tasks can be asked for.
 
-use listing::{ANY_TEXT, Conditions, Filter, ListQuery, Names};
+use listing::{ANY_TEXT, Conditions, Filter, ListQuery};
 use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use values::{FromText, Invalid};
+use values::{FromText, Invalid, Names as _};
 
 use crate::status::TaskStatus;
 
-/// Whose tasks a list has, by the role that the caller plays in them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Tasks that the user created.
-    Creator,
-    /// Tasks that the user decides, or decided.
-    Approver,
-    /// Tasks that the user requested.
-    Requester,
-    /// All tasks; for administrators.
-    Any,
+values::names! {
+    /// Whose tasks a list has, by the role that the caller plays in them.
+    pub(crate) enum Role {
+        /// Tasks that the user created.
+        Creator = "creator",
+        /// Tasks that the user decides, or decided.
+        Approver = "approver",
+        /// Tasks that the user requested.
+        Requester = "requester",
+        /// All tasks; for administrators.
+        Any = "any",
+    }
 }
 
 impl IntoParams for Role {
@@ -42,76 +43,31 @@ impl IntoParams for Role {
 
 impl FromText for Role {
     fn from_text(text: &str) -> Result<Self, Invalid> {
-        match text {
-            "creator" => Ok(Self::Creator),
-            "approver" => Ok(Self::Approver),
-            "requester" => Ok(Self::Requester),
-            "any" => Ok(Self::Any),
-            _ => Err(Invalid::new(
-                "unknown-value",
-                "Must be one of creator, approver, requester and, for administrators, any.",
-            )),
-        }
+        Self::from_name(text).ok_or_else(|| {
+            let message =
+                "Must be one of creator, approver, requester and, for administrators, any.";
+            Invalid::new("unknown-value", message)
+        })
     }
 }
 
-/// What tasks can be sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TaskSort {
-    Created,
-    DecisionBy,
-    Title,
-    Status,
-    Mtime,
-}
-
-impl Names for TaskSort {
-    const ALL: &'static [Self] = &[
-        Self::Created,
-        Self::DecisionBy,
-        Self::Title,
-        Self::Status,
-        Self::Mtime,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::DecisionBy => "decisionBy",
-            Self::Title => "title",
-            Self::Status => "status",
-            Self::Mtime => "mtime",
-        }
+values::names! {
+    /// What tasks can be sorted by.
+    pub(crate) enum TaskSort {
+        Created = "created",
+        DecisionBy = "decisionBy",
+        Title = "title",
+        Status = "status",
+        Mtime = "mtime",
     }
-}
 
-/// What tasks can be filtered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TaskFilter {
-    Status,
-    Approver,
-    Requester,
-    Title,
-    Public,
-}
-
-impl Names for TaskFilter {
-    const ALL: &'static [Self] = &[
-        Self::Status,
-        Self::Approver,
-        Self::Requester,
-        Self::Title,
-        Self::Public,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Status => "status",
-            Self::Approver => "approver",
-            Self::Requester => "requester",
-            Self::Title => "title",
-            Self::Public => "public",
-        }
+    /// What tasks can be filtered by.
+    pub(crate) enum TaskFilter {
+        Status = "status",
+        Approver = "approver",
+        Requester = "requester",
+        Title = "title",
+        Public = "public",
     }
 }
 

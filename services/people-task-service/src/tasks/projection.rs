@@ -5,30 +5,30 @@ use std::future::{Ready, ready};
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use http_kit::{FieldError, Problem, Query};
-use listing::Names;
 use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{ObjectBuilder, Type};
-use values::Invalid;
+use values::{Invalid, Names as _};
 
 use crate::plugin_paths;
 
-/// A field of a task object.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TaskField {
-    Id,
-    Approver,
-    Requester,
-    Title,
-    Description,
-    DecisionBy,
-    Status,
-    Public,
-    Created,
-    Mtime,
-    DecisionMade,
-    IsApprover,
+values::names! {
+    /// A field of a task object.
+    pub(crate) enum TaskField {
+        Id = "id",
+        Approver = "approver",
+        Requester = "requester",
+        Title = "title",
+        Description = "description",
+        DecisionBy = "decisionBy",
+        Status = "status",
+        Public = "public",
+        Created = "created",
+        Mtime = "mtime",
+        DecisionMade = "decisionMade",
+        IsApprover = "isApprover",
+    }
 }
 
 use TaskField::{
@@ -48,40 +48,6 @@ const DEFAULT_FIELDS: &[TaskField] = &[
 ];
 /// The fields that `include` can add.
 const OPTIONAL_FIELDS: &[TaskField] = &[Public, Created, Mtime, DecisionMade, IsApprover];
-
-impl Names for TaskField {
-    const ALL: &'static [Self] = &[
-        Id,
-        Approver,
-        Requester,
-        Title,
-        Description,
-        DecisionBy,
-        Status,
-        Public,
-        Created,
-        Mtime,
-        DecisionMade,
-        IsApprover,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Id => "id",
-            Approver => "approver",
-            Requester => "requester",
-            Title => "title",
-            Description => "description",
-            DecisionBy => "decisionBy",
-            Status => "status",
-            Public => "public",
-            Created => "created",
-            Mtime => "mtime",
-            DecisionMade => "decisionMade",
-            IsApprover => "isApprover",
-        }
-    }
-}
 
 /// The fields of a response: the default ones and those of `include`.
 #[derive(Debug, Clone)]

@@ -1,4 +1,4 @@
-use listing::{Conditions, Filter, ListQuery, Names};
+use listing::{Conditions, Filter, ListQuery};
 use values::Invalid;
 
 /// The query of the list of users.
@@ -6,72 +6,26 @@ pub(crate) type UserListQuery = ListQuery<UserSort, UserFilter>;
 /// The query of the count of users.
 pub(crate) type UserConditions = Conditions<UserFilter>;
 
-/// What the list of users can be sorted by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UserSort {
-    Created,
-    Mtime,
-    Username,
-    Email,
-    Plan,
-    IsActive,
-    LastSignIn,
-}
-
-impl Names for UserSort {
-    const ALL: &'static [Self] = &[
-        Self::Created,
-        Self::Mtime,
-        Self::Username,
-        Self::Email,
-        Self::Plan,
-        Self::IsActive,
-        Self::LastSignIn,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Created => "created",
-            Self::Mtime => "mtime",
-            Self::Username => "username",
-            Self::Email => "email",
-            Self::Plan => "plan",
-            Self::IsActive => "isActive",
-            Self::LastSignIn => "lastSignIn",
-        }
+values::names! {
+    /// What the list of users can be sorted by.
+    pub(crate) enum UserSort {
+        Created = "created",
+        Mtime = "mtime",
+        Username = "username",
+        Email = "email",
+        Plan = "plan",
+        IsActive = "isActive",
+        LastSignIn = "lastSignIn",
     }
-}
 
-/// What the list and the count of users can be filtered by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum UserFilter {
-    Username,
-    Email,
-    Scope,
-    Plan,
-    Vendor,
-    IsActive,
-}
-
-impl Names for UserFilter {
-    const ALL: &'static [Self] = &[
-        Self::Username,
-        Self::Email,
-        Self::Scope,
-        Self::Plan,
-        Self::Vendor,
-        Self::IsActive,
-    ];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Username => "username",
-            Self::Email => "email",
-            Self::Scope => "scope",
-            Self::Plan => "plan",
-            Self::Vendor => "vendor",
-            Self::IsActive => "isActive",
-        }
+    /// What the list and the count of users can be filtered by.
+    pub(crate) enum UserFilter {
+        Username = "username",
+        Email = "email",
+        Scope = "scope",
+        Plan = "plan",
+        Vendor = "vendor",
+        IsActive = "isActive",
     }
 }
 

@@ -1,7 +1,7 @@
 use audit_log::{Actor, Entry, RequestMeta, Subject};
-use values::UserId;
+use values::{Names as _, UserId};
 
-audit_log::actions! {
+values::names! {
     /// An action of the audit log.
     pub(crate) enum AuditAction {
         FirstAdminMade = "first-admin-made",
@@ -45,12 +45,14 @@ impl AuditAction {
 mod tests {
     use testkit::{TestDatabase, assert_allowed_texts};
 
+    use values::Names as _;
+
     use super::AuditAction;
 
     #[test]
     fn the_constraint_of_the_table_lists_the_actions() {
         let database = TestDatabase::users(crate::MIGRATIONS);
-        let names = AuditAction::NAMES.iter().copied();
+        let names = AuditAction::ALL.iter().map(|action| action.name());
         assert_allowed_texts(&database, "users", "audit_log.action", names);
     }
 }

@@ -20,6 +20,8 @@ use messaging::Queue;
 use values::DeletionId;
 
 pub use steps::Step;
+#[cfg(test)]
+pub(crate) use store::DeletionStatus;
 
 /// Jobs that delete a user.
 pub(crate) const JOBS: JobTable<DeletionId> = JobTable::new("deletions");

@@ -10,12 +10,20 @@ use jobs::REPUBLISH_GRACE;
 use listing::Paging;
 use serde_json::Value;
 use telemetry::RequestContext;
-use values::{DeletionId, Secret, UserId};
+use values::{DeletionId, Names as _, Secret, UserId};
 
 use super::steps::Step;
 use crate::schema::{deletion_steps, deletions};
 
-const IN_PROGRESS: &str = "in-progress";
+values::names! {
+    /// The state of a deletion.
+    pub(crate) enum DeletionStatus {
+        InProgress = "in-progress",
+        Completed = "completed",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
+}
 
 /// A deletion as its ticket shows it.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -38,7 +46,7 @@ pub(super) fn find_ticket_in_progress(
 ) -> Result<Option<String>, Error> {
     let found = deletions::table
         .filter(deletions::user_id.eq(user))
-        .filter(deletions::status.eq(IN_PROGRESS))
+        .filter(deletions::status.eq(DeletionStatus::InProgress.name()))
         .select(deletions::ticket)
         .first(connection)
         .optional();
@@ -108,10 +116,10 @@ pub(super) fn update_to_cancelled(
     let running = deletions::table
         .filter(deletions::ticket.eq(ticket.expose()))
         .filter(deletions::user_id.eq(user))
-        .filter(deletions::status.eq(IN_PROGRESS));
+        .filter(deletions::status.eq(DeletionStatus::InProgress.name()));
     let cancel = diesel::update(running)
         .set((
-            deletions::status.eq("cancelled"),
+            deletions::status.eq(DeletionStatus::Cancelled.name()),
             deletions::finished.eq(now),
             deletions::lease_until.eq(None::<DateTime<Utc>>),
         ))

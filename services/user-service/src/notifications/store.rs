@@ -5,7 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
 use jobs::REPUBLISH_GRACE;
 use telemetry::RequestContext;
-use values::{NotificationId, UserId};
+use values::{Names as _, NotificationId, UserId};
 
 use super::channel::Channel;
 use super::kind::Kind;

@@ -13,3 +13,6 @@ mod reset_forgotten;
 mod responses;
 pub(crate) mod routes;
 pub(crate) mod store;
+
+#[cfg(test)]
+pub(crate) use store::LimitScope;

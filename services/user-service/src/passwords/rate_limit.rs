@@ -6,7 +6,7 @@
 
 use database::Connection;
 use sha2::{Digest as _, Sha256};
-use values::EmailAddress;
+use values::{EmailAddress, Names as _};
 
 use super::error::PasswordError;
 use super::store::{self, LimitScope};

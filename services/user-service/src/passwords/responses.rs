@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use telemetry::RequestContext;
 use utoipa::ToSchema;
-use values::{EmailAddress, NotificationId, Secret, Timestamp};
+use values::{EmailAddress, Names as _, NotificationId, Secret, Timestamp};
 
 use crate::notifications::store::QueuedNotification;
 

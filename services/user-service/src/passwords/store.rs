@@ -7,7 +7,7 @@ use database::{Connection, Error};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Double, Text};
-use values::{EmailAddress, Fingerprint, UserId};
+use values::{EmailAddress, Fingerprint, Names as _, UserId};
 
 use crate::accounts::User;
 use crate::schema::{code_requests, codes, users};
@@ -104,22 +104,13 @@ pub(super) fn delete_codes(connection: &mut Connection, id: UserId) -> Result<()
     Ok(())
 }
 
-/// Which requests are counted together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LimitScope {
-    /// Requests for one e-mail address.
-    Account,
-    /// Requests from one client network.
-    Client,
-}
-
-impl LimitScope {
-    /// The value of the column `counted`.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Account => "account",
-            Self::Client => "client",
-        }
+values::names! {
+    /// Which requests are counted together, with the name in the database and the metric.
+    pub(crate) enum LimitScope {
+        /// Requests for one e-mail address.
+        Account = "account",
+        /// Requests from one client network.
+        Client = "client",
     }
 }
 

@@ -6,7 +6,7 @@ use chrono::{DateTime, Utc};
 use database::prepared;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
-use values::{DeliveryId, WebhookId};
+use values::{DeliveryId, Names as _, WebhookId};
 
 use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::schedule::RetryDecision;
@@ -111,7 +111,7 @@ impl<'a> Columns<'a> {
             columns.ids.push(result.lease.delivery);
             columns.leases.push(result.lease.number);
             columns.webhooks.push(result.lease.webhook);
-            columns.statuses.push(status.as_str());
+            columns.statuses.push(status.name());
             columns.pauses.push(milliseconds(pause));
             columns.ats.push(result.at);
             let duration = i32::try_from(result.duration.as_millis());

@@ -5,7 +5,7 @@ use database::{Connection, Error};
 use jobs::{Claim, JobTable, Lease, Outcome, RetryPolicy, Worker};
 use messaging::Queue;
 use serde_json::json;
-use values::DeletionId;
+use values::{DeletionId, Names};
 
 use super::error::StepError;
 use super::executor::{Progress, StepExecutor};
@@ -143,6 +143,6 @@ impl DeletionWorker {
 }
 
 fn count(pending: &PendingStep, outcome: &'static str) {
-    let step = Step::from_name(&pending.name).map_or("unknown", Step::name);
+    let step = Step::from_name(&pending.name).map_or("unknown", Names::name);
     metrics::counter!("deletion_steps_total", "step" => step, "outcome" => outcome).increment(1);
 }

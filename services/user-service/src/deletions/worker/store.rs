@@ -8,9 +8,10 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Timestamptz};
 use jobs::{Claim, Lease};
 use serde_json::Value;
-use values::{DeletionId, UserId};
+use values::{DeletionId, Names as _, UserId};
 
 use crate::deletions::JOBS;
+use crate::deletions::store::DeletionStatus;
 use crate::schema::{deletion_steps, deletions};
 
 /// A claimed job.
@@ -141,7 +142,7 @@ pub(super) fn fail(
 ) -> Result<bool, Error> {
     let failed = diesel::update(claimed!(job))
         .set((
-            deletions::status.eq("failed"),
+            deletions::status.eq(DeletionStatus::Failed.name()),
             deletions::failure.eq(Some(failure)),
             deletions::finished.eq(now.into_sql::<Timestamptz>().nullable()),
             deletions::lease_until.eq(None::<DateTime<Utc>>),
@@ -200,7 +201,7 @@ pub(super) fn complete(
     let transaction = diesel::dsl::sql::<Nullable<BigInt>>("pg_current_xact_id()::text::bigint");
     let completed = diesel::update(claimed!(job))
         .set((
-            deletions::status.eq("completed"),
+            deletions::status.eq(DeletionStatus::Completed.name()),
             deletions::steps_done.eq(deletions::steps_done + 1),
             deletions::finished.eq(now.into_sql::<Timestamptz>().nullable()),
             deletions::lease_until.eq(None::<DateTime<Utc>>),

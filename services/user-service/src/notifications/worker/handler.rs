@@ -3,7 +3,7 @@ use std::sync::Arc;
 use database::{Connection, Database, Error};
 use jobs::{Claim, JobTable, Lease, Outcome, RetryPolicy, Worker};
 use messaging::Queue;
-use values::{NotificationId, Secret};
+use values::{Names as _, NotificationId, Secret};
 
 use super::channels::Channels;
 use super::notification::{CodeSettings, Notification};

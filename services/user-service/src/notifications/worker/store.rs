@@ -6,7 +6,7 @@ use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
 use jobs::{Claim, Lease};
-use values::{NotificationId, UserId};
+use values::{Names as _, NotificationId, UserId};
 
 use super::notification::Notification;
 use crate::notifications::JOBS;

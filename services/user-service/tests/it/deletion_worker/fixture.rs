@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use testkit::{TestBroker, TestDatabase, eventually};
 use user_service::deletions::Step;
 use user_service::{DeletionWorkerSettings, MIGRATIONS, run_deletion_worker};
-use values::{DeletionId, Secret, UserId};
+use values::{DeletionId, Names as _, Secret, UserId};
 
 pub(crate) const REQUEST_ID: &str = "request-7";
 const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";

@@ -2,7 +2,6 @@
 
 mod aiosmtpd;
 mod channels;
-mod constraints;
 mod fixture;
 mod mail_server;
 

@@ -1,3 +1,5 @@
+use values::Names as _;
+
 use crate::notifications::worker::notification::Notification;
 
 /// Logs the link. This is the only place where a code is logged, and for development only.

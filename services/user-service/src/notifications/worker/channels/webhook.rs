@@ -6,7 +6,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use telemetry::RequestContext;
 use url::Url;
-use values::{Timestamp, UserId};
+use values::{Names as _, Timestamp, UserId};
 
 use crate::notifications::kind::Kind;
 use crate::notifications::worker::error::SendError;

@@ -68,7 +68,7 @@ fn in_words(duration: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use chrono::Utc;
-    use values::{Secret, UserId};
+    use values::{Names as _, Secret, UserId};
 
     use super::*;
 
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn every_kind_has_its_texts() {
-        for kind in Kind::ALL {
+        for &kind in Kind::ALL {
             let email = email(kind, "https://example.com/?code=c0de");
             assert!(email.plain.is_ascii() && email.html.is_ascii());
             let text = format!("{}\n\n{}\n{}", email.subject, email.plain, email.html);

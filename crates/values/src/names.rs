@@ -1,0 +1,46 @@
+/// An enum whose values have names in queries, responses or the database. [`names!`](crate::names) makes one.
+pub trait Names: Copy + 'static {
+    /// Every value, in the order of the declaration.
+    const ALL: &'static [Self];
+
+    /// The name of the value.
+    fn name(self) -> &'static str;
+
+    /// The value of a name.
+    #[must_use]
+    fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|value| value.name() == name)
+    }
+
+    /// All names, separated by commas.
+    #[must_use]
+    fn list() -> String {
+        let names: Vec<_> = Self::ALL.iter().map(|value| value.name()).collect();
+        names.join(", ")
+    }
+}
+
+/// Declares enums with a name for each value, and implements [`Names`] for them.
+#[macro_export]
+macro_rules! names {
+    ($(
+        $(#[$attribute:meta])*
+        $visibility:vis enum $name:ident { $($(#[$doc:meta])* $value:ident = $text:literal,)+ }
+    )+) => {$(
+        $(#[$attribute])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $visibility enum $name {
+            $($(#[$doc])* $value,)+
+        }
+
+        impl $crate::Names for $name {
+            const ALL: &'static [Self] = &[$(Self::$value),+];
+
+            fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $text,)+
+                }
+            }
+        }
+    )+};
+}
