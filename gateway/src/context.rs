@@ -11,7 +11,7 @@ use crate::limits::rate_limit::RateLimits;
 use crate::limits::response_budget::ResponseBudget;
 use crate::upstream::Upstreams;
 
-/// What all requests share.
+/// The state that all requests share.
 #[derive(Debug)]
 pub(crate) struct AppState {
     pub(crate) upstreams: Upstreams,

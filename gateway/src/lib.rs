@@ -9,8 +9,8 @@
 //!
 //! Invariants: a path that is not in the table of routes does not exist. Only allow-listed headers reach a
 //! service, so a caller cannot forge one that a service trusts. The path that is sent to a service is built
-//! from the route's template and checked values, so it is the path whose access was checked. A request body
-//! that breaks off never looks complete to a service.
+//! from the route's template and checked values, so it is the path whose access was checked. A truncated
+//! request body never looks complete to a service.
 //!
 //! Deliberately absent: the database, the queue, sessions, and any rule about users or tasks. The services
 //! check tokens again themselves.

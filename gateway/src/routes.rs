@@ -11,7 +11,7 @@ pub struct Route {
     pub path: &'static str,
     /// The service that handles it.
     pub service: Service,
-    /// What a caller must show.
+    /// The credentials that a caller needs.
     pub access: Access,
     /// The rate limit that it counts towards.
     pub rate: RateClass,
@@ -34,10 +34,10 @@ pub enum Service {
     PeopleTask,
 }
 
-/// What a caller must show to the gateway. The services check again, and more closely.
+/// The credentials that the gateway requires. The services check again, and more strictly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Nothing: an `Authorization` header is passed on unread.
+    /// None: an `Authorization` header is forwarded unread.
     Public,
     /// A valid token.
     Token,

@@ -10,7 +10,7 @@ use values::UserId;
 use crate::query::{AuditFilter, AuditQuery, AuditSort, parse_time};
 use crate::table::audit_log;
 
-/// The most rows that one call of a database function changes.
+/// The maximum number of rows that one call of a database function changes.
 pub(crate) const BATCH: i32 = 5_000;
 
 #[diesel::declare_sql_function]

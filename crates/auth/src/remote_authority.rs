@@ -34,7 +34,7 @@ impl Settings for RemoteSettings {
     fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             user_service_url: reader
-                .required("USER_SERVICE_URL", "where the user service listens.")?,
+                .required("USER_SERVICE_URL", "the URL of the user service.")?,
             issuer: reader.or_default(
                 "TOKEN_ISSUER",
                 "countersign",
@@ -67,7 +67,7 @@ pub struct RemoteAuthority {
 /// Why a poll failed.
 #[derive(Debug, thiserror::Error)]
 enum PollError {
-    #[error("the url of the user service is invalid")]
+    #[error("the URL of the user service is invalid")]
     Url(#[from] url::ParseError),
     #[error("the request to the user service failed")]
     Http(#[from] reqwest::Error),

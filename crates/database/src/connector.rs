@@ -138,7 +138,7 @@ fn pool_is_closing() -> Error {
     ))
 }
 
-/// Adds timeouts that the url does not set itself: for opening a connection (`connect_timeout`, at least two
+/// Adds timeouts that the URL does not set itself: for opening a connection (`connect_timeout`, at least two
 /// seconds in libpq), for unacknowledged data (`tcp_user_timeout`, in milliseconds), and for a server that
 /// disappears while a result is awaited (`keepalives_idle` and `keepalives_interval`, in seconds).
 fn with_timeouts(url: &str, timeout: Duration) -> String {

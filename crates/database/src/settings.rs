@@ -10,7 +10,7 @@ pub struct DatabaseSettings {
     pub url: Secret,
     /// The role that owns the schema and migrates it.
     pub owner_url: Option<Secret>,
-    /// The most connections, and threads that use them.
+    /// The maximum number of connections, and threads that use them.
     pub pool_size: u32,
     /// How long a closure may wait for a connection.
     pub timeout: Duration,
@@ -21,17 +21,17 @@ impl Settings for DatabaseSettings {
         Ok(Self {
             url: reader.required(
                 "DATABASE_URL",
-                "the Postgres url of the service's role, `postgres://role:password@host:5432/countersign`.",
+                "the Postgres URL of the service's role, `postgres://role:password@host:5432/countersign`.",
             )?,
             owner_url: reader.optional(
                 "DATABASE_OWNER_URL",
-                "The Postgres url of the role that owns the schema and runs migrations; DATABASE_URL when not set.",
+                "The Postgres URL of the role that owns the schema and runs migrations; DATABASE_URL when not set.",
             )?,
             pool_size: reader.in_range(
                 "DATABASE_POOL_SIZE",
                 "32",
                 "a whole number from 1 to 200",
-                "The most connections to Postgres; the sum over all processes must stay below its `max_connections`.",
+                "The maximum number of connections to Postgres; the sum over all processes must stay below its `max_connections`.",
                 |size| (1..=200).contains(size),
             )?,
             timeout: reader.or_default(

@@ -75,7 +75,7 @@ fn response(problems: &[DocumentedProblem]) -> Response {
 ///
 /// Each type lists the problems themselves, or errors that convert to them, so that the examples come from
 /// the code that builds the response. `=> "…"` says when a problem occurs, where its `detail` does not.
-/// After a colon stand the groups that it includes; utoipa keeps only the last response of a status, so
+/// After a colon come the groups that it includes; utoipa keeps only the last response of a status, so
 /// groups with a status in common must be combined this way.
 ///
 /// ```

@@ -1,7 +1,7 @@
 //! The `X-Forwarded-For`, `-Proto` and `-Host` headers, as far as trusted proxies wrote them.
 //!
-//! A proxy appends an entry for the address that it was called from. What stands before the entries of
-//! trusted proxies is the caller's own claim and never counts.
+//! A proxy appends an entry for the address that it was called from. Anything before the entries of
+//! trusted proxies comes from the caller and is ignored.
 
 use std::net::{IpAddr, SocketAddr};
 

@@ -113,7 +113,7 @@ impl Problem {
     #[must_use]
     pub fn validation(errors: Vec<FieldError>) -> Self {
         let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
-        let detail = format!("Not valid: {}. See `errors`.", fields.join(", "));
+        let detail = format!("Invalid: {}. See `errors`.", fields.join(", "));
         let mut problem = Self::new(StatusCode::BAD_REQUEST, "validation-failed", detail);
         problem.errors = errors;
         problem

@@ -76,7 +76,7 @@ pub trait Worker: Clone + Send + Sync + 'static {
     fn handle(&self, job: &Self::Job) -> impl Future<Output = Result<Outcome, Error>> + Send;
 }
 
-/// What a worker runs on.
+/// The resources and limits of a worker.
 #[derive(Debug, Clone)]
 pub struct WorkerConfig {
     /// The database of the jobs.

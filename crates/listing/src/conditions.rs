@@ -4,7 +4,7 @@ use values::{FromText as _, Invalid, Names};
 /// The regular expression of a filter's value: any text, in which `\,` is a comma.
 pub const ANY_TEXT: &str = r"([^,\u0000]|\\,)*";
 
-/// What a list can be filtered by.
+/// The fields that a list can be filtered by.
 pub trait Filter: Names {
     /// The regular expression of valid values, for the OpenAPI document.
     #[must_use]

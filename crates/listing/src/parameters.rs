@@ -41,7 +41,7 @@ impl IntoParams for Paging {
         vec![
             parameter(
                 "limit",
-                "The most rows of a page. If there are more, the `Link` header leads to the next page.",
+                "The maximum number of rows of a page. If there are more, the `Link` header leads to the next page.",
                 limit,
             ),
             parameter("offset", "How many rows to skip.", offset),

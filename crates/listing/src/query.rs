@@ -7,7 +7,7 @@ use crate::conditions::{finish, parse_name};
 
 use crate::{Conditions, Filter, Page};
 
-/// The most rows of a page.
+/// The maximum number of rows of a page.
 pub const MAX_LIMIT: i64 = 1000;
 pub(crate) const DEFAULT_LIMIT: i64 = 100;
 
@@ -66,7 +66,7 @@ impl<S: Names> Sort<S> {
 /// The requested page of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Paging {
-    /// The most rows of the page, 1 to [`MAX_LIMIT`].
+    /// The maximum number of rows of the page, 1 to [`MAX_LIMIT`].
     pub limit: i64,
     /// How many rows to skip.
     pub offset: i64,

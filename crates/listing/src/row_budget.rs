@@ -6,7 +6,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{MAX_LIMIT, Paging};
 
-/// The most rows in memory: a little more than four of the longest pages. While it is serialized, a row can
+/// The maximum number of rows in memory: a little more than four of the longest pages. While it is serialized, a row can
 /// take several hundred kilobytes.
 const ROWS: u16 = 4_200;
 /// How long a list waits for other lists.

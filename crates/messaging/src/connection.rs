@@ -12,10 +12,10 @@ use crate::queue::Queue;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 
-/// Where the broker is.
+/// The address of the broker.
 #[derive(Debug, Clone)]
 pub struct BrokerSettings {
-    /// The AMQP url.
+    /// The AMQP URL.
     pub url: Secret,
 }
 
@@ -24,7 +24,7 @@ impl Settings for BrokerSettings {
         Ok(Self {
             url: reader.required(
                 "AMQP_URL",
-                "RabbitMQ's url, `amqp://user:password@host:5672/%2f`.",
+                "RabbitMQ's URL, `amqp://user:password@host:5672/%2f`.",
             )?,
         })
     }

@@ -18,9 +18,9 @@ pub struct DeadLetter {
     /// The identifier of its row, or the beginning of the body if that is something else; without control
     /// characters.
     pub id: String,
-    /// Why it is here, in the broker's words: `delivery_limit`, `rejected`, `maxlen`.
+    /// Why it was dead-lettered, in the broker's terms: `delivery_limit`, `rejected`, `maxlen`.
     pub reason: String,
-    /// When it came here, in seconds since 1970.
+    /// When it was dead-lettered, in seconds since 1970.
     pub died: Option<u64>,
     /// The request that caused it.
     pub request_id: Option<String>,

@@ -6,14 +6,14 @@ use url::{Host, Url};
 
 use crate::Resolve;
 
-/// Why a url may not be called.
+/// Why a URL may not be called.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The scheme is neither `http` nor `https`.
     #[error("the scheme must be http or https")]
     Scheme,
-    /// The url has no host.
-    #[error("the url has no host")]
+    /// The URL has no host.
+    #[error("the URL has no host")]
     NoHost,
     /// The host is or resolves to an address that is neither public nor allowed.
     #[error("the address {0} is not public; WEBHOOK_ALLOWED_NETWORKS does not allow it")]
@@ -35,7 +35,7 @@ impl Settings for AddressPolicy {
         Ok(Self::new(reader.or_default(
             "WEBHOOK_ALLOWED_NETWORKS",
             "",
-            "Networks that webhooks may reach although they are not public.",
+            "Non-public networks that webhooks may reach.",
         )?))
     }
 }
@@ -78,7 +78,7 @@ impl AddressPolicy {
         }
     }
 
-    /// Checks a url without resolving its host. It recognises literal addresses in every notation (`127.1`,
+    /// Checks a URL without resolving its host. It recognises literal addresses in every notation (`127.1`,
     /// `0x7f000001`, `[::ffff:7f00:1]` …).
     ///
     /// # Errors
@@ -91,13 +91,13 @@ impl AddressPolicy {
             Host::Ipv4(v4) => Some(IpAddr::V4(v4)),
             Host::Ipv6(v6) => Some(IpAddr::V6(v6)),
             Host::Domain("") => return Err(Refusal::NoHost),
-            // The url parser leaves no address here, but the connector parses the name again.
+            // The URL parser leaves no address here, but the connector parses the name again.
             Host::Domain(name) => name.trim_end_matches('.').parse().ok(),
         };
         literal.map_or(Ok(()), |address| self.check_address(address).map(drop))
     }
 
-    /// Checks a url that is to be called later: like [`AddressPolicy::check_url`], and every address that the
+    /// Checks a URL that is to be called later: like [`AddressPolicy::check_url`], and every address that the
     /// host has now. A host that does not resolve now is accepted.
     ///
     /// # Errors

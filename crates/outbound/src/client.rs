@@ -23,9 +23,9 @@ pub struct Limits {
     pub timeout: Duration,
     /// The part of it for connecting.
     pub connect_timeout: Duration,
-    /// The most idle connections to one host.
+    /// The maximum number of idle connections to one host.
     pub idle_per_host: usize,
-    /// The most bytes of a response body; the rest is not read.
+    /// The maximum number of bytes of a response body; the rest is not read.
     pub body_bytes: usize,
 }
 
@@ -51,7 +51,7 @@ pub struct TruncatedResponse {
     pub beginning: Vec<u8>,
 }
 
-/// An HTTP client for urls that come from callers.
+/// An HTTP client for URLs that come from callers.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
     client: reqwest::Client,
@@ -96,7 +96,7 @@ impl GuardedClient {
     /// Posts a body and returns the response, whatever its status.
     ///
     /// # Errors
-    /// No response head arrived in time, or the policy does not permit the url or its addresses.
+    /// No response head arrived in time, or the policy does not permit the URL or its addresses.
     pub async fn post(
         &self,
         url: &Url,

@@ -12,7 +12,7 @@ pub struct BuildError(#[from] reqwest::Error);
 /// Why a request had no response, in words for the owner of the webhook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
-    /// The policy does not permit the url or an address of its host.
+    /// The policy does not permit the URL or an address of its host.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The host does not resolve.

@@ -1,9 +1,9 @@
-//! Calls to urls that come from callers, guarded against server-side request forgery.
+//! Calls to URLs that come from callers, guarded against server-side request forgery.
 //!
-//! A caller registers a url, and the system sends requests to it from inside its network. So:
+//! A caller registers a URL, and the system sends requests to it from inside its network. So:
 //!
 //! - [`AddressPolicy`] decides which addresses may be called: public ones, and those that the operator allows.
-//! - [`AddressPolicy::check_registration`] refuses a url early, so that the caller learns of it.
+//! - [`AddressPolicy::check_registration`] refuses a URL early, so that the caller is told.
 //! - [`GuardedClient`] checks the addresses again at every connection, so a name that resolves differently the
 //!   second time gains nothing.
 //! - [`retry_after`] parses the `Retry-After` header of a response.

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared};
 use tokio::sync::Semaphore;
 
-/// The most concurrent lookups. Each blocks a thread until the name server responds.
+/// The maximum number of concurrent lookups. Each blocks a thread until the name server responds.
 const MAX_LOOKUPS: usize = 128;
 
 /// The host has no address, or no name server responded.

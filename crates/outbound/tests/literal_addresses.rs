@@ -21,7 +21,7 @@ fn not_public() -> impl Strategy<Value = Ipv4Addr> {
     addresses.prop_flat_map(|((a, b), [c, d])| b.prop_map(move |b| Ipv4Addr::new(a, b, c, d)))
 }
 
-/// Every notation that a url may use.
+/// Every notation that a URL may use.
 fn notations(address: Ipv4Addr) -> [String; 9] {
     let [a, b, c, d] = address.octets();
     let number = address.to_bits();

@@ -1,5 +1,5 @@
-//! What the HTTP sides of both services share and the gateway, which knows neither database nor broker,
-//! does not.
+//! The HTTP code that both services share. The gateway does not use it, because it knows neither database
+//! nor broker.
 //!
 //! - [`database_problem`] maps a failure of the database to a response; [`DatabaseProblems`] documents it.
 //! - [`health`] starts the readiness checks with those that both services make.

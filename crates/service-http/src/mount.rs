@@ -23,7 +23,7 @@ impl Document {
     }
 }
 
-/// Adds what both services have beside their own routes: `/healthz`, `/readyz`, `/openapi.json`, `404` for
+/// Adds what both services have in addition to their own routes: `/healthz`, `/readyz`, `/openapi.json`, `404` for
 /// a path parameter of the wrong form, and `404` or `405` for requests that no route takes.
 pub fn mount(config: &mut ServiceConfig, health: Data<Health>, document: Data<Document>) {
     config

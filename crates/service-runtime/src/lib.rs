@@ -1,4 +1,4 @@
-//! The life of a process: settings, telemetry, start, signal, graceful stop.
+//! The lifecycle of a process: settings, telemetry, startup, signals, graceful shutdown.
 //!
 //! A binary is one call of [`main`]. It starts a [`Running`]; tests start the same thing inside
 //! their own process, on free ports, and stop it in the same way.

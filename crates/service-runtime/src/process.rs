@@ -11,7 +11,7 @@ use crate::metrics_server::serve_metrics;
 use crate::running::Running;
 use crate::settings::ProcessSettings;
 
-/// The whole of a binary: reads the settings, turns on telemetry, starts the service, and stops it
+/// The entry point of a binary: reads the settings, turns on telemetry, starts the service, and stops it
 /// on SIGTERM or SIGINT.
 ///
 /// With the argument `--health`, the health check of containers, it asks the running process at
@@ -71,7 +71,7 @@ where
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
-            () = running.ended() => anyhow::bail!("every task ended by itself"),
+            () = running.ended() => anyhow::bail!("every task ended unexpectedly"),
         }
         tracing::info!("stopping");
         if !running.stop(process.shutdown_grace).await {

@@ -9,9 +9,9 @@ use tokio_util::task::TaskTracker;
 /// The tasks of a running service or worker, and the way to stop them.
 #[derive(Debug, Clone, Default)]
 pub struct Running {
-    /// Where it listens, if it serves HTTP.
+    /// The address that it listens on, if it serves HTTP.
     pub address: Option<SocketAddr>,
-    /// What must work before it is ready.
+    /// The readiness checks.
     pub health: Health,
     shutdown: CancellationToken,
     tasks: TaskTracker,

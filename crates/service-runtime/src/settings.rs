@@ -22,7 +22,7 @@ impl Settings for ProcessSettings {
             metrics_address: reader.or_default(
                 "METRICS_ADDRESS",
                 "127.0.0.1:0",
-                "The internal port: `/metrics`, `/healthz`, `/readyz`. Port 0 takes a free one.",
+                "The address of the internal endpoints `/metrics`, `/healthz` and `/readyz`. Port 0 picks a free port.",
             )?,
             shutdown_grace: reader.or_default(
                 "SHUTDOWN_GRACE",

@@ -2,7 +2,7 @@
 //!
 //! actix-web limits the time for the first head of a connection and the wait for the next one, but neither
 //! a later head that trickles in nor a response that the client does not read. So each connection is
-//! watched: when its time is over, its socket is shut down, which frees everything that it held.
+//! watched: when its time limit expires, its socket is shut down, which frees its resources.
 
 use std::any::Any;
 use std::net::{Shutdown, TcpStream};
@@ -42,7 +42,7 @@ enum State {
     HandlingRequest(Instant),
 }
 
-/// How long a connection may be in a state.
+/// The time limit of each state.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     head: Duration,

@@ -12,7 +12,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 pub struct LogSettings {
     /// A filter of `tracing-subscriber`, such as `info,lapin=warn`.
     pub filter: String,
-    /// JSON for machines, text for people.
+    /// JSON for machines or text for people.
     pub format: LogFormat,
 }
 
@@ -33,7 +33,7 @@ impl SettingValue for LogFormat {
         match text {
             "json" => Ok(Self::Json),
             "text" => Ok(Self::Text),
-            _ => Err("it is neither".to_owned()),
+            _ => Err("it is another value".to_owned()),
         }
     }
 }
@@ -45,7 +45,7 @@ impl Settings for LogSettings {
                 "LOG",
                 "info",
                 "a level (`error`, `warn`, `info`, `debug`, `trace`) or a filter such as `info,lapin=warn`",
-                "What is logged.",
+                "What to log.",
                 |filter: &String| EnvFilter::try_new(filter).is_ok(),
             )?,
             format: reader.or_default("LOG_FORMAT", "json", "The format of a log line.")?,

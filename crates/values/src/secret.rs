@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-/// A text that must not be disclosed: a password, a code, a key, a url with credentials.
+/// A text that must not be disclosed: a password, a code, a key, a URL with credentials.
 ///
 /// Its `Debug` is redacted, it cannot be serialized, and its memory is zeroed when it is dropped.
 /// [`Secret::expose`] returns the text.

@@ -17,7 +17,7 @@ impl ForwardError {
         Self::Service(Problem::new(
             StatusCode::GATEWAY_TIMEOUT,
             "upstream-timeout",
-            "The service behind the gateway took too long. What you asked for may still happen.",
+            "The service behind the gateway took too long. The request may still take effect.",
         ))
     }
 }
@@ -37,7 +37,7 @@ impl From<reqwest::Error> for ForwardError {
         let (kind, detail) = if connected {
             (
                 "broken",
-                "The service behind the gateway broke off its response. What you asked for may have happened.",
+                "The service behind the gateway closed the connection. The request may have taken effect.",
             )
         } else {
             (

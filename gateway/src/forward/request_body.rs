@@ -1,4 +1,4 @@
-//! Forwards a request body: limits its size and time, and never lets a body that broke off look complete.
+//! Forwards a request body: limits its size and time, and never lets a truncated body look complete.
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING, UPGRADE};
@@ -39,7 +39,7 @@ impl Framing {
             }
         };
         if framing != Self::Empty && is_websocket(headers) {
-            let detail = "A body cannot come with an upgrade to another protocol.";
+            let detail = "A request with a body cannot upgrade to another protocol.";
             return Err(Problem::new(
                 StatusCode::BAD_REQUEST,
                 "malformed-request",
@@ -83,7 +83,7 @@ pub(super) fn body_channel() -> (BodySender, reqwest::Body) {
 }
 
 #[derive(Debug, thiserror::Error)]
-#[error("the caller's body broke off")]
+#[error("the caller's body was cut off")]
 struct BrokenOff;
 
 fn chunks(receiver: Receiver<Part>) -> impl Stream<Item = Result<Bytes, BrokenOff>> + Send {
@@ -105,7 +105,7 @@ impl BodySender {
     /// `None` if the service stopped reading.
     ///
     /// # Errors
-    /// `413` for a body that is too large, `408` for one that takes too long, `400` for one that breaks off,
+    /// `413` for a body that is too large, `408` for one that takes too long, `400` for one that is cut off,
     /// `503` without a permit, `504` when the service does not read it.
     pub(super) async fn forward(
         &self,
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_that_breaks_off_ends_with_an_error() {
+    async fn a_truncated_body_ends_with_an_error() {
         for complete in [true, false] {
             let (sender, receiver) = channel(4);
             sender

@@ -37,7 +37,7 @@ const FORWARDED: [&str; 14] = [
     "www-authenticate",
 ];
 
-/// What a response of unknown length counts.
+/// The size that is counted for a response of unknown length.
 const ASSUMED_LENGTH: u64 = 64 * 1024;
 
 /// Streams a response to the caller. It is no longer in flight: from now on it costs the service only the
@@ -120,7 +120,7 @@ struct Body {
 
 #[derive(Debug, thiserror::Error)]
 enum BodyError {
-    #[error("the service's response broke off")]
+    #[error("the service's response was cut off")]
     BrokenOff(#[source] reqwest::Error),
     #[error("the service's response stalled")]
     Stalled,

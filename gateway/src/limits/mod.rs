@@ -1,4 +1,4 @@
-//! What keeps callers and dead services from exhausting the gateway.
+//! Limits that keep callers and dead services from exhausting the gateway.
 
 pub(crate) mod circuit_breaker;
 pub(crate) mod rate_limit;

@@ -38,7 +38,7 @@ struct Limit {
     refill: u64,
 }
 
-/// What is left of a caller's limit, as the two headers.
+/// The state of a caller's limit, sent in two headers.
 #[derive(Debug, Clone)]
 pub(crate) struct RateLimitStatus {
     policy: HeaderValue,

@@ -1,7 +1,7 @@
 //! Limits the bytes of responses that callers have not read yet.
 //!
-//! A service keeps a response in memory until the caller has read it. So one client network, which asks for
-//! long responses and does not read them, gets a share of that memory and no more.
+//! A service keeps a response in memory until the caller has read it. So a client network that requests
+//! long responses and does not read them gets only a share of that memory.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use http_kit::client_network;
 /// Responses up to this length are sent at once and not counted.
 const UNCOUNTED: u64 = 16 * 1024;
 
-/// The bytes that may be buffered, and those that are.
+/// The limit on buffered bytes, and the bytes in use.
 #[derive(Debug)]
 pub(crate) struct ResponseBudget {
     limit: u64,

@@ -1,4 +1,4 @@
-//! What applies to every response: CORS, HSTS and the rule for `HEAD`.
+//! Middleware for every response: CORS, HSTS and the rule for `HEAD`.
 
 pub(crate) mod cors;
 pub(crate) mod head_requests;

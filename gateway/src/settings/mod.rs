@@ -19,15 +19,15 @@ pub use tls::TlsSettings;
 /// The gateway's settings.
 #[derive(Debug, Clone)]
 pub struct GatewaySettings {
-    /// Where it listens.
+    /// The address to listen on.
     pub listen_address: SocketAddr,
     /// The user service, and the tokens that it signs.
     pub authority: RemoteSettings,
     /// The people-task service.
     pub people_task_service_url: Url,
-    /// Proxies whose `X-Forwarded-*` headers count.
+    /// Proxies whose `X-Forwarded-*` headers are trusted.
     pub trusted_proxies: Networks,
-    /// The certificate, if the gateway speaks TLS itself.
+    /// The certificate, if the gateway serves TLS itself.
     pub tls: Option<TlsSettings>,
     /// The `max-age` of HSTS; zero sends none.
     pub hsts_max_age: Duration,
@@ -60,23 +60,23 @@ impl Settings for GatewaySettings {
             listen_address: reader.or_default(
                 "LISTEN_ADDRESS",
                 "127.0.0.1:8080",
-                "Where it listens. Port 0 takes a free one.",
+                "The address to listen on. Port 0 picks a free port.",
             )?,
             authority: RemoteSettings::read(reader)?,
             people_task_service_url: reader.required(
                 "PEOPLE_TASK_SERVICE_URL",
-                "where the people-task service listens.",
+                "the URL of the people-task service.",
             )?,
             trusted_proxies: reader.or_default(
                 "TRUSTED_PROXIES",
                 "",
-                "Proxies in front of the gateway whose `X-Forwarded-For`, `-Proto` and `-Host` count.",
+                "Proxies in front of the gateway whose `X-Forwarded-For`, `-Proto` and `-Host` headers are trusted.",
             )?,
             tls: TlsSettings::read(reader)?,
             hsts_max_age: reader.or_default(
                 "HSTS_MAX_AGE",
                 "365d",
-                "How long browsers that connected by TLS should use nothing else (`Strict-Transport-Security`); `0s` sends no such header.",
+                "How long browsers that have connected over TLS must keep using it (`Strict-Transport-Security`); `0s` disables the header.",
             )?,
             cors_allowed_origins: reader.or_default(
                 "CORS_ALLOWED_ORIGINS",

@@ -3,9 +3,9 @@ use app_config::{Reader, SettingValue, Settings};
 /// Whether requests are limited by client address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RateLimit {
-    /// They are.
+    /// Requests are limited.
     On,
-    /// They are not: a proxy in front of the gateway limits them.
+    /// Requests are not limited, for example because a proxy in front of the gateway limits them.
     Off,
 }
 
@@ -17,7 +17,7 @@ impl SettingValue for RateLimit {
         match text {
             "on" => Ok(Self::On),
             "off" => Ok(Self::Off),
-            _ => Err("it is neither".to_owned()),
+            _ => Err("it is another value".to_owned()),
         }
     }
 }
@@ -31,7 +31,7 @@ pub struct RateLimitSettings {
     pub requests_per_second: u32,
     /// Requests per minute to sign-in, sign-up and the forgot-password calls together.
     pub credentials_per_minute: u32,
-    /// How many of those may come at once.
+    /// How many of those may be sent at once.
     pub credentials_burst: u32,
 }
 
@@ -49,7 +49,7 @@ impl Settings for RateLimitSettings {
                 "RATE_LIMIT_PER_SECOND",
                 "5000",
                 positive,
-                "Requests per second that one client address may send; twice as many may come at once.",
+                "Requests per second that one client address may send; a burst may have twice as many.",
                 accepts,
             )?,
             credentials_per_minute: reader.in_range(
@@ -63,7 +63,7 @@ impl Settings for RateLimitSettings {
                 "RATE_LIMIT_CREDENTIALS_BURST",
                 "150",
                 positive,
-                "How many sign-ins, sign-ups and forgot-password calls may come at once.",
+                "How many sign-ins, sign-ups and forgot-password calls one client address may make at once.",
                 accepts,
             )?,
         })

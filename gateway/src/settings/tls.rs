@@ -23,7 +23,7 @@ impl TlsSettings {
         const KEY: &str = "TLS_PRIVATE_KEY_FILE";
         let certificate_file = reader.optional(
             CERTIFICATE,
-            "The file with the certificate and its chain in PEM format, with which the gateway speaks TLS itself.",
+            "The file with the certificate and its chain in PEM format. If set, the gateway serves TLS itself.",
         )?;
         let private_key_file = reader.optional(
             KEY,

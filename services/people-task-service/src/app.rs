@@ -1,4 +1,4 @@
-//! The HTTP service: its routes and its start.
+//! The HTTP service: its routes and startup.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -130,7 +130,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(dashboard::routes::dashboard_url);
 }
 
-/// What the document holds before the handlers add their operations.
+/// The document without the handlers' operations.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(title = "people-task-service"),

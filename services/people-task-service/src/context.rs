@@ -1,4 +1,4 @@
-//! What the handlers of all capabilities share.
+//! The state that the handlers of all capabilities share.
 
 use database::Database;
 use listing::RowBudget;
@@ -15,7 +15,7 @@ pub(crate) struct Context {
     pub(crate) deliveries: Publisher,
     pub(crate) row_budget: RowBudget,
     pub(crate) signer: WebhookSigner,
-    /// Which addresses webhooks may have.
+    /// The addresses that webhooks may have.
     pub(crate) address_policy: AddressPolicy,
     pub(crate) resolver: SystemResolver,
     /// The page on which people see their tasks.

@@ -18,7 +18,7 @@ use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
 const PREFIX: &str = "/plugins/appmixer/utils/tasks/";
 const TARGET_PREFIX: &str = "/people-task/";
 
-/// What exists under the prefix. The handler of the same path under `/people-task/` serves it.
+/// The routes under the prefix. The handler of the same path under `/people-task/` serves it.
 const ROUTES: [(Method, &str); 9] = [
     (Method::GET, "tasks"),
     (Method::POST, "tasks"),

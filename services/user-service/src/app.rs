@@ -1,4 +1,4 @@
-//! The HTTP service: its routes and its start.
+//! The HTTP service: its routes and startup.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -190,7 +190,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(revocations::routes::keys);
 }
 
-/// What the document holds before the handlers add their operations.
+/// The document without the handlers' operations.
 #[derive(utoipa::OpenApi)]
 #[openapi(
     info(

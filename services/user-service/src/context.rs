@@ -1,4 +1,4 @@
-//! What the handlers of all capabilities share.
+//! The state that the handlers of all capabilities share.
 
 use std::sync::Arc;
 use std::time::Duration;

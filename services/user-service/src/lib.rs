@@ -11,9 +11,9 @@
 //! Invariants:
 //! - Only this service reads or writes the schema `users` and has the key that signs access tokens.
 //! - A username never equals another user's username or e-mail address. The database enforces it.
-//! - A change that makes earlier tokens wrong raises the user's epoch in the same transaction.
+//! - A change that invalidates earlier tokens raises the user's epoch in the same transaction.
 //! - Passwords are hashed on a separate small thread pool and never while a connection is held.
-//! - A deletion or notification is committed before its request is answered. The queue only announces it.
+//! - A deletion or notification is committed before the response is sent. The queue only announces it.
 //!
 //! Deliberately absent: sessions, refresh tokens, and access to another service's tables.
 

@@ -23,7 +23,7 @@ use crate::scenario::{Burst, Steady};
 /// Measures how fast decisions are made and webhooks delivered.
 #[derive(Debug, Parser)]
 struct Arguments {
-    /// The gateway's url.
+    /// The gateway's URL.
     #[arg(long, default_value = "http://127.0.0.1:8080")]
     gateway: String,
     /// Tasks that are decided as fast as possible, with one webhook each.

@@ -47,7 +47,7 @@ impl Receivers {
         Ok(Self { ports, arrived })
     }
 
-    /// Returns the url of a webhook. `number` selects the receiver.
+    /// Returns the URL of a webhook. `number` selects the receiver.
     pub(crate) fn url(&self, number: usize, key: &str) -> String {
         let port = self.ports.iter().cycle().nth(number % self.ports.len());
         format!(

@@ -18,14 +18,14 @@ const MAX_HANG: Duration = Duration::from_secs(60);
 const MAX_DELAY: Duration = Duration::from_secs(600);
 const MAX_COUNTED_URLS: usize = 10_000;
 
-/// How often each url with `failFirst` has failed.
+/// How often each URL with `failFirst` has failed.
 #[derive(Default)]
 pub(crate) struct FailedFirst {
     by_url: Mutex<HashMap<String, u32>>,
 }
 
 impl FailedFirst {
-    /// Returns whether this call of the url is one of the first `times`, which fail.
+    /// Returns whether this call of the URL is one of the first `times`, which fail.
     fn fails(&self, url: &str, times: u32) -> bool {
         let mut by_url = lock(&self.by_url);
         if by_url.len() >= MAX_COUNTED_URLS && !by_url.contains_key(url) {
@@ -38,7 +38,7 @@ impl FailedFirst {
     }
 }
 
-/// How a webhook's url tells the engine to respond.
+/// How a webhook's URL tells the engine to respond.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Behaviour {
     status: Option<StatusCode>,

@@ -83,7 +83,7 @@ impl Server {
         self.address
     }
 
-    /// Returns the base url, without a slash at the end.
+    /// Returns the base URL, without a slash at the end.
     #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)

@@ -9,7 +9,7 @@ use crate::Control;
 /// The settings of a demo engine.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The address to listen on. Port 0 takes a free port.
+    /// The address to listen on. Port 0 picks a free port.
     pub listen_address: SocketAddr,
     /// The bearer token that erasure calls must carry. `None` allows calls without one.
     pub token: Option<Secret>,

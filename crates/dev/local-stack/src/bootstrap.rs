@@ -50,7 +50,7 @@ impl RolePasswords {
     }
 }
 
-/// The urls of one database for each role.
+/// The URLs of one database for each role.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RoleUrls {
@@ -65,10 +65,10 @@ pub struct RoleUrls {
 }
 
 impl RoleUrls {
-    /// Returns the urls of the roles for the database that `admin_url` names.
+    /// Returns the URLs of the roles for the database that `admin_url` names.
     ///
     /// # Errors
-    /// When `admin_url` is not a database url.
+    /// When `admin_url` is not a database URL.
     pub fn new(admin_url: &str, passwords: &RolePasswords) -> Result<Self> {
         let url = database_url::parse(admin_url)?;
         let url = |role, password| with_credentials(&url, role, Some(password));
@@ -82,7 +82,7 @@ impl RoleUrls {
 }
 
 /// Prepares the database that `admin_url` names, and creates it if it is missing. Can be repeated.
-/// The user of the url must have the right to create roles and schemas. A missing database is created through
+/// The user of the URL must have the right to create roles and schemas. A missing database is created through
 /// the database `postgres` of the same server.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Database urls of the form `postgres://user:password@host:port/database?parameters`.
+//! Database URLs of the form `postgres://user:password@host:port/database?parameters`.
 
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -8,7 +8,7 @@ use crate::{Error, Result};
 /// Returns `url` with another database. User, host and parameters stay.
 ///
 /// # Errors
-/// When `url` is not a database url.
+/// When `url` is not a database URL.
 pub fn with_database(url: &str, database: &str) -> Result<String> {
     let mut url = parse(url)?;
     url.set_path(database);
@@ -18,7 +18,7 @@ pub fn with_database(url: &str, database: &str) -> Result<String> {
 /// Returns the name of the database; empty when `url` names none.
 ///
 /// # Errors
-/// When `url` is not a database url.
+/// When `url` is not a database URL.
 pub fn database_name(url: &str) -> Result<String> {
     let url = parse(url)?;
     Ok(decode(url.path().trim_start_matches('/')))
@@ -44,7 +44,7 @@ pub(crate) fn with_credentials(url: &Url, user: &str, password: Option<&str>) ->
     Ok(url.into())
 }
 
-/// Replaces the `%xx` sequences of a part of a url.
+/// Replaces the `%xx` sequences of a part of a URL.
 pub(crate) fn decode(part: &str) -> String {
     percent_decode_str(part).decode_utf8_lossy().into_owned()
 }

@@ -23,26 +23,26 @@ pub struct Description {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PostgresDescription {
-    /// The superuser's url for the database `postgres`.
+    /// The superuser's URL for the database `postgres`.
     pub admin_url: String,
     /// The passwords of the four roles, which are the same in every database of the server.
     pub passwords: RolePasswords,
 }
 
 impl PostgresDescription {
-    /// Returns the superuser's url for the database `name`.
+    /// Returns the superuser's URL for the database `name`.
     ///
     /// # Errors
-    /// When the description has an invalid url.
+    /// When the description has an invalid URL.
     pub fn admin_url_of(&self, name: &str) -> Result<String> {
         with_database(&self.admin_url, name)
     }
 
-    /// Returns the urls of the four roles for the database `name`, which [`crate::bootstrap::run`] must have
+    /// Returns the URLs of the four roles for the database `name`, which [`crate::bootstrap::run`] must have
     /// prepared.
     ///
     /// # Errors
-    /// When the description has an invalid url.
+    /// When the description has an invalid URL.
     pub fn roles_of(&self, name: &str) -> Result<RoleUrls> {
         RoleUrls::new(&self.admin_url_of(name)?, &self.passwords)
     }
@@ -52,9 +52,9 @@ impl PostgresDescription {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RabbitMqDescription {
-    /// The url of the default vhost, ending in `/%2f`.
+    /// The URL of the default vhost, ending in `/%2f`.
     pub amqp_url: String,
-    /// The url of the management API, without a slash at the end.
+    /// The URL of the management API, without a slash at the end.
     pub management_url: String,
     /// An administrator of the broker.
     pub username: String,
@@ -63,7 +63,7 @@ pub struct RabbitMqDescription {
 }
 
 impl RabbitMqDescription {
-    /// Returns the AMQP url of the vhost `name`, which must not need escaping.
+    /// Returns the AMQP URL of the vhost `name`, which must not need escaping.
     #[must_use]
     pub fn amqp_url_of(&self, name: &str) -> String {
         let base = self

@@ -52,10 +52,10 @@ pub enum Error {
         /// The time since it was killed.
         after: Duration,
     },
-    /// A url is not of the form `postgres://user:password@host:port/database`.
+    /// A URL is not of the form `postgres://user:password@host:port/database`.
     ///
-    /// Holds what is wrong with it, and never the url itself, which contains a password.
-    #[error("invalid database url: {0}")]
+    /// Holds what is wrong with it, and never the URL itself, which contains a password.
+    #[error("invalid database URL: {0}")]
     Url(String),
     /// There is no free port.
     #[error("no free port between {from} and {to} on 127.0.0.1")]

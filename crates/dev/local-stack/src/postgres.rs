@@ -66,7 +66,7 @@ impl Postgres {
         })
     }
 
-    /// Returns the superuser's url for the database `postgres`. It turns off TLS and Kerberos, which the server
+    /// Returns the superuser's URL for the database `postgres`. It turns off TLS and Kerberos, which the server
     /// does not have, to save time at each connection.
     #[must_use]
     pub fn admin_url(&self) -> String {

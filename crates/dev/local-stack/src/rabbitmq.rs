@@ -60,7 +60,7 @@ impl RabbitMq {
         }
     }
 
-    /// Returns the urls and credentials of the server.
+    /// Returns the URLs and credentials of the server.
     #[must_use]
     pub fn description(&self) -> RabbitMqDescription {
         RabbitMqDescription {

@@ -21,7 +21,7 @@ pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     Ok(bytes)
 }
 
-/// Returns a password of 128 random bits in hex digits, which need no escaping in urls and configuration files.
+/// Returns a password of 128 random bits in hex digits, which need no escaping in URLs and configuration files.
 ///
 /// # Errors
 /// When random bytes cannot be read.

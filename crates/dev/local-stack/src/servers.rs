@@ -155,7 +155,7 @@ impl Servers {
         }
     }
 
-    /// Returns their urls and credentials.
+    /// Returns their URLs and credentials.
     #[must_use]
     pub fn description(&self) -> Description {
         Description {

@@ -22,7 +22,7 @@ impl TestBroker {
         broker
     }
 
-    /// Returns the AMQP url of the vhost.
+    /// Returns the AMQP URL of the vhost.
     #[must_use]
     pub fn url(&self) -> Secret {
         Secret::new(servers().rabbitmq.amqp_url_of(&self.vhost))

@@ -54,7 +54,7 @@ impl TestDatabase {
         Self { name, urls }
     }
 
-    /// Returns the urls of the four roles.
+    /// Returns the URLs of the four roles.
     #[must_use]
     pub fn urls(&self) -> &RoleUrls {
         &self.urls

@@ -123,7 +123,7 @@ impl Forger {
                 forge(&stranger, &embedded, &claims),
             ),
             invalid(
-                "a key at a url in the token's header",
+                "a key at a URL in the token's header",
                 forge(&stranger, &remote, &claims),
             ),
         ]

@@ -48,7 +48,7 @@ impl Http {
         }
     }
 
-    /// Returns the base url of the service, without a slash at the end.
+    /// Returns the base URL of the service, without a slash at the end.
     #[must_use]
     pub fn base(&self) -> &str {
         &self.base

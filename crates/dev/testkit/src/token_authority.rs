@@ -67,7 +67,7 @@ impl TokenAuthority {
     /// Returns settings that make a service trust this authority.
     ///
     /// # Panics
-    /// Never, because the address is a valid url.
+    /// Never, because the address is a valid URL.
     #[must_use]
     pub fn settings(&self) -> RemoteSettings {
         let address = self.running.address.unwrap();

@@ -47,7 +47,7 @@ impl GivenServers {
     }
 }
 
-/// Starts the missing servers and prepares the database. Returns the superuser's url of the database, too.
+/// Starts the missing servers and prepares the database. Returns the superuser's URL of the database, too.
 pub(crate) fn prepare(
     workspace: &Workspace,
     secrets: &Secrets,
@@ -91,7 +91,7 @@ fn start_missing(
     Ok(Some(Servers::start(&options, &say)?.description()))
 }
 
-/// An administrator's url names the database to use, unless that is the one that every server has.
+/// An administrator's URL names the database to use, unless that is the one that every server has.
 fn with_own_database(url: &str) -> anyhow::Result<String> {
     Ok(match database_name(url)?.as_str() {
         "" | "postgres" => with_database(url, DATABASE)?,

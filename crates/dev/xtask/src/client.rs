@@ -16,7 +16,7 @@ const RETRY_LIMIT: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(3);
 
-/// Calls one base url.
+/// Calls one base URL.
 pub struct Client {
     agent: Agent,
     base: String,

@@ -58,7 +58,7 @@ pub struct Planned {
     pub program: &'static str,
     /// Processes of a stage start together, when those of the previous stage are ready.
     pub stage: u8,
-    /// The url of its API. `None` for workers.
+    /// The URL of its API. `None` for workers.
     pub url: Option<String>,
     /// Where `/readyz` and `/metrics` are.
     pub metrics: String,
@@ -229,7 +229,7 @@ impl Plan {
     }
 }
 
-/// The urls of the processes, by program.
+/// The URLs of the processes, by program.
 struct Urls(BTreeMap<&'static str, Vec<String>>);
 
 impl Urls {
@@ -243,7 +243,7 @@ impl Urls {
         Self(urls)
     }
 
-    /// Returns the url that a caller's replica uses. The second gateway calls the second user service.
+    /// Returns the URL that a caller's replica uses. The second gateway calls the second user service.
     fn get(&self, program: &str, replica: usize) -> String {
         let mut urls = self.0.get(program).into_iter().flatten().cycle();
         urls.nth(replica).cloned().unwrap_or_default()

@@ -1,4 +1,4 @@
-//! `.local/stack.json`: the urls, processes and credentials of the running system.
+//! `.local/stack.json`: the URLs, processes and credentials of the running system.
 
 use std::{fs, io::ErrorKind, path::PathBuf};
 
@@ -29,7 +29,7 @@ pub struct Admin {
     pub password: String,
 }
 
-/// The database urls of the services' roles and of the superuser.
+/// The database URLs of the services' roles and of the superuser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Databases {

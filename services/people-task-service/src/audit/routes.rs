@@ -18,7 +18,7 @@ use crate::context::Context;
     params(AuditParameters),
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "One page of rows. `Link` names the next one.", body = [AuditEntry]),
+        (status = 200, description = "One page of rows. `Link` leads to the next one.", body = [AuditEntry]),
         QueryProblems, AdminProblems, DatabaseProblems,
     ),
 )]

@@ -1,4 +1,4 @@
-//! Where people see their tasks: the page that the operator names.
+//! The dashboard: the page on which people see their tasks, which the operator configures.
 
 mod responses;
 pub(crate) mod routes;

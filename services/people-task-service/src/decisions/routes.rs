@@ -47,7 +47,7 @@ pub(crate) async fn reject_task(input: DecisionInput) -> Result<Json<TaskRespons
     decide_task(input, Decision::Reject).await
 }
 
-/// What both routes extract.
+/// The values that both routes extract.
 type DecisionInput = (
     PartialCredentials,
     Result<OptionalJsonBody, Problem>,

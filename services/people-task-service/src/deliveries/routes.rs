@@ -20,7 +20,7 @@ use crate::tasks::error::{Forbidden, NoTask};
     params(("id" = String, Path, description = "The task's id."), Paging),
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "One page of deliveries. `Link` names the next one.", body = [DeliveryResponse]),
+        (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [DeliveryResponse]),
         QueryProblems, TokenProblems, Forbidden, NoTask, DatabaseProblems,
     ),
 )]

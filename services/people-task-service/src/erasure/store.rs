@@ -8,7 +8,7 @@ pub(crate) fn forget_addresses(
     user: UserId,
     tasks: &[TaskId],
 ) -> Result<bool, Error> {
-    // The holder of a task's secret may have been the user. The tasks' ids are not known later.
+    // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
     let tasks: Vec<&[u8]> = tasks
         .iter()
         .map(|task| task.as_bytes().as_slice())

@@ -14,7 +14,7 @@ use crate::signing::SigningSettings;
 /// Settings of the people-task-service.
 #[derive(Debug, Clone)]
 pub struct PeopleTaskServiceSettings {
-    /// Where to listen; port 0 takes a free one.
+    /// The address to listen on; port 0 picks a free port.
     pub listen_address: SocketAddr,
     /// Limits and timeouts of HTTP.
     pub http: HttpServerSettings,
@@ -22,11 +22,11 @@ pub struct PeopleTaskServiceSettings {
     pub database: DatabaseSettings,
     /// The broker.
     pub broker: BrokerSettings,
-    /// Where keys and revocations of tokens come from.
+    /// The source of keys and revocations.
     pub authority: RemoteSettings,
     /// The keys that sign webhooks. The service only publishes their public halves.
     pub signing: SigningSettings,
-    /// Which addresses webhooks may reach.
+    /// The addresses that webhooks may reach.
     pub addresses: AddressPolicy,
     /// The page on which people see their tasks.
     pub dashboard_url: Url,
@@ -40,7 +40,7 @@ impl Settings for PeopleTaskServiceSettings {
             listen_address: reader.or_default(
                 "LISTEN_ADDRESS",
                 "127.0.0.1:8082",
-                "Where the people-task-service listens.",
+                "The address to listen on. The service is internal: callers use the gateway.",
             )?,
             http: HttpServerSettings::read(reader)?,
             database: DatabaseSettings::read(reader)?,

@@ -22,7 +22,7 @@ pub struct WebhookWorkerSettings {
     pub broker: BrokerSettings,
     /// The keys that sign.
     pub signing: SigningSettings,
-    /// Which addresses webhooks may reach.
+    /// The addresses that webhooks may reach.
     pub policy: AddressPolicy,
     /// The pauses after failed attempts. After the last one, the delivery has failed.
     pub retry_schedule: Vec<Duration>,

@@ -13,7 +13,7 @@ pub(crate) struct Actor {
     secrets: Vec<Fingerprint>,
 }
 
-/// What an actor may be permitted to do to a task.
+/// A permission on a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Permission {
     /// See the task and its webhooks.

@@ -16,7 +16,7 @@ const SECRET_HEADER: &str = "x-task-secret";
 /// The query parameter with a task's secret.
 const SECRET_PARAMETER: &str = "secret";
 
-/// A caller with a token, a secret, or both; `401` without either.
+/// A caller with a token, a secret, or both; `401` with neither.
 #[derive(Debug)]
 pub(crate) struct Credentials(pub(crate) Actor);
 

@@ -37,9 +37,9 @@ impl From<TaskError> for Problem {
     fn from(error: TaskError) -> Self {
         match error {
             TaskError::NotFound => Self::not_found("task"),
-            TaskError::Forbidden => {
-                Self::forbidden("You may read this task, but you may not do this to it.")
-            }
+            TaskError::Forbidden => Self::forbidden(
+                "You can read this task, but you do not have permission to do this.",
+            ),
             TaskError::NotAdmin => auth::insufficient_scope(auth::ADMIN_SCOPE),
             TaskError::AlreadyResolved(status) => Self::new(
                 StatusCode::CONFLICT,
@@ -62,7 +62,7 @@ problem_responses! {
     }
     /// Problems of operations that need more than read access to a task.
     pub(crate) Forbidden {
-        TaskError::Forbidden => "The caller may read the task, but not do this.",
+        TaskError::Forbidden => "The caller can read the task but lacks the permission for this operation.",
     }
     /// Problems of operations on one task.
     pub(crate) NoTask {

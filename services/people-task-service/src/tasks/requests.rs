@@ -1,4 +1,4 @@
-//! What requests about tasks send.
+//! Request bodies and parameters of tasks.
 #![allow(
     unused_qualifications,
     reason = "utoipa's derive writes them for inlined types"

@@ -28,7 +28,7 @@ use crate::tasks::{create, edit, list, read};
     params(TaskListQuery, Role, Projection),
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
-        (status = 200, description = "One page of tasks. `Link` names the next one.", body = [ListedTaskResponse]),
+        (status = 200, description = "One page of tasks. `Link` leads to the next one.", body = [ListedTaskResponse]),
         QueryProblems, TokenProblems, NotAdmin, DatabaseProblems,
     ),
 )]
@@ -54,7 +54,7 @@ pub(crate) async fn list_tasks(
     Ok(response.json(&page.rows))
 }
 
-/// How many tasks the list has without `limit`.
+/// The number of tasks in the list, regardless of `limit`.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "countTasks",

@@ -67,7 +67,7 @@ fn register_in_transaction(
     with_task_id: bool,
     meta: RequestMeta,
 ) -> Result<Webhook, WebhookError> {
-    // The lock keeps decisions out until the commit, and the count exact.
+    // The lock blocks decisions until the commit, and keeps the count exact.
     let task = task_store::lock(connection, new.task)?.ok_or(TaskError::NotFound)?;
     let allowed = actor.relations_to(&task).check(Permission::RegisterWebhook);
     allowed.map_err(TaskError::from)?;

@@ -1,4 +1,4 @@
-//! What requests about webhooks send.
+//! Request bodies and parameters of webhooks.
 #![allow(
     unused_qualifications,
     reason = "utoipa's derive writes them for inlined types"

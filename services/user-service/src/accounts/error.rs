@@ -21,7 +21,7 @@ pub(crate) enum AccountError {
     #[error("the e-mail address is taken")]
     EmailTaken,
     /// The change would leave the system without an administrator.
-    #[error("it is the last active administrator")]
+    #[error("the user is the last active administrator")]
     LastAdmin,
     /// The code is unknown, used or expired, or was sent to another address.
     #[error("the code is invalid")]
@@ -55,15 +55,15 @@ impl From<AccountError> for Problem {
             AccountError::CallerGone => auth::token_revoked(),
             AccountError::UsernameTaken => conflict(
                 "username-taken",
-                "Another user signs in by this username. Choose another one.",
+                "Another user already has this username. Choose another one.",
             ),
             AccountError::EmailTaken => conflict(
                 "email-taken",
-                "Another user signs in by this e-mail address. Choose another one.",
+                "Another user already has this e-mail address. Choose another one.",
             ),
             AccountError::LastAdmin => conflict(
                 "last-admin",
-                "This is the last active administrator. Make another one first.",
+                "This is the last active administrator. Appoint another one first.",
             ),
             AccountError::InvalidCode => Self::new(
                 StatusCode::BAD_REQUEST,

@@ -1,7 +1,7 @@
-//! Accounts: sign-up, what users see of themselves, administration, and the tokens of a user.
+//! Accounts: sign-up, a user's own account, administration, and the tokens of a user.
 //!
 //! The database decides whether a name is free and which administrator is the last one; the code maps
-//! the violated constraint to an error. Every change that makes earlier tokens wrong raises the epoch in
+//! the violated constraint to an error. Every change that invalidates earlier tokens raises the epoch in
 //! the same transaction.
 
 mod change;

@@ -1,4 +1,4 @@
-//! What callers send about accounts, as it is parsed and as the OpenAPI document describes it.
+//! Request bodies and parameters of accounts, as they are parsed and documented.
 
 mod fields;
 mod names;

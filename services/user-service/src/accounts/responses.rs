@@ -1,4 +1,4 @@
-//! What callers see of an account. No response has a field for a password or a hash.
+//! Responses about accounts. None has a field for a password or a hash.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -53,7 +53,7 @@ impl SignInResponse {
     }
 }
 
-/// What users see of themselves.
+/// A user's own account.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CurrentUserResponse {
@@ -83,7 +83,7 @@ impl From<User> for CurrentUserResponse {
     }
 }
 
-/// What an administrator sees of a user.
+/// A user as shown to administrators.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct UserResponse {

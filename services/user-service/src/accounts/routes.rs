@@ -174,8 +174,8 @@ pub(crate) async fn update_user(
 
 /// Confirm an e-mail address
 ///
-/// By the code that was sent to it after sign-up or after a change of the address, if
-/// `EMAIL_VERIFICATION` is `required`. The user's next token counts as confirmed.
+/// Takes the code that was sent to it after sign-up or after a change of the address, if
+/// `EMAIL_VERIFICATION` is `required`. The user's next token says that the address is confirmed.
 #[utoipa::path(
     operation_id = "verifyEmail",
     tag = "users",

@@ -1,4 +1,4 @@
-//! What calls to the flow engine and to the people-task service share.
+//! The client settings and errors that calls to the flow engine and to the people-task service share.
 
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ pub(crate) fn with_context(request: RequestBuilder) -> RequestBuilder {
 /// The base, which may have a path itself, with more segments appended.
 pub(crate) fn append_path(base: &Url, first: &[&str], then: &[&str]) -> Url {
     let mut url = base.clone();
-    // Only urls such as `mailto:` have no segments, and settings accept only http and https.
+    // Only URLs such as `mailto:` have no segments, and settings accept only http and https.
     if let Ok(mut segments) = url.path_segments_mut() {
         segments.pop_if_empty().extend(first).extend(then);
     }

@@ -1,4 +1,4 @@
-//! Deleting a user: a job of several steps, and the ticket that shows its progress.
+//! Deletion of users: a job of several steps, and the ticket that shows its progress.
 
 mod calls;
 mod cancel;

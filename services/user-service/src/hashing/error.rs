@@ -6,7 +6,7 @@ use service_http::DatabaseProblems;
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HashError {
     /// The queue is full.
-    #[error("too many passwords wait to be hashed")]
+    #[error("too many passwords are waiting to be hashed")]
     Busy,
     /// bcrypt failed, which it does not for a valid hash and cost.
     #[error("bcrypt failed")]

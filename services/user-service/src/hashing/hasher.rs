@@ -12,7 +12,7 @@ use super::password::{NewPassword, Password};
 /// The length of the queue, for each thread: a few seconds of work.
 const QUEUE_PER_THREAD: usize = 16;
 
-/// Runs bcrypt on its own threads, one for each core, behind a short queue, so that a storm of sign-ins
+/// Runs bcrypt on its own threads, one for each core, behind a short queue, so that a burst of sign-ins
 /// neither starves other work nor builds an unbounded queue.
 #[derive(Debug, Clone)]
 pub(crate) struct Hasher {

@@ -4,7 +4,7 @@ use values::{Invalid, Secret};
 /// bcrypt ignores everything after this many bytes.
 const MAX_BYTES: usize = 72;
 
-/// What a new password must be like.
+/// The rules for new passwords.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PasswordRules {
     /// The minimum number of characters.

@@ -1,4 +1,4 @@
-//! What callers send about passwords, as it is parsed and as the OpenAPI document describes it.
+//! Request bodies about passwords, as they are parsed and documented.
 
 use http_kit::{Fields, Problem};
 use utoipa::ToSchema;

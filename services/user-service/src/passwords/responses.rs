@@ -1,4 +1,4 @@
-//! What callers see of passwords: never a password or a code.
+//! Responses about passwords. None contains a password or a code.
 
 use std::collections::BTreeMap;
 

@@ -107,7 +107,7 @@ pub(crate) async fn forgot_password(
 
 /// Reset a forgotten password
 ///
-/// By a code, which is valid once and for an hour (`FORGOT_PASSWORD_TTL`). Revokes all tokens of the user
+/// Takes a code, which can be used once, within an hour (`FORGOT_PASSWORD_TTL`). Revokes all tokens of the user
 /// and ends the back-off after failed sign-ins.
 #[utoipa::path(
     operation_id = "resetForgottenPassword",

@@ -1,4 +1,4 @@
-//! The keys that verify tokens, and the feed of raised epochs, by which other processes learn of
+//! The keys that verify tokens, and the feed of raised epochs, through which other processes learn of
 //! revocations within a poll interval.
 //!
 //! The cursor of the feed is the oldest transaction that was running when the feed was read. Every later

@@ -1,4 +1,4 @@
-//! What other processes read: the keys (public) and the raised epochs (internal).
+//! The endpoints that other processes read: the keys (public) and the raised epochs (internal).
 
 use actix_web::get;
 use actix_web::web::{Data, Json};

@@ -18,8 +18,8 @@ struct Row {
     epoch: Option<i64>,
 }
 
-/// diesel has no snapshot functions. The cursor and the rows must come from the same snapshot and thus
-/// from one statement. A deleted user has the highest epoch, which no token has.
+/// diesel has no snapshot functions. The cursor and the rows must come from the same snapshot, and
+/// therefore from one statement. A deleted user has the highest epoch, which no token has.
 const FEED: &str = "
     SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS cursor, raised.id, raised.epoch
     FROM (SELECT) AS one_row

@@ -12,7 +12,7 @@ const CODE: &str = "{{code}}";
 /// The channels that send codes to users, and the link that contains the code.
 #[derive(Debug, Clone)]
 pub struct ChannelSettings {
-    /// The url that receives codes as JSON.
+    /// The URL that receives codes as JSON.
     pub webhook: Option<Url>,
     /// A mail server.
     pub mail: Option<MailSettings>,
@@ -27,7 +27,7 @@ pub struct ChannelSettings {
 /// A mail server and the sender's address.
 #[derive(Debug, Clone)]
 pub struct MailSettings {
-    /// An `smtp://` or `smtps://` url, with credentials if the server requires them.
+    /// An `smtp://` or `smtps://` URL, with credentials if the server requires them.
     pub smtp_url: Secret,
     /// The `From` of e-mails.
     pub from: Sender,
@@ -38,7 +38,7 @@ impl Settings for ChannelSettings {
         Ok(Self {
             webhook: reader.optional(
                 "WEBHOOK_USER_FORGOT_PASSWORD",
-                "The url that receives the codes for forgotten passwords as JSON.",
+                "The URL that receives the codes for forgotten passwords as JSON.",
             )?,
             mail: MailSettings::read(reader)?,
             log: reader.or_default(
@@ -49,7 +49,7 @@ impl Settings for ChannelSettings {
             link: reader.in_range(
                 "FORGOT_PASSWORD_URL",
                 "http://localhost:8080/reset-password?code={{code}}",
-                "a url that contains {{code}}",
+                "a URL that contains {{code}}",
                 "The link that sets a new password. {{code}} stands for the code.",
                 |link: &String| link.contains(CODE),
             )?,

@@ -15,7 +15,7 @@ pub struct DeletionWorkerSettings {
     pub broker: BrokerSettings,
     /// The flow engine, if there is one.
     pub engine: Option<EngineSettings>,
-    /// The url of the people-task service.
+    /// The URL of the people-task service.
     pub people_task_service: Url,
     /// The key of access tokens in PEM form, with which the worker authenticates at the people-task service.
     pub signing_key: Secret,
@@ -33,10 +33,10 @@ pub struct DeletionWorkerSettings {
     pub ticket_retention: Duration,
 }
 
-/// Where the flow engine is.
+/// The address of the flow engine.
 #[derive(Debug, Clone)]
 pub struct EngineSettings {
-    /// The base url.
+    /// The base URL.
     pub url: Url,
     /// The bearer token that the engine requires.
     pub token: Option<Secret>,
@@ -53,7 +53,7 @@ impl Settings for DeletionWorkerSettings {
             engine,
             people_task_service: reader.required(
                 "PEOPLE_TASK_SERVICE_URL",
-                "the url of the people-task service.",
+                "the URL of the people-task service.",
             )?,
             signing_key: read_signing_key(reader)?,
             issuer: reader.or_default("TOKEN_ISSUER", "countersign", "The `iss` of tokens.")?,
@@ -103,7 +103,7 @@ fn read_lease(reader: &mut Reader) -> Result<Duration, app_config::Error> {
 fn read_engine(reader: &mut Reader) -> Result<Option<EngineSettings>, app_config::Error> {
     let url = reader.optional(
         "FLOW_ENGINE_URL",
-        "The url of the flow engine, which deletes its data of a user. Without it, deletions do not have these steps.",
+        "The URL of the flow engine, which deletes its own data about a user. If not set, deletions skip these steps.",
     )?;
     let token = reader.optional("FLOW_ENGINE_TOKEN", "The bearer token for the flow engine.")?;
     Ok(url.map(|url| EngineSettings { url, token }))

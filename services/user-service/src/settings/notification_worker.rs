@@ -15,7 +15,7 @@ pub struct NotificationWorkerSettings {
     pub broker: BrokerSettings,
     /// The channels that notifications are sent by.
     pub channels: ChannelSettings,
-    /// Networks that are not public and that the webhook may be in.
+    /// Non-public networks that the webhook may be in.
     pub allowed_networks: Networks,
     /// The link that confirms an e-mail address, with `{{code}}` as the placeholder.
     pub verify_email_link: String,
@@ -32,7 +32,7 @@ impl Settings for NotificationWorkerSettings {
             allowed_networks: reader.or_default(
                 "WEBHOOK_ALLOWED_NETWORKS",
                 "",
-                "Networks that webhooks may reach although they are not public.",
+                "Non-public networks that webhooks may reach.",
             )?,
             verify_email_link: reader.or_default(
                 "VERIFY_EMAIL_URL",

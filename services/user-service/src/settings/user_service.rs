@@ -31,7 +31,7 @@ pub struct UserServiceSettings {
     pub first_admin: Option<FirstAdmin>,
     /// `401`, or `403` for clients of Appmixer.
     pub sign_in_failure_status: u16,
-    /// The flow engine. Without it, a deletion has no steps there.
+    /// The flow engine. If not set, deletions skip its steps.
     pub flow_engine: Option<Url>,
     /// The channels that send codes to users.
     pub channels: ChannelSettings,
@@ -142,14 +142,14 @@ impl Settings for UserServiceSettings {
             )?,
             flow_engine: reader.optional(
                 "FLOW_ENGINE_URL",
-                "The flow engine. Without it, a deletion has no steps there.",
+                "The flow engine. If not set, deletions skip its steps.",
             )?,
             channels: ChannelSettings::read(reader)?,
             code_requests: CodeRequestSettings::read(reader)?,
             email_verification: reader.or_default(
                 "EMAIL_VERIFICATION",
                 "off",
-                "Whether relations to tasks by e-mail address count only after the address was confirmed by a code.",
+                "Whether an e-mail address gives access to tasks only after it was confirmed with a code.",
             )?,
             audit_retention: audit_log::read_retention(reader)?,
         })

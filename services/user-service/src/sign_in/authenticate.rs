@@ -48,7 +48,7 @@ pub(super) async fn authenticate(
     Err(refuse(context, user, attempt.meta, Refusal::InvalidCredentials).await)
 }
 
-/// Records a refused attempt and returns its error. An unknown name causes the same statements.
+/// Records a refused attempt and returns its error. The same statements run for an unknown name.
 async fn refuse(
     context: &Context,
     user: Option<UserId>,

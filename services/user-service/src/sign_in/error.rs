@@ -43,7 +43,7 @@ impl SignInError {
             Self::TooManyAttempts(wait) => Problem::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "too-many-attempts",
-                "Too many failed attempts in a row. Try again after `Retry-After`.",
+                "Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again.",
             )
             .retry_after(wait),
             Self::Hash(error) => error.into(),

@@ -124,7 +124,7 @@ async fn the_first_calls_of_a_url_fail() {
     }
     assert_eq!(statuses, [503, 503, 200]);
     let other = engine.post("/webhooks/x?failFirst=2&n=2", &json!({})).await;
-    assert_eq!(other.status(), 503, "each url has its own count");
+    assert_eq!(other.status(), 503, "each URL has its own count");
 }
 
 #[tokio::test]

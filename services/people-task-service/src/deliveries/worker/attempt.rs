@@ -14,7 +14,7 @@ use crate::deliveries::worker::store::ClaimedDelivery;
 use crate::signing::{WebhookSecret, WebhookSigner};
 use crate::tasks::responses::TaskResponse;
 
-/// What every attempt needs.
+/// The resources that every attempt needs.
 #[derive(Debug)]
 pub(super) struct Sender {
     pub(super) client: GuardedClient,

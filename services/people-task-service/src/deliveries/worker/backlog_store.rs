@@ -2,7 +2,7 @@ use database::prepared;
 use diesel::sql_types::BigInt;
 use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
 
-/// How much work waits.
+/// The size and age of the backlog.
 #[derive(Debug, Clone, Copy, QueryableByName)]
 pub(super) struct Backlog {
     /// The number of unfinished deliveries, counted up to the limit.

@@ -45,7 +45,7 @@ pub(super) struct DispatchLimits {
 
 /// The one place that claims deliveries and records results. Each batch is one transaction over what has
 /// arrived: it records results, then claims the next deliveries of their origins and of the messages'
-/// origins. So a finished request makes room for the next one at once, and batches grow with the load.
+/// origins. So a finished request lets the next one start at once, and batches grow with the load.
 pub(super) struct Dispatcher {
     database: Database,
     sender: Arc<Sender>,

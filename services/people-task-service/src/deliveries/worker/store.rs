@@ -1,7 +1,7 @@
 //! The worker's statements. They are raw SQL because each acts on many rows of several tables in one round
 //! trip (`unnest`, `LATERAL`, `SKIP LOCKED`, writing CTEs), which diesel's query builder cannot express.
 //!
-//! Connections keep their plans, and [`CONNECTION_SETTINGS`] limits the planner's choices: a plan that was made
+//! Connections cache their plans, and [`CONNECTION_SETTINGS`] limits the planner's choices: a plan that was made
 //! while the table was empty must suit a million rows. So statements name rows by `= ANY(array)` and not by a
 //! join, use `finished IS NULL`, which no index serves, for `status = 'pending'` where the rows are already
 //! named, and order rows by the index that should find them.
@@ -25,7 +25,7 @@ pub(super) const CONNECTION_SETTINGS: &str =
 /// The advisory lock under which all workers claim, one after the other, so that limits hold over all of them.
 const CLAIM_LOCK: i64 = 0x7765_6268_6f6f_6b73;
 
-/// What to claim, and how much.
+/// Which deliveries to claim, and how many.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
     /// Deliveries from messages. Their origins are considered.

@@ -10,7 +10,7 @@ use crate::deletions::people_tasks::EraseError;
 pub(super) enum StepError {
     #[error("the flow engine {0}")]
     Engine(CallError),
-    #[error("no flow engine is configured any more (FLOW_ENGINE_URL)")]
+    #[error("the flow engine is no longer configured (FLOW_ENGINE_URL)")]
     NoEngine,
     #[error(transparent)]
     PeopleTasks(#[from] EraseError),

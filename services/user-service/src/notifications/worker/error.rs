@@ -2,12 +2,12 @@
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendError {
     /// The channel was configured when the notification was requested.
-    #[error("this channel is not configured any more")]
+    #[error("this channel is no longer configured")]
     NotConfigured,
     /// The mail server.
     #[error("the mail server {0}")]
     Mail(String),
-    /// The operator's url.
+    /// The operator's URL.
     #[error("the webhook {0}")]
     Webhook(String),
     /// The mail library does not accept the address.

@@ -75,7 +75,7 @@ fn retention() -> Vec<RetentionRule> {
         rule("codes", "expires", Duration::ZERO),
         rule("code_requests", "forgotten_at", Duration::ZERO),
         rule("notifications", "finished", DAY),
-        // A back-off lasts minutes; the rest of the day is for operators who look into one.
+        // A back-off lasts minutes; rows stay for a day so that operators can investigate.
         rule("sign_in_failures", "last_failure", DAY),
     ]
 }

@@ -13,7 +13,7 @@ use testkit::eventually;
 use crate::notification_worker::fixture::{EMAIL, Fixture, LINK};
 
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-/// The password needs percent-encoding in a url.
+/// The password needs percent-encoding in a URL.
 const CREDENTIALS: [&str; 2] = ["countersign", "p@ss:word/1"];
 
 /// The server's process; it ends when its standard input is dropped.

@@ -128,7 +128,7 @@ async fn the_log_channel_must_be_turned_on() {
     assert_eq!(failed.status, "fail");
     assert_eq!(
         failed.last_error.as_deref(),
-        Some("this channel is not configured any more")
+        Some("this channel is no longer configured")
     );
     worker.stop(STOP_TIMEOUT).await;
 }

@@ -10,24 +10,24 @@ use crate::stack_file::{Admin, Stack};
 /// Which system to use.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The gateway's url. Without it, the running system is used, or one that is started for the demo.
+    /// The gateway's URL. Without it, the running system is used, or one that is started for the demo.
     #[arg(long)]
     pub(super) url: Option<String>,
-    /// The demo engine's url. Without it, that of the running system is used.
+    /// The demo engine's URL. Without it, that of the running system is used.
     #[arg(long, value_name = "URL")]
     engine: Option<String>,
-    /// The demo engine's url for the services, if it is another one.
+    /// The demo engine's URL for the services, if it is another one.
     #[arg(long, value_name = "URL")]
     engine_inside: Option<String>,
 }
 
-/// The urls and credentials of a system.
+/// The URLs and credentials of a system.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) gateway: String,
-    /// The demo engine's url for this program.
+    /// The demo engine's URL for this program.
     pub(crate) engine: String,
-    /// The demo engine's url for the services.
+    /// The demo engine's URL for the services.
     pub(crate) engine_inside: String,
     pub(crate) admin: Admin,
 }
@@ -41,11 +41,11 @@ impl Target {
         };
         let engine = without_slash(&arguments.engine)
             .or_else(|| Some(running?.demo_engine.clone()))
-            .context("the demo engine's url is missing: --engine http://…")?;
+            .context("the demo engine's URL is missing: --engine http://…")?;
         Ok(Self {
             gateway: without_slash(&arguments.url)
                 .or_else(|| Some(running?.gateway.clone()))
-                .context("the gateway's url is missing: --url http://…")?,
+                .context("the gateway's URL is missing: --url http://…")?,
             engine_inside: without_slash(&arguments.engine_inside)
                 .unwrap_or_else(|| engine.clone()),
             engine,

@@ -133,7 +133,7 @@ fn settings() -> Variables {
     Variables::from([
         ("RATE_LIMIT", "off".to_owned()),
         ("BCRYPT_COST", "4".to_owned()),
-        // Most webhook urls of the tool lead nowhere.
+        // Most webhook URLs of the tool lead nowhere.
         ("WEBHOOK_TIMEOUT", "2s".to_owned()),
     ])
 }

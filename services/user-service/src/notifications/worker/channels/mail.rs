@@ -11,9 +11,9 @@ use crate::notifications::worker::error::SendError;
 use crate::notifications::worker::notification::Notification;
 use crate::settings::MailSettings;
 
-/// For each response of the mail server.
+/// The timeout for each response of the mail server.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
-/// For the whole conversation.
+/// The timeout for the whole conversation.
 const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 /// The length limit of a line (RFC 5322 section 2.1.1).
 const MAX_LINE_LENGTH: usize = 998;
@@ -31,8 +31,8 @@ pub(super) struct Mail {
 impl Mail {
     pub(super) fn new(settings: &MailSettings) -> anyhow::Result<Self> {
         let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(settings.smtp_url.expose())
-            // The error could show the url, which contains a password.
-            .map_err(|_| anyhow::anyhow!("it is not an smtp:// or smtps:// url"))
+            // The error could show the URL, which contains a password.
+            .map_err(|_| anyhow::anyhow!("it is not an smtp:// or smtps:// URL"))
             .context("SMTP_URL")?
             .timeout(Some(RESPONSE_TIMEOUT))
             .build();

@@ -15,7 +15,7 @@ use crate::notifications::worker::notification::Notification;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
-/// Posts notifications to the operator's url, without redirects or a proxy.
+/// Posts notifications to the operator's URL, without redirects or a proxy.
 #[derive(Debug, Clone)]
 pub(super) struct Webhook {
     client: GuardedClient,
