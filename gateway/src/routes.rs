@@ -89,7 +89,7 @@ const fn task(method: Method, path: &'static str, access: Access) -> Route {
 /// This `GET` deletes a webhook, for compatibility. A `HEAD` must never do that.
 const DELETING_GET: &str = "/people-task/webhooks/{id}";
 
-/// Every route. A literal segment stands before a parameter in the same position.
+/// Every route. A literal segment comes before a parameter in the same position.
 #[rustfmt::skip]
 pub static ROUTES: &[Route] = &[
     credentials("/user/auth"),

@@ -13,7 +13,7 @@ use crate::{Connection, DatabaseSettings, Error};
 /// How many closures may wait for each connection before more are refused.
 const WAITING_PER_CONNECTION: usize = 64;
 
-/// The pool. Once its last user has dropped it, no thread opens a connection any more.
+/// The pool. Once its last user has dropped it, no thread opens a new connection.
 struct Sessions {
     pool: Pool<Connector>,
     gate: ConnectGate,

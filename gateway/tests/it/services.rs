@@ -21,7 +21,7 @@ pub(crate) const LONG: usize = 16 * 1024 * 1024;
 pub(crate) struct ReceivedRequest {
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
-    /// The body's length, or `None` when it broke off.
+    /// The body's length, or `None` if it was cut off.
     pub(crate) body: Option<usize>,
 }
 

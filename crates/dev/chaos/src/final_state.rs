@@ -73,7 +73,7 @@ impl FinalState {
         matches!(self.status.as_deref(), Some("approved" | "rejected"))
     }
 
-    /// Whether neither the task nor its webhooks will change any more.
+    /// Whether the task and its webhooks can no longer change.
     fn is_settled(&self, task: &Task, history: &History) -> bool {
         if !self.is_decided() {
             return !task

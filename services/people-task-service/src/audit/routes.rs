@@ -11,7 +11,7 @@ use crate::context::Context;
 ///
 /// Actions: `task-created`, `task-edited`, `task-approved`, `task-rejected`, `webhook-registered`,
 /// `webhook-removed`, `delivery-redelivered` and `user-erased`. A decision's `proof` says whether a
-/// token or the approver's secret made it. A pseudonym stands for a deleted user.
+/// token or the approver's secret made it. A deleted user is shown by a pseudonym.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "listTaskAudit",

@@ -134,7 +134,7 @@ pub(crate) fn update(
 
 /// Locks at most `limit` tasks that the user created or requested until the end of the transaction.
 ///
-/// Each role has a statement of its own, in the order of its index. One statement for all of them would
+/// Each role has its own statement, in the order of its index. One statement for all of them would
 /// read the whole table when nothing is left.
 pub(crate) fn lock_tasks_of_user(
     connection: &mut PgConnection,

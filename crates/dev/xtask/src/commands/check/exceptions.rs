@@ -32,5 +32,5 @@ pub(super) const LAYER_EXCEPTIONS: [Exception; 6] = [
     ),
 ];
 
-/// Imports that close a circle, as `folder: from -> to`.
+/// Imports that close a cycle, as `folder: from -> to`.
 pub(super) const CIRCLE_EXCEPTIONS: [Exception; 0] = [];

@@ -1,6 +1,6 @@
 //! `cargo xtask check`: packages, layers and files depend on each other only as the architecture says.
 
-mod circles;
+mod cycles;
 mod dependencies;
 mod exceptions;
 mod layers;
@@ -28,7 +28,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let mut errors = dependencies::check(&workspace, &metadata)?;
     let packages = read_packages(&workspace, &metadata)?;
     errors.extend(check_layers(&packages));
-    errors.extend(check_circles(&packages));
+    errors.extend(check_cycles(&packages));
     for error in &errors {
         outln!("{} {error}", paint::red("error:"));
     }
@@ -73,49 +73,49 @@ fn check_layers(packages: &[(String, Package)]) -> Vec<String> {
     without_exceptions(found, &LAYER_EXCEPTIONS)
 }
 
-fn check_circles(packages: &[(String, Package)]) -> Vec<String> {
+fn check_cycles(packages: &[(String, Package)]) -> Vec<String> {
     let mut errors = Vec::new();
     for (folder, package) in packages {
         let mut graph = package.files();
         for Exception { what, reason } in &CIRCLE_EXCEPTIONS {
             if let Some(edge) = what.strip_prefix(&format!("{folder}: "))
-                && !remove_circular_edge(&mut graph, edge)
+                && !remove_cyclic_edge(&mut graph, edge)
             {
                 errors.push(format!(
-                    "{what} is no longer in a circle: remove the exception ({reason})"
+                    "{what} is no longer in a cycle: remove the exception ({reason})"
                 ));
             }
         }
         let files = paths(&graph);
-        // A circle of files at the top of a package is a circle of modules, too, but is reported once.
-        let is_reported = |circle: &String| files.iter().any(|it| it.replace(".rs", "") == *circle);
+        // A cycle of files at the top of a package is a cycle of modules, too, but is reported once.
+        let is_reported = |cycle: &String| files.iter().any(|it| it.replace(".rs", "") == *cycle);
         let modules = paths(&package.modules());
-        let modules = modules.iter().filter(|circle| !is_reported(circle));
-        for circle in modules.chain(&files) {
-            errors.push(format!("{folder}: import each other: {circle}"));
+        let modules = modules.iter().filter(|cycle| !is_reported(cycle));
+        for cycle in modules.chain(&files) {
+            errors.push(format!("{folder}: import each other: {cycle}"));
         }
     }
     errors
 }
 
-/// The circles of a graph, each as `a -> b -> a`.
+/// The cycles of a graph, each as `a -> b -> a`.
 fn paths(graph: &Graph) -> Vec<String> {
-    circles::find(graph)
+    cycles::find(graph)
         .iter()
-        .map(|circle| circle.join(" -> "))
+        .map(|cycle| cycle.join(" -> "))
         .collect()
 }
 
-/// Removes `edge`, which is `from -> to`. Returns whether it was there and part of a circle.
-fn remove_circular_edge(graph: &mut Graph, edge: &str) -> bool {
+/// Removes `edge`, which is `from -> to`. Returns whether it was there and part of a cycle.
+fn remove_cyclic_edge(graph: &mut Graph, edge: &str) -> bool {
     let Some((from, to)) = edge.split_once(" -> ") else {
         return false;
     };
-    let circular = circles::shortest_path(graph, to, from).is_some();
+    let cyclic = cycles::shortest_path(graph, to, from).is_some();
     let removed = graph
         .get_mut(from)
         .is_some_and(|imported| imported.remove(to));
-    removed && circular
+    removed && cyclic
 }
 
 /// Returns the messages of `found` without an exception, and an error for each exception that is not needed.
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edge_is_a_needed_exception_only_in_a_circle() {
+    fn an_edge_is_a_needed_exception_only_in_a_cycle() {
         let graph = |text: &str| -> Graph {
             let files = [
                 ("lib.rs", "mod a; mod b;"),
@@ -187,9 +187,9 @@ mod tests {
             let files = files.map(|(file, text)| (file.to_owned(), text.to_owned()));
             Package::parse(&files).unwrap().files()
         };
-        let mut circular = graph("use crate::b;");
-        assert!(remove_circular_edge(&mut circular, "a.rs -> b.rs"));
-        assert!(circles::find(&circular).is_empty());
-        assert!(!remove_circular_edge(&mut graph(""), "b.rs -> a.rs"));
+        let mut cyclic = graph("use crate::b;");
+        assert!(remove_cyclic_edge(&mut cyclic, "a.rs -> b.rs"));
+        assert!(cycles::find(&cyclic).is_empty());
+        assert!(!remove_cyclic_edge(&mut graph(""), "b.rs -> a.rs"));
     }
 }

@@ -1,23 +1,23 @@
-//! Circles in a graph of imports.
+//! Cycles in a graph of imports.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::modules::Graph;
 
-/// A shortest circle through each node that lies on one. A node of a circle that was found already is not
-/// looked at again.
+/// A shortest cycle through each node that is on one. Nodes of a cycle that was already found
+/// are skipped.
 pub(super) fn find(graph: &Graph) -> Vec<Vec<&str>> {
     let mut covered = BTreeSet::new();
-    let mut circles = Vec::new();
+    let mut cycles = Vec::new();
     for start in graph.keys() {
         if !covered.contains(start.as_str())
-            && let Some(circle) = shortest_path(graph, start, start)
+            && let Some(cycle) = shortest_path(graph, start, start)
         {
-            covered.extend(circle.iter().copied());
-            circles.push(circle);
+            covered.extend(cycle.iter().copied());
+            cycles.push(cycle);
         }
     }
-    circles
+    cycles
 }
 
 /// The nodes from `from` to `to`, both included; at least one edge long.
