@@ -1,4 +1,4 @@
-//! What an operator sees when a setting is missing, wrong, or comes from a file.
+//! Settings that are missing, wrong, or come from a file.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 

@@ -5,7 +5,7 @@ use utoipa::IntoParams;
 use values::{FromText as _, Invalid, UserId};
 
 values::names! {
-    /// What the audit log can be sorted by.
+    /// The fields that the audit log can be sorted by.
     pub(crate) enum AuditSort {
         /// When the change was made.
         At = "at",
@@ -13,7 +13,7 @@ values::names! {
         Action = "action",
     }
 
-    /// What the audit log can be filtered by.
+    /// The fields that the audit log can be filtered by.
     pub(crate) enum AuditFilter {
         /// The action's name.
         Action = "action",
@@ -69,7 +69,7 @@ pub(crate) fn parse(query: &Query) -> Result<AuditQuery, Problem> {
 #[derive(Debug, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub struct AuditParameters {
-    /// The most rows of a page. If there are more, the `Link` header leads to the next page.
+    /// The maximum number of rows of a page. If there are more, the `Link` header leads to the next page.
     #[param(minimum = 1, maximum = 1000, default = 100, nullable = false)]
     pub limit: Option<i64>,
     /// How many rows to skip.

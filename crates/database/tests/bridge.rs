@@ -1,4 +1,4 @@
-//! What callers of the bridge can rely on when the database is slow, busy or unavailable.
+//! The guarantees of the bridge when the database is slow, busy or unavailable.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};

@@ -37,7 +37,7 @@ pub fn client_address(request: &HttpRequest, trusted: TrustedProxies<'_>) -> Opt
     }
 }
 
-/// What the nearest proxy wrote into a header such as `X-Forwarded-Proto`; `None` if it is not trusted.
+/// The value that the nearest proxy sent in a header such as `X-Forwarded-Proto`; `None` if it is not trusted.
 #[must_use]
 pub fn forwarded<'a>(
     request: &'a HttpRequest,

@@ -28,7 +28,7 @@ const MAX_MESSAGE_TIME: Duration = Duration::from_secs(20);
 /// The pause before a message is requeued because the database is unavailable.
 const PAUSE_WITHOUT_DATABASE: Duration = Duration::from_secs(1);
 
-/// What follows after one step of a job's work.
+/// The result of one step of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// There is more to do now.

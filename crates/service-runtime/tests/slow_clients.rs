@@ -90,7 +90,7 @@ async fn a_connection_is_closed_when_the_client_does_not_read_the_response() {
     socket.write_all(request).await.unwrap();
     let mut read = vec![0; 65_536];
     let _ = socket.read(&mut read).await.unwrap();
-    // What the operating system has buffered is still readable; then the connection ends.
+    // Data that the operating system has buffered is still readable; then the connection ends.
     tokio::time::sleep(Duration::from_secs(2)).await;
     let drained = async { while matches!(socket.read(&mut read).await, Ok(1..)) {} };
     timeout(LONG, drained).await.unwrap();

@@ -7,7 +7,7 @@ use tracing_subscriber::filter::{EnvFilter, ParseError};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// What is logged and in which format.
+/// The filter and format of logs.
 #[derive(Debug, Clone)]
 pub struct LogSettings {
     /// A filter of `tracing-subscriber`, such as `info,lapin=warn`.

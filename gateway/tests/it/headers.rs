@@ -7,7 +7,7 @@ const NOT_FORWARDED: &str = "X-Auth-User X_Auth_User X.Auth.User x-AUTH-user X-U
     Cookie Proxy-Authorization Keep-Alive TE Trailer Via X-HTTP-Method-Override \
     X-Original-URL Expect Range x_task_secret";
 
-/// What a service receives of a request with all of them.
+/// The headers that a service receives of a request with all of them.
 const FORWARDED: &str = "accept accept-language content-length host traceparent tracestate \
     user-agent x-forwarded-for x-forwarded-host x-forwarded-proto x-request-id";
 

@@ -34,7 +34,7 @@ impl ReceivedRequest {
     }
 }
 
-/// What a service returns and has received.
+/// The responses of a service and the requests that it received.
 #[derive(Debug, Default)]
 pub(crate) struct State {
     pub(crate) received: Vec<ReceivedRequest>,

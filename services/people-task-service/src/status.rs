@@ -61,7 +61,7 @@ states! {
     DeliveryStatus {
         /// The task is not decided yet, or another attempt follows.
         Pending = "pending",
-        /// A receiver answered 2xx.
+        /// A receiver responded with 2xx.
         Sent = "sent",
         /// The last attempt failed, or the delivery was given up.
         Fail = "fail",

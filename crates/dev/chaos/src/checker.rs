@@ -13,7 +13,7 @@ use crate::{
 /// Tolerance for the difference between the clocks of two processes.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(50);
 
-/// What must never happen.
+/// The kinds of violations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Violation {
     /// Data that was confirmed with 200 is missing, or a webhook of a decision never arrived.

@@ -1,4 +1,4 @@
-//! What happened, as seen from outside: the outcomes of calls, and the requests that receivers received.
+//! The history of a run as seen from outside: the outcomes of calls, and the requests that receivers got.
 
 use std::{
     collections::HashMap,

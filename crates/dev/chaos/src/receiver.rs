@@ -58,7 +58,7 @@ pub(crate) struct Receiver {
     hanging: Arc<Watch<bool>>,
 }
 
-/// What the connections of a receiver share.
+/// The state that the connections of a receiver share.
 struct Handler {
     behaviour: Behaviour,
     seed: u64,

@@ -102,7 +102,7 @@ impl FaultKind {
     }
 }
 
-/// What a fault hits.
+/// The target of a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     Process(usize),

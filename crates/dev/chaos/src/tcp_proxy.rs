@@ -22,7 +22,7 @@ use crate::{
 
 const RESPONSES_LOST: Duration = Duration::from_millis(300);
 
-/// What the proxy forwards.
+/// The traffic that the proxy forwards.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Traffic {
     Free,
@@ -46,7 +46,7 @@ pub(crate) struct TcpProxy {
     shared: Arc<Shared>,
 }
 
-/// What all connections of a proxy share.
+/// The state that all connections of a proxy share.
 struct Shared {
     target: u16,
     traffic: Watch<Traffic>,

@@ -6,7 +6,7 @@
 //! one webhook in its query.
 //!
 //! Invariants: memory is bounded (items, bytes and users), and the oldest entries are dropped first. Delays end when
-//! the server stops. A call is recorded before it is answered.
+//! the server stops. A call is recorded before the response is sent.
 //!
 //! Deliberately absent: storage, TLS, verification of webhook signatures (tests do that with the recorded headers
 //! and body), and all features of an engine outside the contract.

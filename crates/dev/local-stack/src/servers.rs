@@ -22,7 +22,7 @@ pub struct Servers {
     passwords: RolePasswords,
 }
 
-/// What must stay the same after a restart.
+/// The state that must survive a restart.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct State {

@@ -19,7 +19,7 @@ pub struct Secrets {
     pub(crate) token_signing_key: PathBuf,
     pub(crate) webhook_signing_key: PathBuf,
     pub(crate) admin_password: String,
-    /// What the demo flow engine asks of the deletion worker.
+    /// The token that the demo flow engine requires of the deletion worker.
     pub(crate) engine_token: String,
     /// For a database server that is not ours; ours keeps its own.
     pub(crate) external_roles: RolePasswords,

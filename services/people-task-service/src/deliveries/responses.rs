@@ -18,7 +18,7 @@ pub(crate) struct DeliveryResponse {
     /// Where it is sent.
     #[schema(example = "https://engine.example.com/flows/1?correlationId=42")]
     url: String,
-    /// What was decided.
+    /// The decision.
     task_status: TaskStatus,
     /// `pending` until the last attempt ends, then `sent` or `fail`.
     status: DeliveryStatus,

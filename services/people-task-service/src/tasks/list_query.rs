@@ -1,4 +1,4 @@
-//! What a list of tasks can be asked for.
+//! The query of a task list.
 
 use listing::{ANY_TEXT, Conditions, Filter, ListQuery};
 use utoipa::IntoParams;
@@ -52,7 +52,7 @@ impl FromText for Role {
 }
 
 values::names! {
-    /// What tasks can be sorted by.
+    /// The fields that tasks can be sorted by.
     pub(crate) enum TaskSort {
         Created = "created",
         DecisionBy = "decisionBy",
@@ -61,7 +61,7 @@ values::names! {
         Mtime = "mtime",
     }
 
-    /// What tasks can be filtered by.
+    /// The fields that tasks can be filtered by.
     pub(crate) enum TaskFilter {
         Status = "status",
         Approver = "approver",
@@ -91,7 +91,7 @@ impl Filter for TaskFilter {
     }
 }
 
-/// Which tasks count.
+/// The tasks to list or count.
 #[derive(Debug)]
 pub(crate) struct TaskSelection {
     pub(crate) role: Option<Role>,

@@ -36,7 +36,7 @@ pub(crate) struct Task {
     pub(crate) decision_made: Option<DateTime<Utc>>,
 }
 
-/// What an edit changes. `None` leaves a column as it is.
+/// The changes of an edit. `None` leaves a column as it is.
 #[derive(Default, AsChangeset)]
 #[diesel(table_name = tasks)]
 pub(crate) struct Changes<'a> {

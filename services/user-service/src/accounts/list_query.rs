@@ -7,7 +7,7 @@ pub(crate) type UserListQuery = ListQuery<UserSort, UserFilter>;
 pub(crate) type UserConditions = Conditions<UserFilter>;
 
 values::names! {
-    /// What the list of users can be sorted by.
+    /// The fields that users can be sorted by.
     pub(crate) enum UserSort {
         Created = "created",
         Mtime = "mtime",
@@ -18,7 +18,7 @@ values::names! {
         LastSignIn = "lastSignIn",
     }
 
-    /// What the list and the count of users can be filtered by.
+    /// The fields that users can be filtered by.
     pub(crate) enum UserFilter {
         Username = "username",
         Email = "email",

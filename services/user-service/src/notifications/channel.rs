@@ -3,7 +3,7 @@ use crate::settings::ChannelSettings;
 values::names! {
     /// How a notification is sent to a user, with the name in the database and in responses.
     pub enum Channel {
-        /// A JSON body to the operator's url.
+        /// A JSON body to the operator's URL.
         Webhook = "webhook",
         /// An e-mail.
         Mail = "mail",

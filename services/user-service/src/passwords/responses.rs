@@ -28,7 +28,7 @@ impl ChangePasswordResponse {
     }
 }
 
-/// What was queued for one channel.
+/// The notification that was queued for one channel.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ForgotPasswordResponse {

@@ -1,4 +1,4 @@
-//! What the database allows the service's role to do with the audit log.
+//! The rights of the service's role on the audit log.
 
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::BigInt;

@@ -207,7 +207,7 @@ impl Dispatcher {
         }
     }
 
-    /// What this batch may claim. A quarter of all attempts is reserved for origins that have none.
+    /// The deliveries that this batch may claim. A quarter of all attempts is reserved for origins that have none.
     fn claim(&self) -> Claim {
         let free = self.limits.in_flight.saturating_sub(self.attempts.len());
         let capacity = free.saturating_sub(self.limits.in_flight / 4);

@@ -10,7 +10,7 @@ const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 #[derive(Debug, Clone)]
 pub(super) struct RetrySchedule(pub(super) Vec<Duration>);
 
-/// What follows an attempt.
+/// The next action after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RetryDecision {
     /// Nothing: the receiver accepted it.
@@ -22,7 +22,7 @@ pub(super) enum RetryDecision {
 }
 
 impl RetrySchedule {
-    /// Decides what follows an attempt after `earlier` failed ones. `jitter` scales the schedule's pause, so
+    /// Decides what happens after an attempt that follows `earlier` failed ones. `jitter` scales the schedule's pause, so
     /// that deliveries that failed at once are not all retried at once.
     pub(super) fn decide(
         &self,

@@ -18,7 +18,7 @@ use values::{DeliveryId, WebhookId};
 
 use crate::tasks::Task;
 
-/// What each connection runs first.
+/// The settings of each connection.
 pub(super) const CONNECTION_SETTINGS: &str =
     "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan";
 

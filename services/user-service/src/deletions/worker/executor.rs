@@ -16,7 +16,7 @@ use crate::sign_in::SignInName;
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
 
-/// What one call of [`StepExecutor::execute`] achieved.
+/// The result of one call of [`StepExecutor::execute`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Progress {
     /// The step is done; that is not recorded yet.

@@ -30,7 +30,7 @@ pub(super) struct PendingStep {
     pub(super) attempts: i32,
 }
 
-/// What to do next for a job.
+/// The next action for a job.
 #[derive(Debug, Clone)]
 pub(super) enum NextStep {
     /// The claim was lost: the job was cancelled, has ended, or was claimed by another worker.

@@ -69,18 +69,18 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_is_reported_as_its_path() {
+    fn a_cycle_is_reported_as_its_path() {
         let graph = graph(&[("a", "b"), ("b", "c"), ("c", "b"), ("c", "d")]);
         assert_eq!(find(&graph), [["b", "c", "b"]]);
     }
 
     #[test]
-    fn a_graph_without_a_circle_is_clean() {
+    fn a_graph_without_a_cycle_is_clean() {
         assert!(find(&graph(&[("a", "b"), ("a", "c"), ("b", "c")])).is_empty());
     }
 
     #[test]
-    fn separate_circles_are_all_reported() {
+    fn separate_cycles_are_all_reported() {
         let graph = graph(&[("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("d", "c")]);
         assert_eq!(find(&graph), [["a", "b", "a"], ["c", "d", "c"]]);
     }

@@ -10,7 +10,7 @@ use cargo_metadata::{DependencyKind, Metadata, Package};
 
 use crate::workspace::Workspace;
 
-/// What the gateway must not depend on, even indirectly: the database and the broker.
+/// The database and broker crates, which the gateway must not depend on, even indirectly.
 const NOT_IN_THE_GATEWAY: [&str; 7] = [
     "diesel",
     "diesel_migrations",
@@ -80,7 +80,7 @@ fn check_services(services: &BTreeSet<&str>, dependencies: &Dependencies<'_>) ->
     errors
 }
 
-/// What `package` depends on, directly or indirectly.
+/// The direct and indirect dependencies of `package`.
 fn reachable<'a>(package: &str, dependencies: &Dependencies<'a>) -> BTreeSet<&'a str> {
     let mut reached = BTreeSet::new();
     let mut next = vec![package];

@@ -9,7 +9,7 @@ use proc_macro2::{Delimiter, Group, TokenStream, TokenTree};
 /// The segments of a path, such as `["crate", "tasks", "store"]`.
 pub(super) type Path = Vec<String>;
 
-/// What one file names.
+/// The names in one file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Source {
     /// `use` items outside inline modules: the name in scope and the path that it stands for.

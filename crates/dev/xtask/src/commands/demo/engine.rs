@@ -1,4 +1,4 @@
-//! What the demo engine received.
+//! The calls that the demo engine received.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
