@@ -8,7 +8,7 @@
 //! - [`Routes`]: the routes of the OpenAPI document: other paths are `404`, other methods `405`.
 //! - [`problem_responses!`]: types that document problems in OpenAPI, with examples made of the problems.
 //! - [`Health`]: the liveness and readiness probes, `/healthz` and `/readyz`.
-//! - [`forwarded_for`]: the client's address behind proxies; [`client_network`]: the unit by which it is limited.
+//! - [`forwarded_for`]: the client's address behind proxies; [`client_network()`]: the unit by which it is limited.
 //!
 //! Nothing here depends on tokens, the database or the queue.
 

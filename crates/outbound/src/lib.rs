@@ -6,7 +6,7 @@
 //! - [`AddressPolicy::check_registration`] refuses a URL early, so that the caller is told.
 //! - [`GuardedClient`] checks the addresses again at every connection, so a name that resolves differently the
 //!   second time gains nothing.
-//! - [`retry_after`] parses the `Retry-After` header of a response.
+//! - [`retry_after()`] parses the `Retry-After` header of a response.
 //!
 //! Invariants: redirects are not followed; proxies from the environment are not used; every request has a
 //! timeout; the kept part of a response has a limit.

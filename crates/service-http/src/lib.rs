@@ -1,9 +1,9 @@
 //! The HTTP code that both services share. The gateway does not use it, because it knows neither database
 //! nor broker.
 //!
-//! - [`database_problem`] maps a failure of the database to a response; [`DatabaseProblems`] documents it.
-//! - [`health`] starts the readiness checks with those that both services make.
-//! - [`mount`] adds `/healthz`, `/readyz`, `/openapi.json` and the `404` and `405` fallback.
+//! - [`database_problem()`] maps a failure of the database to a response; [`DatabaseProblems`] documents it.
+//! - [`health()`] starts the readiness checks with those that both services make.
+//! - [`mount()`] adds `/healthz`, `/readyz`, `/openapi.json` and the `404` and `405` fallback.
 
 mod database_problem;
 mod health;

@@ -1,4 +1,4 @@
-/// An enum whose values have names in queries, responses or the database. [`names!`](crate::names) makes one.
+/// An enum whose values have names in queries, responses or the database. [`names!`](macro@crate::names) makes one.
 pub trait Names: Copy + 'static {
     /// Every value, in the order of the declaration.
     const ALL: &'static [Self];

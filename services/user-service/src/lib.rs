@@ -5,7 +5,7 @@
 //!
 //! Each capability is a folder. Its routes call its verbs (`create.rs`, `update.rs` …), which call its
 //! store. Only stores know diesel; verbs know neither diesel nor HTTP. Imports between capabilities form
-//! no cycle: [`context`] and `hashing` know no capability, and `accounts` knows neither `sign_in` nor
+//! no cycle: `context` and `hashing` know no capability, and `accounts` knows neither `sign_in` nor
 //! `passwords`.
 //!
 //! Invariants:
