@@ -31,7 +31,8 @@ impl<Id: FromText + Display + ToSql<Binary, Pg> + Copy + Send + 'static> JobId f
 /// | `lease_until timestamptz` | when the latest claim ends; null when there is none |
 /// | `finished timestamptz` | when the job ended; null until then |
 ///
-/// and indexes on `republish_at` (`WHERE finished IS NULL`) and `finished` (`WHERE finished IS NOT NULL`).
+/// All are `NOT NULL` except the last two; `next_attempt` defaults to `now()` and `lease` to 0. The table has
+/// indexes on `republish_at` (`WHERE finished IS NULL`) and `finished` (`WHERE finished IS NOT NULL`).
 #[derive(Debug, Clone, Copy)]
 pub struct JobTable<Id> {
     name: &'static str,
