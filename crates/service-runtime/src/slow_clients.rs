@@ -3,6 +3,8 @@
 //! actix-web limits the time for the first head of a connection and the wait for the next one, but neither
 //! a later head that trickles in nor a response that the client does not read. So each connection is
 //! watched: when its time limit expires, its socket is shut down, which frees its resources.
+//!
+//! The gateway limits the time for a body as well, in its `forward/request_body.rs`.
 
 use std::any::Any;
 use std::net::{Shutdown, TcpStream};
