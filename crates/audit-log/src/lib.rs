@@ -3,7 +3,7 @@
 //! - [`Entry`] is a row to insert. [`Entry::record_with`] adds it to the statement that makes the change, which
 //!   saves a round trip; [`Entry::record`] inserts it for changes of several statements. Either way the row
 //!   is part of the transaction that makes the change.
-//! - [`list()`], [`AuditParameters`] and [`AuditEntry`] are the administrators' view.
+//! - [`list()`], [`AuditQuery`] and [`AuditEntry`] are the administrators' view.
 //! - [`retain`] prunes old rows, [`forget_addresses`] removes client addresses of a deleted user, and
 //!   [`pseudonymise`] replaces the user's identifier.
 //!
@@ -28,7 +28,7 @@ mod table;
 
 pub use entry::{Actor, AuthMethod, Entry, Subject};
 pub use list::list;
-pub use query::AuditParameters;
+pub use query::AuditQuery;
 pub use request_meta::RequestMeta;
 pub use responses::AuditEntry;
 pub use retention::{read_retention, retain};

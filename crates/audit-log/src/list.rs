@@ -4,7 +4,7 @@ use http_kit::{Problem, Query};
 use listing::RowBudget;
 use service_http::database_problem;
 
-use crate::query::parse;
+use crate::query::AuditQuery;
 use crate::responses::AuditEntry;
 use crate::store;
 
@@ -19,7 +19,7 @@ pub async fn list(
     query: &Query,
     request: &HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let query = parse(query)?;
+    let AuditQuery(query) = AuditQuery::parse(query)?;
     let paging = query.paging;
     let _permit = budget.acquire_rows(paging).await?;
     let load = move |connection: &mut Connection| {

@@ -1,7 +1,8 @@
 use chrono::{DateTime, Utc};
 use http_kit::{Problem, Query};
-use listing::{Filter, ListQuery, Sort};
+use listing::{ANY_TEXT, Filter, ListQuery, Sort};
 use utoipa::IntoParams;
+use utoipa::openapi::path::{Parameter, ParameterIn};
 use values::{FromText as _, Invalid, UserId};
 
 values::names! {
@@ -30,7 +31,18 @@ values::names! {
     }
 }
 
+/// The regular expression of a time in RFC 3339 format.
+const TIME: &str = r"[12][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])";
+
 impl Filter for AuditFilter {
+    fn pattern(self) -> &'static str {
+        match self {
+            Self::Action | Self::RequestId => ANY_TEXT,
+            Self::Actor | Self::Subject => "[0-9a-f]{24}",
+            Self::After | Self::Before => TIME,
+        }
+    }
+
     fn check(self, value: &str) -> Result<(), Invalid> {
         match self {
             Self::Actor | Self::Subject => UserId::from_text(value).map(drop),
@@ -48,21 +60,24 @@ pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     Some(parsed.to_utc())
 }
 
-/// A query for rows of the audit log.
-pub(crate) type AuditQuery = ListQuery<AuditSort, AuditFilter>;
+/// The parameters of the list. Unlike other lists, it cannot be searched by a pattern.
+#[derive(Debug)]
+pub struct AuditQuery(pub(crate) ListQuery<AuditSort, AuditFilter>);
 
-/// Parses the parameters of the list. The default order is newest first.
-///
-/// # Errors
-/// `400 validation-failed` with one entry for each invalid parameter.
-pub(crate) fn parse(query: &Query) -> Result<AuditQuery, Problem> {
-    let list = AuditQuery::parse(query, Sort::descending(AuditSort::At))?;
-    if list.conditions.pattern.is_some() {
-        let message = "The audit log cannot be searched by a pattern. Use `filter`.";
-        let invalid = Invalid::new("unknown-parameter", message);
-        return Err(Problem::invalid_field("pattern", invalid));
+impl AuditQuery {
+    /// Parses the parameters. The default order is newest first.
+    ///
+    /// # Errors
+    /// `400 validation-failed` with one entry for each invalid parameter.
+    pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
+        let list = ListQuery::parse(query, Sort::descending(AuditSort::At))?;
+        if list.conditions.pattern.is_some() {
+            let message = "The audit log cannot be searched by a pattern. Use `filter`.";
+            let invalid = Invalid::new("unknown-parameter", message);
+            return Err(Problem::invalid_field("pattern", invalid));
+        }
+        Ok(Self(list))
     }
-    Ok(list)
 }
 
 /// Documents the parameters of the list. An empty parameter counts as absent.
@@ -95,13 +110,14 @@ mod tests {
     use http_kit::Query;
     use listing::{Direction, Sort};
 
-    use super::{AuditFilter, AuditSort, parse};
+    use super::{AuditFilter, AuditQuery, AuditSort};
 
     #[test]
     fn the_default_order_is_newest_first() {
-        let list = parse(&Query::parse("")).unwrap();
+        let parse = |query| AuditQuery::parse(&Query::parse(query)).unwrap().0;
+        let list = parse("");
         assert_eq!(list.sort, Sort::descending(AuditSort::At));
-        let list = parse(&Query::parse("sort=action:1")).unwrap();
+        let list = parse("sort=action:1");
         assert_eq!(list.sort.direction, Direction::Ascending);
     }
 
@@ -109,7 +125,8 @@ mod tests {
     fn identifiers_and_times_are_validated() {
         let id = "65b8f0a2c3d4e5f601234567";
         let query = format!("filter=actor:{id},after:2026-01-31T09:30:00Z&filter=requestId:a:b");
-        let filters = parse(&Query::parse(&query)).unwrap().conditions.filters;
+        let query = AuditQuery::parse(&Query::parse(&query)).unwrap();
+        let filters = query.0.conditions.filters;
         let expected = [
             (AuditFilter::Actor, id),
             (AuditFilter::After, "2026-01-31T09:30:00Z"),
@@ -126,7 +143,7 @@ mod tests {
             "pattern=task",
             "sort=actor:1",
         ] {
-            assert!(parse(&Query::parse(wrong)).is_err(), "{wrong}");
+            assert!(AuditQuery::parse(&Query::parse(wrong)).is_err(), "{wrong}");
         }
     }
 }

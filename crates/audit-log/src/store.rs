@@ -2,12 +2,12 @@ use chrono::{DateTime, Utc};
 use diesel::dsl::sql_query;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Double, Inet, Integer, Nullable};
-use listing::Direction;
+use listing::{Direction, ListQuery};
 use serde_json::Value;
 use std::time::Duration;
 use values::UserId;
 
-use crate::query::{AuditFilter, AuditQuery, AuditSort, parse_time};
+use crate::query::{AuditFilter, AuditSort, parse_time};
 use crate::table::audit_log;
 
 /// The maximum number of rows that one call of a database function changes.
@@ -35,7 +35,10 @@ pub(crate) struct Row {
 }
 
 /// Loads the rows of a page, and one more if there is a next page.
-pub(crate) fn load_page(connection: &mut PgConnection, list: &AuditQuery) -> QueryResult<Vec<Row>> {
+pub(crate) fn load_page(
+    connection: &mut PgConnection,
+    list: &ListQuery<AuditSort, AuditFilter>,
+) -> QueryResult<Vec<Row>> {
     let mut query = audit_log::table
         .select((
             audit_log::id,

@@ -76,7 +76,7 @@ fn record(method: &str, route: &str, status: u16, started: Instant) {
             route,
             status,
             duration_ms = elapsed.as_millis(),
-            "answered"
+            "request completed"
         );
     } else {
         tracing::info!(
@@ -84,7 +84,7 @@ fn record(method: &str, route: &str, status: u16, started: Instant) {
             route,
             status,
             duration_ms = elapsed.as_millis(),
-            "answered"
+            "request completed"
         );
     }
     metrics::histogram!(

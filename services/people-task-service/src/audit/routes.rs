@@ -1,6 +1,6 @@
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, get};
-use audit_log::{AuditEntry, AuditParameters};
+use audit_log::{AuditEntry, AuditQuery};
 use auth::{AdminCaller, AdminProblems};
 use http_kit::{Problem, Query, QueryProblems};
 use service_http::DatabaseProblems;
@@ -11,11 +11,12 @@ use crate::context::Context;
 ///
 /// Actions: `task-created`, `task-edited`, `task-approved`, `task-rejected`, `webhook-registered`,
 /// `webhook-removed`, `delivery-redelivered` and `user-erased`. A decision's `proof` says whether a
-/// token or the approver's secret made it. A deleted user is shown by a pseudonym.
+/// token or the approver's secret made it. A deleted user is shown by a pseudonym. The filters
+/// `after` (inclusive) and `before` (exclusive) take a time in RFC 3339 format.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "listTaskAudit",
-    params(AuditParameters),
+    params(AuditQuery),
     security(("bearer" = [])),
     responses(
         (status = 200, description = "One page of rows. `Link` leads to the next one.", body = [AuditEntry]),

@@ -2,7 +2,7 @@
 
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, get};
-use audit_log::{AuditEntry, AuditParameters};
+use audit_log::{AuditEntry, AuditQuery};
 use auth::{AdminCaller, AdminProblems};
 use http_kit::{Problem, Query, QueryProblems};
 use service_http::DatabaseProblems;
@@ -14,11 +14,12 @@ use crate::context::Context;
 /// Who did what to which user, newest first. Actions: `first-admin-made`, `user-created`,
 /// `user-updated`, `email-verified`, `signed-in`, `sign-in-refused`, `password-changed`,
 /// `password-reset-requested`, `password-reset`, `user-deletion-requested`, `user-deletion-cancelled`,
-/// `user-deletion-failed` and `user-deleted`. A deleted user is shown by a pseudonym.
+/// `user-deletion-failed` and `user-deleted`. A deleted user is shown by a pseudonym. The filters `after`
+/// (inclusive) and `before` (exclusive) take a time in RFC 3339 format.
 #[utoipa::path(
     operation_id = "listAudit",
     tag = "users",
-    params(AuditParameters),
+    params(AuditQuery),
     responses(
         (status = 200, description = "The entries of the page.", body = Vec<AuditEntry>,
             headers(("Link" = String, description = "`<…>; rel=\"next\"` if there is a next page."))),
