@@ -271,3 +271,32 @@ impl fmt::Display for Chain<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::Method;
+    use values::Invalid;
+
+    use super::{FieldError, Problem};
+    use crate::{Routes, body_too_large};
+
+    #[test]
+    fn problem_bodies() {
+        let email = Invalid::new("invalid-email", "Must be an e-mail address.");
+        let password = Invalid::new("too-short", "Must have at least 8 characters.");
+        let errors = vec![
+            FieldError::new("email", email),
+            FieldError::new("password", password),
+        ];
+        let routes = Routes::default().and("/users", Method::GET);
+        let problems = [
+            Problem::validation(errors),
+            Problem::not_found("user"),
+            routes.check(&Method::GET, "/unknown").unwrap_err(),
+            routes.check(&Method::PUT, "/users").unwrap_err(),
+            body_too_large(),
+            Problem::internal(&std::fmt::Error),
+        ];
+        insta::assert_json_snapshot!(problems.map(|problem| problem.body()));
+    }
+}

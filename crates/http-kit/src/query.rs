@@ -63,7 +63,11 @@ impl Query {
         let number = text.parse().ok().filter(|number| bounds.contains(number));
         number.ok_or_else(|| {
             let (low, high) = (bounds.start(), bounds.end());
-            let message = format!("Must be a whole number from {low} to {high}.");
+            let message = if *high == i64::MAX {
+                format!("Must be a whole number of {low} or more.")
+            } else {
+                format!("Must be a whole number from {low} to {high}.")
+            };
             Problem::invalid_field(name, Invalid::new("out-of-range", message))
         })
     }

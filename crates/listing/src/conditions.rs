@@ -1,4 +1,4 @@
-use http_kit::{FieldError, Problem, Query};
+use http_kit::{FieldError, Problem, Query, combine_errors};
 use values::{FromText as _, Invalid, Names};
 
 /// The regular expression of a filter's value: any text, in which `\,` is a comma.
@@ -37,35 +37,21 @@ impl<F: Filter> Conditions<F> {
     /// # Errors
     /// `400 validation-failed` with one entry for each invalid parameter.
     pub fn parse(query: &Query) -> Result<Self, Problem> {
-        let mut errors = Vec::new();
-        let conditions = Self::collect(query, &mut errors);
-        finish(conditions, errors)
-    }
-
-    pub(crate) fn collect(query: &Query, errors: &mut Vec<FieldError>) -> Self {
         let mut filters = Vec::new();
+        let mut errors = Vec::new();
         for part in query.all("filter").flat_map(split_at_commas) {
             match filter(&part) {
                 Ok(filter) => filters.push(filter),
                 Err(invalid) => errors.push(FieldError::new("filter", invalid)),
             }
         }
-        let pattern = match query.first("pattern").map(String::from_text).transpose() {
-            Ok(pattern) => pattern,
-            Err(invalid) => {
-                errors.push(FieldError::new("pattern", invalid));
-                None
-            }
+        let filters = if errors.is_empty() {
+            Ok(filters)
+        } else {
+            Err(Problem::validation(errors))
         };
-        Self { filters, pattern }
-    }
-}
-
-pub(crate) fn finish<T>(value: T, errors: Vec<FieldError>) -> Result<T, Problem> {
-    if errors.is_empty() {
-        Ok(value)
-    } else {
-        Err(Problem::validation(errors))
+        let (filters, pattern) = combine_errors(filters, query.parsed("pattern"))?;
+        Ok(Self { filters, pattern })
     }
 }
 
@@ -117,7 +103,7 @@ mod tests {
     use http_kit::Query;
     use proptest::prelude::*;
     use url::form_urlencoded::byte_serialize;
-    use values::{Invalid, Names};
+    use values::Invalid;
 
     use super::{Conditions, Filter};
 

@@ -1,10 +1,7 @@
-use std::ops::RangeInclusive;
+use http_kit::{Problem, Query, combine_errors};
+use values::{FromText, Invalid, Names};
 
-use http_kit::{FieldError, Problem, Query};
-use values::{Invalid, Names};
-
-use crate::conditions::{finish, parse_name};
-
+use crate::conditions::parse_name;
 use crate::{Conditions, Filter, Page};
 
 /// The maximum number of rows of a page.
@@ -41,9 +38,11 @@ impl<S: Names> Sort<S> {
         let direction = Direction::Descending;
         Self { by, direction }
     }
+}
 
+impl<S: Names> FromText for Sort<S> {
     /// Parses `<field>:<direction>`.
-    fn parse(text: &str) -> Result<Self, Invalid> {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
         let Some((field, direction)) = text.split_once(':') else {
             let message = format!(
                 "Must be `<field>:<direction>`; the direction is 1 or -1, the field one of: {}.",
@@ -78,16 +77,10 @@ impl Paging {
     /// # Errors
     /// `400 validation-failed` with one entry for each invalid parameter.
     pub fn parse(query: &Query) -> Result<Self, Problem> {
-        let mut errors = Vec::new();
-        let paging = Self::collect(query, &mut errors);
-        finish(paging, errors)
-    }
-
-    fn collect(query: &Query, errors: &mut Vec<FieldError>) -> Self {
-        Self {
-            limit: number(query, "limit", 1..=MAX_LIMIT, DEFAULT_LIMIT, errors),
-            offset: number(query, "offset", 0..=i64::MAX, 0, errors),
-        }
+        let limit = query.number("limit", 1..=MAX_LIMIT, DEFAULT_LIMIT);
+        let offset = query.number("offset", 0..=i64::MAX, 0);
+        let (limit, offset) = combine_errors(limit, offset)?;
+        Ok(Self { limit, offset })
     }
 
     /// How many rows to load: one more than the page has, which shows whether there is a next page.
@@ -126,47 +119,14 @@ impl<S: Names, F: Filter> ListQuery<S, F> {
     /// # Errors
     /// `400 validation-failed` with one entry for each invalid parameter.
     pub fn parse(query: &Query, default_sort: Sort<S>) -> Result<Self, Problem> {
-        let mut errors = Vec::new();
-        let paging = Paging::collect(query, &mut errors);
-        let sort = match query.first("sort").map(Sort::parse) {
-            None => default_sort,
-            Some(Ok(sort)) => sort,
-            Some(Err(invalid)) => {
-                errors.push(FieldError::new("sort", invalid));
-                default_sort
-            }
-        };
-        let conditions = Conditions::collect(query, &mut errors);
-        let list = Self {
+        let page = combine_errors(Paging::parse(query), query.parsed("sort"));
+        let ((paging, sort), conditions) = combine_errors(page, Conditions::parse(query))?;
+        Ok(Self {
             paging,
-            sort,
+            sort: sort.unwrap_or(default_sort),
             conditions,
-        };
-        finish(list, errors)
+        })
     }
-}
-
-fn number(
-    query: &Query,
-    name: &str,
-    bounds: RangeInclusive<i64>,
-    default: i64,
-    errors: &mut Vec<FieldError>,
-) -> i64 {
-    let Some(text) = query.first(name) else {
-        return default;
-    };
-    let number = text.parse().ok().filter(|number| bounds.contains(number));
-    number.unwrap_or_else(|| {
-        let (low, high) = (bounds.start(), bounds.end());
-        let message = if *high == i64::MAX {
-            format!("Must be a whole number of {low} or more.")
-        } else {
-            format!("Must be a whole number from {low} to {high}.")
-        };
-        errors.push(FieldError::new(name, Invalid::new("out-of-range", message)));
-        default
-    })
 }
 
 #[cfg(test)]

@@ -57,7 +57,9 @@ impl Documents {
         {
             return Some(merged.clone());
         }
-        let (user, people_task) = join(self.fetch(&self.user), self.fetch(&self.people_task)).await;
+        let user = self.fetch("user-service", &self.user);
+        let people_task = self.fetch("people-task-service", &self.people_task);
+        let (user, people_task) = join(user, people_task).await;
         cache.user = user.or_else(|| cache.user.take());
         cache.people_task = people_task.or_else(|| cache.people_task.take());
         let documents = [cache.user.clone()?, cache.people_task.clone()?];
@@ -66,7 +68,7 @@ impl Documents {
         Some(merged)
     }
 
-    async fn fetch(&self, url: &Url) -> Option<OpenApi> {
+    async fn fetch(&self, service: &str, url: &Url) -> Option<OpenApi> {
         let request = self.client.get(url.clone()).timeout(REQUEST_TIMEOUT);
         let response = request.send().await;
         let document = match response.and_then(reqwest::Response::error_for_status) {
@@ -75,7 +77,11 @@ impl Documents {
         };
         document
             .inspect_err(|error| {
-                tracing::warn!(?error, "a service's OpenAPI document cannot be read");
+                tracing::warn!(
+                    service,
+                    ?error,
+                    "a service's OpenAPI document cannot be read"
+                );
             })
             .ok()
     }

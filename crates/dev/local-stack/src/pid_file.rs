@@ -1,8 +1,11 @@
 //! Files that keep a server's process known from one program to the next.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, time::Duration};
 
-use crate::{Error, Result, process::Identity};
+use crate::{
+    Error, Result,
+    process::{Identity, tail, wait_until},
+};
 
 #[derive(Debug)]
 pub(crate) struct PidFile {
@@ -20,6 +23,31 @@ impl PidFile {
         serde_json::from_str::<Identity>(&text)
             .ok()
             .filter(Identity::is_alive)
+    }
+
+    /// Waits until the server `accepts` connections. Fails when it ends or is not ready within `limit`.
+    pub(crate) fn wait_ready(
+        &self,
+        server: &'static str,
+        limit: Duration,
+        log: PathBuf,
+        accepts: impl Fn() -> bool,
+    ) -> Result<()> {
+        let ready = wait_until(limit, || match self.running() {
+            None => Some(false),
+            Some(_) => accepts().then_some(true),
+        });
+        let what = match ready {
+            Some(true) => return Ok(()),
+            Some(false) => "ended while it started".to_owned(),
+            None => format!("did not become ready within {} s", limit.as_secs()),
+        };
+        Err(Error::NotReady {
+            server,
+            what,
+            tail: tail(&log, 30),
+            log,
+        })
     }
 
     pub(crate) fn write(&self, process: Identity) -> Result<()> {

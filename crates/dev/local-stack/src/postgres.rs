@@ -14,10 +14,7 @@ use std::{
 use nix::sys::signal::Signal;
 
 use crate::{
-    Durability, Error, Result, Stop, packages,
-    pid_file::PidFile,
-    process::{Detached, tail, wait_until},
-    random,
+    Durability, Error, Result, Stop, packages, pid_file::PidFile, process::Detached, random,
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
@@ -111,19 +108,9 @@ impl Postgres {
     /// # Errors
     /// When it ends or is not ready within a minute. The error has the end of its log.
     pub fn wait_ready(&self) -> Result<()> {
-        let not_ready = |what: &str| Error::NotReady {
-            server: "Postgres",
-            what: what.to_owned(),
-            log: self.log(),
-            tail: tail(&self.log(), 20),
-        };
-        let ready = wait_until(READY_LIMIT, || {
-            if !self.is_running() {
-                return Some(Err(not_ready("ended while it started")));
-            }
-            self.accepts_connections().then_some(Ok(()))
-        });
-        ready.unwrap_or_else(|| Err(not_ready("did not become ready within a minute")))
+        let accepts = || self.accepts_connections();
+        self.pid_file()
+            .wait_ready("Postgres", READY_LIMIT, self.log(), accepts)
     }
 
     /// Stops the server. Does nothing when it is not running.

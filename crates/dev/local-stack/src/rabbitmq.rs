@@ -104,19 +104,9 @@ impl RabbitMq {
     /// # Errors
     /// When the server ends or is not ready within two minutes. The error has the end of its log.
     pub fn wait_ready(&self) -> Result<()> {
-        let not_ready = |what: &str| Error::NotReady {
-            server: "RabbitMQ",
-            what: what.to_owned(),
-            log: self.log(),
-            tail: tail(&self.log(), 30),
-        };
-        let ready = wait_until(READY_LIMIT, || {
-            if !self.is_running() {
-                return Some(Err(not_ready("ended while it started")));
-            }
-            (self.is_amqp_ready() && self.is_management_ready()).then_some(Ok(()))
-        });
-        ready.unwrap_or_else(|| Err(not_ready("did not become ready within two minutes")))
+        let accepts = || self.is_amqp_ready() && self.is_management_ready();
+        self.pid_file()
+            .wait_ready("RabbitMQ", READY_LIMIT, self.log(), accepts)
     }
 
     /// Stops the server and its port mapper. Does nothing when they are not running.
