@@ -80,29 +80,12 @@ impl AuditQuery {
     }
 }
 
-/// Documents the parameters of the list. An empty parameter counts as absent.
-#[derive(Debug, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub struct AuditParameters {
-    /// The maximum number of rows of a page. If there are more, the `Link` header leads to the next page.
-    #[param(minimum = 1, maximum = 1000, default = 100, nullable = false)]
-    pub limit: Option<i64>,
-    /// How many rows to skip.
-    #[param(minimum = 0, default = 0, nullable = false)]
-    pub offset: Option<i64>,
-    /// `<field>:<direction>`: the field is `at` or `action`, the direction `1` or `-1`. The default is
-    /// newest first.
-    #[param(pattern = "^((at|action):(1|-1))?$", nullable = false)]
-    pub sort: Option<String>,
-    /// `<field>:<value>`. Repeat the parameter or separate several filters by commas; all must match. The
-    /// field is `action`, `actor` or `subject` (an identifier), `requestId`, `after` (inclusive) or `before`
-    /// (exclusive, both RFC 3339). Write a comma inside a value as `\,`.
-    #[param(
-        pattern = r"^(((actor|subject):[0-9a-f]{24}|(action|requestId):([^,\u0000]|\\,)*|(after|before):[12][0-9]{3}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9]))?(,|$))*$",
-        example = "action:task-approved,after:2026-01-31T09:30:00Z",
-        nullable = false
-    )]
-    pub filter: Option<String>,
+impl IntoParams for AuditQuery {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut parameters = ListQuery::<AuditSort, AuditFilter>::into_params(parameter_in);
+        parameters.retain(|parameter| parameter.name != "pattern");
+        parameters
+    }
 }
 
 #[cfg(test)]
