@@ -5,7 +5,7 @@
 //! - `limits` holds the rate limits, the circuit breakers and the budget of buffered responses.
 //! - `middleware` holds CORS, HSTS and the rule for `HEAD` requests; `tls` the certificates.
 //! - `documents` merges the services' OpenAPI documents into the one that callers read.
-//! - `pages` are the few pages for people: documentation, a new password, a decision.
+//! - `pages` are the web pages: documentation, a new password, a decision.
 //!
 //! Invariants: a path that is not in the table of routes does not exist. Only allow-listed headers reach a
 //! service, so a caller cannot forge one that a service trusts. The path that is sent to a service is built

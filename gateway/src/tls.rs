@@ -37,7 +37,7 @@ impl Certificates {
         }))
     }
 
-    /// The configuration of a port that speaks TLS 1.2 and 1.3 with the certificate.
+    /// The configuration of a port that serves TLS 1.2 and 1.3 with the certificate.
     ///
     /// # Errors
     /// None in practice: rustls supports these versions.
@@ -69,7 +69,7 @@ impl Certificates {
             }
             Err(error) => {
                 metrics::counter!("gateway_tls_reload_failures_total").increment(1);
-                tracing::error!(error = %format!("{error:#}"), "the TLS certificate cannot be reloaded; the last one stays in use");
+                tracing::error!(error = %format!("{error:#}"), "the TLS certificate cannot be reloaded; keeping the current one");
             }
         }
     }

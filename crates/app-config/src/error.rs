@@ -1,4 +1,4 @@
-/// Why a process cannot start with its settings.
+/// An error in the settings of a process.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A required setting is not set.
@@ -6,9 +6,9 @@ pub enum Error {
     Missing {
         /// The environment variable.
         name: &'static str,
-        /// What is allowed.
+        /// The allowed values.
         allowed: &'static str,
-        /// What it is for.
+        /// The purpose of the setting.
         purpose: &'static str,
         /// Whether it may come from a file.
         secret: bool,
@@ -22,7 +22,7 @@ pub enum Error {
         given: String,
         /// What is wrong with it.
         reason: String,
-        /// What is allowed.
+        /// The allowed values.
         allowed: &'static str,
     },
     /// A secret is set both directly and through a file.

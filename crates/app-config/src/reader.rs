@@ -17,17 +17,17 @@ pub struct Description {
     pub default: Option<Cow<'static, str>>,
     /// Whether the process refuses to start without it.
     pub required: bool,
-    /// What is allowed, in words.
+    /// The allowed values, in words.
     pub allowed: &'static str,
-    /// Whether it is a secret, which may also come from the file named by `<NAME>_FILE`.
+    /// Whether it is a secret, which may also be read from the file that `<NAME>_FILE` names.
     pub secret: bool,
-    /// What it is for.
+    /// The purpose of the setting.
     pub purpose: &'static str,
 }
 
 /// The settings of one process or of one part of it.
 pub trait Settings: Sized {
-    /// Reads every setting of this type.
+    /// Reads all settings of this type.
     ///
     /// # Errors
     /// The first setting that is missing or invalid.
@@ -44,7 +44,7 @@ pub struct Reader {
 
 enum Source {
     Given(Box<Config>),
-    /// No setting is given, and required ones have an example: reading them all describes them all.
+    /// Settings get their defaults or examples, so that all of them can be described.
     Examples,
 }
 
@@ -97,7 +97,7 @@ impl Reader {
         self
     }
 
-    /// What the operator should change. Log it as soon as logging is on.
+    /// Changes that the operator should make. Log them as soon as logging is on.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -152,7 +152,7 @@ impl Reader {
         self.in_range(name, default, T::ALLOWED, purpose, |_| true)
     }
 
-    /// Like [`Reader::or_default`], for a setting that does not allow every value of its type.
+    /// Like [`Reader::or_default`], for a setting that allows only some values of its type.
     ///
     /// # Errors
     /// It is invalid, or `accepts` refuses it.

@@ -7,7 +7,7 @@ use values::{EmailAddress, FromText, Secret};
 
 /// A type that a setting can have.
 pub trait SettingValue: Sized {
-    /// What is allowed, as the end of "Set it to …".
+    /// The allowed values, to complete "Set it to …".
     const ALLOWED: &'static str;
     /// A value that parses, for describing settings without having them.
     const EXAMPLE: &'static str;

@@ -32,7 +32,7 @@ pub struct Claims {
     pub scope: Vec<String>,
     /// The user's epoch when the token was issued. Raising the epoch revokes the token.
     pub epoch: i64,
-    /// `false` while the e-mail address is unconfirmed. It then does not make the user a party of tasks.
+    /// `false` while the e-mail address is unconfirmed. It then gives no access to tasks.
     #[serde(default = "default_email_verified")]
     pub email_verified: bool,
 }

@@ -25,7 +25,7 @@ const LIVENESS_INTERVAL: Duration = Duration::from_secs(5);
 /// How a delivery is settled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
-    /// The row was processed, or needs nothing: acknowledge.
+    /// The row was processed, or needs no work: acknowledge.
     Done,
     /// The row could not be read: requeue the message.
     Requeue,

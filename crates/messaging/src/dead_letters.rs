@@ -28,7 +28,7 @@ pub struct DeadLetter {
 
 /// The dead-letter queue of a queue, for operators.
 ///
-/// The row of a dead letter does not depend on it: the sweep finds due rows all the same. A dead letter
+/// The row of a dead letter does not depend on it: the sweep finds due rows in any case. A dead letter
 /// is evidence of a bug or an outage, and may be discarded once that is understood.
 pub struct DeadLetters {
     connection: BrokerConnection,

@@ -59,7 +59,7 @@ impl Queue {
         declare(connection, self.0, arguments).await
     }
 
-    /// The number of ready messages. Asking also shows that the channel works.
+    /// The number of ready messages. The request also checks that the channel works.
     pub(crate) async fn depth(self, channel: &Channel) -> Result<u32, Error> {
         depth(channel, self.0.to_owned()).await
     }

@@ -20,7 +20,7 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// A port that speaks TLS if `tls` is given.
+    /// A port that serves TLS if `tls` is given.
     #[must_use]
     pub fn new(tcp: TcpListener, tls: Option<ServerConfig>) -> Self {
         Self { tcp, tls }

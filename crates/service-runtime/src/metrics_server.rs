@@ -24,7 +24,7 @@ pub(crate) fn serve_metrics(
         max_connections: 100,
         ..HttpServerSettings::single_threaded()
     };
-    tracing::info!(%address, "metrics and health");
+    tracing::info!(%address, "serving metrics and health checks");
     let health = Data::new(running.health.clone());
     let metrics = Data::new(metrics);
     serve(running, listener, settings, move || {

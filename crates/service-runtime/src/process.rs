@@ -82,14 +82,14 @@ where
     })
 }
 
-/// Raises the soft limit of open files: each connection needs one, and the usual default of 1,024 is
+/// Raises the soft limit on open files: each connection needs one, and the usual default of 1,024 is
 /// too low for a busy process.
 fn raise_file_limit() {
     const ENOUGH: u64 = 65_536;
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
         let wanted = hard.min(ENOUGH);
         if soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).is_err() {
-            tracing::warn!(soft, hard, "the limit of open files cannot be raised");
+            tracing::warn!(soft, hard, "the limit on open files cannot be raised");
         }
     }
 }

@@ -84,15 +84,15 @@ pub(super) fn body_channel() -> (BodySender, reqwest::Body) {
 
 #[derive(Debug, thiserror::Error)]
 #[error("the caller's body was cut off")]
-struct BrokenOff;
+struct Truncated;
 
-fn chunks(receiver: Receiver<Part>) -> impl Stream<Item = Result<Bytes, BrokenOff>> + Send {
+fn chunks(receiver: Receiver<Part>) -> impl Stream<Item = Result<Bytes, Truncated>> + Send {
     stream::unfold(Some(receiver), |receiver| async {
         let mut receiver = receiver?;
         match receiver.recv().await {
             Some(Part::Data(bytes)) => Some((Ok(bytes), Some(receiver))),
             Some(Part::End) => None,
-            None => Some((Err(BrokenOff), None)),
+            None => Some((Err(Truncated), None)),
         }
     })
 }

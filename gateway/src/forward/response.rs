@@ -121,7 +121,7 @@ struct Body {
 #[derive(Debug, thiserror::Error)]
 enum BodyError {
     #[error("the service's response was cut off")]
-    BrokenOff(#[source] reqwest::Error),
+    Truncated(#[source] reqwest::Error),
     #[error("the service's response stalled")]
     Stalled,
 }
@@ -134,7 +134,7 @@ fn chunks(body: Body) -> impl Stream<Item = Result<Bytes, BodyError>> {
         match timeout(body.read_timeout, body.response.chunk()).await {
             Ok(Ok(Some(bytes))) => Some((Ok(bytes), Some(body))),
             Ok(Ok(None)) => None,
-            Ok(Err(error)) => Some((Err(BodyError::BrokenOff(error.without_url())), None)),
+            Ok(Err(error)) => Some((Err(BodyError::Truncated(error.without_url())), None)),
             Err(_) => Some((Err(BodyError::Stalled), None)),
         }
     })

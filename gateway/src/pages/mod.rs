@@ -1,4 +1,4 @@
-//! The pages for people: static files with a strict content security policy, which call the API like any
+//! The web pages: static files with a strict content security policy, which call the API like any
 //! other client.
 //!
 //! They load nothing from other origins and contain no inline script or style. Opening a page never changes

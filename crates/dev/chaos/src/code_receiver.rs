@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::{receiver::read_request, sync::lock, toggle_listener::ToggleListener};
 
-/// Answers every message with 200, and remembers the addresses that a code was sent to.
+/// Responds to every message with 200, and remembers the addresses that a code was sent to.
 pub(crate) struct CodeReceiver {
     listener: ToggleListener,
     addresses: Arc<Mutex<HashSet<String>>>,

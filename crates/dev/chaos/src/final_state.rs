@@ -105,7 +105,7 @@ pub(crate) struct StateReader<'run> {
 }
 
 impl StateReader<'_> {
-    /// Reads until every task is settled, at most until `end`.
+    /// Reads until every task is settled, but not after `end`.
     pub(crate) fn wait_settled(&self, tasks: &[Task], end: Instant) -> anyhow::Result<FinalStates> {
         let mut states = self.load(tasks.iter())?;
         loop {

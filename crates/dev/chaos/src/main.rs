@@ -1,8 +1,8 @@
 //! `cargo xtask chaos`: callers decide tasks while the real processes are killed, frozen and disconnected
 //! and the servers stopped. At the end every decision that returned 200 must have been delivered.
 //!
-//! What always holds: every random choice comes from a seed that is printed first, callers retry nothing,
-//! and nothing of a run stays behind, even when the run is killed.
+//! Invariants: every random choice comes from a seed that is printed first, callers retry nothing, and a
+//! run leaves nothing behind, even when it is killed.
 //!
 //! Deliberately absent: access to the database. A run is judged by the responses that callers receive, by
 //! the requests that receivers receive, and by what the public API says at the end.

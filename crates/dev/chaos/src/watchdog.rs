@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 /// The running watchdog; dropping it ends the process.
 pub(crate) struct Watchdog(Identity);
 
-/// Where a run keeps its system.
+/// The folder of a run's system.
 pub(crate) fn workspace_of(base: &Workspace) -> Workspace {
     base.aside(FOLDER)
 }

@@ -1,4 +1,4 @@
-//! How the engine misbehaves. Can be changed while it is running.
+//! The failures and delays that the engine simulates. They can be changed while it is running.
 
 use std::time::Duration;
 

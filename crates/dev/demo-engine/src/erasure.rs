@@ -1,4 +1,4 @@
-//! The five calls by which a flow engine erases a user's data.
+//! The five calls that erase a user's data in the flow engine.
 
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};

@@ -1,4 +1,4 @@
-//! Endpoints for tests and people: what the engine received, and how it misbehaves.
+//! Endpoints that show received calls and control the simulated failures.
 
 use actix_web::{HttpResponse, web};
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! Errors, each with what a person needs to solve the problem.
+//! Errors, which say how to solve the problem.
 
 use std::{io, path::PathBuf, time::Duration};
 

@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::packages::Need;
 
-/// Whether data survive a failure of the machine.
+/// Whether data survives a failure of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Durability {
-    /// Every commit is on the disk.
+    /// Every commit is written to disk.
     Durable,
-    /// The data are temporary, so nothing waits for the disk.
+    /// The data is temporary, so nothing waits for the disk.
     Discardable,
 }
 
@@ -53,7 +53,7 @@ impl Parts {
 pub struct Options {
     /// Holds all files of the servers.
     pub folder: PathBuf,
-    /// Whether their data survive a failure of the machine.
+    /// Whether their data survives a failure of the machine.
     pub durability: Durability,
     /// Which of them to start.
     pub parts: Parts,

@@ -226,7 +226,7 @@ impl Postgres {
             "log_min_messages=warning".to_owned(),
         ];
         if self.durability == Durability::Discardable {
-            // Data are lost only if the machine fails. A commit still waits until the operating system has
+            // Data is lost only if the machine fails. A commit still waits until the operating system has
             // it (`synchronous_commit` stays on), so a killed server loses nothing.
             settings.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
         }

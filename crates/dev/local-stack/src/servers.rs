@@ -131,7 +131,7 @@ impl Servers {
     /// Stops both servers, their children and the port mapper. Does nothing to what is not running.
     ///
     /// # Errors
-    /// When a process does not end. The other server is stopped all the same.
+    /// When a process does not end. The other server is stopped anyway.
     pub fn stop(&self, how: Stop) -> Result<()> {
         let postgres = self.postgres.stop(how);
         let rabbitmq = self.rabbitmq.stop(how);

@@ -3,7 +3,7 @@
 use crate::paint;
 
 /// Prints a line. Unlike `println!` it does not panic when standard output is closed, as in
-/// `cargo xtask up | head`: a command that ends half-way would leave servers running.
+/// `cargo xtask up | head`: a command that stops halfway would leave servers running.
 #[macro_export]
 macro_rules! outln {
     ($($argument:tt)*) => {{

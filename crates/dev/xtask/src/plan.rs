@@ -60,7 +60,7 @@ pub struct Planned {
     pub stage: u8,
     /// The URL of its API. `None` for workers.
     pub url: Option<String>,
-    /// Where `/readyz` and `/metrics` are.
+    /// The base URL of `/readyz` and `/metrics`.
     pub metrics: String,
     /// Its environment.
     pub variables: Variables,

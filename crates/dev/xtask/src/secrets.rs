@@ -21,7 +21,7 @@ pub struct Secrets {
     pub(crate) admin_password: String,
     /// The token that the demo flow engine requires of the deletion worker.
     pub(crate) engine_token: String,
-    /// For a database server that is not ours; ours keeps its own.
+    /// For an external database server; the private one keeps its own.
     pub(crate) external_roles: RolePasswords,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct Entry {
     pub(crate) pid: i32,
     /// `None` for workers.
     pub(crate) url: Option<String>,
-    /// Where `/metrics`, `/healthz` and `/readyz` are.
+    /// The base URL of `/metrics`, `/healthz` and `/readyz`.
     pub(crate) metrics: String,
 }
 

@@ -15,7 +15,7 @@ pub(crate) struct DeliveryResponse {
     /// The webhook's identifier.
     #[schema(value_type = String, example = "665f1c2ab3d4e5f60718293b")]
     webhook_id: WebhookId,
-    /// Where it is sent.
+    /// The URL that is called.
     #[schema(example = "https://engine.example.com/flows/1?correlationId=42")]
     url: String,
     /// The decision.

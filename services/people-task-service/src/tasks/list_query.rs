@@ -10,7 +10,7 @@ use values::{FromText, Invalid, Names as _};
 use crate::status::TaskStatus;
 
 values::names! {
-    /// Whose tasks a list has, by the role that the caller plays in them.
+    /// The tasks that a list has, by the caller's role in them.
     pub(crate) enum Role {
         /// Tasks that the user created.
         Creator = "creator",

@@ -143,10 +143,10 @@ pub(crate) fn load_page(
         binds.add(Bind::Number(query.paging.offset)),
     );
     // No branch contributes more rows than there are up to the end of the page.
-    let reach = binds.add(Bind::Number(query.paging.offset.saturating_add(rows)));
+    let page_end = binds.add(Bind::Number(query.paging.offset.saturating_add(rows)));
     let branches = branches.into_iter().map(|condition| {
         format!(
-            "(SELECT id, {key} AS sort_key FROM tasks WHERE {condition}{restrictions} ORDER BY {order} LIMIT {reach})"
+            "(SELECT id, {key} AS sort_key FROM tasks WHERE {condition}{restrictions} ORDER BY {order} LIMIT {page_end})"
         )
     });
     let union = branches.collect::<Vec<_>>().join(" UNION ");

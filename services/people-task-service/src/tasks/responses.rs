@@ -48,31 +48,31 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaskStatus, required = true)]
     status: Option<TaskStatus>,
-    /// Whether every signed-in user may read the task. At creation, or with `include`.
+    /// Whether every signed-in user may read the task. Present at creation, or with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     public: Option<bool>,
-    /// Gives the approver access to the task without a token. At creation, and when an edit made a new one.
+    /// Gives the approver access to the task without a token. Present at creation, and when an edit created a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 64, max_length = 64)]
     pub(crate) approver_secret: Option<String>,
-    /// Gives the requester access to the task without a token. At creation, and when an edit made a new one.
+    /// Gives the requester access to the task without a token. Present at creation, and when an edit created a new one.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 64, max_length = 64)]
     pub(crate) requester_secret: Option<String>,
-    /// When the task was created. With `include`.
+    /// When the task was created. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     created: Option<Timestamp>,
-    /// When the task last changed. With `include`.
+    /// When the task last changed. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime, nullable = false)]
     mtime: Option<Timestamp>,
-    /// When the task was decided; null before. With `include`.
+    /// When the task was decided; null before. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     decision_made: Option<Option<Timestamp>>,
-    /// Whether the caller is the approver, by e-mail address or by the approver's secret. With `include`.
+    /// Whether the caller is the approver, by e-mail address or by the approver's secret. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     is_approver: Option<bool>,

@@ -16,7 +16,7 @@ pub(crate) struct WebhookResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     webhook_id: Option<WebhookId>,
-    /// Where it is sent, as given.
+    /// The URL that is called, as given.
     #[schema(example = "https://engine.example.com/flows/1?correlationId=42")]
     url: String,
     /// The task's id.

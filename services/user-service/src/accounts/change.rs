@@ -51,12 +51,12 @@ impl UserChange {
         let same_scopes = |new: &Scopes| {
             new.0.iter().collect::<BTreeSet<_>>() == user.scope.iter().collect::<BTreeSet<_>>()
         };
-        let rescoped = request.scope.as_ref().is_some_and(|new| !same_scopes(new));
+        let scope_changes = request.scope.as_ref().is_some_and(|new| !same_scopes(new));
         let is_active = request.is_active.filter(|new| *new != user.is_active);
         Self {
             revokes_tokens: email_moves
                 || renamed
-                || rescoped
+                || scope_changes
                 || is_active.is_some()
                 || password_hash.is_some(),
             revokes_codes: email_moves || password_hash.is_some(),

@@ -10,12 +10,12 @@ use crate::context::Context;
 use crate::notifications::{self, Channel, Kind};
 use crate::settings::EmailVerification;
 
-/// Whether an e-mail address counts only after it was confirmed.
+/// Whether an e-mail address must be confirmed before it is trusted.
 pub(super) fn is_required(context: &Context) -> bool {
     context.email_verification == EmailVerification::Required
 }
 
-/// The confirmation of a new e-mail address: a code is sent to it by every channel.
+/// The confirmation of a new e-mail address: a code is sent to it through every channel.
 #[derive(Debug)]
 pub(super) struct Confirmation {
     channels: Vec<Channel>,

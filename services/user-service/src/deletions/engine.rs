@@ -24,7 +24,7 @@ pub(crate) enum Erasure {
     Tokens,
 }
 
-/// How far the engine is.
+/// The progress of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EngineResponse {
     /// The data is deleted.

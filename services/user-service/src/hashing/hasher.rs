@@ -36,8 +36,8 @@ impl Hasher {
     }
 
     fn with_threads(cost: u32, threads: usize) -> Result<Self, HashError> {
-        let unguessable = values::Secret::random();
-        let decoy = bcrypt::non_truncating_hash(unguessable.expose(), cost)?.into();
+        let random_password = values::Secret::random();
+        let decoy = bcrypt::non_truncating_hash(random_password.expose(), cost)?.into();
         let (jobs, queue) = sync_channel::<Job>(threads * QUEUE_PER_THREAD);
         let queue = Arc::new(Mutex::new(queue));
         for _ in 0..threads {

@@ -1,4 +1,4 @@
-//! Notifications to users: codes for a forgotten password or a new e-mail address, sent by every channel
+//! Notifications to users: codes for a forgotten password or a new e-mail address, sent through every channel
 //! that is configured.
 //!
 //! A request inserts one row for each channel. The worker makes the code when it sends it, so that no

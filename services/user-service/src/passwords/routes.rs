@@ -76,7 +76,7 @@ pub(crate) async fn reset_password(
 
 /// Request a code for a forgotten password
 ///
-/// Sends a code by every configured channel. The response is the same for an unknown address, for which
+/// Sends a code through every configured channel. The response is the same for an unknown address, for which
 /// nothing is sent. A new request invalidates earlier codes. Requests are limited for each e-mail address
 /// and for each client address (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`).
 #[utoipa::path(

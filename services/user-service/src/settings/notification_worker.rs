@@ -13,7 +13,7 @@ pub struct NotificationWorkerSettings {
     pub database: DatabaseSettings,
     /// The broker of the queue `user.notifications`.
     pub broker: BrokerSettings,
-    /// The channels that notifications are sent by.
+    /// The channels through which notifications are sent.
     pub channels: ChannelSettings,
     /// Non-public networks that the webhook may be in.
     pub allowed_networks: Networks,

@@ -43,12 +43,12 @@ pub struct UserServiceSettings {
     pub audit_retention: Duration,
 }
 
-/// Whether an e-mail address counts only after it was confirmed.
+/// Whether an e-mail address must be confirmed before it is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EmailVerification {
-    /// Every address counts immediately.
+    /// Addresses are trusted immediately.
     Off,
-    /// An address counts after the user returned a code that was sent to it.
+    /// An address is trusted once the user has returned a code that was sent to it.
     Required,
 }
 

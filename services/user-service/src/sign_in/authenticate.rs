@@ -87,7 +87,7 @@ async fn count_attempt(
     context.database.transaction(count).await
 }
 
-/// Whether the password is right. An attempt whose password could not be checked does not count.
+/// Whether the password is correct. An attempt whose password could not be checked does not count.
 async fn verify_password(
     context: &Context,
     key: &AttemptKey,
@@ -106,7 +106,7 @@ async fn verify_password(
     Ok(verified?)
 }
 
-/// Records the sign-in and deletes the failures that a right password ends. `None` if the account is
+/// Records the sign-in and deletes the failures that a correct password clears. `None` if the account is
 /// inactive or was changed concurrently.
 async fn record_success(
     context: &Context,

@@ -13,7 +13,7 @@ pub(crate) enum SignInError {
     /// The user does not exist or the password is wrong. Callers do not learn which.
     #[error("the username or the password is wrong")]
     InvalidCredentials,
-    /// The password is right and the account is inactive.
+    /// The password is correct, but the account is inactive.
     #[error("the account is inactive")]
     Inactive,
     /// Too many failures in a row.
@@ -72,7 +72,7 @@ http_kit::problem_responses! {
         invalid_credentials(StatusCode::UNAUTHORIZED)
             => "The username or the password is wrong (403 if SIGN_IN_FAILURE_STATUS says so).",
         SignInError::Inactive.into_problem(StatusCode::UNAUTHORIZED)
-            => "The password is right, but the account is inactive.",
+            => "The password is correct, but the account is inactive.",
         SignInError::TooManyAttempts(Duration::from_secs(8)).into_problem(StatusCode::UNAUTHORIZED),
     }
 }

@@ -17,7 +17,7 @@ use crate::hashing::HashProblems;
 ///
 /// Takes a username or an e-mail address, in any case. An unknown user and a wrong password have the same
 /// response. After the 5th consecutive failure from one client address, and after the 50th from anywhere,
-/// each further attempt must wait, even with the right password: one second, doubling up to five minutes.
+/// each further attempt must wait, even with the correct password: one second, doubling up to five minutes.
 #[utoipa::path(
     operation_id = "signIn",
     tag = "users",

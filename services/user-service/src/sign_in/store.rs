@@ -71,7 +71,7 @@ pub(super) fn find_candidate(
 }
 
 /// Counts an attempt as a failure before its password is checked, so that concurrent guesses count each
-/// other; a right password deletes the failures. If the attempt must wait instead, returns for how long
+/// other; a correct password deletes the failures. If the attempt must wait instead, returns for how long
 /// by the database's clock, and the caller must roll back the transaction.
 pub(super) fn count_attempt(
     connection: &mut Connection,
@@ -136,7 +136,7 @@ pub(super) fn refund_attempt(connection: &mut Connection, key: &AttemptKey) -> R
     Ok(())
 }
 
-/// Deletes the failures that a right password ends: those from this client network and those from
+/// Deletes the failures that a correct password clears: those from this client network and those from
 /// anywhere. Failures from other networks can be an attacker's, so they stay.
 pub(super) fn delete_failures(connection: &mut Connection, key: &AttemptKey) -> Result<(), Error> {
     for client_network in key.client_networks() {

@@ -20,7 +20,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     match (stopped, servers_ran) {
         (0, false) => say("nothing was running"),
         (count, _) => say(&format!(
-            "stopped {count} processes and the servers; the data are in .local"
+            "stopped {count} processes and the servers; the data is in .local"
         )),
     }
     Ok(ExitCode::SUCCESS)

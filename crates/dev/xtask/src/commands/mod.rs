@@ -29,11 +29,11 @@ enum Command {
     Up(up::Arguments),
     /// Stop what `up` started.
     Down,
-    /// Run the main job once, visibly, on the running system or on one started for it.
+    /// Run the main use case once and print every request, on the running system or on one started for it.
     Demo(demo::Arguments),
     /// Run all tests of the workspace on private servers. Arguments go to the test runner.
     Test(test::Arguments),
-    /// Check that packages, layers and files depend on each other only as they should.
+    /// Check the dependencies between packages, layers and files.
     Check,
     /// Kill, stop, cut off and delay everything while decisions are made, and check that none is lost.
     Chaos(chaos::Arguments),

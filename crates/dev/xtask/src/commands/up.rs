@@ -63,7 +63,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     launch::stop(&workspace)?;
     // Prints the remaining lines of the logs.
     drop(running.stream);
-    say("stopped; the data are in .local");
+    say("stopped; the data is in .local");
     Ok(outcome)
 }
 

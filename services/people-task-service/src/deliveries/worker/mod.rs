@@ -3,11 +3,11 @@
 //!
 //! - [`dispatcher`] claims deliveries and records results. [`attempt`] makes one request, and [`schedule`]
 //!   decides what follows. [`sweep`] finds due rows that have no message in flight.
-//! - A message only says that something is due. Claims go by origin: a message for one delivery lets its
+//! - A message only says that something is due. Claims are made per origin: a message for one delivery lets its
 //!   origin's oldest deliveries be claimed, as many as the origin's limit allows, and a finished request lets
 //!   the next one be claimed. So a million deliveries to a dead host are rows in an index and nothing else.
 //!
-//! Invariants: a lease is longer than an attempt; an attempt starts only while its lease is young; a result
+//! Invariants: a lease is longer than an attempt; an attempt starts only while its lease is fresh; a result
 //! counts only under the lease of its attempt; over all workers, an origin never has more leases than its
 //! limit; a waiting delivery is either republished by a sweep (`republish_at`) or parked, and the origins of
 //! both are scanned in turn, hundreds of them four times a second, with or without messages.

@@ -1,4 +1,4 @@
-//! `cargo xtask check`: packages, layers and files depend on each other only as the architecture says.
+//! `cargo xtask check`: checks that dependencies between packages, layers and files follow the architecture.
 
 mod cycles;
 mod dependencies;
@@ -33,7 +33,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
         outln!("{} {error}", paint::red("error:"));
     }
     if errors.is_empty() {
-        say("packages, layers and files depend on each other as they should");
+        say("the dependencies between packages, layers and files follow the rules");
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)

@@ -1,4 +1,4 @@
-//! `cargo xtask demo`: runs the main job once, visibly.
+//! `cargo xtask demo`: runs the main use case once and prints every request.
 
 mod deletion;
 mod engine;
