@@ -26,13 +26,10 @@ const DATE_FORMAT: &str = "%Y-%m-%d %H:%M:%S";
 #[schema(rename_all = "camelCase")]
 pub(crate) struct CreateTaskRequest {
     /// What the approver decides about; whitespace around it is dropped.
-    #[schema(inline, example = "Buy a second printer")]
     pub(crate) title: TaskTitle,
     /// E-mail address of the person who needs the decision.
-    #[schema(inline, example = "ada@example.com")]
     pub(crate) requester: EmailAddress,
     /// E-mail address of the person who decides.
-    #[schema(inline, example = "grace@example.com")]
     pub(crate) approver: EmailAddress,
     /// The details; empty by default.
     #[schema(inline, value_type = Option<Description>, example = "The first one jams.")]

@@ -25,13 +25,9 @@ const SECRET_PATTERN: &str = "^whsec_([A-Za-z0-9+/]{4}){8,20}([A-Za-z0-9+/]{4}([
 #[schema(rename_all = "camelCase")]
 pub(crate) struct RegisterWebhookRequest {
     /// Where to send the call: http or https. It is kept as given, with its query.
-    #[schema(
-        inline,
-        example = "https://engine.example.com/flows/1?correlationId=42"
-    )]
     pub(crate) url: WebhookUrl,
     /// The task's id.
-    #[schema(inline, rename = "taskId", example = "665f1c2ab3d4e5f60718293a")]
+    #[schema(rename = "taskId")]
     pub(crate) task: TaskId,
     /// A signing secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. With it, calls also
     /// carry a `v1` signature. It is never returned.
@@ -113,8 +109,10 @@ impl SigningSecret {
 impl PartialSchema for WebhookUrl {
     fn schema() -> RefOr<Schema> {
         let format = SchemaFormat::Custom("uri".to_owned());
+        let example = "https://engine.example.com/flows/1?correlationId=42";
         let schema = ObjectBuilder::new().schema_type(Type::String);
-        schema.format(Some(format)).max_length(Some(MAX_URL)).into()
+        let schema = schema.format(Some(format)).max_length(Some(MAX_URL));
+        schema.examples([example]).into()
     }
 }
 

@@ -139,6 +139,30 @@ async fn operation_ids_are_unique_and_in_camel_case() {
     system.stop().await;
 }
 
+/// The types that the parts of each `allOf` in a value demand.
+fn combined_types(value: &Value) -> Vec<BTreeSet<String>> {
+    let parts = value.as_object().into_iter().flat_map(|map| map.values());
+    let parts = parts.chain(value.as_array().into_iter().flatten());
+    let mut combined: Vec<_> = parts.flat_map(combined_types).collect();
+    if let Some(all_of) = value.get("allOf").and_then(Value::as_array) {
+        let types = all_of.iter().filter_map(|part| part.get("type"));
+        combined.push(types.map(ToString::to_string).collect());
+    }
+    combined
+}
+
+/// utoipa adds an object with the field's description to an inlined type, which no string matches.
+#[tokio::test(flavor = "multi_thread")]
+async fn no_schema_demands_two_types_at_once() {
+    let system = System::start().await;
+    let combined = combined_types(&document(&system.http).await);
+    assert!(!combined.is_empty());
+    for types in combined {
+        assert!(types.len() <= 1, "one value cannot be all of {types:?}");
+    }
+    system.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn internal_routes_are_not_reachable_through_the_gateway() {
     let system = System::start().await;
