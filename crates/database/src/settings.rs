@@ -25,7 +25,7 @@ impl Settings for DatabaseSettings {
             )?,
             owner_url: reader.optional(
                 "DATABASE_OWNER_URL",
-                "The Postgres URL of the role that owns the schema and runs migrations; DATABASE_URL when not set.",
+                "The Postgres URL of the role that owns the schema and runs migrations; defaults to DATABASE_URL.",
             )?,
             pool_size: reader.in_range(
                 "DATABASE_POOL_SIZE",

@@ -81,7 +81,7 @@ impl Settings for GatewaySettings {
             cors_allowed_origins: reader.or_default(
                 "CORS_ALLOWED_ORIGINS",
                 "",
-                "Origins whose pages may call the API from a browser; none when not set.",
+                "Origins whose pages may call the API from a browser; none by default.",
             )?,
             upstream_timeout,
             body_timeout,

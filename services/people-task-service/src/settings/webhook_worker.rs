@@ -24,7 +24,7 @@ pub struct WebhookWorkerSettings {
     pub signing: SigningSettings,
     /// The addresses that webhooks may reach.
     pub policy: AddressPolicy,
-    /// The pauses after failed attempts. After the last one, the delivery has failed.
+    /// The pauses after failed attempts. After the last one, the delivery fails.
     pub retry_schedule: Vec<Duration>,
     /// How long a receiver may take to respond.
     pub timeout: Duration,
@@ -78,7 +78,7 @@ fn retry_schedule(reader: &mut Reader) -> Result<Vec<Duration>, app_config::Erro
     let Csv(pauses): Csv<Duration> = reader.or_default(
         "WEBHOOK_RETRY_SCHEDULE",
         "5s,30s,2m,10m,30m,2h,6h,12h",
-        "The pauses after failed attempts, each varied by up to 20 %. After the last one, the delivery has failed.",
+        "The pauses after failed attempts, each varied by up to 20 %. After the last one, the delivery fails.",
     )?;
     Ok(pauses)
 }
