@@ -123,7 +123,7 @@ pub fn run<W: Worker>(running: &mut Running, config: WorkerConfig, worker: W) {
     }));
 }
 
-/// A worker is ready when it can use its database and receive messages.
+/// The checks of a process that is ready only while it can use its database and the broker.
 pub fn health(
     database: &Database,
     queue_connected: impl Fn() -> bool + Send + Sync + 'static,

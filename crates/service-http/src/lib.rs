@@ -2,13 +2,10 @@
 //! nor broker.
 //!
 //! - [`database_problem()`] maps a failure of the database to a response; [`DatabaseProblems`] documents it.
-//! - [`health()`] starts the readiness checks with those that both services make.
 //! - [`mount()`] adds `/healthz`, `/readyz`, `/openapi.json` and the `404` and `405` fallback.
 
 mod database_problem;
-mod health;
 mod mount;
 
 pub use database_problem::{DatabaseProblems, database_problem};
-pub use health::health;
 pub use mount::{Document, mount};

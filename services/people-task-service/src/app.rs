@@ -95,7 +95,8 @@ fn start_context(
 
 fn health(context: &Context, authority: &Arc<RemoteAuthority>) -> Health {
     let (keys, feed) = (Arc::clone(authority), Arc::clone(authority));
-    service_http::health(&context.database, [&context.deliveries])
+    let deliveries = context.deliveries.clone();
+    jobs::health(&context.database, move || deliveries.is_connected())
         .required("keys", move || ready(keys.is_ready()))
         .optional("revocations", move || ready(feed.is_fresh()))
 }

@@ -155,9 +155,9 @@ fn signer(settings: &TokenSettings) -> anyhow::Result<Signer> {
 
 fn health(context: &Context) -> Health {
     let verifier = Arc::clone(&context.verifier);
-    let publishers = [&context.deletions, &context.notifications];
-    service_http::health(&context.database, publishers)
-        .required("keys", move || ready(verifier.has_keys()))
+    let (deletions, notifications) = (context.deletions.clone(), context.notifications.clone());
+    let connected = move || deletions.is_connected() && notifications.is_connected();
+    jobs::health(&context.database, connected).required("keys", move || ready(verifier.has_keys()))
 }
 
 /// The service's OpenAPI document.

@@ -40,11 +40,7 @@ impl TokenAuthority {
         let (listener, address) = service_runtime::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let mut running = Running::new();
         running.address = Some(address);
-        let settings = HttpServerSettings {
-            workers: 1,
-            grace: Duration::from_secs(1),
-            ..HttpServerSettings::default()
-        };
+        let settings = HttpServerSettings::single_threaded();
         let (keys, feed) = (
             Data::new(signer.published().clone()),
             Data::new(Arc::clone(&raised)),

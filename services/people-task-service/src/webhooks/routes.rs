@@ -78,13 +78,8 @@ pub(crate) async fn list_task_webhooks(
     ),
 )]
 #[get("/people-task/webhooks/{id}")]
-pub(crate) async fn delete_webhook_by_get(
-    user: AuthenticatedUser,
-    meta: RequestMeta,
-    id: Path<String>,
-    context: Data<Context>,
-) -> Result<HttpResponse, Problem> {
-    delete_by_id(user, meta, &id, &context).await
+pub(crate) async fn delete_webhook_by_get(input: DeleteInput) -> Result<HttpResponse, Problem> {
+    delete_by_id(input).await
 }
 
 /// Deletes a webhook with its delivery. For the user who registered it, the task's creator and
@@ -100,23 +95,14 @@ pub(crate) async fn delete_webhook_by_get(
     ),
 )]
 #[delete("/people-task/webhooks/{id}")]
-pub(crate) async fn delete_webhook(
-    user: AuthenticatedUser,
-    meta: RequestMeta,
-    id: Path<String>,
-    context: Data<Context>,
-) -> Result<HttpResponse, Problem> {
-    delete_by_id(user, meta, &id, &context).await
+pub(crate) async fn delete_webhook(input: DeleteInput) -> Result<HttpResponse, Problem> {
+    delete_by_id(input).await
 }
 
-async fn delete_by_id(
-    user: AuthenticatedUser,
-    meta: RequestMeta,
-    id: &str,
-    context: &Context,
-) -> Result<HttpResponse, Problem> {
-    delete::delete(&context.database, user, path_id(id, "webhook")?, meta).await?;
-    // A cache must not serve a second deletion from the response to the first.
+type DeleteInput = (AuthenticatedUser, RequestMeta, Path<String>, Data<Context>);
+
+async fn delete_by_id((user, meta, id, context): DeleteInput) -> Result<HttpResponse, Problem> {
+    delete::delete(&context.database, user, path_id(&id, "webhook")?, meta).await?;
     let no_store = (CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(HttpResponse::Ok().insert_header(no_store).json(json!({})))
 }

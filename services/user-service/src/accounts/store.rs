@@ -16,9 +16,8 @@ use values::{Fingerprint, UserId};
 
 use super::change::UserChange;
 use crate::audit::AuditAction;
-use crate::schema::{codes, users};
-
-const VERIFY_EMAIL: &str = "verify-email";
+use crate::notifications::{Kind, code_store};
+use crate::schema::users;
 
 /// Inserts an account and its audit entry. A taken name violates a named constraint.
 pub(super) fn insert(
@@ -184,23 +183,10 @@ pub(super) fn verify_email(
     code: Fingerprint,
     meta: RequestMeta,
 ) -> Result<Option<UserId>, Error> {
-    let owner = codes::table
-        .inner_join(users::table)
-        .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
-        .filter(codes::purpose.eq(VERIFY_EMAIL))
-        .filter(codes::email_key.eq(users::email_key.nullable()))
-        .filter(codes::expires.gt(now))
-        .select(users::id)
-        .first::<UserId>(connection)
-        .optional()?;
-    let Some(id) = owner else { return Ok(None) };
-    let current = users::table.find(id).filter(
-        users::email_key.nullable().eq_any(
-            codes::table
-                .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
-                .select(codes::email_key),
-        ),
-    );
+    let Some((id, email_key)) = code_store::find_user_of_verification(connection, code)? else {
+        return Ok(None);
+    };
+    let current = users::table.find(id).filter(users::email_key.eq(email_key));
     let verify = diesel::update(current)
         .set(users::email_verified.eq(true))
         .returning(users::id);
@@ -210,9 +196,6 @@ pub(super) fn verify_email(
         .record_with(verify)
         .get_result::<UserId>(connection)
         .optional()?;
-    diesel::delete(codes::table)
-        .filter(codes::user_id.eq(id))
-        .filter(codes::purpose.eq(VERIFY_EMAIL))
-        .execute(connection)?;
-    Ok(verified)
+    let deleted = code_store::delete_of_kind(connection, id, Kind::VerifyEmail)?;
+    Ok(verified.filter(|_| deleted > 0))
 }

@@ -5,6 +5,7 @@
 //! readable code is ever stored.
 
 mod channel;
+pub(crate) mod code_store;
 mod kind;
 pub(crate) mod store;
 pub mod worker;

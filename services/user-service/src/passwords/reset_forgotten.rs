@@ -8,6 +8,7 @@ use crate::accounts::{self, revoke_earlier_tokens};
 use crate::audit::AuditAction;
 use crate::context::Context;
 use crate::notifications::store::delete_pending_forgot_password;
+use crate::notifications::{Kind, code_store};
 use crate::sign_in::clear_failures;
 
 /// Sets a new password by a code. Revokes all earlier codes and tokens and ends the back-off.
@@ -20,7 +21,7 @@ pub(super) async fn reset_forgotten(
     let code = request.code.fingerprint();
     // A cheap check first, so that an invalid code does not cost a hash.
     let find = move |connection: &mut Connection| {
-        store::find_user_by_code(connection, code)?.ok_or(PasswordError::InvalidCode)
+        code_store::find_user_of_reset(connection, code)?.ok_or(PasswordError::InvalidCode)
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
@@ -30,12 +31,12 @@ pub(super) async fn reset_forgotten(
     let redeem = move |connection: &mut Connection| {
         // The lock makes the second of two concurrent requests find the code used.
         accounts::store::lock(connection, id)?.ok_or(PasswordError::InvalidCode)?;
-        if store::find_user_by_code(connection, code)? != Some(id) {
+        if code_store::find_user_of_reset(connection, code)? != Some(id) {
             return Err(PasswordError::InvalidCode);
         }
         let user = store::update_password(connection, id, None, &hash, entry)?
             .ok_or(PasswordError::InvalidCode)?;
-        store::delete_codes(connection, id)?;
+        code_store::delete_of_kind(connection, id, Kind::ForgotPassword)?;
         delete_pending_forgot_password(connection, id)?;
         clear_failures(connection, &user)?;
         Ok(user)

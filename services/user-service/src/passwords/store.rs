@@ -1,4 +1,4 @@
-//! Passwords and the codes that replace them in the database.
+//! Passwords and the counters of requested codes in the database.
 
 use std::time::Duration;
 
@@ -7,12 +7,10 @@ use database::{Connection, Error};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Double, Text};
-use values::{EmailAddress, Fingerprint, Names as _, UserId};
+use values::{EmailAddress, Names as _, UserId};
 
 use crate::accounts::User;
-use crate::schema::{code_requests, codes, users};
-
-const FORGOT_PASSWORD: &str = "forgot-password";
+use crate::schema::{code_requests, users};
 
 /// The hash of a user's password, and the epoch at which it was read.
 pub(super) fn find_password(
@@ -79,31 +77,6 @@ pub(super) fn invalidate_codes(
     )
 }
 
-/// The user who was sent a code that is still valid.
-pub(super) fn find_user_by_code(
-    connection: &mut Connection,
-    code: Fingerprint,
-) -> Result<Option<UserId>, Error> {
-    Ok(codes::table
-        .inner_join(users::table)
-        .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
-        .filter(codes::purpose.eq(FORGOT_PASSWORD))
-        .filter(codes::generation.eq(users::code_generation))
-        .filter(codes::expires.gt(now))
-        .select(users::id)
-        .first(connection)
-        .optional()?)
-}
-
-/// Deletes every code of a user, valid or not.
-pub(super) fn delete_codes(connection: &mut Connection, id: UserId) -> Result<(), Error> {
-    diesel::delete(codes::table)
-        .filter(codes::user_id.eq(id))
-        .filter(codes::purpose.eq(FORGOT_PASSWORD))
-        .execute(connection)?;
-    Ok(())
-}
-
 values::names! {
     /// Which requests are counted together, with the name in the database and the metric.
     pub(crate) enum LimitScope {
@@ -112,21 +85,6 @@ values::names! {
         /// Requests from one client network.
         Client = "client",
     }
-}
-
-/// Deletes at most `batch` codes of a user, for any purpose, and returns how many were deleted.
-pub(crate) fn delete_codes_batch(
-    connection: &mut Connection,
-    id: UserId,
-    batch: i64,
-) -> Result<usize, Error> {
-    let of_user = diesel::alias!(codes as of_user);
-    let fingerprints = of_user
-        .filter(of_user.field(codes::user_id).eq(id))
-        .select(of_user.field(codes::fingerprint))
-        .limit(batch);
-    let codes = codes::table.filter(codes::fingerprint.eq_any(fingerprints));
-    Ok(diesel::delete(codes).execute(connection)?)
 }
 
 /// Deletes the counters of requested codes: one row for each name of a user.

@@ -1,10 +1,10 @@
 use audit_log::{Actor, AuthMethod, RequestMeta};
 use database::Connection;
+use serde_json::json;
 use values::{Secret, UserId};
 
 use super::attempt::{Attempt, AttemptKey};
 use super::error::SignInError;
-use super::refusal::Refusal;
 use super::store::{self, Candidate};
 use crate::accounts::{User, sign_token};
 use crate::audit::AuditAction;
@@ -29,7 +29,7 @@ pub(super) async fn authenticate(
         let is_right = verify_password(context, &key, &password, hash).await?;
         let Some(candidate) = candidate.filter(|_| is_right) else {
             record_outcome("failed");
-            return Err(refuse(context, user, attempt.meta, Refusal::InvalidCredentials).await);
+            return Err(refuse(context, user, attempt.meta, SignInError::InvalidCredentials).await);
         };
         tracing::Span::current().record("user.id", candidate.id.to_string());
         let new_hash = hash_of_current_cost(context, &candidate, &password).await;
@@ -42,10 +42,10 @@ pub(super) async fn authenticate(
         }
         if !is_active {
             record_outcome("inactive");
-            return Err(refuse(context, user, attempt.meta, Refusal::Inactive).await);
+            return Err(refuse(context, user, attempt.meta, SignInError::Inactive).await);
         }
     }
-    Err(refuse(context, user, attempt.meta, Refusal::InvalidCredentials).await)
+    Err(refuse(context, user, attempt.meta, SignInError::InvalidCredentials).await)
 }
 
 /// Records a refused attempt and returns its error. The same statements run for an unknown name.
@@ -53,18 +53,25 @@ async fn refuse(
     context: &Context,
     user: Option<UserId>,
     meta: RequestMeta,
-    refusal: Refusal,
+    refusal: SignInError,
 ) -> SignInError {
+    let inactive = matches!(refusal, SignInError::Inactive);
     // A new identifier belongs to no user.
     let id = user.unwrap_or_else(UserId::generate);
     let record = move |connection: &mut Connection| {
         let user = store::lock_user(connection, id)?;
         let entry = AuditAction::SignInRefused.entry_about(Actor::Anonymous, user, meta);
-        refusal.explain(entry).record(connection)?;
+        let entry = if inactive {
+            let entry = entry.authenticated_by(AuthMethod::Password);
+            entry.detail(json!({"reason": "account-inactive"}))
+        } else {
+            entry.detail(json!({"reason": "invalid-credentials"}))
+        };
+        entry.record(connection)?;
         Ok::<_, database::Error>(())
     };
     match context.database.transaction(record).await {
-        Ok(()) => refusal.into(),
+        Ok(()) => refusal,
         Err(error) => error.into(),
     }
 }

@@ -9,7 +9,6 @@ mod back_off;
 mod clear;
 mod error;
 mod name;
-mod refusal;
 mod requests;
 pub(crate) mod routes;
 pub(crate) mod store;

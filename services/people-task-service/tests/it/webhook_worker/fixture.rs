@@ -304,10 +304,8 @@ impl Receiver {
         });
         let running = Running::new();
         let settings = HttpServerSettings {
-            workers: 1,
             max_connections: 10_000,
-            grace: Duration::from_secs(1),
-            ..HttpServerSettings::default()
+            ..HttpServerSettings::single_threaded()
         };
         let data = Data::from(Arc::clone(&state));
         service_runtime::serve(&running, listener, settings, move || {

@@ -15,7 +15,7 @@ pub(super) fn delete_sign_in_data(
     name_hashes: &[[u8; 32]],
     batch: i64,
 ) -> Result<bool, Error> {
-    let codes = passwords::store::delete_codes_batch(connection, user, batch)?;
+    let codes = notifications::code_store::delete_batch(connection, user, batch)?;
     let notifications = notifications::store::delete_batch(connection, user, batch)?;
     passwords::store::delete_code_requests(connection, name_hashes)?;
     let more_entries = audit_log::forget_addresses(connection, &[user.as_bytes()])?

@@ -4,7 +4,6 @@
 use std::collections::HashMap;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use actix_web::web::{Data, Json, Path, post};
 use actix_web::{App, HttpRequest};
@@ -267,10 +266,8 @@ impl PeopleTasks {
         let mut running = Running::new();
         running.address = Some(address);
         let settings = HttpServerSettings {
-            workers: 1,
             max_connections: 100,
-            grace: Duration::from_secs(1),
-            ..HttpServerSettings::default()
+            ..HttpServerSettings::single_threaded()
         };
         service_runtime::serve(&running, listener, settings, move || {
             App::new()
