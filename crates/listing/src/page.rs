@@ -21,18 +21,6 @@ impl<T> Page<T> {
         }
     }
 
-    /// Converts the rows, unless the conversion of one of them fails.
-    ///
-    /// # Errors
-    /// The error of `change`.
-    pub fn try_map<U, E>(self, change: impl FnMut(T) -> Result<U, E>) -> Result<Page<U>, E> {
-        let rows: Result<_, E> = self.rows.into_iter().map(change).collect();
-        Ok(Page {
-            rows: rows?,
-            next_offset: self.next_offset,
-        })
-    }
-
     /// The value of the `Link` header (RFC 8288): the same path and query with the `offset` of the next page.
     #[must_use]
     pub fn link(&self, path: &str, query: &str) -> Option<HeaderValue> {

@@ -106,14 +106,7 @@ impl UserChange {
 
     /// Whether there is nothing to write.
     pub(super) fn is_empty(&self) -> bool {
-        !self.revokes_tokens
-            && self.username.is_none()
-            && self.email.is_none()
-            && self.plan.is_none()
-            && self.scope.is_none()
-            && self.vendor.is_none()
-            && self.allowed_private_components.is_none()
-            && self.metadata.is_none()
+        self.fields().is_empty()
     }
 }
 
