@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::Request;
 
-use crate::fixture::{App, Task, User, WithSecret as _};
+use crate::fixture::{Fixture, Task, User, WithSecret as _};
 
 /// The kind of caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ struct People {
 }
 
 /// A new task with a webhook, and with a delivery if the operation needs one.
-async fn arrange(app: &App, people: &People, what: What, public: bool) -> (Task, String) {
+async fn arrange(app: &Fixture, people: &People, what: What, public: bool) -> (Task, String) {
     let task = app.create(&people.carol, json!({"public": public})).await;
     let webhook = app
         .register(&people.carol, &task, "http://127.0.0.1:9/")
@@ -74,7 +74,7 @@ async fn arrange(app: &App, people: &People, what: What, public: bool) -> (Task,
     (task, delivery)
 }
 
-fn request(app: &App, what: What, task: &Task, other: &str) -> Request {
+fn request(app: &Fixture, what: What, task: &Task, other: &str) -> Request {
     let (http, path) = (&app.http, task.path.as_str());
     let webhook = format!("/people-task/webhooks/{other}");
     match what {
@@ -110,7 +110,7 @@ fn as_whom(request: Request, who: Who, people: &People, task: &Task) -> Request 
 }
 
 async fn check(public: bool, table: &[(Who, [u16; 11])]) {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let people = People {
         carol: app.user("carol@example.com"),
         grace: app.user("Grace@example.com"),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use testkit::Request;
 
-use crate::fixture::{App, Task, User, WithSecret as _};
+use crate::fixture::{Fixture, Task, User, WithSecret as _};
 
 const FROM: &str = "203.0.113.7";
 
@@ -15,7 +15,7 @@ fn traced(request: Request, id: &str) -> Request {
     request.header("X-Forwarded-For", &format!("198.51.100.1, {FROM}"))
 }
 
-pub(crate) async fn rows(app: &App, root: &User, query: &str) -> Vec<Value> {
+pub(crate) async fn rows(app: &Fixture, root: &User, query: &str) -> Vec<Value> {
     let path = format!("/people-task/audit{query}");
     let reply = app.get(root, &path).await.expect(200);
     reply.json.as_array().unwrap().clone()
@@ -28,7 +28,7 @@ pub(crate) fn actions(rows: &[Value]) -> Vec<&str> {
 }
 
 /// Sends a request, and returns its row of the log without number and time.
-async fn logged(app: &App, root: &User, request: Request, id: &str) -> Value {
+async fn logged(app: &Fixture, root: &User, request: Request, id: &str) -> Value {
     let _ = traced(request, id).send().await.expect(200);
     let rows = rows(app, root, &format!("?filter=requestId:{id}")).await;
     assert_eq!(rows.len(), 1, "{id}: {rows:?}");
@@ -62,7 +62,7 @@ fn expected(
 
 #[tokio::test]
 async fn a_decision_is_logged_with_actor_and_proof() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace, root) = (
         app.user("ada@example.com"),
         app.user("grace@example.com"),
@@ -123,7 +123,7 @@ async fn a_decision_is_logged_with_actor_and_proof() {
 
 #[tokio::test]
 async fn creating_a_task_is_logged() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, root) = (app.user("ada@example.com"), app.admin());
     let body =
         json!({"title": "t", "requester": "ada@example.com", "approver": "grace@example.com"});
@@ -140,7 +140,7 @@ async fn creating_a_task_is_logged() {
 
 #[tokio::test]
 async fn editing_a_task_is_logged_with_the_names_of_changed_fields() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, root) = (app.user("ada@example.com"), app.admin());
     let task = app.create(&ada, json!({})).await;
     let edit = || app.http.put(&task.path);
@@ -161,7 +161,7 @@ async fn editing_a_task_is_logged_with_the_names_of_changed_fields() {
 
 #[tokio::test]
 async fn registering_and_removing_a_webhook_is_logged() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let root = app.admin();
     let task = app.create(&ada, json!({})).await;
@@ -182,7 +182,7 @@ async fn registering_and_removing_a_webhook_is_logged() {
 
 #[tokio::test]
 async fn redelivery_is_logged() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, root) = (app.user("ada@example.com"), app.admin());
     let task = app.create(&ada, json!({})).await;
     let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
@@ -202,7 +202,7 @@ async fn redelivery_is_logged() {
 
 #[tokio::test]
 async fn unchanged_tasks_are_not_logged_and_concurrent_decisions_are_logged_once() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace, root) = (
         app.user("ada@example.com"),
         app.user("grace@example.com"),
@@ -229,7 +229,7 @@ async fn unchanged_tasks_are_not_logged_and_concurrent_decisions_are_logged_once
 }
 
 /// Erases a user as the deletion-worker does, in a request with the id `erasure`.
-async fn erase(app: &App, user: &User) {
+async fn erase(app: &Fixture, user: &User) {
     let signer = app.authority.signer();
     let token = signer.sign_for_service("deletion-worker").unwrap();
     let erase = app.http.post(&format!("/internal/users/{}/erase", user.id));
@@ -241,7 +241,7 @@ async fn erase(app: &App, user: &User) {
 
 #[tokio::test]
 async fn erasure_replaces_ids_by_pseudonyms_and_removes_addresses() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (grace, root) = (app.user("grace@example.com"), app.admin());
     let ada = app.user("ada.lovelace@example.com");
     let mine = app.create(&ada, json!({"requester": ada.email})).await;
@@ -275,7 +275,7 @@ async fn erasure_replaces_ids_by_pseudonyms_and_removes_addresses() {
 
 #[tokio::test]
 async fn the_log_has_no_values_of_fields() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, root) = (app.user("ada@example.com"), app.admin());
     let task = app.create(&ada, json!({"title": "unmistakable"})).await;
     let change = json!({"title": "unmistakable, too", "approver": "unmistakable@example.com"});

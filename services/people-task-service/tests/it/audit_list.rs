@@ -8,11 +8,11 @@ use serde_json::json;
 use testkit::TestDatabase;
 
 use crate::audit::{actions, rows};
-use crate::fixture::{App, WithSecret as _, next_page};
+use crate::fixture::{Fixture, WithSecret as _, next_page};
 
 #[tokio::test]
 async fn the_log_is_filtered_sorted_and_paged_like_other_lists() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace, root) = (
         app.user("ada@example.com"),
         app.user("grace@example.com"),
@@ -68,7 +68,7 @@ async fn the_log_is_filtered_sorted_and_paged_like_other_lists() {
 
 #[tokio::test]
 async fn only_administrators_may_read_the_log() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let path = "/people-task/audit";

@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 
-use crate::fixture::{App, DEFAULT_FIELDS};
+use crate::fixture::{DEFAULT_FIELDS, Fixture};
 
 #[tokio::test]
 async fn a_new_task_has_public_and_two_secrets() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let reply = app
         .try_create(
@@ -53,7 +53,7 @@ async fn a_new_task_has_public_and_two_secrets() {
 
 #[tokio::test]
 async fn absent_fields_have_defaults() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let reply = app
         .try_create(
@@ -69,7 +69,7 @@ async fn absent_fields_have_defaults() {
 
 #[tokio::test]
 async fn a_due_date_with_an_offset_becomes_utc() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let body = json!({"decisionBy": "2026-06-01T00:30:00.000+02:00"});
     let reply = app.try_create(&ada, body).await.expect(200);
@@ -78,7 +78,7 @@ async fn a_due_date_with_an_offset_becomes_utc() {
 
 #[tokio::test]
 async fn every_invalid_field_is_reported() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let reply = app
         .try_create(
@@ -106,7 +106,7 @@ async fn every_invalid_field_is_reported() {
 
 #[tokio::test]
 async fn unknown_fields_are_ignored() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let body =
         json!({"status": "approved", "id": "0".repeat(24), "creator": "x", "approverSecret": "y"});
@@ -118,7 +118,7 @@ async fn unknown_fields_are_ignored() {
 
 #[tokio::test]
 async fn creating_requires_a_token_and_a_json_object() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let path = "/people-task/tasks";
     let reply = app.http.post(path).json(&json!({})).send().await;
@@ -160,7 +160,7 @@ async fn creating_requires_a_token_and_a_json_object() {
 
 #[tokio::test]
 async fn include_adds_fields() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let grace = app.user("grace@example.com");
     let body =
         json!({"title": "a", "requester": "ada@example.com", "approver": "grace@example.com"});

@@ -6,11 +6,11 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::{Reply, eventually};
 
-use crate::fixture::{App, DEFAULT_FIELDS, Task, User};
+use crate::fixture::{DEFAULT_FIELDS, Fixture, Task, User};
 
 #[tokio::test]
 async fn a_decision_returns_the_task_with_its_new_status() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     for (decision, status) in [("approve", "approved"), ("reject", "rejected")] {
         let task = app
@@ -36,7 +36,7 @@ async fn a_decision_returns_the_task_with_its_new_status() {
 
 #[tokio::test]
 async fn a_decision_is_final() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
     let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
@@ -54,7 +54,7 @@ async fn a_decision_is_final() {
 
 #[tokio::test]
 async fn one_of_several_concurrent_decisions_succeeds_and_each_webhook_gets_one_delivery() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     for _ in 0..5 {
         let task = app.create(&ada, json!({})).await;
@@ -83,7 +83,7 @@ async fn one_of_several_concurrent_decisions_succeeds_and_each_webhook_gets_one_
 }
 
 /// Starts a change of the task, decides the task, and commits the change once the decision waits for it.
-async fn decided_during(app: &App, by: &User, task: &Task, change: &str) -> Reply {
+async fn decided_during(app: &Fixture, by: &User, task: &Task, change: &str) -> Reply {
     let mut other = app.database.admin();
     let change = change.replace("{task}", &format!("'\\x{}'", task.id));
     other
@@ -104,7 +104,7 @@ async fn decided_during(app: &App, by: &User, task: &Task, change: &str) -> Repl
 
 #[tokio::test]
 async fn a_webhook_registered_during_a_decision_gets_a_delivery() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
     let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
@@ -118,7 +118,7 @@ async fn a_webhook_registered_during_a_decision_gets_a_delivery() {
 
 #[tokio::test]
 async fn a_webhook_deleted_during_a_decision_gets_no_delivery() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
     let _ = app.register(&ada, &task, "http://127.0.0.1:8/").await;
@@ -132,7 +132,7 @@ async fn a_webhook_deleted_during_a_decision_gets_no_delivery() {
 
 #[tokio::test]
 async fn an_approver_replaced_during_a_decision_cannot_decide() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
     let hand_over =
@@ -148,7 +148,7 @@ async fn an_approver_replaced_during_a_decision_cannot_decide() {
 
 #[tokio::test]
 async fn a_new_delivery_is_due_and_has_the_request_id() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let url = "http://127.0.0.1:8090/hook?correlationId=1";
@@ -177,7 +177,7 @@ async fn a_new_delivery_is_due_and_has_the_request_id() {
 
 #[tokio::test]
 async fn a_decision_is_published_after_the_commit() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let mut expected = HashSet::new();
@@ -213,7 +213,7 @@ async fn a_decision_is_published_after_the_commit() {
 
 #[tokio::test]
 async fn a_decision_accepts_any_json_object_but_no_other_body() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let grace = app.user("grace@example.com");
     let task = app.create(&grace, json!({})).await;
     let path = format!("{}/approve", task.path);

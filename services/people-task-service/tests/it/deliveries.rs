@@ -1,9 +1,9 @@
 use serde_json::{Value, json};
 
-use crate::fixture::{App, Task, User, next_page};
+use crate::fixture::{Fixture, Task, User, next_page};
 
 /// A decided task with a number of webhooks.
-async fn decided(app: &App, by: &User, webhooks: usize) -> Task {
+async fn decided(app: &Fixture, by: &User, webhooks: usize) -> Task {
     let task = app.create(by, json!({})).await;
     for _ in 0..webhooks {
         let _ = app.register(by, &task, "http://127.0.0.1:9/hook?x=1").await;
@@ -12,7 +12,7 @@ async fn decided(app: &App, by: &User, webhooks: usize) -> Task {
     task
 }
 
-async fn list(app: &App, by: &User, task: &Task) -> Value {
+async fn list(app: &Fixture, by: &User, task: &Task) -> Value {
     let path = format!("{}/deliveries", task.path);
     app.get(by, &path).await.expect(200).json
 }
@@ -30,7 +30,7 @@ const FIELDS: [&str; 8] = [
 
 #[tokio::test]
 async fn a_pending_task_has_no_deliveries() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
@@ -39,7 +39,7 @@ async fn a_pending_task_has_no_deliveries() {
 
 #[tokio::test]
 async fn a_delivery_lists_its_attempts_and_the_next_one() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = decided(&app, &ada, 1).await;
     let pending = list(&app, &ada, &task).await;
@@ -74,7 +74,7 @@ async fn a_delivery_lists_its_attempts_and_the_next_one() {
 
 #[tokio::test]
 async fn a_delivery_lists_its_newest_100_attempts() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = decided(&app, &ada, 2).await;
     app.execute(
@@ -94,7 +94,7 @@ async fn a_delivery_lists_its_newest_100_attempts() {
 
 #[tokio::test]
 async fn deliveries_are_paged() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = decided(&app, &ada, 5).await;
     let all = list(&app, &ada, &task).await;
@@ -114,7 +114,7 @@ async fn deliveries_are_paged() {
 
 #[tokio::test]
 async fn redeliver_makes_a_finished_delivery_due_again() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     for status in ["fail", "sent", "pending"] {
         let task = decided(&app, &ada, 1).await;
@@ -154,7 +154,7 @@ async fn redeliver_makes_a_finished_delivery_due_again() {
 
 #[tokio::test]
 async fn a_delivery_in_flight_is_not_restarted() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = decided(&app, &ada, 1).await;
     let id = list(&app, &ada, &task).await[0]["id"]
@@ -189,7 +189,7 @@ async fn a_delivery_in_flight_is_not_restarted() {
 
 #[tokio::test]
 async fn an_unknown_delivery_is_not_found() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     for id in ["x".to_owned(), "0".repeat(24)] {
         let path = format!("/people-task/deliveries/{id}/redeliver");

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::fixture::App;
+use crate::fixture::Fixture;
 
 fn described(document: &Value) -> Vec<(String, String, Value)> {
     let mut all = Vec::new();
@@ -16,7 +16,7 @@ fn described(document: &Value) -> Vec<(String, String, Value)> {
 
 #[tokio::test]
 async fn the_outline_of_the_document() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let reply = app.http.get("/openapi.json").send().await.expect(200);
     let operations = described(&reply.json).into_iter();
     let lines = operations.map(|(method, path, operation)| {
@@ -31,7 +31,7 @@ async fn the_outline_of_the_document() {
 
 #[tokio::test]
 async fn every_operation_has_a_unique_id_and_documents_its_responses() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let document = app.http.get("/openapi.json").send().await.expect(200).json;
     let mut names = Vec::new();
     for (method, path, operation) in described(&document) {
@@ -60,7 +60,7 @@ async fn every_operation_has_a_unique_id_and_documents_its_responses() {
 
 #[tokio::test]
 async fn every_reference_in_the_document_resolves() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let document = app.http.get("/openapi.json").send().await.expect(200).json;
     let text = document.to_string();
     for reference in text.split("\"$ref\":\"#").skip(1) {
@@ -71,7 +71,7 @@ async fn every_reference_in_the_document_resolves() {
 
 #[tokio::test]
 async fn unknown_paths_are_404_and_wrong_methods_405_with_allow() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     for path in [
         "/",
         "/people-task",

@@ -1,10 +1,10 @@
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use crate::fixture::{App, DEFAULT_FIELDS, Task, WithSecret as _, merge};
+use crate::fixture::{DEFAULT_FIELDS, Fixture, Task, WithSecret as _, merge};
 
 /// Whether a secret gives access to a task.
-async fn opens(app: &App, task: &Task, secret: &str) -> bool {
+async fn opens(app: &Fixture, task: &Task, secret: &str) -> bool {
     let reply = app.http.get(&task.path).secret(secret).send().await;
     assert!([200, 404].contains(&reply.status));
     reply.status == 200
@@ -17,7 +17,7 @@ fn secrets_in(reply: &Reply) -> (bool, bool) {
 
 #[tokio::test]
 async fn the_creator_changes_every_field_but_status() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let carol = app.user("carol@example.com");
     let task = app.create(&carol, json!({})).await;
     let body = json!({
@@ -47,7 +47,7 @@ async fn the_creator_changes_every_field_but_status() {
 
 #[tokio::test]
 async fn every_invalid_field_is_reported() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let carol = app.user("carol@example.com");
     let task = app.create(&carol, json!({})).await;
     let body =
@@ -60,7 +60,7 @@ async fn every_invalid_field_is_reported() {
 
 #[tokio::test]
 async fn a_resolved_task_cannot_be_edited() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (carol, eve) = (app.user("carol@example.com"), app.user("eve@example.com"));
     let task = app.create(&carol, json!({})).await;
     let _ = app.approve(&carol, &task).await.expect(200);
@@ -80,7 +80,7 @@ async fn a_resolved_task_cannot_be_edited() {
 
 #[tokio::test]
 async fn a_new_approver_gets_a_new_secret_and_the_old_one_stops_working() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (carol, grace) = (app.user("carol@example.com"), app.user("grace@example.com"));
     let task = app.create(&carol, json!({})).await;
     let body = json!({"approver": "Linus@Example.com"});
@@ -108,7 +108,7 @@ async fn a_new_approver_gets_a_new_secret_and_the_old_one_stops_working() {
 
 #[tokio::test]
 async fn a_new_requester_gets_a_new_secret_and_the_old_one_stops_working() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (carol, ada) = (app.user("carol@example.com"), app.user("ada@example.com"));
     let task = app.create(&carol, json!({})).await;
     let body = json!({"requester": "linus@example.com"});
@@ -124,7 +124,7 @@ async fn a_new_requester_gets_a_new_secret_and_the_old_one_stops_working() {
 
 #[tokio::test]
 async fn an_editor_who_hands_over_a_role_does_not_get_the_new_secret() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let carol = app.user("carol@example.com");
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let to_linus = json!({"approver": "linus@example.com"});
@@ -157,7 +157,7 @@ async fn an_editor_who_hands_over_a_role_does_not_get_the_new_secret() {
 
 #[tokio::test]
 async fn an_editor_with_another_right_gets_the_new_secret() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (grace, root) = (app.user("grace@example.com"), app.admin());
     let ada = app.user("ada@example.com");
     let to_linus = json!({"approver": "linus@example.com"});
@@ -178,7 +178,7 @@ async fn an_editor_with_another_right_gets_the_new_secret() {
 
 #[tokio::test]
 async fn a_field_with_its_current_value_is_not_a_change() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (carol, grace) = (app.user("carol@example.com"), app.user("grace@example.com"));
     let due = json!({"decisionBy": "2030-01-01 00:00:00", "description": "d"});
     let task = app.create(&carol, due).await;

@@ -1,15 +1,15 @@
 use serde_json::json;
 
-use crate::fixture::App;
+use crate::fixture::Fixture;
 
-fn service_token(app: &App) -> String {
+fn service_token(app: &Fixture) -> String {
     let token = app.authority.signer().sign_for_service("deletion-worker");
     token.unwrap().expose().to_owned()
 }
 
 #[tokio::test]
 async fn erasure_deletes_a_users_tasks_but_not_those_the_user_approves() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (me, other) = (app.user("Me@example.com"), app.user("other@example.com"));
     let created = app.create(&me, json!({})).await;
     let _ = app
@@ -72,7 +72,7 @@ async fn erasure_deletes_a_users_tasks_but_not_those_the_user_approves() {
 
 #[tokio::test]
 async fn many_tasks_are_erased_in_batches() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let me = app.user("me@example.com");
     app.execute(&format!(
         "INSERT INTO tasks (id, creator, requester, requester_key, approver, approver_key, title,
@@ -101,7 +101,7 @@ async fn many_tasks_are_erased_in_batches() {
 
 #[tokio::test]
 async fn only_internal_processes_may_erase() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (me, root) = (app.user("me@example.com"), app.admin());
     let path = format!("/internal/users/{}/erase", me.id);
     let body = json!({"emails": ["me@example.com"]});

@@ -25,7 +25,7 @@ pub(crate) const DEFAULT_FIELDS: [&str; 7] = [
 ];
 
 /// A running service with everything around it.
-pub(crate) struct App {
+pub(crate) struct Fixture {
     pub(crate) http: Http,
     pub(crate) database: TestDatabase,
     pub(crate) broker: TestBroker,
@@ -50,7 +50,7 @@ pub(crate) struct Task {
     pub(crate) requester_secret: String,
 }
 
-impl App {
+impl Fixture {
     /// Starts the service and waits until it is ready.
     pub(crate) async fn start() -> Self {
         Self::start_with(&[]).await
@@ -210,7 +210,7 @@ impl App {
     }
 }
 
-impl Drop for App {
+impl Drop for Fixture {
     fn drop(&mut self) {
         self.running.shutdown().cancel();
     }

@@ -2,17 +2,17 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{App, DEFAULT_FIELDS, User, next_page, titles};
+use crate::fixture::{DEFAULT_FIELDS, Fixture, User, next_page, titles};
 
 const OTHERS: (&str, &str) = ("x@example.com", "y@example.com");
 
-async fn add(app: &App, by: &User, title: &str, requester: &str, approver: &str) {
+async fn add(app: &Fixture, by: &User, title: &str, requester: &str, approver: &str) {
     let body = json!({"title": title, "requester": requester, "approver": approver});
     let _ = app.create(by, body).await;
 }
 
 /// One task for each role of the user, one for all roles, one for none.
-async fn arrange(app: &App) -> User {
+async fn arrange(app: &Fixture) -> User {
     let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
     let (x, y) = OTHERS;
     add(app, &me, "created", x, y).await;
@@ -25,7 +25,7 @@ async fn arrange(app: &App) -> User {
 
 #[tokio::test]
 async fn a_list_has_the_tasks_of_the_users_roles_newest_first() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let me = arrange(&app).await;
     let all = ["all three", "to approve", "requested", "created"];
     assert_eq!(app.titles(&me, "").await, all);
@@ -59,7 +59,7 @@ async fn a_list_has_the_tasks_of_the_users_roles_newest_first() {
 
 #[tokio::test]
 async fn only_administrators_may_list_all_tasks() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let me = arrange(&app).await;
     let root = app.admin();
     assert!(app.titles(&root, "").await.is_empty());
@@ -78,7 +78,7 @@ async fn only_administrators_may_list_all_tasks() {
 
 #[tokio::test]
 async fn every_sort_has_both_directions_and_puts_null_last() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let me = app.user("me@example.com");
     for (title, due) in [
         ("b", json!("2030-01-01 00:00:00")),
@@ -104,7 +104,7 @@ async fn every_sort_has_both_directions_and_puts_null_last() {
 
 #[tokio::test]
 async fn filters_and_pattern_are_combined() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let me = arrange(&app).await;
     let body = json!({"title": "50%_off, really", "public": true, "requester": "me@example.com"});
     let task = app.create(&me, body).await;
@@ -136,7 +136,7 @@ async fn filters_and_pattern_are_combined() {
 
 #[tokio::test]
 async fn every_invalid_parameter_is_reported() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let me = app.user("me@example.com");
     let query =
         "limit=0&offset=-1&sort=colour:1&filter=x:1&role=king&projection=-colour&include=id";
@@ -169,7 +169,7 @@ async fn every_invalid_parameter_is_reported() {
 
 #[tokio::test]
 async fn a_projection_leaves_fields_out() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let me = app.user("me@example.com");
     let _ = app.create(&me, json!({})).await;
     let query = "projection=-description,-title&projection=-decisionBy&include=public,isApprover";
@@ -194,7 +194,7 @@ async fn a_projection_leaves_fields_out() {
 
 #[tokio::test]
 async fn pages_do_not_overlap_or_skip_rows() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let me = app.user("me@example.com");
     // Many rows have the same time, title, date and status, so that only the id tells them apart.
     app.execute(&format!(
@@ -247,7 +247,7 @@ async fn pages_do_not_overlap_or_skip_rows() {
 
 #[tokio::test]
 async fn a_page_reads_only_the_rows_it_needs() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let me = app.user("me@example.com");
     app.execute(&format!(
         "INSERT INTO tasks (id, creator, requester, requester_key, approver, approver_key, title,

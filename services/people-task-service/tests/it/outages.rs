@@ -3,9 +3,9 @@
 use serde_json::json;
 use testkit::eventually;
 
-use crate::fixture::App;
+use crate::fixture::Fixture;
 
-async fn readiness(app: &App, status: u16) -> serde_json::Value {
+async fn readiness(app: &Fixture, status: u16) -> serde_json::Value {
     eventually("the readiness to change", async || {
         let reply = app.http.get("/readyz").send().await;
         (reply.status == status).then_some(reply.json)
@@ -15,7 +15,7 @@ async fn readiness(app: &App, status: u16) -> serde_json::Value {
 
 #[tokio::test]
 async fn without_the_database_requests_get_503_until_it_is_back() {
-    let app = App::start_with(&[("DATABASE_TIMEOUT", "300ms")]).await;
+    let app = Fixture::start_with(&[("DATABASE_TIMEOUT", "300ms")]).await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     app.database.set_reachable(false);
@@ -38,7 +38,7 @@ async fn without_the_database_requests_get_503_until_it_is_back() {
 
 #[tokio::test]
 async fn without_the_broker_decisions_succeed_and_their_deliveries_are_kept() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
@@ -60,7 +60,7 @@ async fn without_the_broker_decisions_succeed_and_their_deliveries_are_kept() {
 
 #[tokio::test]
 async fn without_the_user_service_tokens_are_still_accepted() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     app.authority.stop().await;
     let _ = app.create(&ada, json!({})).await;

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::fixture::{App, DEFAULT_FIELDS, next_page};
+use crate::fixture::{DEFAULT_FIELDS, Fixture, next_page};
 
 const PREFIX: &str = "/plugins/appmixer/utils/tasks";
 
@@ -14,7 +14,7 @@ fn with<'a>(fields: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
 
 #[tokio::test]
 async fn task_responses_also_have_task_id() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let tasks = format!("{PREFIX}/tasks");
     let body =
@@ -41,7 +41,7 @@ async fn task_responses_also_have_task_id() {
 
 #[tokio::test]
 async fn a_webhook_is_registered_and_deleted_under_the_prefix() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let body = json!({"taskId": task.id, "url": "http://127.0.0.1:9/"});
@@ -60,7 +60,7 @@ async fn a_webhook_is_registered_and_deleted_under_the_prefix() {
 
 #[tokio::test]
 async fn a_secret_in_the_body_decides_under_the_prefix() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let path = format!("{PREFIX}/tasks/{}", task.id);
@@ -76,7 +76,7 @@ async fn a_secret_in_the_body_decides_under_the_prefix() {
 
 #[tokio::test]
 async fn other_paths_under_the_prefix_are_not_found() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let id = &task.id;
@@ -106,7 +106,7 @@ async fn other_paths_under_the_prefix_are_not_found() {
 
 #[tokio::test]
 async fn links_and_parameters_stay_under_the_prefix() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     for title in ["a", "b", "c"] {
         let _ = app.create(&ada, json!({"title": title})).await;
@@ -131,7 +131,7 @@ async fn links_and_parameters_stay_under_the_prefix() {
 #[tokio::test]
 async fn the_dashboard_url_is_a_setting() {
     let url = "https://countersign.example.com/tasks";
-    let app = App::start_with(&[("PEOPLE_TASKS_DASHBOARD_URL", url)]).await;
+    let app = Fixture::start_with(&[("PEOPLE_TASKS_DASHBOARD_URL", url)]).await;
     let ada = app.user("ada@example.com");
     let path = format!("{PREFIX}/dashboard-url");
     let reply = app.get(&ada, &path).await.expect(200);

@@ -1,10 +1,10 @@
 use serde_json::json;
 
-use crate::fixture::{App, DEFAULT_FIELDS};
+use crate::fixture::{DEFAULT_FIELDS, Fixture};
 
 #[tokio::test]
 async fn a_task_has_the_default_fields() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({"public": true})).await;
     let reply = app.get(&ada, &task.path).await.expect(200);
@@ -14,7 +14,7 @@ async fn a_task_has_the_default_fields() {
 
 #[tokio::test]
 async fn a_stranger_cannot_see_my_task_unless_it_is_public() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, eve) = (app.user("ada@example.com"), app.user("eve@example.com"));
     let (hidden, public) = (
         app.create(&ada, json!({})).await,
@@ -34,7 +34,7 @@ async fn a_stranger_cannot_see_my_task_unless_it_is_public() {
 
 #[tokio::test]
 async fn a_malformed_id_is_not_found() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     for id in [
@@ -51,7 +51,7 @@ async fn a_malformed_id_is_not_found() {
 
 #[tokio::test]
 async fn is_approver_is_true_for_the_approver() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("GRACE@example.com"));
     let task = app.create(&ada, json!({})).await;
     let path = format!("{}?include=isApprover", task.path);
@@ -71,7 +71,7 @@ async fn is_approver_is_true_for_the_approver() {
 
 #[tokio::test]
 async fn an_unconfirmed_email_address_gives_no_access() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
     let mut subject = auth::Subject {
@@ -100,7 +100,7 @@ async fn an_unconfirmed_email_address_gives_no_access() {
 
 #[tokio::test]
 async fn a_revoked_token_is_rejected() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     app.authority.raise(ada.id, 1);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use crate::fixture::{App, Task, User, WithSecret as _, redacted};
+use crate::fixture::{Fixture, Task, User, WithSecret as _, redacted};
 
 const ALL_FIELDS: &str = "include=public,created,mtime,decisionMade,isApprover";
 
@@ -12,7 +12,7 @@ fn assert_snapshot(name: &str, reply: &Reply) {
 }
 
 /// A decided task with one webhook.
-async fn decided(app: &App, by: &User) -> Task {
+async fn decided(app: &Fixture, by: &User) -> Task {
     let due = json!({"decisionBy": "2030-01-31 09:30:00", "description": "The first one jams."});
     let task = app.create(by, due).await;
     let _ = app.register(by, &task, "http://127.0.0.1:9/hook?x=1").await;
@@ -22,7 +22,7 @@ async fn decided(app: &App, by: &User) -> Task {
 
 #[tokio::test]
 async fn tasks() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     assert_snapshot(
         "created_task",
@@ -45,7 +45,7 @@ async fn tasks() {
 
 #[tokio::test]
 async fn webhooks_and_deliveries() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = decided(&app, &ada).await;
     let webhooks = app.get(&ada, &format!("{}/webhooks", task.path)).await;
@@ -71,7 +71,7 @@ async fn webhooks_and_deliveries() {
 
 #[tokio::test]
 async fn problems() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app
         .create(&ada, json!({"requester": "x@example.com"}))

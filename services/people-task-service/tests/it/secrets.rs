@@ -1,10 +1,10 @@
 use serde_json::json;
 
-use crate::fixture::{App, DEFAULT_FIELDS, WithSecret as _, titles};
+use crate::fixture::{DEFAULT_FIELDS, Fixture, WithSecret as _, titles};
 
 #[tokio::test]
 async fn a_secret_in_query_or_header_gives_access_to_its_task() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let (task, other) = (
         app.create(&ada, json!({})).await,
@@ -28,7 +28,7 @@ async fn a_secret_in_query_or_header_gives_access_to_its_task() {
 
 #[tokio::test]
 async fn an_unknown_secret_gives_no_access() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({"public": true})).await;
     let zeros = "0".repeat(64);
@@ -64,7 +64,7 @@ async fn an_unknown_secret_gives_no_access() {
 
 #[tokio::test]
 async fn without_token_and_secret_requests_get_401() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     for path in ["/people-task/tasks", "/people-task/tasks-count", &task.path] {
@@ -96,7 +96,7 @@ async fn without_token_and_secret_requests_get_401() {
 
 #[tokio::test]
 async fn an_invalid_token_gets_401_even_with_a_secret() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let request = app.http.get(&task.path).secret(&task.approver_secret);
@@ -109,7 +109,7 @@ async fn an_invalid_token_gets_401_even_with_a_secret() {
 
 #[tokio::test]
 async fn a_list_by_secret_has_one_task() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let _ = app.create(&ada, json!({"title": "other"})).await;
     let task = app.create(&ada, json!({"title": "mine"})).await;
@@ -134,7 +134,7 @@ async fn a_list_by_secret_has_one_task() {
 
 #[tokio::test]
 async fn a_token_and_a_secret_are_combined() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let (ada, eve) = (app.user("ada@example.com"), app.user("eve@example.com"));
     let task = app.create(&ada, json!({"title": "shown"})).await;
     let own =
@@ -162,7 +162,7 @@ async fn a_token_and_a_secret_are_combined() {
 
 #[tokio::test]
 async fn the_approver_secret_decides_from_query_header_or_body() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     for place in ["query", "header", "body"] {
         let task = app.create(&ada, json!({})).await;
@@ -183,7 +183,7 @@ async fn the_approver_secret_decides_from_query_header_or_body() {
 
 #[tokio::test]
 async fn webhooks_and_creation_require_a_token() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let webhook = app.register(&ada, &task, "http://127.0.0.1:9/").await;

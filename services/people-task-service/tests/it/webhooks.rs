@@ -1,13 +1,13 @@
 use futures_util::future::join_all;
 use serde_json::json;
 
-use crate::fixture::App;
+use crate::fixture::Fixture;
 
 const URL: &str = "http://127.0.0.1:8090/flows/1?correlationId=a%2Fb&correlationInPort=in";
 
 #[tokio::test]
 async fn a_webhook_has_four_fields_and_its_url_as_given() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
@@ -28,7 +28,7 @@ async fn a_webhook_has_four_fields_and_its_url_as_given() {
 
 #[tokio::test]
 async fn every_invalid_field_is_reported() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     for (body, expected) in [
@@ -58,7 +58,7 @@ async fn every_invalid_field_is_reported() {
 
 #[tokio::test]
 async fn a_private_address_is_refused_unless_it_is_allowed() {
-    let app = App::start_with(&[("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.2/32")]).await;
+    let app = Fixture::start_with(&[("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.2/32")]).await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     for url in [
@@ -89,7 +89,7 @@ async fn a_private_address_is_refused_unless_it_is_allowed() {
 
 #[tokio::test]
 async fn concurrent_registrations_never_exceed_20_webhooks() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let body = json!({"taskId": task.id, "url": URL});
@@ -113,7 +113,7 @@ async fn concurrent_registrations_never_exceed_20_webhooks() {
 
 #[tokio::test]
 async fn a_resolved_task_accepts_no_webhook() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let _ = app.approve(&ada, &task).await.expect(200);
@@ -126,7 +126,7 @@ async fn a_resolved_task_accepts_no_webhook() {
 
 #[tokio::test]
 async fn get_and_delete_both_delete_and_return_an_empty_object() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     for by_get in [true, false] {
@@ -152,7 +152,7 @@ async fn get_and_delete_both_delete_and_return_an_empty_object() {
 
 #[tokio::test]
 async fn the_user_who_registered_a_webhook_may_delete_it() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let carol = app.user("carol@example.com");
     let (grace, ada) = (app.user("grace@example.com"), app.user("ada@example.com"));
     let task = app.create(&carol, json!({})).await;
@@ -173,7 +173,7 @@ async fn the_user_who_registered_a_webhook_may_delete_it() {
 
 #[tokio::test]
 async fn deleting_a_webhook_deletes_its_delivery() {
-    let app = App::start().await;
+    let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let task = app.create(&ada, json!({})).await;
     let webhook = app.register(&ada, &task, URL).await;
@@ -189,7 +189,7 @@ async fn deleting_a_webhook_deletes_its_delivery() {
 #[tokio::test]
 async fn the_signing_keys_are_published() {
     let previous = testkit::ed25519_pem();
-    let app = App::start_with(&[("WEBHOOK_PREVIOUS_SIGNING_KEY", previous.expose())]).await;
+    let app = Fixture::start_with(&[("WEBHOOK_PREVIOUS_SIGNING_KEY", previous.expose())]).await;
     let reply = app
         .http
         .get("/.well-known/webhook-keys.json")

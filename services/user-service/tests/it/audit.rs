@@ -11,7 +11,7 @@ use testkit::{Http, Request, eventually};
 
 use crate::audit_list::actions;
 use crate::deletion_worker::end_to_end::System;
-use crate::fixture::{ADMIN, PASSWORD, Person, TestApp};
+use crate::fixture::{ADMIN, Fixture, PASSWORD, Person};
 
 const FROM: &str = "203.0.113.7";
 
@@ -28,7 +28,7 @@ pub(crate) async fn rows(http: &Http, token: &str, query: &str) -> Vec<Value> {
 }
 
 /// The entries that match a query, oldest first, with names in place of ids.
-async fn entries(app: &TestApp, query: &str, people: &[(&Person, &str)]) -> Value {
+async fn entries(app: &Fixture, query: &str, people: &[(&Person, &str)]) -> Value {
     let (admin, _) = people.first().unwrap();
     let rows = rows(&app.http, &admin.token, &format!("{query}&sort=at:1")).await;
     let mut text = serde_json::to_string(&rows).unwrap();
@@ -49,7 +49,7 @@ fn credentials(name: &str, password: &str) -> Value {
     json!({"username": name, "password": password})
 }
 
-fn store_code(app: &TestApp, person: &str, purpose: &str, code: &str) {
+fn store_code(app: &Fixture, person: &str, purpose: &str, code: &str) {
     diesel::sql_query(format!(
         "INSERT INTO users.codes (fingerprint, user_id, purpose, generation, email_key, expires) \
          SELECT sha256('{code}'), id, '{purpose}', code_generation, email_key, now() + interval '1 hour' \
@@ -59,7 +59,7 @@ fn store_code(app: &TestApp, person: &str, purpose: &str, code: &str) {
     .unwrap();
 }
 
-async fn sign_up(app: &TestApp) -> Person {
+async fn sign_up(app: &Fixture) -> Person {
     let body = json!({"email": "ada@example.com", "password": PASSWORD});
     let request = traced(app.http.post("/user").json(&body), "sign-up");
     Person::of(&request.send().await.expect(200))
@@ -67,7 +67,7 @@ async fn sign_up(app: &TestApp) -> Person {
 
 #[tokio::test]
 async fn each_action_of_a_user_has_one_entry() {
-    let app = TestApp::start_with(&[("FORGOT_PASSWORD_LOG", "true")]).await;
+    let app = Fixture::start_with(&[("FORGOT_PASSWORD_LOG", "true")]).await;
     let (admin, ada) = (app.admin().await, sign_up(&app).await);
     store_code(&app, &ada.id, "verify-email", "code-2");
     let post = async |request_id: &str, path: &str, body: Value| {
@@ -99,7 +99,7 @@ async fn each_action_of_a_user_has_one_entry() {
 
 #[tokio::test]
 async fn each_action_of_an_administrator_has_one_entry() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, sign_up(&app).await);
     let path = format!("/users/{}", ada.id);
     let change = json!({"plan": "gold", "email": "lovelace@example.com", "isActive": true});
@@ -124,7 +124,7 @@ async fn each_action_of_an_administrator_has_one_entry() {
 
 #[tokio::test]
 async fn refused_sign_ins_have_entries_without_the_name() {
-    let app = TestApp::start_with(&[("FORGOT_PASSWORD_LOG", "true")]).await;
+    let app = Fixture::start_with(&[("FORGOT_PASSWORD_LOG", "true")]).await;
     let (admin, ada) = (app.admin().await, sign_up(&app).await);
     let inactive = json!({"isActive": false});
     let _ = app.update(&admin, &ada.id, &inactive).await.expect(200);
@@ -156,7 +156,7 @@ async fn refused_sign_ins_have_entries_without_the_name() {
 
 #[tokio::test]
 async fn requests_that_change_nothing_have_no_entry() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let admin = app.admin().await;
     let ada = app.sign_up("ada@example.com").await;
     let path = format!("/users/{}", ada.id);

@@ -6,7 +6,7 @@ use testkit::{Reply, TestBroker, TestDatabase, eventually};
 use user_service::MIGRATIONS;
 
 use crate::audit::rows;
-use crate::fixture::{PASSWORD, Person, TestApp};
+use crate::fixture::{Fixture, PASSWORD, Person};
 use crate::list_users::scans;
 
 const UNKNOWN: &str = "000000000000000000000000";
@@ -18,8 +18,8 @@ pub(crate) fn actions(rows: &[Value]) -> Vec<&str> {
 }
 
 /// A log of six entries about the administrator, Ada and Bob.
-async fn app_with_log() -> (TestApp, [Person; 3]) {
-    let app = TestApp::start().await;
+async fn app_with_log() -> (Fixture, [Person; 3]) {
+    let app = Fixture::start().await;
     let admin = app.admin().await;
     let ada = app.sign_up("ada@example.com").await;
     let bob = app.sign_up("bob@example.com").await;
@@ -104,7 +104,7 @@ fn next_page(reply: &Reply) -> Option<String> {
 
 #[tokio::test]
 async fn invalid_parameters_are_listed_with_what_is_allowed() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let admin = app.admin().await;
     for (query, field, allowed) in [
         ("limit=1001", "limit", "from 1 to 1000"),
@@ -129,7 +129,7 @@ async fn invalid_parameters_are_listed_with_what_is_allowed() {
 
 #[tokio::test]
 async fn only_administrators_read_the_log() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let ada = app.sign_up("ada@example.com").await;
     let reply = app.http.get("/audit").send().await;
     reply.expect_problem(401, "token-missing");
@@ -149,7 +149,7 @@ async fn every_sort_and_filter_has_an_index() {
         FROM (SELECT n, decode(lpad(to_hex(n), 24, '0'), 'hex') AS id FROM generate_series(1, 2000) AS n) AS made;
         ANALYZE users.audit_log;";
     database.admin().batch_execute(prepare).unwrap();
-    let app = TestApp::start_on(database, TestBroker::new(), &[]).await;
+    let app = Fixture::start_on(database, TestBroker::new(), &[]).await;
     let admin = app.admin().await;
     let id = "000000000000000000000007";
     for (query, index) in [
@@ -188,7 +188,7 @@ async fn entries_older_than_the_retention_are_pruned() {
         FROM unnest(ARRAY[1, 39, 41, 500]) AS days";
     database.admin().batch_execute(aged).unwrap();
     let settings = [("AUDIT_RETENTION", "40d")];
-    let app = TestApp::start_on(database, TestBroker::new(), &settings).await;
+    let app = Fixture::start_on(database, TestBroker::new(), &settings).await;
     let admin = app.admin().await;
     let left = eventually("old entries to be pruned", async || {
         let rows = rows(&app.http, &admin.token, "?filter=action:user-created").await;

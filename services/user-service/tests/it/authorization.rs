@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::fixture::{Person, TestApp};
+use crate::fixture::{Fixture, Person};
 
 const UNKNOWN_ID: &str = "000000000000000000000000";
 
@@ -39,7 +39,7 @@ fn operations() -> Vec<Operation> {
 }
 
 /// The status of a call without a body, and its code if it is a problem.
-async fn call(app: &TestApp, method: &str, path: &str, token: Option<&str>) -> String {
+async fn call(app: &Fixture, method: &str, path: &str, token: Option<&str>) -> String {
     let request = app.http.request(method.parse().unwrap(), path);
     let reply = match token {
         Some(token) => request.bearer(token).send().await,
@@ -55,7 +55,7 @@ async fn call(app: &TestApp, method: &str, path: &str, token: Option<&str>) -> S
 
 #[tokio::test]
 async fn each_operation_is_open_to_the_roles_that_may_call_it() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let mut table = String::new();
     for Operation {
@@ -83,7 +83,7 @@ async fn each_operation_is_open_to_the_roles_that_may_call_it() {
 
 #[tokio::test]
 async fn token_and_scope_are_checked_before_the_request() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let ada = app.sign_up("ada@example.com").await;
     let guarded = operations().into_iter().filter(|found| found.needs_token);
     for Operation { method, path, .. } in guarded {

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use testkit::{Http, Reply};
 
-use crate::fixture::TestApp;
+use crate::fixture::Fixture;
 
 const ADA: &str = "Ada@example.com";
 const UNKNOWN: &str = "unknown@example.com";
@@ -24,8 +24,8 @@ fn refused(reply: &Reply) -> u64 {
     reply.header("retry-after").unwrap().parse().unwrap()
 }
 
-async fn with_limits(account: &str, client: &str) -> TestApp {
-    TestApp::start_with(&[
+async fn with_limits(account: &str, client: &str) -> Fixture {
+    Fixture::start_with(&[
         ("FORGOT_PASSWORD_LOG", "true"),
         ("FORGOT_PASSWORD_PER_ACCOUNT", account),
         ("FORGOT_PASSWORD_PER_CLIENT", client),
@@ -33,7 +33,7 @@ async fn with_limits(account: &str, client: &str) -> TestApp {
     .await
 }
 
-fn count(app: &TestApp, query: &str) -> i64 {
+fn count(app: &Fixture, query: &str) -> i64 {
     #[derive(QueryableByName)]
     struct Count {
         #[diesel(sql_type = BigInt)]
@@ -45,7 +45,7 @@ fn count(app: &TestApp, query: &str) -> i64 {
     count.count
 }
 
-fn backdate_requests(app: &TestApp, minutes: u32) {
+fn backdate_requests(app: &Fixture, minutes: u32) {
     diesel::sql_query(format!(
         "UPDATE users.code_requests SET forgotten_at = forgotten_at - interval '{minutes} minutes'"
     ))

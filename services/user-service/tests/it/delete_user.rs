@@ -5,11 +5,11 @@ use diesel::sql_types::Text;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::fixture::{PASSWORD, Person, TestApp};
+use crate::fixture::{Fixture, PASSWORD, Person};
 
 const ENGINE: [(&str, &str); 1] = [("FLOW_ENGINE_URL", "http://127.0.0.1:9")];
 
-async fn start(app: &TestApp, admin: &Person, id: &str) -> String {
+async fn start(app: &Fixture, admin: &Person, id: &str) -> String {
     let reply = app.delete(admin, &format!("/users/{id}")).await.expect(200);
     assert_eq!(reply.fields(), ["ticket"]);
     let ticket = reply.text_of("ticket");
@@ -31,7 +31,7 @@ struct Name {
 
 #[tokio::test]
 async fn deleting_deactivates_the_user_and_returns_a_ticket() {
-    let app = TestApp::start_with(&ENGINE).await;
+    let app = Fixture::start_with(&ENGINE).await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let ticket = start(&app, &admin, &ada.id).await;
     app.assert_token(&ada, false).await;
@@ -64,7 +64,7 @@ async fn deleting_deactivates_the_user_and_returns_a_ticket() {
 
 #[tokio::test]
 async fn without_an_engine_there_are_fewer_steps() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let ticket = start(&app, &admin, &ada.id).await;
     let reply = app
@@ -76,7 +76,7 @@ async fn without_an_engine_there_are_fewer_steps() {
 
 #[tokio::test]
 async fn repeating_the_request_returns_the_same_ticket_until_the_deletion_ends() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let first = start(&app, &admin, &ada.id).await;
     assert_eq!(start(&app, &admin, &ada.id).await, first);
@@ -92,7 +92,7 @@ async fn repeating_the_request_returns_the_same_ticket_until_the_deletion_ends()
 
 #[tokio::test]
 async fn a_deletion_is_cancelled_once_and_the_account_stays_inactive() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let ticket = start(&app, &admin, &ada.id).await;
     let path = status_path(&ada.id, &ticket);
@@ -115,7 +115,7 @@ async fn a_deletion_is_cancelled_once_and_the_account_stays_inactive() {
 
 #[tokio::test]
 async fn a_ticket_belongs_to_its_user() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let ticket = start(&app, &admin, &ada.id).await;
     for path in [
@@ -135,7 +135,7 @@ async fn a_ticket_belongs_to_its_user() {
 
 #[tokio::test]
 async fn the_status_shows_the_failure_and_outlives_the_user() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let ticket = start(&app, &admin, &ada.id).await;
     let path = status_path(&ada.id, &ticket);
@@ -160,7 +160,7 @@ async fn the_status_shows_the_failure_and_outlives_the_user() {
 
 #[tokio::test]
 async fn unknown_users_and_the_last_administrator_cannot_be_deleted() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let admin = app.admin().await;
     for id in ["unknown", "000000000000000000000000"] {
         app.delete(&admin, &format!("/users/{id}"))
@@ -181,7 +181,7 @@ async fn unknown_users_and_the_last_administrator_cannot_be_deleted() {
 
 #[tokio::test]
 async fn concurrent_deletions_leave_one_administrator() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let mut admins = vec![app.admin().await];
     for number in 0..3 {
         admins.push(app.make_admin(&format!("admin{number}@example.com")).await);
@@ -208,7 +208,7 @@ async fn concurrent_deletions_leave_one_administrator() {
 
 #[tokio::test]
 async fn the_list_of_deletions_is_newest_first_and_paged() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let admin = app.admin().await;
     let mut expected = Vec::new();
     for number in 0..3 {

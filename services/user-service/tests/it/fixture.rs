@@ -15,7 +15,7 @@ pub(crate) const ADMIN: &str = "admin@example.com";
 pub(crate) const PASSWORD: &str = "correct horse";
 
 /// A running user service.
-pub(crate) struct TestApp {
+pub(crate) struct Fixture {
     pub(crate) http: Http,
     pub(crate) database: TestDatabase,
     broker: TestBroker,
@@ -30,7 +30,7 @@ pub(crate) struct Person {
     pub(crate) token: String,
 }
 
-impl TestApp {
+impl Fixture {
     /// Starts a service with the default settings, except for a low bcrypt cost.
     pub(crate) async fn start() -> Self {
         Self::start_with(&[]).await
@@ -171,7 +171,7 @@ pub(crate) fn redacted(value: &Value) -> Value {
     }
 }
 
-impl Drop for TestApp {
+impl Drop for Fixture {
     fn drop(&mut self) {
         self.running.shutdown().cancel();
     }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use testkit::{TestBroker, TestDatabase, eventually};
 use user_service::MIGRATIONS;
 
-use crate::fixture::{Person, TestApp};
+use crate::fixture::{Fixture, Person};
 
-async fn usernames(app: &TestApp, admin: &Person, query: &str) -> Vec<String> {
+async fn usernames(app: &Fixture, admin: &Person, query: &str) -> Vec<String> {
     let reply = app.get(admin, &format!("/users{query}")).await.expect(200);
     let users = reply.json.as_array().unwrap();
     let name = |user: &Value| {
@@ -22,13 +22,13 @@ async fn usernames(app: &TestApp, admin: &Person, query: &str) -> Vec<String> {
     users.iter().map(name).collect()
 }
 
-async fn set(app: &TestApp, admin: &Person, person: &Person, change: Value) {
+async fn set(app: &Fixture, admin: &Person, person: &Person, change: Value) {
     let _ = app.update(admin, &person.id, &change).await.expect(200);
 }
 
 /// Four different users and the administrator.
-async fn app_with_users() -> (TestApp, Person) {
-    let app = TestApp::start().await;
+async fn app_with_users() -> (Fixture, Person) {
+    let app = Fixture::start().await;
     let admin = app.admin().await;
     let ada = app.sign_up("Ada@example.com").await;
     let bob = app.sign_up("bob@example.com").await;
@@ -216,7 +216,7 @@ async fn every_sort_filter_and_pattern_has_an_index() {
         FROM (SELECT n, 'user' || n || '@example.com' AS name FROM generate_series(1, 2000) AS n) AS made;
         ANALYZE users.users;";
     connection.batch_execute(prepare).unwrap();
-    let app = TestApp::start_on(database, TestBroker::new(), &[]).await;
+    let app = Fixture::start_on(database, TestBroker::new(), &[]).await;
     let admin = app.admin().await;
     for (path, index) in INDEXES {
         let before = scans(&app, index);
@@ -229,7 +229,7 @@ async fn every_sort_filter_and_pattern_has_an_index() {
     }
 }
 
-pub(crate) fn scans(app: &TestApp, index: &str) -> i64 {
+pub(crate) fn scans(app: &Fixture, index: &str) -> i64 {
     let scans: Scans = diesel::sql_query(format!(
         "SELECT idx_scan AS scans FROM pg_stat_user_indexes WHERE indexrelname = '{index}'"
     ))

@@ -7,22 +7,22 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use crate::fixture::{PASSWORD, Person, TestApp};
+use crate::fixture::{Fixture, PASSWORD, Person};
 
 const NEW: &str = "battery staple";
 const LOG: [(&str, &str); 1] = [("FORGOT_PASSWORD_LOG", "true")];
 
-async fn change(app: &TestApp, person: &Person, old: &str, new: &str) -> Reply {
+async fn change(app: &Fixture, person: &Person, old: &str, new: &str) -> Reply {
     let body = json!({"oldPassword": old, "newPassword": new});
     app.post(person, "/user/change-password", &body).await
 }
 
-async fn forgot(app: &TestApp, email: &str) -> Reply {
+async fn forgot(app: &Fixture, email: &str) -> Reply {
     let request = app.http.post("/user/forgot-password");
     request.json(&json!({"email": email})).send().await
 }
 
-async fn reset_forgotten(app: &TestApp, code: &str, password: &str) -> Reply {
+async fn reset_forgotten(app: &Fixture, code: &str, password: &str) -> Reply {
     let request = app.http.post("/user/forgot-password/reset");
     request
         .json(&json!({"code": code, "password": password}))
@@ -31,7 +31,7 @@ async fn reset_forgotten(app: &TestApp, code: &str, password: &str) -> Reply {
 }
 
 /// Stores a code of a user's current generation, as the notification worker does when it sends one.
-fn store_code(app: &TestApp, person: &Person, code: &str, lifetime: &str) {
+fn store_code(app: &Fixture, person: &Person, code: &str, lifetime: &str) {
     diesel::sql_query(format!(
         "INSERT INTO users.codes (fingerprint, user_id, purpose, generation, expires) \
          SELECT sha256('{code}'), id, 'forgot-password', code_generation, now() + interval '{lifetime}' \
@@ -44,7 +44,7 @@ fn store_code(app: &TestApp, person: &Person, code: &str, lifetime: &str) {
 
 #[tokio::test]
 async fn changing_a_password_revokes_all_tokens_except_the_new_one() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let ada = app.sign_up("ada@example.com").await;
     let other = Person::of(&app.sign_in("ada@example.com", PASSWORD).await.expect(200));
     let reply = change(&app, &ada, PASSWORD, NEW).await.expect(200);
@@ -64,7 +64,7 @@ async fn changing_a_password_revokes_all_tokens_except_the_new_one() {
 
 #[tokio::test]
 async fn a_wrong_old_password_changes_nothing() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let ada = app.sign_up("ada@example.com").await;
     change(&app, &ada, "wrong", NEW)
         .await
@@ -84,7 +84,7 @@ async fn a_wrong_old_password_changes_nothing() {
 
 #[tokio::test]
 async fn concurrent_changes_have_one_winner() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let ada = app.sign_up("ada@example.com").await;
     let names = ["one", "two", "three"].map(|name| format!("password {name}"));
     let changes = names.iter().map(|name| change(&app, &ada, PASSWORD, name));
@@ -103,7 +103,7 @@ async fn concurrent_changes_have_one_winner() {
 
 #[tokio::test]
 async fn administrators_reset_a_password_by_email() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let reset = async |email: &str, password: &str| {
         let body = json!({"email": email, "password": password});
@@ -133,7 +133,7 @@ struct Queued {
     request_id: String,
 }
 
-fn queued(app: &TestApp) -> Vec<Queued> {
+fn queued(app: &Fixture) -> Vec<Queued> {
     diesel::sql_query(
         "SELECT encode(id, 'hex') AS id, channel, encode(user_id, 'hex') AS user_id, request_id \
          FROM users.notifications WHERE status = 'pending' ORDER BY created, channel",
@@ -190,7 +190,7 @@ const ALL_CHANNELS: [(&str, &str); 4] = [
 
 #[tokio::test]
 async fn each_channel_has_an_entry_and_a_notification() {
-    let app = TestApp::start_with(&ALL_CHANNELS).await;
+    let app = Fixture::start_with(&ALL_CHANNELS).await;
     let ada = app.sign_up("ada@example.com").await;
     let reply = forgot(&app, "ADA@example.com").await.expect(200);
     let entries = reply.json.as_array().unwrap();
@@ -212,7 +212,7 @@ async fn each_channel_has_an_entry_and_a_notification() {
 
 #[tokio::test]
 async fn an_unknown_address_has_the_same_response_and_sends_nothing() {
-    let app = TestApp::start_with(&ALL_CHANNELS).await;
+    let app = Fixture::start_with(&ALL_CHANNELS).await;
     let _ = app.sign_up("ada@example.com").await;
     let known = forgot(&app, "ada@example.com").await.expect(200);
     let unknown = forgot(&app, "nobody@example.com").await.expect(200);
@@ -224,7 +224,7 @@ async fn an_unknown_address_has_the_same_response_and_sends_nothing() {
 
 #[tokio::test]
 async fn without_a_channel_codes_are_unavailable() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let reply = forgot(&app, "ada@example.com").await;
     reply.expect_problem(503, "forgot-password-not-configured");
     // The request is validated first.
@@ -234,7 +234,7 @@ async fn without_a_channel_codes_are_unavailable() {
 
 #[tokio::test]
 async fn a_code_resets_a_password_once() {
-    let app = TestApp::start_with(&LOG).await;
+    let app = Fixture::start_with(&LOG).await;
     let ada = app.sign_up("ada@example.com").await;
     store_code(&app, &ada, "first", "1 hour");
     store_code(&app, &ada, "second", "1 hour");
@@ -265,7 +265,7 @@ async fn a_code_resets_a_password_once() {
 
 #[tokio::test]
 async fn an_expired_code_is_invalid() {
-    let app = TestApp::start_with(&LOG).await;
+    let app = Fixture::start_with(&LOG).await;
     let ada = app.sign_up("ada@example.com").await;
     store_code(&app, &ada, "late", "-1 second");
     reset_forgotten(&app, "late", NEW)
@@ -275,7 +275,7 @@ async fn an_expired_code_is_invalid() {
 
 #[tokio::test]
 async fn a_change_of_password_or_address_invalidates_codes() {
-    let app = TestApp::start_with(&LOG).await;
+    let app = Fixture::start_with(&LOG).await;
     let admin = app.admin().await;
     for (name, update) in [
         ("a", json!({"password": "changed meanwhile"})),
@@ -292,7 +292,7 @@ async fn a_change_of_password_or_address_invalidates_codes() {
 
 #[tokio::test]
 async fn the_new_password_is_validated_before_the_code() {
-    let app = TestApp::start_with(&LOG).await;
+    let app = Fixture::start_with(&LOG).await;
     let reply = reset_forgotten(&app, "junk", "1234").await;
     reply.expect_problem(400, "validation-failed");
     assert_eq!(reply.bad_fields(), ["password"]);
@@ -305,7 +305,7 @@ async fn the_new_password_is_validated_before_the_code() {
 
 #[tokio::test]
 async fn concurrent_uses_of_a_code_have_one_winner() {
-    let app = TestApp::start_with(&LOG).await;
+    let app = Fixture::start_with(&LOG).await;
     let ada = app.sign_up("ada@example.com").await;
     store_code(&app, &ada, "once", "1 hour");
     let passwords = ["password 1", "password 2", "password 3", "password 4"];
@@ -327,7 +327,7 @@ async fn concurrent_uses_of_a_code_have_one_winner() {
 
 #[tokio::test]
 async fn an_inactive_user_stays_inactive_after_a_reset() {
-    let app = TestApp::start_with(&LOG).await;
+    let app = Fixture::start_with(&LOG).await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let _ = app
         .update(&admin, &ada.id, &json!({"isActive": false}))
@@ -347,7 +347,7 @@ async fn passwords_are_stored_only_as_hashes() {
         #[diesel(sql_type = BigInt)]
         count: i64,
     }
-    let app = TestApp::start_with(&LOG).await;
+    let app = Fixture::start_with(&LOG).await;
     let _ = app.sign_up("ada@example.com").await;
     assert_eq!(
         app.database.rows_that_hold("users", PASSWORD),

@@ -8,9 +8,9 @@ use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
 use testkit::{Http, eventually};
 
-use crate::fixture::{Person, TestApp};
+use crate::fixture::{Fixture, Person};
 
-async fn feed(app: &TestApp, cursor: Option<i64>) -> Value {
+async fn feed(app: &Fixture, cursor: Option<i64>) -> Value {
     let path = match cursor {
         Some(cursor) => format!("/internal/revocations?cursor={cursor}"),
         None => "/internal/revocations".to_owned(),
@@ -30,7 +30,7 @@ fn epoch_of(feed: &Value, person: &Person) -> Option<i64> {
 
 #[tokio::test]
 async fn the_feed_lists_epochs_raised_since_the_cursor() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let before = feed(&app, None).await;
     assert_eq!(epoch_of(&before, &ada), None);
@@ -59,7 +59,7 @@ async fn the_feed_lists_epochs_raised_since_the_cursor() {
 
 #[tokio::test]
 async fn a_slow_commit_is_not_skipped() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada, bob) = (
         app.admin().await,
         app.sign_up("ada@example.com").await,
@@ -90,7 +90,7 @@ async fn a_slow_commit_is_not_skipped() {
 
 #[tokio::test]
 async fn epochs_raised_before_any_unexpired_token_are_omitted() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let _ = app
         .update(&admin, &ada.id, &json!({"isActive": false}))
@@ -115,7 +115,7 @@ async fn refused(replica: &Http, person: &Person) -> Option<()> {
 
 #[tokio::test]
 async fn another_replica_refuses_revoked_tokens_within_a_second() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let replica = app.replica(&[]).await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let _ = replica
@@ -145,7 +145,7 @@ async fn another_replica_refuses_revoked_tokens_within_a_second() {
 
 #[tokio::test]
 async fn the_token_of_a_deleted_user_is_refused() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let ada = app.sign_up("ada@example.com").await;
     diesel::sql_query("DELETE FROM users.users WHERE username_key = 'ada@example.com'")
         .execute(&mut app.admin_connection())
@@ -158,7 +158,7 @@ async fn the_token_of_a_deleted_user_is_refused() {
 
 #[tokio::test]
 async fn tokens_of_the_previous_key_are_accepted() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let ada = app.sign_up("ada@example.com").await;
     let new = testkit::ed25519_pem();
     let old = app.key().to_owned();

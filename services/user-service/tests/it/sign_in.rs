@@ -5,9 +5,9 @@ use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 use testkit::{Reply, eventually};
 
-use crate::fixture::{ADMIN, PASSWORD, Person, TestApp, redacted};
+use crate::fixture::{ADMIN, Fixture, PASSWORD, Person, redacted};
 
-async fn try_from(app: &TestApp, address: &str, username: &str, password: &str) -> Reply {
+async fn try_from(app: &Fixture, address: &str, username: &str, password: &str) -> Reply {
     let body = json!({"username": username, "password": password});
     let request = app
         .http
@@ -16,7 +16,7 @@ async fn try_from(app: &TestApp, address: &str, username: &str, password: &str) 
     request.json(&body).send().await
 }
 
-async fn fail(app: &TestApp, address: &str, username: &str, times: usize) {
+async fn fail(app: &Fixture, address: &str, username: &str, times: usize) {
     for _ in 0..times {
         let reply = try_from(app, address, username, "wrong").await;
         reply.expect_problem(401, "invalid-credentials");
@@ -25,7 +25,7 @@ async fn fail(app: &TestApp, address: &str, username: &str, times: usize) {
 
 #[tokio::test]
 async fn users_sign_in_by_username_or_email_in_any_case() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let body = json!({"username": "ada@example.com", "email": "Lovelace@example.com", "password": PASSWORD});
     let _ = app.http.post("/user").json(&body).send().await.expect(200);
     for name in [
@@ -49,7 +49,7 @@ async fn users_sign_in_by_username_or_email_in_any_case() {
 
 #[tokio::test]
 async fn sign_in_ignores_tokens() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let body = json!({"username": ADMIN, "password": PASSWORD});
     let request = app.http.post("/user/auth").bearer("expired").json(&body);
     let _ = request.send().await.expect(200);
@@ -57,7 +57,7 @@ async fn sign_in_ignores_tokens() {
 
 #[tokio::test]
 async fn unknown_users_and_wrong_passwords_have_the_same_response() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let long = "a".repeat(73);
     for (username, password) in [
         (ADMIN, "wrong"),
@@ -79,7 +79,7 @@ async fn unknown_users_and_wrong_passwords_have_the_same_response() {
 
 #[tokio::test]
 async fn every_byte_of_a_password_of_72_bytes_counts() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let password = "é".repeat(36);
     let body = json!({"email": "ada@example.com", "password": password});
     let _ = app.http.post("/user").json(&body).send().await.expect(200);
@@ -92,7 +92,7 @@ async fn every_byte_of_a_password_of_72_bytes_counts() {
 
 #[tokio::test]
 async fn the_status_of_a_failure_can_be_403() {
-    let app = TestApp::start_with(&[("SIGN_IN_FAILURE_STATUS", "403")]).await;
+    let app = Fixture::start_with(&[("SIGN_IN_FAILURE_STATUS", "403")]).await;
     app.sign_in(ADMIN, "wrong")
         .await
         .expect_problem(403, "invalid-credentials");
@@ -100,7 +100,7 @@ async fn the_status_of_a_failure_can_be_403() {
 
 #[tokio::test]
 async fn missing_fields_are_listed() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let reply = app.http.post("/user/auth").json(&json!({})).send().await;
     reply.expect_problem(400, "validation-failed");
     assert_eq!(reply.bad_fields(), ["password", "username"]);
@@ -108,7 +108,7 @@ async fn missing_fields_are_listed() {
 
 #[tokio::test]
 async fn only_the_right_password_reveals_an_inactive_account() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let _ = app
         .update(&admin, &ada.id, &json!({"isActive": false}))
@@ -124,7 +124,7 @@ async fn only_the_right_password_reveals_an_inactive_account() {
 
 #[tokio::test]
 async fn sign_in_changes_last_sign_in_but_not_mtime() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let path = format!("/users/{}", ada.id);
     let before = app.get(&admin, &path).await.expect(200).json;
@@ -137,7 +137,7 @@ async fn sign_in_changes_last_sign_in_but_not_mtime() {
 
 #[tokio::test]
 async fn a_hash_of_another_cost_is_replaced() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let _ = app.sign_up("ada@example.com").await;
     let replica = app.replica(&[("BCRYPT_COST", "5")]).await;
     let body = json!({"username": "ada@example.com", "password": PASSWORD});
@@ -161,7 +161,7 @@ async fn a_hash_of_another_cost_is_replaced() {
 
 #[tokio::test]
 async fn after_five_failures_from_one_address_even_the_right_password_must_wait() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let _ = app.sign_up("ada@example.com").await;
     for username in ["ada@example.com", "nobody@example.com"] {
         fail(&app, "198.51.100.1", username, 5).await;
@@ -196,7 +196,7 @@ async fn after_five_failures_from_one_address_even_the_right_password_must_wait(
 
 #[tokio::test]
 async fn each_further_failure_doubles_the_pause() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     fail(&app, "198.51.100.1", ADMIN, 5).await;
     for seconds in ["2", "4", "8"] {
         end_pauses(&app);
@@ -209,7 +209,7 @@ async fn each_further_failure_doubles_the_pause() {
 
 #[tokio::test]
 async fn after_fifty_failures_from_anywhere_every_address_must_wait() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     for host in 1..=50 {
         fail(&app, &format!("198.51.100.{host}"), ADMIN, 1).await;
     }
@@ -223,7 +223,7 @@ async fn after_fifty_failures_from_anywhere_every_address_must_wait() {
 
 #[tokio::test]
 async fn concurrent_guesses_do_not_evade_the_back_off() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let guesses = (0..24).map(|_| try_from(&app, "198.51.100.1", ADMIN, "wrong"));
     let replies = futures_util::future::join_all(guesses).await;
     let checked = replies.iter().filter(|reply| reply.status == 401).count();
@@ -237,7 +237,7 @@ async fn concurrent_guesses_do_not_evade_the_back_off() {
 
 #[tokio::test]
 async fn failures_of_both_names_of_a_user_count_together() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let body = json!({"username": "ada@example.com", "email": "lovelace@example.com", "password": PASSWORD});
     let _ = app.http.post("/user").json(&body).send().await.expect(200);
     fail(&app, "198.51.100.1", "ada@example.com", 3).await;
@@ -249,7 +249,7 @@ async fn failures_of_both_names_of_a_user_count_together() {
 }
 
 /// Ends every pause, as if time had passed.
-fn end_pauses(app: &TestApp) {
+fn end_pauses(app: &Fixture) {
     diesel::sql_query("UPDATE users.sign_in_failures SET blocked_until = now()")
         .execute(&mut app.admin_connection())
         .unwrap();

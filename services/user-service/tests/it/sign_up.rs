@@ -5,15 +5,15 @@ use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use crate::fixture::{ADMIN, PASSWORD, Person, TestApp, redacted};
+use crate::fixture::{ADMIN, Fixture, PASSWORD, Person, redacted};
 
-async fn sign_up(app: &TestApp, body: Value) -> Reply {
+async fn sign_up(app: &Fixture, body: Value) -> Reply {
     app.http.post("/user").json(&body).send().await
 }
 
 #[tokio::test]
 async fn a_new_user_has_the_defaults_and_is_signed_in() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let body = json!({"username": "Ada@Example.com", "email": "lovelace@example.com", "password": PASSWORD});
     let reply = sign_up(&app, body).await.expect(200);
     assert_json_snapshot!(redacted(&reply.json));
@@ -22,7 +22,7 @@ async fn a_new_user_has_the_defaults_and_is_signed_in() {
 
 #[tokio::test]
 async fn an_absent_name_defaults_to_the_other() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     for field in ["username", "email"] {
         let name = format!(" {field}@example.com ");
         let reply = sign_up(&app, json!({field: name, "password": PASSWORD}))
@@ -35,7 +35,7 @@ async fn an_absent_name_defaults_to_the_other() {
 
 #[tokio::test]
 async fn other_fields_of_the_body_are_ignored() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let body = json!({
         "email": "eve@example.com", "password": PASSWORD, "scope": ["admin"], "isActive": false,
         "plan": "gold", "vendor": "acme", "id": "000000000000000000000000", "epoch": 7,
@@ -58,7 +58,7 @@ async fn other_fields_of_the_body_are_ignored() {
 
 #[tokio::test]
 async fn extreme_numbers_in_metadata_are_kept() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let metadata = json!({"a": [f64::MAX, {"b": f64::MIN}], "c": 5e-324, "d": u64::MAX});
     let body = json!({"email": "eve@example.com", "password": PASSWORD, "metadata": metadata});
     let person = Person::of(&sign_up(&app, body).await.expect(200));
@@ -72,7 +72,7 @@ async fn extreme_numbers_in_metadata_are_kept() {
 
 #[tokio::test]
 async fn the_operator_chooses_plan_vendor_and_password_length() {
-    let app = TestApp::start_with(&[
+    let app = Fixture::start_with(&[
         ("DEFAULT_USER_PLAN", "trial"),
         ("DEFAULT_USER_VENDOR", "acme"),
         ("PASSWORD_MIN_LENGTH", "12"),
@@ -88,7 +88,7 @@ async fn the_operator_chooses_plan_vendor_and_password_length() {
 
 #[tokio::test]
 async fn every_invalid_field_is_listed() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let long = "é".repeat(37);
     for (body, fields) in [
         (json!({}), vec!["password", "username"]),
@@ -129,7 +129,7 @@ async fn every_invalid_field_is_listed() {
 
 #[tokio::test]
 async fn bodies_other_than_json_objects_are_refused() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let post = || app.http.post("/user");
     let json = "application/json";
     let reply = post().header("Content-Type", json).body("{").send().await;
@@ -149,7 +149,7 @@ async fn bodies_other_than_json_objects_are_refused() {
 
 #[tokio::test]
 async fn a_taken_name_is_refused_in_any_case_and_as_either_name() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let body = json!({"username": "ada@example.com", "email": "lovelace@example.com", "password": PASSWORD});
     let _ = sign_up(&app, body).await.expect(200);
     for (username, email, code) in [
@@ -167,7 +167,7 @@ async fn a_taken_name_is_refused_in_any_case_and_as_either_name() {
 
 #[tokio::test]
 async fn concurrent_sign_ups_with_one_name_have_one_winner() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let body = json!({"username": "ada@example.com", "password": PASSWORD});
     let replies = join_all((0..8).map(|_| sign_up(&app, body.clone()))).await;
     let (winners, losers): (Vec<_>, Vec<_>) = replies.iter().partition(|reply| reply.status == 200);
@@ -179,7 +179,7 @@ async fn concurrent_sign_ups_with_one_name_have_one_winner() {
 
 #[tokio::test]
 async fn concurrent_sign_ups_with_swapped_names_have_one_winner() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     for round in 0..10 {
         let (a, b) = (
             format!("a{round}@example.com"),
@@ -202,7 +202,7 @@ async fn concurrent_sign_ups_with_swapped_names_have_one_winner() {
 
 #[tokio::test]
 async fn open_sign_up_ignores_tokens() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let body = json!({"email": "ada@example.com", "password": PASSWORD});
     let request = app.http.post("/user").bearer("junk").json(&body);
     let _ = request.send().await.expect(200);
@@ -210,7 +210,7 @@ async fn open_sign_up_ignores_tokens() {
 
 #[tokio::test]
 async fn with_a_creation_scope_only_its_holders_create_users() {
-    let app = TestApp::start_with(&[("API_USER_CREATE_SCOPE", "creator, admin")]).await;
+    let app = Fixture::start_with(&[("API_USER_CREATE_SCOPE", "creator, admin")]).await;
     let body = |name: &str| json!({"email": name, "password": PASSWORD});
     let create = |token: String, name: &'static str| {
         app.http
@@ -247,7 +247,7 @@ async fn with_a_creation_scope_only_its_holders_create_users() {
 
 #[tokio::test]
 async fn concurrent_replicas_create_one_administrator_and_never_overwrite_it() {
-    let app = TestApp::start_with(&[("ADMIN_USERNAME", "")]).await;
+    let app = Fixture::start_with(&[("ADMIN_USERNAME", "")]).await;
     app.sign_in(ADMIN, PASSWORD)
         .await
         .expect_problem(401, "invalid-credentials");

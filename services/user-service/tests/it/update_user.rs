@@ -3,11 +3,11 @@
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use crate::fixture::{ADMIN, PASSWORD, Person, TestApp};
+use crate::fixture::{ADMIN, Fixture, PASSWORD, Person};
 
 #[tokio::test]
 async fn every_field_can_be_changed() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let change = json!({
         "username": "new@example.com", "email": "mail@example.com", "password": "battery staple",
@@ -39,7 +39,7 @@ async fn every_field_can_be_changed() {
 
 #[tokio::test]
 async fn sending_the_whole_user_back_changes_nothing() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let path = format!("/users/{}", ada.id);
     let mut user = app.get(&admin, &path).await.expect(200).json;
@@ -53,7 +53,7 @@ async fn sending_the_whole_user_back_changes_nothing() {
 
 #[tokio::test]
 async fn changes_of_what_a_token_depends_on_revoke_it() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let admin = app.admin().await;
     for (number, (change, revokes)) in [
         (json!({"email": "x0@example.com"}), true),
@@ -83,7 +83,7 @@ async fn changes_of_what_a_token_depends_on_revoke_it() {
 
 #[tokio::test]
 async fn the_vendor_can_be_removed() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     for vendor in [json!("acme"), json!(["acme"]), json!([]), Value::Null] {
         let change = json!({"vendor": vendor});
@@ -94,7 +94,7 @@ async fn the_vendor_can_be_removed() {
 
 #[tokio::test]
 async fn every_invalid_field_is_listed_and_nothing_is_changed() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let change = json!({
         "username": "ada", "email": 1, "password": "1234", "isActive": "yes", "plan": "",
@@ -134,7 +134,7 @@ async fn every_invalid_field_is_listed_and_nothing_is_changed() {
 
 #[tokio::test]
 async fn names_of_other_users_are_refused() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let update = async |change: Value| app.update(&admin, &ada.id, &change).await;
     update(json!({"username": "ADMIN@example.com"}))
@@ -151,7 +151,7 @@ async fn names_of_other_users_are_refused() {
 
 #[tokio::test]
 async fn concurrent_swaps_of_names_are_refused_without_a_deadlock() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let admin = app.admin().await;
     let (ada, bob) = (
         app.sign_up("ada@example.com").await,
@@ -174,7 +174,7 @@ async fn concurrent_swaps_of_names_are_refused_without_a_deadlock() {
 
 #[tokio::test]
 async fn the_last_active_administrator_cannot_be_demoted() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let admin = app.admin().await;
     for change in [
         json!({"scope": ["user"]}),
@@ -206,7 +206,7 @@ async fn the_last_active_administrator_cannot_be_demoted() {
 
 #[tokio::test]
 async fn concurrent_demotions_leave_one_administrator() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     for round in 0..3 {
         let root = app.admin().await;
         let mut admins: Vec<Person> = Vec::new();
@@ -243,7 +243,7 @@ async fn concurrent_demotions_leave_one_administrator() {
 }
 
 /// Restores the first administrator and demotes all others.
-fn restore_root(app: &TestApp) {
+fn restore_root(app: &Fixture) {
     use diesel::RunQueryDsl as _;
     use diesel::sql_types::BigInt;
 

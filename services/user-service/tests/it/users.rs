@@ -3,14 +3,14 @@
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 
-use crate::fixture::{ADMIN, PASSWORD, TestApp, redacted};
+use crate::fixture::{ADMIN, Fixture, PASSWORD, redacted};
 
 /// An id that no user has.
 const UNKNOWN_ID: &str = "000000000000000000000000";
 
 #[tokio::test]
 async fn users_read_themselves() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let ada = app.sign_up("Ada@example.com").await;
     let reply = app.get(&ada, "/user").await.expect(200);
     assert_eq!(reply.json["id"], ada.id.as_str());
@@ -19,7 +19,7 @@ async fn users_read_themselves() {
 
 #[tokio::test]
 async fn users_read_their_current_state_and_not_that_of_their_token() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let _ = app
         .update(&admin, &ada.id, &json!({"plan": "gold"}))
@@ -31,7 +31,7 @@ async fn users_read_their_current_state_and_not_that_of_their_token() {
 
 #[tokio::test]
 async fn administrators_read_the_full_user() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let reply = app
         .get(&admin, &format!("/users/{}", ada.id))
@@ -44,7 +44,7 @@ async fn administrators_read_the_full_user() {
 
 #[tokio::test]
 async fn unknown_and_malformed_ids_are_not_found() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let admin = app.admin().await;
     for id in [
         UNKNOWN_ID,
@@ -61,7 +61,7 @@ async fn unknown_and_malformed_ids_are_not_found() {
 
 #[tokio::test]
 async fn users_are_counted_by_filters_and_a_pattern() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     for name in ["ada@example.com", "adam@example.com", "eve@example.com"] {
         let _ = app.sign_up(name).await;
     }
@@ -91,7 +91,7 @@ async fn users_are_counted_by_filters_and_a_pattern() {
 
 #[tokio::test]
 async fn unknown_paths_and_wrong_methods_are_problems() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let reply = app.http.get("/nothing").send().await;
     assert_json_snapshot!("unknown_path", redacted(&reply.json));
     for path in ["/", "/nothing", "/users/", "/user/auth/more"] {
@@ -107,7 +107,7 @@ async fn unknown_paths_and_wrong_methods_are_problems() {
 
 #[tokio::test]
 async fn a_valid_request_id_is_kept() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let ask = |id: &'static str| app.http.get("/user").header("X-Request-Id", id).send();
     let reply = ask("abc-1.2_3").await;
     reply.expect_problem(401, "token-missing");
@@ -117,7 +117,7 @@ async fn a_valid_request_id_is_kept() {
 
 #[tokio::test]
 async fn readiness_follows_the_database_and_the_queue() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let reply = app.http.get("/healthz").send().await.expect(200);
     assert_eq!(reply.json, json!({"status": "ok"}));
     let ready = testkit::eventually("the queue", async || {
@@ -142,7 +142,7 @@ async fn readiness_follows_the_database_and_the_queue() {
 
 #[tokio::test]
 async fn the_keys_that_verify_tokens_are_published() {
-    let app = TestApp::start().await;
+    let app = Fixture::start().await;
     let reply = app
         .http
         .get("/.well-known/jwks.json")

@@ -4,14 +4,14 @@ use diesel::RunQueryDsl as _;
 use serde_json::{Value, json};
 use testkit::Reply;
 
-use crate::fixture::{PASSWORD, Person, TestApp};
+use crate::fixture::{Fixture, PASSWORD, Person};
 
 const REQUIRED: [(&str, &str); 2] = [
     ("EMAIL_VERIFICATION", "required"),
     ("FORGOT_PASSWORD_LOG", "true"),
 ];
 
-async fn verify(app: &TestApp, code: &str) -> Reply {
+async fn verify(app: &Fixture, code: &str) -> Reply {
     let request = app.http.post("/user/verify-email");
     request.json(&json!({"code": code})).send().await
 }
@@ -30,7 +30,7 @@ fn is_verified(token: &str) -> bool {
         .unwrap()
 }
 
-fn pending(app: &TestApp) -> usize {
+fn pending(app: &Fixture) -> usize {
     let rows = app.database.rows_that_hold("users", "verify-email");
     rows.iter()
         .filter(|row| row.starts_with("notifications: "))
@@ -38,7 +38,7 @@ fn pending(app: &TestApp) -> usize {
 }
 
 /// Stores a code for the address that a user has, as the notification worker does.
-fn store_code(app: &TestApp, person: &Person, code: &str) {
+fn store_code(app: &Fixture, person: &Person, code: &str) {
     diesel::sql_query(format!(
         "INSERT INTO users.codes (fingerprint, user_id, purpose, generation, email_key, expires) \
          SELECT sha256('{code}'), id, 'verify-email', 0, email_key, now() + interval '1 hour' \
@@ -49,13 +49,13 @@ fn store_code(app: &TestApp, person: &Person, code: &str) {
     .unwrap();
 }
 
-async fn sign_in(app: &TestApp, name: &str) -> Person {
+async fn sign_in(app: &Fixture, name: &str) -> Person {
     Person::of(&app.sign_in(name, PASSWORD).await.expect(200))
 }
 
 #[tokio::test]
 async fn an_address_counts_after_its_code_was_returned() {
-    let app = TestApp::start_with(&REQUIRED).await;
+    let app = Fixture::start_with(&REQUIRED).await;
     let ada = app.sign_up("ada@example.com").await;
     assert!(!is_verified(&ada.token));
     assert_eq!(pending(&app), 1);
@@ -73,7 +73,7 @@ async fn an_address_counts_after_its_code_was_returned() {
 
 #[tokio::test]
 async fn a_new_address_needs_its_own_code() {
-    let app = TestApp::start_with(&REQUIRED).await;
+    let app = Fixture::start_with(&REQUIRED).await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     assert!(
         is_verified(&admin.token),
@@ -96,7 +96,7 @@ async fn a_new_address_needs_its_own_code() {
 
 #[tokio::test]
 async fn without_verification_every_address_counts_and_nothing_is_sent() {
-    let app = TestApp::start_with(&[("FORGOT_PASSWORD_LOG", "true")]).await;
+    let app = Fixture::start_with(&[("FORGOT_PASSWORD_LOG", "true")]).await;
     let ada = app.sign_up("ada@example.com").await;
     assert!(is_verified(&ada.token));
     assert_eq!(pending(&app), 0);
