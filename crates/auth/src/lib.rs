@@ -25,7 +25,7 @@ pub use extractors::{
     insufficient_scope, token_missing, token_revoked,
 };
 pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey};
-pub use remote_authority::{RemoteAuthority, RemoteSettings};
+pub use remote_authority::{RemoteAuthority, RemoteSettings, read_audience, read_issuer};
 pub use revocation::{RevocationFeed, RevokedEpochs};
 pub use signer::{SignError, Signer};
 pub use verifier::{Rejection, Verifier};

@@ -30,21 +30,30 @@ pub struct RemoteSettings {
     pub audience: String,
 }
 
+/// Reads `TOKEN_ISSUER`.
+///
+/// # Errors
+/// The setting is invalid.
+pub fn read_issuer(reader: &mut Reader) -> Result<String, app_config::Error> {
+    reader.or_default("TOKEN_ISSUER", "countersign", "The `iss` of tokens.")
+}
+
+/// Reads `TOKEN_AUDIENCE`.
+///
+/// # Errors
+/// The setting is invalid.
+pub fn read_audience(reader: &mut Reader) -> Result<String, app_config::Error> {
+    let purpose = "The `aud` of access tokens.";
+    reader.or_default("TOKEN_AUDIENCE", "countersign", purpose)
+}
+
 impl Settings for RemoteSettings {
     fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             user_service_url: reader
                 .required("USER_SERVICE_URL", "the URL of the user service.")?,
-            issuer: reader.or_default(
-                "TOKEN_ISSUER",
-                "countersign",
-                "The `iss` of access tokens.",
-            )?,
-            audience: reader.or_default(
-                "TOKEN_AUDIENCE",
-                "countersign",
-                "The `aud` of access tokens.",
-            )?,
+            issuer: read_issuer(reader)?,
+            audience: read_audience(reader)?,
         })
     }
 }

@@ -17,7 +17,7 @@ mod query;
 mod row_budget;
 
 pub use conditions::{ANY_TEXT, Conditions, Filter};
-pub use page::Page;
+pub use page::{CountResponse, Page};
 pub use pattern::substring_pattern;
 pub use query::{Direction, ListQuery, MAX_LIMIT, Paging, Sort};
 pub use row_budget::{RowBudget, RowPermit};

@@ -2,6 +2,7 @@ use actix_web::http::header::{HeaderValue, LINK};
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
 use url::form_urlencoded;
+use utoipa::ToSchema;
 
 /// The rows of one page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,6 +46,14 @@ impl<T> Page<T> {
         }
         response.json(&self.rows)
     }
+}
+
+/// How many rows a list has without `limit`.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CountResponse {
+    /// The number of rows.
+    #[schema(example = 42)]
+    pub count: i64,
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ mod decisions;
 pub mod deliveries;
 mod erasure;
 mod plugin_paths;
+mod requests;
 mod schema;
 #[cfg(test)]
 mod schema_tests;

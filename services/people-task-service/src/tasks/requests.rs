@@ -5,14 +5,13 @@
 )]
 
 use chrono::{DateTime, NaiveDateTime, Timelike as _, Utc};
-use http_kit::{FieldValue, Fields, Problem, Query, combine_errors};
+use http_kit::{Fields, Problem, Query, combine_errors};
 use listing::{Conditions, ListQuery, Sort};
-use serde_json::Value;
-use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
+use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat};
 use values::{EmailAddress, FromText, Invalid, bounded_text};
 
+use crate::requests::text_fields;
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection, TaskSort};
 
 const MAX_TITLE: usize = 500;
@@ -203,25 +202,6 @@ fn parse_utc(text: &str) -> Option<DateTime<Utc>> {
         .and_utc();
     // chrono also accepts numbers without their leading zeros.
     (DecisionBy::format(moment) == text).then_some(moment)
-}
-
-/// Makes types that text fields of a body are parsed into, with their schemas.
-macro_rules! text_fields {
-    ($($type:ty = $schema:expr;)+) => {$(
-        impl FieldValue for $type {
-            fn from_json(value: &Value) -> Result<Self, Invalid> {
-                Self::from_text(&String::from_json(value)?)
-            }
-        }
-
-        impl PartialSchema for $type {
-            fn schema() -> RefOr<Schema> {
-                $schema.schema_type(Type::String).into()
-            }
-        }
-
-        impl ToSchema for $type {}
-    )+};
 }
 
 text_fields! {

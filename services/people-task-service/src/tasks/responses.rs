@@ -146,11 +146,3 @@ impl TaskResponse {
         self
     }
 }
-
-/// A number of tasks.
-#[derive(Serialize, ToSchema)]
-pub(crate) struct TaskCountResponse {
-    /// How many there are.
-    #[schema(example = 3)]
-    pub(crate) count: i64,
-}

@@ -4,6 +4,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, combine_errors, path_id};
+use listing::CountResponse;
 use service_http::DatabaseProblems;
 
 use crate::context::Context;
@@ -14,7 +15,7 @@ use crate::tasks::error::{AlreadyResolved, Forbidden, NoTask, NotAdmin};
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
 use crate::tasks::projection::{FieldSelection, Projection, TaskField};
 use crate::tasks::requests::{CreateTaskRequest, EditTaskRequest, parse_list, parse_selection};
-use crate::tasks::responses::{ListedTaskResponse, TaskCountResponse, TaskResponse};
+use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
 use crate::tasks::{create, edit, list, read};
 
 /// The tasks of the user: those that the user created, requested or approves. With a task's secret, that
@@ -61,7 +62,7 @@ pub(crate) async fn list_tasks(
     params(TaskConditions, Role),
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
-        (status = 200, description = "The number.", body = TaskCountResponse),
+        (status = 200, description = "The number.", body = CountResponse),
         QueryProblems, TokenProblems, NotAdmin, DatabaseProblems,
     ),
 )]
@@ -70,12 +71,12 @@ pub(crate) async fn count_tasks(
     credentials: Credentials,
     query: Query,
     context: Data<Context>,
-) -> Result<Json<TaskCountResponse>, Problem> {
+) -> Result<Json<CountResponse>, Problem> {
     let Credentials(actor) = credentials;
     check_role(&actor, &query)?;
     let selection = parse_selection(&query)?;
     let count = list::count(&context.database, actor, selection).await?;
-    Ok(Json(TaskCountResponse { count }))
+    Ok(Json(CountResponse { count }))
 }
 
 /// One task.

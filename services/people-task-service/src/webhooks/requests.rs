@@ -14,6 +14,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, Secret, TaskId, bounded_text};
 
+use crate::requests::text_fields;
 use crate::signing::WebhookSecret;
 
 const MAX_URL: usize = 2_048;
@@ -89,10 +90,11 @@ impl FromText for WebhookUrl {
     }
 }
 
-impl FieldValue for WebhookUrl {
-    fn from_json(value: &Value) -> Result<Self, Invalid> {
-        Self::from_text(&String::from_json(value)?)
-    }
+text_fields! {
+    WebhookUrl = ObjectBuilder::new()
+        .format(Some(SchemaFormat::Custom("uri".to_owned())))
+        .max_length(Some(MAX_URL))
+        .examples(["https://engine.example.com/flows/1?correlationId=42"]);
 }
 
 /// A receiver's signing secret, in the `whsec_…` form of Standard Webhooks.
@@ -105,18 +107,6 @@ impl SigningSecret {
         self.0.expose()
     }
 }
-
-impl PartialSchema for WebhookUrl {
-    fn schema() -> RefOr<Schema> {
-        let format = SchemaFormat::Custom("uri".to_owned());
-        let example = "https://engine.example.com/flows/1?correlationId=42";
-        let schema = ObjectBuilder::new().schema_type(Type::String);
-        let schema = schema.format(Some(format)).max_length(Some(MAX_URL));
-        schema.examples([example]).into()
-    }
-}
-
-impl ToSchema for WebhookUrl {}
 
 impl FieldValue for SigningSecret {
     fn from_json(value: &Value) -> Result<Self, Invalid> {

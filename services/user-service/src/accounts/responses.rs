@@ -135,13 +135,6 @@ impl From<User> for UserResponse {
     }
 }
 
-/// The number of users.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct UserCountResponse {
-    #[schema(example = 42)]
-    pub(crate) count: i64,
-}
-
 /// An empty object.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct EmptyResponse {}

@@ -5,7 +5,7 @@ use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, Caller, TokenProblems};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
-use listing::Sort;
+use listing::{CountResponse, Sort};
 use service_http::DatabaseProblems;
 use values::UserId;
 
@@ -16,9 +16,7 @@ use super::list::{count, list};
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::read::{read, read_current};
 use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest, VerifyEmailRequest};
-use super::responses::{
-    CurrentUserResponse, EmptyResponse, SignInResponse, UserCountResponse, UserResponse,
-};
+use super::responses::{CurrentUserResponse, EmptyResponse, SignInResponse, UserResponse};
 use super::update::update;
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -125,7 +123,7 @@ pub(crate) async fn list_users(
     tag = "users",
     params(UserConditions),
     responses(
-        (status = 200, description = "The number of users that match all conditions.", body = UserCountResponse),
+        (status = 200, description = "The number of users that match all conditions.", body = CountResponse),
         AdminProblems, QueryProblems, DatabaseProblems
     ),
     security(("bearer" = []))
@@ -135,9 +133,9 @@ pub(crate) async fn count_users(
     _admin: AdminCaller,
     context: Data<Context>,
     query: Query,
-) -> Result<Json<UserCountResponse>, Problem> {
+) -> Result<Json<CountResponse>, Problem> {
     let count = count(&context, UserConditions::parse(&query)?).await?;
-    Ok(Json(UserCountResponse { count }))
+    Ok(Json(CountResponse { count }))
 }
 
 /// Update a user

@@ -1,4 +1,4 @@
-use auth::{Jwk, JwkSet};
+use auth::Jwk;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -10,13 +10,5 @@ pub(super) struct KeySetResponse {
         value_type = Vec<Object>,
         example = json!([{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "…", "x": "…"}])
     )]
-    keys: Vec<Jwk>,
-}
-
-impl From<&JwkSet> for KeySetResponse {
-    fn from(set: &JwkSet) -> Self {
-        Self {
-            keys: set.keys.clone(),
-        }
-    }
+    pub(super) keys: Vec<Jwk>,
 }

@@ -22,7 +22,8 @@ use crate::context::Context;
 )]
 #[get("/.well-known/jwks.json")]
 pub(crate) async fn keys(context: Data<Context>) -> Json<KeySetResponse> {
-    Json(context.signer.published().into())
+    let keys = context.signer.published().keys.clone();
+    Json(KeySetResponse { keys })
 }
 
 /// The epochs raised since the cursor. Internal: the gateway does not route it and the OpenAPI document

@@ -56,7 +56,7 @@ impl Settings for DeletionWorkerSettings {
                 "the URL of the people-task service.",
             )?,
             signing_key: read_signing_key(reader)?,
-            issuer: reader.or_default("TOKEN_ISSUER", "countersign", "The `iss` of tokens.")?,
+            issuer: auth::read_issuer(reader)?,
             max_attempts: reader.in_range(
                 "DELETE_MAX_ATTEMPTS",
                 "10",

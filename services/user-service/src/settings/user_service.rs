@@ -190,16 +190,8 @@ impl Settings for TokenSettings {
                 "TOKEN_PREVIOUS_KEY",
                 "Another Ed25519 key whose tokens are accepted, for rotation.",
             )?,
-            issuer: reader.or_default(
-                "TOKEN_ISSUER",
-                "countersign",
-                "The `iss` of access tokens.",
-            )?,
-            audience: reader.or_default(
-                "TOKEN_AUDIENCE",
-                "countersign",
-                "The `aud` of access tokens.",
-            )?,
+            issuer: auth::read_issuer(reader)?,
+            audience: auth::read_audience(reader)?,
             lifetime: reader.in_range(
                 "TOKEN_TTL",
                 "24h",
