@@ -2,10 +2,11 @@
 //! nor broker.
 //!
 //! - [`database_problem()`] maps a failure of the database to a response; [`DatabaseProblems`] documents it.
+//! - [`BearerToken`] documents the access token.
 //! - [`mount()`] adds `/healthz`, `/readyz`, `/openapi.json` and the `404` and `405` fallback.
 
 mod database_problem;
 mod mount;
 
 pub use database_problem::{DatabaseProblems, database_problem};
-pub use mount::{Document, mount};
+pub use mount::{BearerToken, Document, mount};

@@ -1,7 +1,9 @@
 use actix_web::web::{Data, PathConfig, ServiceConfig, get, to};
 use actix_web::{HttpRequest, HttpResponse};
 use http_kit::{Health, Problem, Routes, healthz, readyz};
+use utoipa::Modify;
 use utoipa::openapi::OpenApi;
+use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
 
 /// A service's OpenAPI document, and the routes that it names.
 #[derive(Debug)]
@@ -20,6 +22,21 @@ impl Document {
             json: document.to_json()?,
             routes: Routes::of(document),
         })
+    }
+}
+
+/// Adds the security scheme `bearer` to a document.
+#[derive(Debug)]
+pub struct BearerToken;
+
+impl Modify for BearerToken {
+    fn modify(&self, document: &mut OpenApi) {
+        let bearer = HttpBuilder::new()
+            .scheme(HttpAuthScheme::Bearer)
+            .bearer_format("JWT")
+            .description(Some("The access token of sign-in or sign-up."));
+        let components = document.components.get_or_insert_default();
+        components.add_security_scheme("bearer", SecurityScheme::Http(bearer.build()));
     }
 }
 

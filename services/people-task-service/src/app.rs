@@ -13,10 +13,10 @@ use http_kit::{Health, ProblemBody};
 use listing::RowBudget;
 use messaging::Publisher;
 use outbound::SystemResolver;
-use service_http::Document;
+use service_http::{BearerToken, Document};
 use service_runtime::Running;
 use utoipa::openapi::OpenApi;
-use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
+use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::{Modify, OpenApi as _};
 use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
@@ -137,20 +137,15 @@ fn routes(config: &mut ServiceConfig<'_>) {
     info(title = "people-task-service"),
     components(schemas(ProblemBody)),
     tags((name = "people-task", description = "Tasks that a person approves or rejects, and their webhooks.")),
-    modifiers(&SecuritySchemes),
+    modifiers(&BearerToken, &TaskSecrets),
 )]
 struct Base;
 
-struct SecuritySchemes;
+struct TaskSecrets;
 
-impl Modify for SecuritySchemes {
+impl Modify for TaskSecrets {
     fn modify(&self, document: &mut OpenApi) {
         let components = document.components.get_or_insert_default();
-        let bearer = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .bearer_format("JWT")
-            .build();
-        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
         let secret = "A task's approver secret or requester secret. It gives access to that task.";
         let in_header = ApiKeyValue::with_description("X-Task-Secret", secret);
         let in_query = ApiKeyValue::with_description("secret", secret);

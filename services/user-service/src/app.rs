@@ -13,11 +13,10 @@ use database::Database;
 use http_kit::{Health, ProblemBody};
 use listing::RowBudget;
 use messaging::Publisher;
-use service_http::Document;
+use service_http::{BearerToken, Document};
 use service_runtime::Running;
+use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
-use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
-use utoipa::{Modify, OpenApi as _};
 use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
 
@@ -202,20 +201,6 @@ fn routes(config: &mut ServiceConfig<'_>) {
         (name = "users", description = "User accounts."),
         (name = "keys", description = "The keys that verify access tokens.")
     ),
-    modifiers(&SecuritySchemes),
+    modifiers(&BearerToken),
 )]
 struct Base;
-
-struct SecuritySchemes;
-
-impl Modify for SecuritySchemes {
-    fn modify(&self, document: &mut OpenApi) {
-        let bearer = HttpBuilder::new()
-            .scheme(HttpAuthScheme::Bearer)
-            .bearer_format("JWT")
-            .description(Some("The access token of sign-in or sign-up."))
-            .build();
-        let components = document.components.get_or_insert_default();
-        components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
-    }
-}

@@ -6,7 +6,6 @@
 
 mod feed;
 mod poller;
-mod requests;
 mod responses;
 pub(crate) mod routes;
 mod store;

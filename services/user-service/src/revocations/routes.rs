@@ -7,7 +7,6 @@ use http_kit::{Problem, Query};
 use service_http::database_problem;
 
 use super::feed::read_feed;
-use super::requests::FeedRequest;
 use super::responses::KeySetResponse;
 use crate::context::Context;
 
@@ -33,7 +32,8 @@ pub(crate) async fn list_revocations(
     context: Data<Context>,
     query: Query,
 ) -> Result<Json<RevocationFeed>, Problem> {
-    let FeedRequest { cursor } = FeedRequest::parse(&query)?;
+    let number = |_| query.number("cursor", 0..=i64::MAX, 0);
+    let cursor = query.first("cursor").map(number).transpose()?;
     let feed = read_feed(&context.database, cursor, context.token_lifetime).await;
     Ok(Json(feed.map_err(database_problem)?))
 }
