@@ -43,8 +43,7 @@ pub fn read_issuer(reader: &mut Reader) -> Result<String, app_config::Error> {
 /// # Errors
 /// The setting is invalid.
 pub fn read_audience(reader: &mut Reader) -> Result<String, app_config::Error> {
-    let purpose = "The `aud` of access tokens.";
-    reader.or_default("TOKEN_AUDIENCE", "countersign", purpose)
+    reader.or_default("TOKEN_AUDIENCE", "countersign", "The `aud` of tokens.")
 }
 
 impl Settings for RemoteSettings {

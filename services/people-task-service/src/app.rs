@@ -147,15 +147,9 @@ impl Modify for TaskSecrets {
     fn modify(&self, document: &mut OpenApi) {
         let components = document.components.get_or_insert_default();
         let secret = "A task's approver secret or requester secret. It gives access to that task.";
-        let in_header = ApiKeyValue::with_description("X-Task-Secret", secret);
-        let in_query = ApiKeyValue::with_description("secret", secret);
-        components.add_security_scheme(
-            "taskSecret",
-            SecurityScheme::ApiKey(ApiKey::Header(in_header)),
-        );
-        components.add_security_scheme(
-            "taskSecretInQuery",
-            SecurityScheme::ApiKey(ApiKey::Query(in_query)),
-        );
+        let header = ApiKey::Header(ApiKeyValue::with_description("X-Task-Secret", secret));
+        let query = ApiKey::Query(ApiKeyValue::with_description("secret", secret));
+        components.add_security_scheme("taskSecret", SecurityScheme::ApiKey(header));
+        components.add_security_scheme("taskSecretInQuery", SecurityScheme::ApiKey(query));
     }
 }
