@@ -29,7 +29,7 @@ pub struct RateLimitSettings {
     pub mode: RateLimit,
     /// Requests per second to all routes but those of `credentials_per_minute`; the burst is twice as many.
     pub requests_per_second: u32,
-    /// Requests per minute to sign-in, sign-up and the forgot-password calls together.
+    /// Requests per minute to the routes that check or set passwords and codes, together.
     pub credentials_per_minute: u32,
     /// How many of those may be sent at once.
     pub credentials_burst: u32,
@@ -54,16 +54,16 @@ impl Settings for RateLimitSettings {
             )?,
             credentials_per_minute: reader.in_range(
                 "RATE_LIMIT_CREDENTIALS_PER_MINUTE",
-                "600",
+                "60",
                 positive,
-                "Sign-ins, sign-ups and forgot-password calls per minute from one client address.",
+                "Sign-ins, sign-ups, password changes, and calls that send or take codes, per minute from one client address.",
                 accepts,
             )?,
             credentials_burst: reader.in_range(
                 "RATE_LIMIT_CREDENTIALS_BURST",
-                "150",
+                "20",
                 positive,
-                "How many sign-ins, sign-ups and forgot-password calls one client address may make at once.",
+                "How many of those calls one client address may make at once.",
                 accepts,
             )?,
         })

@@ -20,6 +20,7 @@
 mod accounts;
 mod app;
 mod audit;
+mod client_network;
 mod context;
 pub mod deletions;
 mod hashing;

@@ -9,6 +9,7 @@ use super::requests::CreateUserRequest;
 use super::store::{self, NewUser, User};
 use super::token::sign_token;
 use crate::audit::{AuditAction, RequestActor};
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
 
 /// The scope of every user who signs up.
@@ -18,11 +19,12 @@ pub(super) const USER_SCOPE: &str = "user";
 #[tracing::instrument(skip_all)]
 pub(super) async fn create(
     context: &Context,
+    client: &ClientNetwork,
     request: CreateUserRequest,
     caller: Option<Caller>,
     meta: RequestMeta,
 ) -> Result<(User, Secret), AccountError> {
-    let password_hash = context.hasher.hash(request.password).await?;
+    let password_hash = context.hasher.hash(client, request.password).await?;
     let confirmation = Confirmation::required(context);
     let new = NewUser {
         id: UserId::generate(),

@@ -9,6 +9,7 @@ use super::create::USER_SCOPE;
 use super::error::AccountError;
 use super::store::{self, NewUser};
 use crate::audit::AuditAction;
+use crate::client_network::ClientNetwork;
 use crate::hashing::{Hasher, NewPassword, PasswordRules};
 use crate::settings::{FirstAdmin, SignUpSettings};
 
@@ -32,7 +33,7 @@ pub(crate) async fn create_first_admin(
         id: UserId::generate(),
         email: settings.username.clone(),
         username: settings.username,
-        password_hash: hasher.hash(password).await?,
+        password_hash: hasher.hash(&ClientNetwork::internal(), password).await?,
         plan: sign_up.plan.clone(),
         scope: vec![USER_SCOPE.to_owned(), ADMIN_SCOPE.to_owned()],
         vendor: sign_up.vendor.clone(),

@@ -19,6 +19,7 @@ use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest, Verify
 use super::responses::{CurrentUserResponse, EmptyResponse, SignInResponse, UserResponse};
 use super::update::update;
 use crate::audit::RequestActor;
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::HashProblems;
 
@@ -41,10 +42,11 @@ pub(crate) async fn create_user(
     SignUpCaller(caller): SignUpCaller,
     context: Data<Context>,
     meta: RequestMeta,
+    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<SignInResponse>, Problem> {
     let request = CreateUserRequest::parse(body.0, context.rules)?;
-    let (user, token) = create(&context, request, caller, meta).await?;
+    let (user, token) = create(&context, &client, request, caller, meta).await?;
     Ok(Json(SignInResponse::new(user, &token)))
 }
 
@@ -158,6 +160,7 @@ pub(crate) async fn update_user(
     admin: AdminCaller,
     context: Data<Context>,
     meta: RequestMeta,
+    client: ClientNetwork,
     id: Path<String>,
     body: JsonBody,
 ) -> Result<Json<UserResponse>, Problem> {
@@ -166,7 +169,7 @@ pub(crate) async fn update_user(
         path_id::<UserId>(&id, "user")?,
         RequestActor::new(&admin, meta),
     );
-    let user = update(&context, id, request, actor).await?;
+    let user = update(&context, id, &client, request, actor).await?;
     Ok(Json(user.into()))
 }
 

@@ -11,6 +11,7 @@ use super::requests::UpdateUserRequest;
 use super::store::{self, User};
 use super::token::revoke_earlier_tokens;
 use crate::audit::{AuditAction, RequestActor};
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::{NewPassword, Password};
 
@@ -19,11 +20,12 @@ use crate::hashing::{NewPassword, Password};
 pub(super) async fn update(
     context: &Context,
     id: UserId,
+    client: &ClientNetwork,
     mut request: UpdateUserRequest,
     actor: RequestActor,
 ) -> Result<User, AccountError> {
     let password_hash = match request.password.take() {
-        Some(password) => hash_if_new(context, id, password).await?,
+        Some(password) => hash_if_new(context, id, client, password).await?,
         None => None,
     };
     let confirmation = Confirmation::required(context);
@@ -42,6 +44,7 @@ pub(super) async fn update(
 async fn hash_if_new(
     context: &Context,
     id: UserId,
+    client: &ClientNetwork,
     password: NewPassword,
 ) -> Result<Option<String>, AccountError> {
     let find = move |connection: &mut Connection| {
@@ -49,10 +52,10 @@ async fn hash_if_new(
     };
     let current = context.database.run(find).await?;
     let same = Password::from(password.clone());
-    if context.hasher.verify(same, Some(current)).await? {
+    if context.hasher.verify(client, same, Some(current)).await? {
         return Ok(None);
     }
-    Ok(Some(context.hasher.hash(password).await?))
+    Ok(Some(context.hasher.hash(client, password).await?))
 }
 
 fn apply(

@@ -1,13 +1,22 @@
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
 use bcrypt::BcryptError;
 use http_kit::Problem;
 use service_http::DatabaseProblems;
 
+/// After this time, some of the waiting passwords have been checked.
+const SHARE_RETRY: Duration = Duration::from_secs(2);
+
 /// Why a password was not hashed or checked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HashError {
-    /// The queue is full.
+    /// The queue is full, with passwords of many client networks.
     #[error("too many passwords are waiting to be hashed")]
     Busy,
+    /// The queue is full, and the client network has its share of it.
+    #[error("too many passwords of one client network are waiting to be hashed")]
+    ShareUsed,
     /// bcrypt failed, which it does not for a valid hash and cost.
     #[error("bcrypt failed")]
     Failed(#[from] BcryptError),
@@ -23,6 +32,13 @@ impl From<HashError> for Problem {
                 "overloaded",
                 "Too many passwords are being checked. Try again shortly.",
             ),
+            // Not 503: the system works, and other clients are served.
+            HashError::ShareUsed => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "rate-limited",
+                "Too many passwords from your address are being checked at once. Try again shortly.",
+            )
+            .retry_after(SHARE_RETRY),
             HashError::Failed(_) | HashError::Ended => Self::internal(&error),
         }
     }
@@ -32,5 +48,6 @@ http_kit::problem_responses! {
     /// Problems of operations that hash passwords and use the database.
     pub(crate) HashProblems: DatabaseProblems {
         HashError::Busy,
+        HashError::ShareUsed => "Too many passwords from the client's address are being checked at once.",
     }
 }

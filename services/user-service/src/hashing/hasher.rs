@@ -1,29 +1,34 @@
 use std::panic::AssertUnwindSafe;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bcrypt::BcryptError;
 use tokio::sync::oneshot;
 
 use super::error::HashError;
+use super::fair_queue::{FairQueue, Push};
 use super::password::{NewPassword, Password};
+use crate::client_network::ClientNetwork;
 
 /// The length of the queue, for each thread: a few seconds of work.
 const QUEUE_PER_THREAD: usize = 16;
 
-/// Runs bcrypt on its own threads, one for each core, behind a short queue, so that a burst of sign-ins
-/// neither starves other work nor builds an unbounded queue.
+/// Runs bcrypt on its own threads, one for each core, behind a short queue in which client networks take
+/// turns. A burst of sign-ins neither starves other work nor other networks.
 #[derive(Debug, Clone)]
 pub(crate) struct Hasher {
-    jobs: SyncSender<Job>,
+    queue: Arc<Mutex<FairQueue<Job>>>,
+    /// Wakes a thread for each job in the queue.
+    wake_ups: Sender<()>,
     cost: u32,
     /// A hash of the current cost whose password is unknown. It is verified for unknown users, so that
     /// they take as long as known ones.
     decoy: Arc<str>,
 }
 
-type Job = Box<dyn FnOnce() + Send>;
+/// Does its work and sends the result, or sends the error instead.
+type Job = Box<dyn FnOnce(Result<(), HashError>) + Send>;
 
 impl Hasher {
     /// Starts the threads. They end when the last clone is dropped.
@@ -38,37 +43,48 @@ impl Hasher {
     fn with_threads(cost: u32, threads: usize) -> Result<Self, HashError> {
         let random_password = values::Secret::random();
         let decoy = bcrypt::non_truncating_hash(random_password.expose(), cost)?.into();
-        let (jobs, queue) = sync_channel::<Job>(threads * QUEUE_PER_THREAD);
-        let queue = Arc::new(Mutex::new(queue));
+        let queue = Arc::new(Mutex::new(FairQueue::new(threads * QUEUE_PER_THREAD)));
+        let (wake_ups, sleep) = channel();
+        let sleep = Arc::new(Mutex::new(sleep));
         for _ in 0..threads {
-            let queue = Arc::clone(&queue);
-            std::thread::spawn(move || run_jobs(&queue));
+            let (queue, sleep) = (Arc::clone(&queue), Arc::clone(&sleep));
+            std::thread::spawn(move || run_jobs(&queue, &sleep));
         }
-        Ok(Self { jobs, cost, decoy })
+        Ok(Self {
+            queue,
+            wake_ups,
+            cost,
+            decoy,
+        })
     }
 
     /// Hashes a new password.
     ///
     /// # Errors
-    /// [`HashError::Busy`] at once when the queue is full.
-    pub(crate) async fn hash(&self, password: NewPassword) -> Result<String, HashError> {
+    /// [`HashError::ShareUsed`] or [`HashError::Busy`] when the queue is full.
+    pub(crate) async fn hash(
+        &self,
+        client: &ClientNetwork,
+        password: NewPassword,
+    ) -> Result<String, HashError> {
         let cost = self.cost;
         // `NewPassword` has at most 72 bytes; `non_truncating_hash` would refuse the 72nd.
         let hash = move || bcrypt::hash(password.expose(), cost);
-        self.run(hash).await
+        self.run(client, hash).await
     }
 
     /// Checks a password against a hash. Without one it takes the same time and returns `false`.
     ///
     /// # Errors
-    /// [`HashError::Busy`] at once when the queue is full.
+    /// [`HashError::ShareUsed`] or [`HashError::Busy`] when the queue is full.
     pub(crate) async fn verify(
         &self,
+        client: &ClientNetwork,
         password: Password,
         hash: Option<String>,
     ) -> Result<bool, HashError> {
         let decoy = Arc::clone(&self.decoy);
-        self.run(move || match (password.possible(), hash) {
+        self.run(client, move || match (password.possible(), hash) {
             (Some(password), Some(hash)) => bcrypt::verify(password, &hash),
             _ => bcrypt::verify("", &decoy).map(|_| false),
         })
@@ -84,39 +100,57 @@ impl Hasher {
 
     async fn run<T: Send + 'static>(
         &self,
+        client: &ClientNetwork,
         work: impl FnOnce() -> Result<T, BcryptError> + Send + 'static,
     ) -> Result<T, HashError> {
         let (sender, receiver) = oneshot::channel();
         let span = tracing::Span::current();
         let started = Instant::now();
-        let job: Job = Box::new(move || {
+        let job = move |turn: Result<(), HashError>| {
             // Skips the work if the caller has disconnected.
             if !sender.is_closed() {
-                let _ = sender.send(span.in_scope(work));
+                let done = turn.and_then(|()| Ok(span.in_scope(work)?));
+                let _ = sender.send(done);
             }
-        });
-        self.jobs.try_send(job).map_err(|error| match error {
-            TrySendError::Full(_) => {
-                metrics::counter!("password_hashes_refused_total").increment(1);
-                HashError::Busy
-            }
-            TrySendError::Disconnected(_) => HashError::Ended,
-        })?;
+        };
+        self.enqueue(client, Box::new(job))?;
         let result = receiver.await.map_err(|_| HashError::Ended)?;
         metrics::histogram!("password_hash_seconds").record(started.elapsed().as_secs_f64());
-        Ok(result?)
+        result
+    }
+
+    fn enqueue(&self, client: &ClientNetwork, job: Job) -> Result<(), HashError> {
+        let pushed = lock(&self.queue).push(client, job);
+        match pushed {
+            Push::Added => self.wake_ups.send(()).map_err(|_| HashError::Ended),
+            // The thread that was woken for the displaced job finds the new one.
+            Push::Displaced(displaced) => {
+                displaced(Err(refused(HashError::ShareUsed)));
+                Ok(())
+            }
+            Push::ShareUsed(_) => Err(refused(HashError::ShareUsed)),
+            Push::Full(_) => Err(refused(HashError::Busy)),
+        }
     }
 }
 
-fn run_jobs(queue: &Mutex<Receiver<Job>>) {
-    loop {
-        let next = queue.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        match next {
+fn refused(error: HashError) -> HashError {
+    metrics::counter!("password_hashes_refused_total").increment(1);
+    error
+}
+
+fn run_jobs(queue: &Mutex<FairQueue<Job>>, sleep: &Mutex<Receiver<()>>) {
+    while lock(sleep).recv().is_ok() {
+        let next = lock(queue).pop();
+        if let Some(job) = next {
             // A panic does not end the thread; the caller gets `HashError::Ended`.
-            Ok(job) => drop(std::panic::catch_unwind(AssertUnwindSafe(job))),
-            Err(_) => return,
+            drop(std::panic::catch_unwind(AssertUnwindSafe(|| job(Ok(())))));
         }
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
@@ -124,7 +158,12 @@ mod tests {
     use values::Secret;
 
     use super::{HashError, Hasher, QUEUE_PER_THREAD};
+    use crate::client_network::ClientNetwork;
     use crate::hashing::password::{NewPassword, Password, PasswordRules};
+
+    fn client() -> ClientNetwork {
+        ClientNetwork::from("192.0.2.1")
+    }
 
     fn new_password(text: &str) -> NewPassword {
         NewPassword::parse(Secret::new(text), PasswordRules { min_length: 5 }).unwrap()
@@ -134,10 +173,13 @@ mod tests {
     async fn all_72_bytes_are_compared() {
         let hasher = Hasher::with_threads(4, 1).unwrap();
         let (one, other) = ("a".repeat(72), format!("{}b", "a".repeat(71)));
-        let hash = hasher.hash(new_password(&one)).await.unwrap();
+        let hash = hasher.hash(&client(), new_password(&one)).await.unwrap();
         let check = async |text: &str| {
             let password = Password::from(Secret::new(text));
-            hasher.verify(password, Some(hash.clone())).await.unwrap()
+            hasher
+                .verify(&client(), password, Some(hash.clone()))
+                .await
+                .unwrap()
         };
         assert!(check(&one).await);
         assert!(!check(&other).await);
@@ -149,25 +191,38 @@ mod tests {
         let hasher = Hasher::with_threads(4, 1).unwrap();
         for text in ["", "password", &"a".repeat(100)] {
             let password = Password::from(Secret::new(text));
-            assert!(!hasher.verify(password, None).await.unwrap());
+            assert!(!hasher.verify(&client(), password, None).await.unwrap());
         }
     }
 
     #[tokio::test]
     async fn a_hash_of_another_cost_is_outdated() {
         let hasher = Hasher::with_threads(5, 1).unwrap();
-        let hash = hasher.hash(new_password("12345")).await.unwrap();
+        let hash = hasher.hash(&client(), new_password("12345")).await.unwrap();
         assert!(!hasher.is_outdated(&hash));
         assert!(hasher.is_outdated(&bcrypt::hash("12345", 4).unwrap()));
     }
 
     #[tokio::test]
-    async fn a_full_queue_refuses_at_once() {
-        let hasher = Hasher::with_threads(10, 1).unwrap();
-        let wanted = (0..QUEUE_PER_THREAD * 2).map(|_| hasher.hash(new_password("12345")));
-        let results = futures_util::future::join_all(wanted).await;
-        let busy = results.iter().filter(|r| matches!(r, Err(HashError::Busy)));
-        let busy = busy.count();
-        assert!((1..=QUEUE_PER_THREAD).contains(&busy), "{busy}");
+    async fn a_flood_from_one_network_uses_up_only_its_own_share() {
+        let hasher = Hasher::with_threads(8, 1).unwrap();
+        let other = ClientNetwork::from("192.0.2.2");
+        let flood = (0..QUEUE_PER_THREAD * 3).map(|_| {
+            let hasher = hasher.clone();
+            tokio::spawn(async move { hasher.hash(&client(), new_password("12345")).await })
+        });
+        let flood: Vec<_> = flood.collect();
+        tokio::task::yield_now().await;
+        // As many as fit beside the flood.
+        let others = (0..QUEUE_PER_THREAD / 2).map(|_| hasher.hash(&other, new_password("12345")));
+        for result in futures_util::future::join_all(others).await {
+            assert!(result.is_ok(), "{result:?}");
+        }
+        let flood = futures_util::future::join_all(flood).await;
+        let refused = flood.iter().filter(|result| {
+            let result = result.as_ref().unwrap();
+            matches!(result, Err(HashError::ShareUsed))
+        });
+        assert!(refused.count() >= QUEUE_PER_THREAD);
     }
 }

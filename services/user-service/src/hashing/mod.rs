@@ -1,6 +1,8 @@
-//! Passwords as values: the rules for new ones, and bcrypt on dedicated threads.
+//! Passwords as values: the rules for new ones, and bcrypt on dedicated threads, which
+//! client networks share fairly.
 
 mod error;
+mod fair_queue;
 mod hasher;
 mod password;
 mod requests;

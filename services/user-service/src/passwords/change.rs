@@ -7,6 +7,7 @@ use super::requests::ChangePasswordRequest;
 use super::store;
 use crate::accounts::{revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::Password;
 
@@ -15,6 +16,7 @@ use crate::hashing::Password;
 pub(super) async fn change(
     context: &Context,
     id: UserId,
+    client: &ClientNetwork,
     request: ChangePasswordRequest,
     actor: RequestActor,
 ) -> Result<Secret, PasswordError> {
@@ -23,10 +25,10 @@ pub(super) async fn change(
     };
     let (current, epoch) = context.database.run(find).await?;
     let old = Password::from(request.old_password);
-    if !context.hasher.verify(old, Some(current)).await? {
+    if !context.hasher.verify(client, old, Some(current)).await? {
         return Err(PasswordError::WrongPassword);
     }
-    let hash = context.hasher.hash(request.new_password).await?;
+    let hash = context.hasher.hash(client, request.new_password).await?;
     let entry = actor.entry(AuditAction::PasswordChanged, id);
     let entry = entry.authenticated_by(AuthMethod::Password);
     let update = move |connection: &mut Connection| {

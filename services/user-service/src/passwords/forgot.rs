@@ -8,6 +8,7 @@ use super::error::PasswordError;
 use super::rate_limit::count_code_request;
 use super::store;
 use crate::audit::AuditAction;
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::notifications::store::QueuedNotification;
 use crate::notifications::{self, Channel, Kind};
@@ -24,7 +25,7 @@ use crate::notifications::{self, Channel, Kind};
 pub(super) async fn forgot(
     context: &Context,
     email: EmailAddress,
-    client_network: String,
+    client_network: ClientNetwork,
     meta: RequestMeta,
 ) -> Result<Vec<QueuedNotification>, PasswordError> {
     let channels = Channel::configured(&context.channels);

@@ -10,6 +10,7 @@ use values::{EmailAddress, Names as _};
 
 use super::error::PasswordError;
 use super::store::{self, LimitScope};
+use crate::client_network::ClientNetwork;
 use crate::settings::CodeRequestSettings;
 use crate::sign_in::SignInName;
 
@@ -23,10 +24,10 @@ pub(super) fn count_code_request(
     connection: &mut Connection,
     limits: CodeRequestSettings,
     email: &EmailAddress,
-    client_network: &str,
+    client_network: &ClientNetwork,
 ) -> Result<(), PasswordError> {
     // Always in this order, so that two transactions cannot deadlock.
-    let client = Sha256::digest(client_network).into();
+    let client = Sha256::digest(client_network.as_str()).into();
     let account = SignInName::new(email.normalized()).name_hash();
     for (scope, subject, per_hour) in [
         (LimitScope::Client, client, limits.per_client),

@@ -5,6 +5,7 @@ use super::requests::ResetPasswordRequest;
 use super::store;
 use crate::accounts::revoke_earlier_tokens;
 use crate::audit::{AuditAction, RequestActor};
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::sign_in::clear_failures;
 
@@ -12,6 +13,7 @@ use crate::sign_in::clear_failures;
 #[tracing::instrument(skip_all, fields(user.id))]
 pub(super) async fn reset(
     context: &Context,
+    client: &ClientNetwork,
     request: ResetPasswordRequest,
     actor: RequestActor,
 ) -> Result<(), PasswordError> {
@@ -21,7 +23,7 @@ pub(super) async fn reset(
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
-    let hash = context.hasher.hash(password).await?;
+    let hash = context.hasher.hash(client, password).await?;
     let entry = actor.entry(AuditAction::PasswordReset, id);
     let update = move |connection: &mut Connection| {
         let user = store::update_password(connection, id, None, &hash, entry)?

@@ -6,6 +6,7 @@ use super::requests::ResetForgottenPasswordRequest;
 use super::store;
 use crate::accounts::{self, revoke_earlier_tokens};
 use crate::audit::AuditAction;
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::notifications::store::delete_pending_forgot_password;
 use crate::notifications::{Kind, code_store};
@@ -15,6 +16,7 @@ use crate::sign_in::clear_failures;
 #[tracing::instrument(skip_all, fields(user.id))]
 pub(super) async fn reset_forgotten(
     context: &Context,
+    client: &ClientNetwork,
     request: ResetForgottenPasswordRequest,
     meta: RequestMeta,
 ) -> Result<(), PasswordError> {
@@ -25,7 +27,7 @@ pub(super) async fn reset_forgotten(
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
-    let hash = context.hasher.hash(request.password).await?;
+    let hash = context.hasher.hash(client, request.password).await?;
     let entry = AuditAction::PasswordReset.entry(Actor::User(id), id, meta);
     let entry = entry.authenticated_by(AuthMethod::ResetCode);
     let redeem = move |connection: &mut Connection| {

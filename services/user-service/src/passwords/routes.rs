@@ -19,9 +19,9 @@ use super::reset_forgotten::reset_forgotten;
 use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
 use crate::accounts::{CodeProblems, EmptyResponse, UserProblems};
 use crate::audit::RequestActor;
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::HashProblems;
-use crate::sign_in::ClientNetwork;
 
 /// Change your password
 ///
@@ -41,11 +41,12 @@ pub(crate) async fn change_password(
     caller: Caller,
     context: Data<Context>,
     meta: RequestMeta,
+    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<ChangePasswordResponse>, Problem> {
     let request = ChangePasswordRequest::parse(body.0, context.rules)?;
     let actor = RequestActor::new(&caller, meta);
-    let token = change(&context, caller.id(), request, actor).await?;
+    let token = change(&context, caller.id(), &client, request, actor).await?;
     Ok(Json(ChangePasswordResponse::new(&token)))
 }
 
@@ -67,10 +68,12 @@ pub(crate) async fn reset_password(
     admin: AdminCaller,
     context: Data<Context>,
     meta: RequestMeta,
+    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<EmptyResponse>, Problem> {
     let request = ResetPasswordRequest::parse(body.0, context.rules)?;
-    reset(&context, request, RequestActor::new(&admin, meta)).await?;
+    let actor = RequestActor::new(&admin, meta);
+    reset(&context, &client, request, actor).await?;
     Ok(Json(EmptyResponse {}))
 }
 
@@ -93,7 +96,7 @@ pub(crate) async fn reset_password(
 pub(crate) async fn forgot_password(
     context: Data<Context>,
     meta: RequestMeta,
-    ClientNetwork(client_network): ClientNetwork,
+    client_network: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<Vec<ForgotPasswordResponse>>, Problem> {
     let ForgotPasswordRequest { email } = ForgotPasswordRequest::parse(body.0)?;
@@ -123,9 +126,10 @@ pub(crate) async fn forgot_password(
 pub(crate) async fn reset_forgotten_password(
     context: Data<Context>,
     meta: RequestMeta,
+    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<EmptyResponse>, Problem> {
     let request = ResetForgottenPasswordRequest::parse(body.0, context.rules)?;
-    reset_forgotten(&context, request, meta).await?;
+    reset_forgotten(&context, &client, request, meta).await?;
     Ok(Json(EmptyResponse {}))
 }

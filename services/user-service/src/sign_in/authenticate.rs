@@ -32,7 +32,7 @@ pub(super) async fn authenticate(
             return Err(refuse(context, user, attempt.meta, SignInError::InvalidCredentials).await);
         };
         tracing::Span::current().record("user.id", candidate.id.to_string());
-        let new_hash = hash_of_current_cost(context, &candidate, &password).await;
+        let new_hash = hash_of_current_cost(context, &key, &candidate, &password).await;
         let is_active = candidate.is_active;
         if let Some(user) = record_success(context, key, candidate, new_hash, &attempt.meta).await?
         {
@@ -102,7 +102,10 @@ async fn verify_password(
     hash: Option<String>,
 ) -> Result<bool, SignInError> {
     let claimed = Password::from(password.clone());
-    let verified = context.hasher.verify(claimed, hash).await;
+    let verified = context
+        .hasher
+        .verify(&key.client_network, claimed, hash)
+        .await;
     if verified.is_err() {
         let key = key.clone();
         let refund = move |connection: &mut Connection| {
@@ -138,6 +141,7 @@ async fn record_success(
 /// A new hash, if the stored one does not have the current cost. The sign-in succeeds without it, too.
 async fn hash_of_current_cost(
     context: &Context,
+    key: &AttemptKey,
     candidate: &Candidate,
     password: &Secret,
 ) -> Option<String> {
@@ -145,7 +149,11 @@ async fn hash_of_current_cost(
         return None;
     }
     let password = NewPassword::verified(password.clone());
-    context.hasher.hash(password).await.ok()
+    context
+        .hasher
+        .hash(&key.client_network, password)
+        .await
+        .ok()
 }
 
 fn record_outcome(outcome: &'static str) {

@@ -15,4 +15,3 @@ pub(crate) mod store;
 
 pub(crate) use clear::clear_failures;
 pub(crate) use name::SignInName;
-pub(crate) use requests::ClientNetwork;

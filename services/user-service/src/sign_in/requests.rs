@@ -1,10 +1,6 @@
-mod client_network;
-
 use http_kit::{Fields, Problem};
 use utoipa::ToSchema;
 use values::{Invalid, Secret};
-
-pub(crate) use client_network::ClientNetwork;
 
 use super::name::SignInName;
 

@@ -8,8 +8,9 @@ use http_kit::{BodyProblems, JsonBody, Problem};
 use super::attempt::Attempt;
 use super::authenticate::authenticate;
 use super::error::SignInProblems;
-use super::requests::{ClientNetwork, SignInRequest};
+use super::requests::SignInRequest;
 use crate::accounts::SignInResponse;
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::HashProblems;
 
@@ -32,7 +33,7 @@ use crate::hashing::HashProblems;
 pub(crate) async fn sign_in(
     context: Data<Context>,
     meta: RequestMeta,
-    ClientNetwork(client_network): ClientNetwork,
+    client_network: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<SignInResponse>, Problem> {
     let SignInRequest { name, password } = SignInRequest::parse(body.0)?;

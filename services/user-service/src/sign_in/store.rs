@@ -35,7 +35,7 @@ impl AttemptKey {
     /// The client networks of the rows that count an attempt: anywhere, and its own. Every transaction
     /// locks them in this order, so that two of them cannot deadlock.
     fn client_networks(&self) -> [&str; 2] {
-        [ANYWHERE, &self.client_network]
+        [ANYWHERE, self.client_network.as_str()]
     }
 }
 

@@ -1,6 +1,7 @@
 //! `POST /user/auth`.
 
 use diesel::RunQueryDsl as _;
+use futures_util::future::join_all;
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
 use testkit::{Reply, eventually};
@@ -225,7 +226,7 @@ async fn after_fifty_failures_from_anywhere_every_address_must_wait() {
 async fn concurrent_guesses_do_not_evade_the_back_off() {
     let app = Fixture::start().await;
     let guesses = (0..24).map(|_| try_from(&app, "198.51.100.1", ADMIN, "wrong"));
-    let replies = futures_util::future::join_all(guesses).await;
+    let replies = join_all(guesses).await;
     let checked = replies.iter().filter(|reply| reply.status == 401).count();
     assert_eq!(checked, 5);
     for reply in replies.iter().filter(|reply| reply.status != 401) {
@@ -246,6 +247,34 @@ async fn failures_of_both_names_of_a_user_count_together() {
         let reply = try_from(&app, "198.51.100.1", name, PASSWORD).await;
         reply.expect_problem(429, "too-many-attempts");
     }
+}
+
+#[tokio::test]
+async fn a_flood_from_one_address_does_not_stop_sign_ins_from_others() {
+    let app = Fixture::start_with(&[("BCRYPT_COST", "9")]).await;
+    let users: Vec<_> = (0..8).map(|n| format!("user-{n}@example.com")).collect();
+    for user in &users {
+        let _ = app.sign_up(user).await;
+    }
+    let unknown: Vec<_> = (0..100)
+        .map(|n| format!("unknown-{n}@example.com"))
+        .collect();
+    let flood = unknown.iter();
+    let flood = flood.map(|name| try_from(&app, "198.51.100.1", name, "wrong"));
+    let right = users.iter();
+    let right = right.map(|name| try_from(&app, "198.51.100.2", name, PASSWORD));
+    let (flood, right) = tokio::join!(join_all(flood), join_all(right));
+    for reply in right {
+        let _ = reply.expect(200);
+    }
+    let refused = flood.iter().filter(|reply| reply.status != 401);
+    let mut count = 0;
+    for reply in refused {
+        reply.expect_problem(429, "rate-limited");
+        assert_eq!(reply.header("retry-after"), Some("2"));
+        count += 1;
+    }
+    assert!(count > 0);
 }
 
 /// Ends every pause, as if time had passed.

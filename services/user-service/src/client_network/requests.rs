@@ -5,17 +5,14 @@ use actix_web::{FromRequest, HttpRequest};
 use http_kit::Problem;
 use http_kit::forwarded_for::{TrustedProxies, client_address};
 
-/// The client network that failures and requests for codes are counted by: an IPv4 address or an IPv6
-/// /64 network.
-#[derive(Debug, Clone)]
-pub(crate) struct ClientNetwork(pub(crate) String);
+use super::ClientNetwork;
 
 impl ClientNetwork {
     fn of(request: &HttpRequest) -> Self {
-        Self(client_address(request, TrustedProxies::Peer).map_or_else(
-            || "unknown".to_owned(),
-            |address| http_kit::client_network(address).to_string(),
-        ))
+        match client_address(request, TrustedProxies::Peer) {
+            Some(address) => Self::from(http_kit::client_network(address).to_string().as_str()),
+            None => Self::from("unknown"),
+        }
     }
 }
 
@@ -34,21 +31,24 @@ mod tests {
 
     use super::ClientNetwork;
 
+    fn network(request: TestRequest) -> String {
+        let request = request.to_http_request();
+        ClientNetwork::of(&request).as_str().to_owned()
+    }
+
     #[test]
     fn the_last_forwarded_address_is_used() {
         let request = TestRequest::default()
             .peer_addr("192.0.2.9:1234".parse().unwrap())
             .append_header(("X-Forwarded-For", "203.0.113.7, 198.51.100.1"))
-            .append_header(("X-Forwarded-For", "198.51.100.2"))
-            .to_http_request();
-        assert_eq!(ClientNetwork::of(&request).0, "198.51.100.2");
+            .append_header(("X-Forwarded-For", "198.51.100.2"));
+        assert_eq!(network(request), "198.51.100.2");
     }
 
     #[test]
     fn addresses_of_one_ipv6_network_count_together() {
         let counted = |address: &str| {
-            let request = TestRequest::default().append_header(("X-Forwarded-For", address));
-            ClientNetwork::of(&request.to_http_request()).0
+            network(TestRequest::default().append_header(("X-Forwarded-For", address)))
         };
         assert_eq!(counted("2001:db8:1:2::1"), "2001:db8:1:2::");
         assert_eq!(counted("2001:db8:1:2:ffff::9"), "2001:db8:1:2::");
@@ -60,10 +60,10 @@ mod tests {
     fn without_a_forwarded_address_the_peer_is_used() {
         let peer = "192.0.2.9:1234".parse().unwrap();
         let request = TestRequest::default().peer_addr(peer);
-        assert_eq!(ClientNetwork::of(&request.to_http_request()).0, "192.0.2.9");
+        assert_eq!(network(request), "192.0.2.9");
         let request = TestRequest::default()
             .peer_addr(peer)
             .append_header(("X-Forwarded-For", "not an address"));
-        assert_eq!(ClientNetwork::of(&request.to_http_request()).0, "192.0.2.9");
+        assert_eq!(network(request), "192.0.2.9");
     }
 }
