@@ -1,9 +1,12 @@
+use std::borrow::Cow;
+use std::sync::LazyLock;
 use std::time::Instant;
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::error::InternalError;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
 use telemetry::RequestContext;
 
@@ -14,7 +17,7 @@ pub const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 
 /// The outermost middleware: runs a request in its [`RequestContext`], sets `X-Request-Id` on the response, and
 /// records one log line and one measurement. Both have the route's pattern instead of the path and the query,
-/// which may contain secrets.
+/// which may contain secrets, and nothing else that a caller can invent.
 ///
 /// # Errors
 /// The error of an inner middleware, with `X-Request-Id` on its response.
@@ -29,7 +32,7 @@ pub async fn request_context<B: MessageBody + 'static>(
     let request_id = HeaderValue::try_from(context.request_id.as_str());
     let work = async move {
         let started = Instant::now();
-        let method = request.method().clone();
+        let method = method_label(request.method());
         // actix requires that no clone of the request is held while it is routed.
         let mut result = next.call(request).await;
         if let Ok(request_id) = request_id {
@@ -39,8 +42,8 @@ pub async fn request_context<B: MessageBody + 'static>(
             Ok(response) => (response.request().match_pattern(), response.status()),
             Err(error) => (None, error.as_response_error().status_code()),
         };
-        let route = route.as_deref().unwrap_or("unmatched");
-        record(method.as_str(), route, status.as_u16(), started);
+        let route = route.map_or(Cow::Borrowed(OTHER), Cow::Owned);
+        record(method, route, status, started);
         result
     };
     context.scope("request", work).await
@@ -68,30 +71,82 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-fn record(method: &str, route: &str, status: u16, started: Instant) {
+/// The label of everything that only the caller has a name for: each new label is a series that is kept for ever.
+const OTHER: &str = "other";
+
+/// The label of a method: its name if it is a standard one, because callers can invent any number of others.
+fn method_label(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::DELETE => "DELETE",
+        Method::PATCH => "PATCH",
+        Method::OPTIONS => "OPTIONS",
+        Method::CONNECT => "CONNECT",
+        Method::TRACE => "TRACE",
+        _ => OTHER,
+    }
+}
+
+/// The label of a status, which is not allocated for each request.
+fn status_label(status: StatusCode) -> &'static str {
+    static LABELS: LazyLock<Vec<String>> =
+        LazyLock::new(|| (100..600).map(|status| status.to_string()).collect());
+    let index = usize::from(status.as_u16()).wrapping_sub(100);
+    LABELS.get(index).map_or(OTHER, String::as_str)
+}
+
+fn record(method: &'static str, route: Cow<'static, str>, status: StatusCode, started: Instant) {
     let elapsed = started.elapsed();
-    if status >= 500 {
+    let duration_ms = elapsed.as_millis();
+    let (code, shown) = (status.as_u16(), route.as_ref());
+    if status.is_server_error() {
         tracing::warn!(
             method,
-            route,
-            status,
-            duration_ms = elapsed.as_millis(),
+            route = shown,
+            status = code,
+            duration_ms,
             "request completed"
         );
     } else {
         tracing::info!(
             method,
-            route,
-            status,
-            duration_ms = elapsed.as_millis(),
+            route = shown,
+            status = code,
+            duration_ms,
             "request completed"
         );
     }
     metrics::histogram!(
         "http_request_duration_seconds",
-        "method" => method.to_owned(),
-        "route" => route.to_owned(),
-        "status" => status.to_string(),
+        "method" => method,
+        "route" => route,
+        "status" => status_label(status),
     )
     .record(elapsed.as_secs_f64());
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::{Method, StatusCode};
+
+    use super::{method_label, status_label};
+
+    #[test]
+    fn only_standard_methods_are_named() {
+        assert_eq!(method_label(&Method::DELETE), "DELETE");
+        for invented in ["get", "PROPFIND", "X-1"] {
+            assert_eq!(method_label(&invented.parse().unwrap()), "other");
+        }
+    }
+
+    #[test]
+    fn statuses_are_labelled_with_their_number() {
+        assert_eq!(status_label(StatusCode::CONTINUE), "100");
+        assert_eq!(status_label(StatusCode::NOT_FOUND), "404");
+        assert_eq!(status_label(StatusCode::from_u16(599).unwrap()), "599");
+        assert_eq!(status_label(StatusCode::from_u16(999).unwrap()), "other");
+    }
 }
