@@ -10,6 +10,7 @@ mod process;
 mod running;
 mod settings;
 mod slow_clients;
+mod upkeep;
 
 pub use http_server::{Listener, bind, serve};
 pub use process::main;

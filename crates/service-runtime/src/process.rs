@@ -1,5 +1,4 @@
 use std::future::Future;
-use std::io::Write as _;
 use std::process::ExitCode;
 
 use app_config::{Reader, Settings};
@@ -10,6 +9,7 @@ use crate::health_check;
 use crate::metrics_server::serve_metrics;
 use crate::running::Running;
 use crate::settings::ProcessSettings;
+use crate::upkeep::start_upkeep;
 
 /// The entry point of a binary: reads the settings, turns on telemetry, starts the service, and stops it
 /// on SIGTERM or SIGINT.
@@ -31,8 +31,8 @@ where
     match run(name, start) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            // Logging may still be off.
-            let _ = writeln!(std::io::stderr(), "{name} cannot run: {error:#}");
+            // Logging is still off, or off again.
+            telemetry::print_error(format!("{name} cannot run: {error:#}"));
             ExitCode::FAILURE
         }
     }
@@ -47,7 +47,7 @@ where
     let mut reader = Reader::from_process()?;
     let process = ProcessSettings::read(&mut reader)?;
     let settings = S::read(&mut reader)?;
-    telemetry::init(name, &process.log)?;
+    let log = telemetry::init(name, &process.log)?;
     for warning in reader.warnings() {
         tracing::warn!("{warning}");
     }
@@ -66,6 +66,7 @@ where
             _ = terminate.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
         };
+        start_upkeep(&running, metrics.clone(), log.dropped_lines());
         serve_metrics(&running, process.metrics_address, metrics)?;
         tracing::info!(address = ?running.address, "running");
         tokio::select! {

@@ -1,4 +1,6 @@
-use std::io::IsTerminal as _;
+use std::backtrace::{Backtrace, BacktraceStatus};
+use std::io::{IsTerminal as _, stdout};
+use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
 use app_config::{Reader, SettingValue, Settings};
@@ -6,6 +8,8 @@ use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing_subscriber::filter::{EnvFilter, ParseError};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+
+use crate::log_writer::{self, LogWriter};
 
 /// The filter and format of logs.
 #[derive(Debug, Clone)]
@@ -64,16 +68,19 @@ pub enum Error {
     AlreadyOn(#[from] tracing_subscriber::util::TryInitError),
 }
 
-/// Turns on logging to standard output for the whole process. Call it once, before anything else.
+/// Turns on logging to standard output, also of panics, for the whole process. Call it once, before anything
+/// else, and keep the result until the end of the process.
 ///
 /// # Errors
 /// The filter is invalid, or this is a second call.
-pub fn init(process: &'static str, settings: &LogSettings) -> Result<(), Error> {
+pub fn init(process: &'static str, settings: &LogSettings) -> Result<LogWriter, Error> {
     let registry = tracing_subscriber::registry().with(EnvFilter::try_new(&settings.filter)?);
+    let (lines, log_writer) = log_writer::start();
     match settings.format {
         LogFormat::Json => registry
             .with(
                 tracing_subscriber::fmt::layer()
+                    .with_writer(lines)
                     .json()
                     .flatten_event(true)
                     .with_current_span(true)
@@ -83,17 +90,28 @@ pub fn init(process: &'static str, settings: &LogSettings) -> Result<(), Error> 
         LogFormat::Text => registry
             .with(
                 tracing_subscriber::fmt::layer()
+                    .with_writer(lines)
                     .compact()
-                    .with_ansi(
-                        std::io::stdout().is_terminal()
-                            || std::env::var_os("FORCE_COLOR").is_some(),
-                    )
+                    .with_ansi(stdout().is_terminal() || std::env::var_os("FORCE_COLOR").is_some())
                     .with_target(false),
             )
             .try_init()?,
     }
+    std::panic::set_hook(Box::new(log_panic));
     tracing::info!(process, version = env!("CARGO_PKG_VERSION"), "starting");
-    Ok(())
+    Ok(log_writer)
+}
+
+/// Logs a panic. The default hook would write to standard error, which blocks while nothing reads it.
+fn log_panic(panic: &PanicHookInfo<'_>) {
+    let backtrace = Backtrace::capture();
+    let captured = backtrace.status() == BacktraceStatus::Captured;
+    tracing::error!(
+        panic = panic.payload_as_str(),
+        location = panic.location().map(tracing::field::display),
+        backtrace = captured.then(|| tracing::field::display(backtrace)),
+        "a thread panicked"
+    );
 }
 
 /// Upper bounds of histogram buckets, in seconds: from a fast database call to a late retry.

@@ -17,6 +17,7 @@ mod head_requests;
 mod headers;
 mod pages;
 mod problems;
+mod process;
 mod rate_limit;
 mod request_bodies;
 mod routes;
