@@ -11,13 +11,19 @@ use crate::workspace::Workspace;
 /// The running system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Stack {
-    pub(crate) gateway: String,
-    pub(crate) admin: Admin,
-    pub(crate) demo_engine: String,
-    pub(crate) postgres: Databases,
-    pub(crate) amqp: String,
-    pub(crate) processes: Vec<Entry>,
+pub struct Stack {
+    /// The gateway's URL.
+    pub gateway: String,
+    /// The first administrator.
+    pub admin: Admin,
+    /// The demo flow engine's URL.
+    pub demo_engine: String,
+    /// The databases.
+    pub postgres: Databases,
+    /// The broker's URL.
+    pub amqp: String,
+    /// All processes.
+    pub processes: Vec<Entry>,
 }
 
 /// The first administrator.
@@ -32,21 +38,26 @@ pub struct Admin {
 /// The database URLs of the services' roles and of the superuser.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Databases {
-    pub(crate) users: String,
-    pub(crate) people_task: String,
-    pub(crate) admin: String,
+pub struct Databases {
+    /// The user service's.
+    pub users: String,
+    /// The people-task service's.
+    pub people_task: String,
+    /// The superuser's.
+    pub admin: String,
 }
 
 /// One process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Entry {
-    pub(crate) name: String,
-    pub(crate) pid: i32,
+pub struct Entry {
+    /// Its name, with a number if there are replicas.
+    pub name: String,
+    /// Its process id.
+    pub pid: i32,
     /// `None` for workers.
-    pub(crate) url: Option<String>,
+    pub url: Option<String>,
     /// The base URL of `/metrics`, `/healthz` and `/readyz`.
-    pub(crate) metrics: String,
+    pub metrics: String,
 }
 
 impl Stack {
@@ -55,7 +66,7 @@ impl Stack {
     }
 
     /// Reads the file. `None` when no system is running.
-    pub(crate) fn read(workspace: &Workspace) -> anyhow::Result<Option<Self>> {
+    pub fn read(workspace: &Workspace) -> anyhow::Result<Option<Self>> {
         let path = Self::path(workspace);
         match fs::read_to_string(&path) {
             Ok(text) => serde_json::from_str(&text)

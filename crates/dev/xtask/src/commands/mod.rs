@@ -1,11 +1,10 @@
 //! One file or folder for each command.
 
-mod bench;
-mod chaos;
 mod check;
 mod compose_test;
 mod demo;
 mod down;
+mod program;
 mod schemathesis;
 mod test;
 mod up;
@@ -36,11 +35,13 @@ enum Command {
     /// Check the dependencies between packages, layers and files.
     Check,
     /// Kill, stop, cut off and delay everything while decisions are made, and check that none is lost.
-    Chaos(chaos::Arguments),
+    Chaos(program::Arguments),
     /// Test the system against its OpenAPI document, with schemathesis.
     Schemathesis(schemathesis::Arguments),
     /// Measure decisions and deliveries of the running system. Arguments go to the program.
-    Bench(bench::Arguments),
+    Bench(program::Arguments),
+    /// Attack the running system, and measure a normal user and the memory meanwhile.
+    AbuseTest(program::Arguments),
     /// Build the images, run the demo on them, restart them, and remove everything again.
     ComposeTest(compose_test::Arguments),
 }
@@ -53,9 +54,10 @@ pub fn run() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Check => check::run(),
-        Command::Chaos(arguments) => chaos::run(&arguments),
+        Command::Chaos(arguments) => program::run(&[], "chaos", &arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&arguments),
-        Command::Bench(arguments) => bench::run(&arguments),
+        Command::Bench(arguments) => program::run(&["--release"], "bench", &arguments),
+        Command::AbuseTest(arguments) => program::run(&["--release"], "abuse", &arguments),
         Command::ComposeTest(arguments) => compose_test::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {

@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: builds and runs the program of `crates/dev/bench`.
+//! Commands that are programs of their own in `crates/dev`.
 
 use std::process::ExitCode;
 
@@ -10,12 +10,17 @@ use crate::workspace::Workspace;
 #[derive(Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// See `cargo xtask bench --help`.
+    /// See `--help` of the command.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let options = ["--release", "--package", "bench"];
+/// Builds and runs the program of `package`.
+pub(crate) fn run(
+    options: &[&str],
+    package: &str,
+    arguments: &Arguments,
+) -> anyhow::Result<ExitCode> {
+    let options = [options, &["--package", package]].concat();
     Err(Workspace::find()?.exec_run(&options, &arguments.arguments))
 }

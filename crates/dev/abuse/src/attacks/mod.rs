@@ -1,0 +1,121 @@
+//! The attacks, each a bounded number of loops that end at the same time.
+
+mod connections;
+mod requests;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::Method;
+use serde_json::json;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout_at};
+use xtask::outln;
+
+use crate::client::Client;
+
+/// Tasks with the longest description, in four-byte characters, which the attacker then lists.
+const LARGE_TASKS: usize = 300;
+
+/// How often each attack met each outcome.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Outcomes(Arc<Mutex<BTreeMap<(&'static str, String), u64>>>);
+
+impl Outcomes {
+    fn count(&self, attack: &'static str, outcome: String) {
+        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *counts.entry((attack, outcome)).or_default() += 1;
+    }
+}
+
+/// The running attacks.
+#[derive(Debug)]
+pub(crate) struct Attacks {
+    loops: JoinSet<()>,
+    outcomes: Outcomes,
+}
+
+impl Attacks {
+    /// Waits for the attacks' end and prints what they met.
+    pub(crate) async fn finish_and_print(mut self) {
+        while self.loops.join_next().await.is_some() {}
+        let counts = self
+            .outcomes
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        for ((attack, outcome), count) in counts.iter() {
+            outln!("  {attack:<22} {count:>7} times {outcome}");
+        }
+    }
+}
+
+/// One attack: what it does again and again, and how often at once.
+struct Attack {
+    name: &'static str,
+    /// Parallel loops.
+    loops: usize,
+    /// The shortest time from one round of a loop to the next.
+    interval: Duration,
+}
+
+/// Starts all attacks whose name contains `only`.
+pub(crate) fn start(anonymous: &Client, signed_in: &Client, only: &str, end: Instant) -> Attacks {
+    let mut attacks = Attacks {
+        loops: JoinSet::new(),
+        outcomes: Outcomes::default(),
+    };
+    for attack in connections::ATTACKS.iter().chain(requests::ANONYMOUS) {
+        attacks.add(attack, anonymous, only, end);
+    }
+    for attack in connections::SIGNED_IN.iter().chain(requests::SIGNED_IN) {
+        attacks.add(attack, signed_in, only, end);
+    }
+    attacks
+}
+
+impl Attacks {
+    fn add(&mut self, attack: &'static Attack, client: &Client, only: &str, end: Instant) {
+        if !attack.name.contains(only) {
+            return;
+        }
+        for number in 0..attack.loops {
+            let (client, outcomes) = (client.clone(), self.outcomes.clone());
+            self.loops.spawn(async move {
+                // A round that is still waiting at the end is given up.
+                let _ = timeout_at(end, repeat(attack, number, &client, &outcomes)).await;
+            });
+        }
+    }
+}
+
+async fn repeat(attack: &Attack, number: usize, client: &Client, outcomes: &Outcomes) {
+    let mut tick = tokio::time::interval(attack.interval);
+    for round in number.. {
+        tick.tick().await;
+        let outcome = match connections::run(attack.name, client).await {
+            Some(outcome) => outcome,
+            None => requests::run(attack.name, client, round).await,
+        };
+        outcomes.count(attack.name, outcome);
+    }
+}
+
+/// Creates the tasks that the signed-in attacker lists.
+pub(crate) async fn prepare(attacker: &Client) -> anyhow::Result<()> {
+    let description = "\u{1F4A3}".repeat(20_000);
+    let email = &attacker.email;
+    for number in 0..LARGE_TASKS {
+        let task = json!({
+            "title": format!("Large {number}"),
+            "description": description,
+            "requester": email,
+            "approver": email,
+        });
+        attacker
+            .json(Method::POST, "/people-task/tasks", Some(&task))
+            .await?;
+    }
+    Ok(())
+}

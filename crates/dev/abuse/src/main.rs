@@ -1,0 +1,114 @@
+//! `cargo xtask abuse-test`: attacks the running system from one address without credentials and from another one
+//! as a signed-in user, and measures a normal user from a third address and the memory of every process.
+//!
+//! Three phases: the normal user alone, the same under attack, and alone again. The run fails if a process grows
+//! past the limit or ends, or if a request of the normal user fails. Latencies are printed and not asserted,
+//! because they depend on the machine, which the attackers share.
+//!
+//! Invariants: every attack is bounded in rate, concurrency and time, and goes to the gateway of `.local/stack.json`
+//! on this machine.
+
+mod attacks;
+mod client;
+mod latencies;
+mod memory;
+mod normal_user;
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use clap::Parser;
+use tokio::time::Instant;
+use xtask::duration::parse_duration;
+use xtask::outln;
+use xtask::output::say;
+use xtask::stack_file::Stack;
+use xtask::workspace::Workspace;
+
+use crate::client::Client;
+use crate::memory::Memory;
+use crate::normal_user::NormalUser;
+
+/// Attacks the running system, and measures a normal user and the processes' memory meanwhile.
+#[derive(Debug, Parser)]
+#[command(bin_name = "cargo xtask abuse-test")]
+struct Arguments {
+    /// How long the attacks run.
+    #[arg(long, default_value = "60s", value_parser = parse_duration)]
+    duration: Duration,
+    /// How long the normal user is measured alone, before and after the attacks.
+    #[arg(long, default_value = "30s", value_parser = parse_duration)]
+    baseline: Duration,
+    /// MiB that no process may exceed.
+    #[arg(long, default_value_t = 512)]
+    memory: u64,
+    /// Runs only the attacks whose name contains this.
+    #[arg(long, default_value = "")]
+    only: String,
+}
+
+const NORMAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+const ANONYMOUS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
+const SIGNED_IN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
+
+fn main() -> anyhow::Result<ExitCode> {
+    // The TLS library needs it even without TLS.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()?;
+    runtime.block_on(run(&Arguments::parse()))
+}
+
+async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let stack = Stack::read(&Workspace::find()?)?
+        .context("no system is running: start one with `cargo xtask up --detach --release`")?;
+    let gateway = loopback(&stack.gateway)?;
+    let processes = stack.processes.iter();
+    let memory = Memory::start(processes.map(|process| (process.name.clone(), process.pid)));
+
+    say("preparing accounts and tasks");
+    let mut user = NormalUser::prepare(Client::sign_up(&gateway, NORMAL).await?).await?;
+    let anonymous = Client::new(&gateway, ANONYMOUS)?;
+    let signed_in = Client::sign_up(&gateway, SIGNED_IN).await?;
+    attacks::prepare(&signed_in).await?;
+
+    user.warm_up().await?;
+    let mut failures = Vec::new();
+    say("the normal user alone");
+    failures.extend(user.measure(arguments.baseline).await.print("before"));
+    memory.print("before");
+
+    say("the same under attack");
+    let end = Instant::now() + arguments.duration;
+    let attacks = attacks::start(&anonymous, &signed_in, &arguments.only, end);
+    failures.extend(user.measure(arguments.duration).await.print("under attack"));
+    memory.print("under attack");
+    attacks.finish_and_print().await;
+
+    say("the normal user alone again");
+    failures.extend(user.measure(arguments.baseline).await.print("after"));
+    memory.print("after");
+
+    failures.extend(memory.failures(arguments.memory));
+    for failure in &failures {
+        outln!("failed: {failure}");
+    }
+    Ok(if failures.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    })
+}
+
+/// The gateway's URL, if it is an address of this machine.
+fn loopback(gateway: &str) -> anyhow::Result<reqwest::Url> {
+    let url: reqwest::Url = gateway.parse()?;
+    let host = url.host_str().unwrap_or_default();
+    let local = host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback());
+    ensure!(local, "the gateway at {gateway} is not on this machine");
+    Ok(url)
+}
