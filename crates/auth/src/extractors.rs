@@ -27,6 +27,12 @@ impl Caller {
         self.0.id
     }
 
+    /// The user's epoch when the token was issued.
+    #[must_use]
+    pub fn epoch(&self) -> i64 {
+        self.0.epoch
+    }
+
     /// Whether the token has a scope.
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {

@@ -92,7 +92,7 @@ async fn start_context(
     running: &Running,
 ) -> anyhow::Result<Context> {
     let database = Database::connect(&settings.database);
-    let hasher = Hasher::start(settings.passwords.cost)?;
+    let hasher = Hasher::start(settings.passwords.cost);
     let rules = PasswordRules {
         min_length: settings.passwords.min_length,
     };

@@ -5,8 +5,8 @@
 //!
 //! Each capability is a folder. Its routes call its verbs (`create.rs`, `update.rs` …), which call its
 //! store. Only stores know diesel; verbs know neither diesel nor HTTP. Imports between capabilities form
-//! no cycle: `context` and `hashing` know no capability, and `accounts` knows neither `sign_in` nor
-//! `passwords`.
+//! no cycle: `context`, `hashing` and `back_off` know no other capability, and `accounts` knows neither
+//! `sign_in` nor `passwords`.
 //!
 //! Invariants:
 //! - Only this service reads or writes the schema `users` and has the key that signs access tokens.
@@ -20,6 +20,7 @@
 mod accounts;
 mod app;
 mod audit;
+mod back_off;
 mod client_network;
 mod context;
 pub mod deletions;

@@ -114,6 +114,14 @@ diesel::table! {
 }
 
 diesel::table! {
+    known_networks (user_id, network_hash) {
+        user_id -> Binary,
+        network_hash -> Binary,
+        last_sign_in -> Timestamptz,
+    }
+}
+
+diesel::table! {
     code_requests (counted, subject) {
         counted -> Text,
         subject -> Binary,
@@ -129,6 +137,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     codes,
     deletion_steps,
     deletions,
+    known_networks,
     notifications,
     sign_in_failures,
     sign_in_names,

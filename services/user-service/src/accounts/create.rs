@@ -9,6 +9,7 @@ use super::requests::CreateUserRequest;
 use super::store::{self, NewUser, User};
 use super::token::sign_token;
 use crate::audit::{AuditAction, RequestActor};
+use crate::back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 
@@ -37,12 +38,17 @@ pub(super) async fn create(
         metadata: request.metadata.0,
         email_verified: confirmation.is_none(),
     };
+    // Someone else's token creates an account for another person.
+    let own_client = caller.is_none().then(|| client.clone());
     let entry = match caller {
         Some(caller) => RequestActor::new(&caller, meta).entry(AuditAction::UserCreated, new.id),
         None => AuditAction::UserCreated.entry(Actor::Anonymous, new.id, meta),
     };
     let insert = move |connection: &mut Connection| {
         let user = store::insert(connection, &new, entry)?;
+        if let Some(client) = own_client {
+            back_off::record_network(connection, user.id, &client)?;
+        }
         let queued = confirmation.map(|confirmation| confirmation.queue(connection, user.id));
         Ok::<_, AccountError>((user, queued.transpose()?.unwrap_or_default()))
     };

@@ -74,6 +74,20 @@ pub(crate) fn lock(connection: &mut Connection, id: UserId) -> Result<Option<Use
         .optional()?)
 }
 
+/// Locks an account against deletion until the transaction ends, so that a concurrent deletion sees the rows
+/// about the user that the transaction writes. `None` if the user does not exist.
+pub(crate) fn lock_against_deletion(
+    connection: &mut Connection,
+    id: UserId,
+) -> Result<Option<UserId>, Error> {
+    Ok(users::table
+        .find(id)
+        .select(users::id)
+        .for_key_share()
+        .first(connection)
+        .optional()?)
+}
+
 /// Reads the active administrators and locks them until the transaction ends. A transaction that also
 /// locks an account calls this first, so that two of them cannot deadlock.
 pub(crate) fn lock_active_admins(connection: &mut Connection) -> Result<Vec<UserId>, Error> {

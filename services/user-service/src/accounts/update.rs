@@ -11,6 +11,7 @@ use super::requests::UpdateUserRequest;
 use super::store::{self, User};
 use super::token::revoke_earlier_tokens;
 use crate::audit::{AuditAction, RequestActor};
+use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::{NewPassword, Password};
@@ -52,7 +53,7 @@ async fn hash_if_new(
     };
     let current = context.database.run(find).await?;
     let same = Password::from(password.clone());
-    if context.hasher.verify(client, same, Some(current)).await? {
+    if context.hasher.verify(client, same, current).await? {
         return Ok(None);
     }
     Ok(Some(context.hasher.hash(client, password).await?))
@@ -84,6 +85,9 @@ fn apply(
     change.email_verified = confirmation.is_some().then_some(false);
     let entry = entry.fields(&change.fields());
     let user = store::update(connection, id, &change, entry)?;
+    if change.password_hash.is_some() {
+        end_back_off(connection, id, [&user.username, &user.email], None)?;
+    }
     let queued = confirmation.map(|confirmation| confirmation.queue(connection, id));
     Ok((user, queued.transpose()?.unwrap_or_default()))
 }

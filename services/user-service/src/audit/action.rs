@@ -11,6 +11,7 @@ values::names! {
         SignedIn = "signed-in",
         SignInRefused = "sign-in-refused",
         PasswordChanged = "password-changed",
+        PasswordChangeRefused = "password-change-refused",
         PasswordResetRequested = "password-reset-requested",
         PasswordReset = "password-reset",
         DeletionRequested = "user-deletion-requested",

@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use super::error::HashError;
 use super::fair_queue::{FairQueue, Push};
 use super::password::{NewPassword, Password};
+use super::work;
 use crate::client_network::ClientNetwork;
 
 /// The length of the queue, for each thread: a few seconds of work.
@@ -22,9 +23,6 @@ pub(crate) struct Hasher {
     /// Wakes a thread for each job in the queue.
     wake_ups: Sender<()>,
     cost: u32,
-    /// A hash of the current cost whose password is unknown. It is verified for unknown users, so that
-    /// they take as long as known ones.
-    decoy: Arc<str>,
 }
 
 /// Does its work and sends the result, or sends the error instead.
@@ -32,17 +30,12 @@ type Job = Box<dyn FnOnce(Result<(), HashError>) + Send>;
 
 impl Hasher {
     /// Starts the threads. They end when the last clone is dropped.
-    ///
-    /// # Errors
-    /// bcrypt does not support the cost.
-    pub(crate) fn start(cost: u32) -> Result<Self, HashError> {
+    pub(crate) fn start(cost: u32) -> Self {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         Self::with_threads(cost, threads)
     }
 
-    fn with_threads(cost: u32, threads: usize) -> Result<Self, HashError> {
-        let random_password = values::Secret::random();
-        let decoy = bcrypt::non_truncating_hash(random_password.expose(), cost)?.into();
+    fn with_threads(cost: u32, threads: usize) -> Self {
         let queue = Arc::new(Mutex::new(FairQueue::new(threads * QUEUE_PER_THREAD)));
         let (wake_ups, sleep) = channel();
         let sleep = Arc::new(Mutex::new(sleep));
@@ -50,12 +43,11 @@ impl Hasher {
             let (queue, sleep) = (Arc::clone(&queue), Arc::clone(&sleep));
             std::thread::spawn(move || run_jobs(&queue, &sleep));
         }
-        Ok(Self {
+        Self {
             queue,
             wake_ups,
             cost,
-            decoy,
-        })
+        }
     }
 
     /// Hashes a new password.
@@ -73,7 +65,7 @@ impl Hasher {
         self.run(client, hash).await
     }
 
-    /// Checks a password against a hash. Without one it takes the same time and returns `false`.
+    /// Checks a password against a hash.
     ///
     /// # Errors
     /// [`HashError::ShareUsed`] or [`HashError::Busy`] when the queue is full.
@@ -81,21 +73,37 @@ impl Hasher {
         &self,
         client: &ClientNetwork,
         password: Password,
-        hash: Option<String>,
+        hash: String,
     ) -> Result<bool, HashError> {
-        let decoy = Arc::clone(&self.decoy);
-        self.run(client, move || match (password.possible(), hash) {
-            (Some(password), Some(hash)) => bcrypt::verify(password, &hash),
-            _ => bcrypt::verify("", &decoy).map(|_| false),
+        self.run(client, move || match password.possible() {
+            Some(password) => bcrypt::verify(password, &hash),
+            None => Ok(false),
+        })
+        .await
+    }
+
+    /// Checks a password against a hash, if there is one. It takes the same time without a hash and for hashes
+    /// of every cost up to `highest_cost`, the highest one of all stored hashes.
+    ///
+    /// # Errors
+    /// [`HashError::ShareUsed`] or [`HashError::Busy`] when the queue is full.
+    pub(crate) async fn verify_in_equal_time(
+        &self,
+        client: &ClientNetwork,
+        password: Password,
+        hash: Option<String>,
+        highest_cost: Option<u32>,
+    ) -> Result<bool, HashError> {
+        let total = highest_cost.map_or(self.cost, |highest| highest.max(self.cost));
+        self.run(client, move || {
+            work::check(password.possible(), hash.as_deref(), total, work::decoy)
         })
         .await
     }
 
     /// Whether a hash has another cost than new ones, and should be replaced.
     pub(crate) fn is_outdated(&self, hash: &str) -> bool {
-        // `$2b$12$…`
-        let cost = hash.split('$').nth(2).and_then(|cost| cost.parse().ok());
-        cost != Some(self.cost)
+        work::cost_of(hash) != Some(self.cost)
     }
 
     async fn run<T: Send + 'static>(
@@ -171,13 +179,13 @@ mod tests {
 
     #[tokio::test]
     async fn all_72_bytes_are_compared() {
-        let hasher = Hasher::with_threads(4, 1).unwrap();
+        let hasher = Hasher::with_threads(4, 1);
         let (one, other) = ("a".repeat(72), format!("{}b", "a".repeat(71)));
         let hash = hasher.hash(&client(), new_password(&one)).await.unwrap();
         let check = async |text: &str| {
             let password = Password::from(Secret::new(text));
             hasher
-                .verify(&client(), password, Some(hash.clone()))
+                .verify(&client(), password, hash.clone())
                 .await
                 .unwrap()
         };
@@ -187,17 +195,27 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn without_a_hash_no_password_is_right() {
-        let hasher = Hasher::with_threads(4, 1).unwrap();
-        for text in ["", "password", &"a".repeat(100)] {
-            let password = Password::from(Secret::new(text));
-            assert!(!hasher.verify(&client(), password, None).await.unwrap());
+    async fn a_check_in_equal_time_finds_the_right_password_and_no_other() {
+        let hasher = Hasher::with_threads(5, 1);
+        for (stored, highest) in [(4, None), (5, None), (6, Some(6)), (4, Some(6))] {
+            let hash = bcrypt::hash("right", stored).unwrap();
+            for (text, hash, expected) in [
+                ("right", Some(hash.clone()), true),
+                ("wrong", Some(hash.clone()), false),
+                ("", Some(hash), false),
+                ("right", None, false),
+            ] {
+                let password = Password::from(Secret::new(text));
+                let client = client();
+                let verified = hasher.verify_in_equal_time(&client, password, hash, highest);
+                assert_eq!(verified.await.unwrap(), expected, "{stored} {text}");
+            }
         }
     }
 
     #[tokio::test]
     async fn a_hash_of_another_cost_is_outdated() {
-        let hasher = Hasher::with_threads(5, 1).unwrap();
+        let hasher = Hasher::with_threads(5, 1);
         let hash = hasher.hash(&client(), new_password("12345")).await.unwrap();
         assert!(!hasher.is_outdated(&hash));
         assert!(hasher.is_outdated(&bcrypt::hash("12345", 4).unwrap()));
@@ -205,7 +223,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_flood_from_one_network_uses_up_only_its_own_share() {
-        let hasher = Hasher::with_threads(8, 1).unwrap();
+        let hasher = Hasher::with_threads(8, 1);
         let other = ClientNetwork::from("192.0.2.2");
         let flood = (0..QUEUE_PER_THREAD * 3).map(|_| {
             let hasher = hasher.clone();

@@ -6,6 +6,7 @@ mod fair_queue;
 mod hasher;
 mod password;
 mod requests;
+mod work;
 
 pub(crate) use error::{HashError, HashProblems};
 pub(crate) use hasher::Hasher;

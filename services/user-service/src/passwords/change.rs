@@ -1,41 +1,105 @@
 use audit_log::AuthMethod;
+use auth::Caller;
 use database::Connection;
-use values::{Secret, UserId};
+use serde_json::json;
+use values::Secret;
 
 use super::error::PasswordError;
 use super::requests::ChangePasswordRequest;
 use super::store;
-use crate::accounts::{revoke_earlier_tokens, sign_token};
+use crate::accounts::{self, User, revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
+use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::Password;
 
 /// Changes the password of a user who knows the old one. Revokes all tokens and returns a new one.
-#[tracing::instrument(skip_all, fields(user.id = %id))]
+///
+/// A wrong old password counts like a failed sign-in by the username, so that a stolen token does not help to
+/// guess the password.
+#[tracing::instrument(skip_all, fields(user.id = %caller.id()))]
 pub(super) async fn change(
     context: &Context,
-    id: UserId,
+    caller: &Caller,
     client: &ClientNetwork,
     request: ChangePasswordRequest,
     actor: RequestActor,
 ) -> Result<Secret, PasswordError> {
-    let find = move |connection: &mut Connection| {
-        store::find_password(connection, id)?.ok_or(PasswordError::CallerGone)
+    let (current, attempt) = count_attempt(context, caller, client).await?;
+    let hash = match verify_and_hash(context, client, request, current).await {
+        Err(PasswordError::WrongPassword) => {
+            return Err(refuse(context, caller, actor).await);
+        }
+        hash => back_off::refund_on_error(&context.database, &attempt, hash).await?,
     };
-    let (current, epoch) = context.database.run(find).await?;
+    let user = update(context, caller, client, attempt, hash, actor).await?;
+    revoke_earlier_tokens(context, &user);
+    Ok(sign_token(context, &user)?)
+}
+
+/// Loads the hash of the current password, and counts the attempt unless the user must wait.
+async fn count_attempt(
+    context: &Context,
+    caller: &Caller,
+    client: &ClientNetwork,
+) -> Result<(String, CountedAttempt), PasswordError> {
+    let (id, epoch, client) = (caller.id(), caller.epoch(), client.clone());
+    let count = move |connection: &mut Connection| {
+        let (username, hash) =
+            store::find_credentials(connection, id, epoch)?.ok_or(PasswordError::CallerGone)?;
+        let name = name_hash(username.normalized());
+        let key = AttemptKey::load(connection, name, Some(id), &client)?;
+        Ok((hash, back_off::count(connection, key)??))
+    };
+    context.database.transaction(count).await
+}
+
+async fn verify_and_hash(
+    context: &Context,
+    client: &ClientNetwork,
+    request: ChangePasswordRequest,
+    current: String,
+) -> Result<String, PasswordError> {
     let old = Password::from(request.old_password);
-    if !context.hasher.verify(client, old, Some(current)).await? {
+    if !context.hasher.verify(client, old, current).await? {
         return Err(PasswordError::WrongPassword);
     }
-    let hash = context.hasher.hash(client, request.new_password).await?;
+    Ok(context.hasher.hash(client, request.new_password).await?)
+}
+
+/// Records a refused change and returns its error.
+async fn refuse(context: &Context, caller: &Caller, actor: RequestActor) -> PasswordError {
+    let id = caller.id();
+    let entry = actor.entry(AuditAction::PasswordChangeRefused, id);
+    let entry = entry.detail(json!({"reason": "wrong-password"}));
+    let record = move |connection: &mut Connection| {
+        accounts::store::lock_against_deletion(connection, id)?.ok_or(PasswordError::CallerGone)?;
+        entry.record(connection).map_err(database::Error::from)?;
+        Ok(PasswordError::WrongPassword)
+    };
+    let recorded = context.database.transaction(record).await;
+    recorded.unwrap_or_else(|error| error)
+}
+
+async fn update(
+    context: &Context,
+    caller: &Caller,
+    client: &ClientNetwork,
+    attempt: CountedAttempt,
+    hash: String,
+    actor: RequestActor,
+) -> Result<User, PasswordError> {
+    let (id, epoch, client) = (caller.id(), caller.epoch(), client.clone());
     let entry = actor.entry(AuditAction::PasswordChanged, id);
     let entry = entry.authenticated_by(AuthMethod::Password);
     let update = move |connection: &mut Connection| {
-        store::update_password(connection, id, Some(epoch), &hash, entry)?
-            .ok_or(PasswordError::CallerGone)
+        let user = store::update_password(connection, id, Some(epoch), &hash, entry)?
+            .ok_or(PasswordError::CallerGone)?;
+        back_off::forget_networks(connection, id, Some(&client))?;
+        back_off::record_network(connection, id, &client)?;
+        back_off::delete_failures(connection, &attempt)?;
+        Ok(user)
     };
-    let user = context.database.run(update).await?;
-    revoke_earlier_tokens(context, &user);
-    Ok(sign_token(context, &user)?)
+    context.database.transaction(update).await
 }

@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use http_kit::{BodyProblems, Problem};
 use service_http::{DatabaseProblems, database_problem};
 
+use crate::back_off::TooManyAttempts;
 use crate::hashing::HashError;
 
 /// Why a password was not changed or a code was not sent.
@@ -15,6 +16,9 @@ pub(super) enum PasswordError {
     /// The old password is wrong.
     #[error("the old password is wrong")]
     WrongPassword,
+    /// Too many wrong passwords in a row.
+    #[error(transparent)]
+    TooManyAttempts(#[from] TooManyAttempts),
     /// No user has this e-mail address.
     #[error("no user has this e-mail address")]
     UnknownEmail,
@@ -47,6 +51,7 @@ impl From<PasswordError> for Problem {
                 "wrong-password",
                 "The field `oldPassword` is not the user's password.",
             ),
+            PasswordError::TooManyAttempts(error) => error.into(),
             PasswordError::UnknownEmail => Self::not_found("user"),
             PasswordError::InvalidCode => bad_request(
                 "invalid-code",

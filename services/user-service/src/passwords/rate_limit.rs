@@ -10,9 +10,9 @@ use values::{EmailAddress, Names as _};
 
 use super::error::PasswordError;
 use super::store::{self, LimitScope};
+use crate::back_off::name_hash;
 use crate::client_network::ClientNetwork;
 use crate::settings::CodeRequestSettings;
-use crate::sign_in::SignInName;
 
 /// Counts a request for a code.
 ///
@@ -28,7 +28,7 @@ pub(super) fn count_code_request(
 ) -> Result<(), PasswordError> {
     // Always in this order, so that two transactions cannot deadlock.
     let client = Sha256::digest(client_network.as_str()).into();
-    let account = SignInName::new(email.normalized()).name_hash();
+    let account = name_hash(email.normalized());
     for (scope, subject, per_hour) in [
         (LimitScope::Client, client, limits.per_client),
         (LimitScope::Account, account, limits.per_account),

@@ -5,9 +5,9 @@ use super::requests::ResetPasswordRequest;
 use super::store;
 use crate::accounts::revoke_earlier_tokens;
 use crate::audit::{AuditAction, RequestActor};
+use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::sign_in::clear_failures;
 
 /// Sets the password of the user with an e-mail address, on behalf of an administrator.
 #[tracing::instrument(skip_all, fields(user.id))]
@@ -28,7 +28,7 @@ pub(super) async fn reset(
     let update = move |connection: &mut Connection| {
         let user = store::update_password(connection, id, None, &hash, entry)?
             .ok_or(PasswordError::UnknownEmail)?;
-        clear_failures(connection, &user)?;
+        end_back_off(connection, id, [&user.username, &user.email], None)?;
         Ok::<_, PasswordError>(user)
     };
     let user = context.database.transaction(update).await?;

@@ -6,11 +6,11 @@ use super::requests::ResetForgottenPasswordRequest;
 use super::store;
 use crate::accounts::{self, revoke_earlier_tokens};
 use crate::audit::AuditAction;
+use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::notifications::store::delete_pending_forgot_password;
 use crate::notifications::{Kind, code_store};
-use crate::sign_in::clear_failures;
 
 /// Sets a new password by a code. Revokes all earlier codes and tokens and ends the back-off.
 #[tracing::instrument(skip_all, fields(user.id))]
@@ -30,6 +30,7 @@ pub(super) async fn reset_forgotten(
     let hash = context.hasher.hash(client, request.password).await?;
     let entry = AuditAction::PasswordReset.entry(Actor::User(id), id, meta);
     let entry = entry.authenticated_by(AuthMethod::ResetCode);
+    let own_client = client.clone();
     let redeem = move |connection: &mut Connection| {
         // The lock makes the second of two concurrent requests find the code used.
         accounts::store::lock(connection, id)?.ok_or(PasswordError::InvalidCode)?;
@@ -40,7 +41,8 @@ pub(super) async fn reset_forgotten(
             .ok_or(PasswordError::InvalidCode)?;
         code_store::delete_of_kind(connection, id, Kind::ForgotPassword)?;
         delete_pending_forgot_password(connection, id)?;
-        clear_failures(connection, &user)?;
+        let names = [&user.username, &user.email];
+        end_back_off(connection, id, names, Some(&own_client))?;
         Ok(user)
     };
     let user = context.database.transaction(redeem).await?;

@@ -19,20 +19,22 @@ use super::reset_forgotten::reset_forgotten;
 use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
 use crate::accounts::{CodeProblems, EmptyResponse, UserProblems};
 use crate::audit::RequestActor;
+use crate::back_off::BackOffProblems;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::HashProblems;
 
 /// Change your password
 ///
-/// Revokes all tokens of the user, including the one in use, and returns a new one.
+/// Revokes all tokens of the user, including the one in use, and returns a new one. A wrong `oldPassword` counts
+/// like a failed sign-in: after several in a row, each further attempt must wait.
 #[utoipa::path(
     operation_id = "changePassword",
     tag = "users",
     request_body = ChangePasswordRequest,
     responses(
         (status = 200, description = "The password was changed.", body = ChangePasswordResponse),
-        TokenProblems, ChangePasswordProblems, HashProblems
+        TokenProblems, ChangePasswordProblems, BackOffProblems, HashProblems
     ),
     security(("bearer" = []))
 )]
@@ -46,7 +48,7 @@ pub(crate) async fn change_password(
 ) -> Result<Json<ChangePasswordResponse>, Problem> {
     let request = ChangePasswordRequest::parse(body.0, context.rules)?;
     let actor = RequestActor::new(&caller, meta);
-    let token = change(&context, caller.id(), &client, request, actor).await?;
+    let token = change(&context, &caller, &client, request, actor).await?;
     Ok(Json(ChangePasswordResponse::new(&token)))
 }
 

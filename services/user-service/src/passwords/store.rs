@@ -12,14 +12,16 @@ use values::{EmailAddress, Names as _, UserId};
 use crate::accounts::User;
 use crate::schema::{code_requests, users};
 
-/// The hash of a user's password, and the epoch at which it was read.
-pub(super) fn find_password(
+/// The username and the password's hash of a user with this epoch.
+pub(super) fn find_credentials(
     connection: &mut Connection,
     id: UserId,
-) -> Result<Option<(String, i64)>, Error> {
+    epoch: i64,
+) -> Result<Option<(EmailAddress, String)>, Error> {
     Ok(users::table
         .find(id)
-        .select((users::password_hash, users::epoch))
+        .filter(users::epoch.eq(epoch))
+        .select((users::username, users::password_hash))
         .first(connection)
         .optional()?)
 }

@@ -210,7 +210,7 @@ impl Settings for PasswordSettings {
                 "BCRYPT_COST",
                 "12",
                 "a whole number from 4 to 31",
-                "The bcrypt cost. Each increment doubles the time. Values below 10 are for tests.",
+                "The bcrypt cost. Each increment doubles the time. Values below 10 are for tests. A lower value speeds up sign-in only once no hash of a higher cost is left.",
                 |cost| (4..=31).contains(cost),
             )?,
             min_length: reader.in_range(

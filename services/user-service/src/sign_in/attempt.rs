@@ -7,13 +7,6 @@ use crate::client_network::ClientNetwork;
 #[derive(Debug, Clone)]
 pub(super) struct Attempt {
     pub(super) name: SignInName,
-    pub(super) client_network: ClientNetwork,
+    pub(super) client: ClientNetwork,
     pub(super) meta: RequestMeta,
-}
-
-/// The key of the rows that count an attempt.
-#[derive(Debug, Clone)]
-pub(super) struct AttemptKey {
-    pub(super) name_hash: [u8; 32],
-    pub(super) client_network: ClientNetwork,
 }

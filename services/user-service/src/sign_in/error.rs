@@ -1,10 +1,9 @@
-use std::time::Duration;
-
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
 use http_kit::Problem;
 use service_http::database_problem;
 
+use crate::back_off::TooManyAttempts;
 use crate::hashing::HashError;
 
 /// Why a sign-in failed.
@@ -17,8 +16,8 @@ pub(crate) enum SignInError {
     #[error("the account is inactive")]
     Inactive,
     /// Too many failures in a row.
-    #[error("too many failures in a row")]
-    TooManyAttempts(Duration),
+    #[error(transparent)]
+    TooManyAttempts(#[from] TooManyAttempts),
     /// Checking the password failed.
     #[error(transparent)]
     Hash(#[from] HashError),
@@ -40,12 +39,7 @@ impl SignInError {
                 "account-inactive",
                 "The account is inactive. Ask an administrator.",
             ),
-            Self::TooManyAttempts(wait) => Problem::new(
-                StatusCode::TOO_MANY_REQUESTS,
-                "too-many-attempts",
-                "Too many failed attempts in a row. Wait as long as `Retry-After` says, then try again.",
-            )
-            .retry_after(wait),
+            Self::TooManyAttempts(error) => error.into(),
             Self::Hash(error) => error.into(),
             Self::Sign(_) => Problem::internal(&self),
             Self::Database(error) => database_problem(error),
@@ -73,6 +67,5 @@ http_kit::problem_responses! {
             => "The username or the password is wrong (403 if SIGN_IN_FAILURE_STATUS says so).",
         SignInError::Inactive.into_problem(StatusCode::UNAUTHORIZED)
             => "The password is correct, but the account is inactive.",
-        SignInError::TooManyAttempts(Duration::from_secs(8)).into_problem(StatusCode::UNAUTHORIZED),
     }
 }

@@ -1,9 +1,10 @@
 use std::borrow::Cow;
 
-use sha2::{Digest as _, Sha256};
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
+
+use crate::back_off;
 
 /// The normalized name that a caller signs in with.
 #[derive(Debug, Clone)]
@@ -21,7 +22,7 @@ impl SignInName {
 
     /// The hash that failures are counted by, so that the database does not contain unknown names.
     pub(crate) fn name_hash(&self) -> [u8; 32] {
-        Sha256::digest(&self.0).into()
+        back_off::name_hash(&self.0)
     }
 }
 

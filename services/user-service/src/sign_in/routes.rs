@@ -10,6 +10,7 @@ use super::authenticate::authenticate;
 use super::error::SignInProblems;
 use super::requests::SignInRequest;
 use crate::accounts::SignInResponse;
+use crate::back_off::BackOffProblems;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::HashProblems;
@@ -19,13 +20,14 @@ use crate::hashing::HashProblems;
 /// Takes a username or an e-mail address, in any case. An unknown user and a wrong password have the same
 /// response. After the 5th consecutive failure from one client address, and after the 50th from anywhere,
 /// each further attempt must wait, even with the correct password: one second, doubling up to five minutes.
+/// Addresses from which the user signed in before are exempt from the count of failures from anywhere.
 #[utoipa::path(
     operation_id = "signIn",
     tag = "users",
     request_body = SignInRequest,
     responses(
         (status = 200, description = "Signed in.", body = SignInResponse),
-        BodyProblems, SignInProblems, HashProblems
+        BodyProblems, SignInProblems, BackOffProblems, HashProblems
     ),
     security(())
 )]
@@ -33,15 +35,11 @@ use crate::hashing::HashProblems;
 pub(crate) async fn sign_in(
     context: Data<Context>,
     meta: RequestMeta,
-    client_network: ClientNetwork,
+    client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<SignInResponse>, Problem> {
     let SignInRequest { name, password } = SignInRequest::parse(body.0)?;
-    let attempt = Attempt {
-        name,
-        client_network,
-        meta,
-    };
+    let attempt = Attempt { name, client, meta };
     let result = authenticate(&context, attempt, password).await;
     let (user, token) =
         result.map_err(|error| error.into_problem(context.sign_in_failure_status))?;

@@ -9,6 +9,7 @@ mod audit;
 mod audit_append_only;
 mod audit_list;
 mod authorization;
+mod back_off;
 mod code_limits;
 mod delete_user;
 mod deletion_worker;

@@ -8,10 +8,10 @@ use super::store::{self, Job};
 use super::user_data;
 use crate::accounts::{self, User};
 use crate::audit::AuditAction;
+use crate::back_off::name_hash;
 use crate::deletions::engine::{Engine, EngineResponse, Erasure};
 use crate::deletions::people_tasks::PeopleTasks;
 use crate::deletions::steps::Step;
-use crate::sign_in::SignInName;
 
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
@@ -117,10 +117,7 @@ impl StepExecutor {
         };
         let mut names = vec![user.email.normalized(), user.username.normalized()];
         names.dedup();
-        let hashes = names
-            .into_iter()
-            .map(|name| SignInName::new(name).name_hash());
-        Ok(hashes.collect())
+        Ok(names.into_iter().map(name_hash).collect())
     }
 
     async fn load_user(&self, job: Job) -> Result<Option<User>, database::Error> {

@@ -3,10 +3,10 @@ use database::{Connection, Error};
 use values::UserId;
 
 use super::store::{self, Job};
-use crate::{accounts, notifications, passwords, sign_in};
+use crate::{accounts, back_off, notifications, passwords};
 
-/// Deletes at most `batch` of the user's codes, notifications and failed sign-ins each, and removes the
-/// client addresses and the identifier from the audit log; `true` when there may be more.
+/// Deletes at most `batch` of the user's codes, notifications and failed sign-ins each, all networks of sign-ins, and the
+/// client addresses and the identifier in the audit log; `true` when there may be more.
 ///
 /// Must run in a transaction.
 pub(super) fn delete_sign_in_data(
@@ -20,7 +20,8 @@ pub(super) fn delete_sign_in_data(
     passwords::store::delete_code_requests(connection, name_hashes)?;
     let more_entries = audit_log::forget_addresses(connection, &[user.as_bytes()])?
         | audit_log::pseudonymise(connection, user)?;
-    let failures = sign_in::store::delete_failures_batch(connection, name_hashes, batch)?;
+    back_off::forget_networks(connection, user, None)?;
+    let failures = back_off::delete_failures_batch(connection, name_hashes, batch)?;
     let most = codes.max(notifications).max(failures);
     Ok(more_entries || i64::try_from(most).is_ok_and(|most| most >= batch))
 }
@@ -42,7 +43,7 @@ pub(super) fn delete_user(
         return Ok(false);
     }
     // There may have been sign-ins since the previous step.
-    sign_in::store::delete_all_failures(connection, name_hashes)?;
+    back_off::delete_all_failures(connection, name_hashes)?;
     passwords::store::delete_code_requests(connection, name_hashes)?;
     while audit_log::forget_addresses(connection, &[job.user.as_bytes()])? {}
     entry.record(connection)?;

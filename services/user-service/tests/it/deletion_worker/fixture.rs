@@ -126,6 +126,8 @@ impl Fixture {
              VALUES ({bytes}, {bytes}, 'forgot-password', 'log', 'r', 't', now() + interval '1 hour');
              INSERT INTO users.sign_in_failures (account, client_address, failures)
              SELECT decode('{account}', 'hex'), '10.0.0.' || n, 7 FROM generate_series(1, 3) AS n;
+             INSERT INTO users.known_networks (user_id, network_hash)
+             SELECT {bytes}, sha256(n::text::bytea) FROM generate_series(1, 3) AS n;
              INSERT INTO users.code_requests (counted, subject, forgotten_at)
              VALUES ('account', decode('{account}', 'hex'), now() + interval '1 hour');"
         ));

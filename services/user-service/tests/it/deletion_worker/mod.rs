@@ -5,6 +5,7 @@ mod crashes;
 pub(crate) mod end_to_end;
 pub(crate) mod fixture;
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use auth::SigningKey;
@@ -94,6 +95,29 @@ async fn only_a_confirmed_address_identifies_the_tasks_of_a_user() {
     for name in ["victim@example.com", "ada@example.com", "eve@example.com"] {
         assert!(fixture.database.rows_that_hold("users", name).is_empty());
     }
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[actix_web::test]
+async fn sign_in_data_is_deleted_before_the_user() {
+    let fixture = Fixture::with_engine(Control {
+        accepted: Duration::from_secs(600),
+        ..Control::default()
+    })
+    .await;
+    let ada = fixture.user(EMAIL);
+    let worker = fixture.worker(&[]).await;
+    let job = fixture.delete_by(ada, &[Step::DeleteSignInData, Step::StopFlows]);
+    fixture
+        .job_that(job, "the first step", |job| job.steps_done == 1)
+        .await;
+    let left = fixture.rows_of(&ada.to_string());
+    let tables = left.iter().filter_map(|row| row.split(':').next());
+    let tables: BTreeSet<_> = tables.collect();
+    assert_eq!(
+        tables,
+        BTreeSet::from(["deletions", "sign_in_names", "users"])
+    );
     assert!(worker.stop(STOP_TIMEOUT).await);
 }
 

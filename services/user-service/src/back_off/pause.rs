@@ -1,5 +1,3 @@
-//! How long a name must wait after failed sign-ins.
-
 use std::time::Duration;
 
 /// The number of consecutive failures from one client network that starts the back-off.

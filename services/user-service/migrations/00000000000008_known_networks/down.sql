@@ -1,0 +1,2 @@
+DROP INDEX users_by_password_cost;
+DROP TABLE known_networks;

@@ -1,0 +1,238 @@
+//! Failed attempts in the database.
+//!
+//! The columns `account` and `client_address` hold the hash of a name and a client network.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use database::{Connection, Error, interval};
+use diesel::dsl::now;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Binary, Timestamptz};
+use diesel::upsert::excluded;
+
+use super::attempt::{AttemptKey, CountedAttempt};
+use super::error::TooManyAttempts;
+use super::pause::FailureScope;
+use crate::schema::sign_in_failures;
+
+/// The row of a count of an attempt.
+macro_rules! row {
+    ($key:expr, $scope:expr) => {
+        sign_in_failures::table.find(($key.name_hash.as_slice(), $key.network_of($scope)))
+    };
+}
+
+/// Counts an attempt as a failure before its password is checked, so that concurrent guesses count each
+/// other; the right password deletes the failures. If the attempt must wait instead, the caller must roll
+/// back the transaction.
+pub(crate) fn count(
+    connection: &mut Connection,
+    key: AttemptKey,
+) -> Result<Result<CountedAttempt, TooManyAttempts>, Error> {
+    let mut pauses = Vec::new();
+    let mut wait = None;
+    for scope in key.scopes() {
+        match count_in(connection, &key, *scope)? {
+            Count::Waits(time) => wait = wait.max(Some(time)),
+            Count::Counted(pause) => pauses.extend(pause.map(|until| (*scope, until))),
+        }
+    }
+    Ok(match wait {
+        Some(wait) => Err(TooManyAttempts(wait)),
+        None => Ok(CountedAttempt { key, pauses }),
+    })
+}
+
+enum Count {
+    Waits(Duration),
+    /// The attempt counts, and starts a pause that ends at this time.
+    Counted(Option<DateTime<Utc>>),
+}
+
+/// Times are by the database's clock.
+fn count_in(
+    connection: &mut Connection,
+    key: &AttemptKey,
+    scope: FailureScope,
+) -> Result<Count, Error> {
+    // RETURNING reads under the row's lock, so it includes every other attempt.
+    let (failures, blocked_until, clock) = diesel::insert_into(sign_in_failures::table)
+        .values((
+            sign_in_failures::account.eq(key.name_hash.as_slice()),
+            sign_in_failures::client_address.eq(key.network_of(scope)),
+            sign_in_failures::failures.eq(1),
+        ))
+        .on_conflict((sign_in_failures::account, sign_in_failures::client_address))
+        .do_update()
+        .set((
+            sign_in_failures::failures
+                .eq(sign_in_failures::failures + excluded(sign_in_failures::failures)),
+            sign_in_failures::last_failure.eq(now),
+        ))
+        .returning((
+            sign_in_failures::failures,
+            sign_in_failures::blocked_until,
+            now.into_sql::<Timestamptz>(),
+        ))
+        .get_result::<(i32, Option<DateTime<Utc>>, DateTime<Utc>)>(connection)?;
+    if let Some(wait) = blocked_until.and_then(|until| (until - clock).to_std().ok()) {
+        return Ok(Count::Waits(wait));
+    }
+    let Some(pause) = scope.pause_after(failures) else {
+        return Ok(Count::Counted(None));
+    };
+    let until = now.into_sql::<Timestamptz>() + interval(pause);
+    let until = diesel::update(row!(key, scope))
+        .set(sign_in_failures::blocked_until.eq(until.nullable()))
+        .returning(sign_in_failures::blocked_until)
+        .get_result(connection)?;
+    Ok(Count::Counted(until))
+}
+
+/// Takes back an attempt whose password could not be checked. Ends only the pauses that it started itself:
+/// another attempt's pause stays.
+pub(super) fn refund(connection: &mut Connection, attempt: &CountedAttempt) -> Result<(), Error> {
+    let key = &attempt.key;
+    for scope in key.scopes() {
+        // A concurrent success may have deleted the attempt already.
+        diesel::update(row!(key, *scope).filter(sign_in_failures::failures.gt(0)))
+            .set(sign_in_failures::failures.eq(sign_in_failures::failures - 1))
+            .execute(connection)?;
+    }
+    for (scope, until) in &attempt.pauses {
+        diesel::update(row!(key, *scope).filter(sign_in_failures::blocked_until.eq(until)))
+            .set(sign_in_failures::blocked_until.eq(None::<DateTime<Utc>>))
+            .execute(connection)?;
+    }
+    Ok(())
+}
+
+/// Deletes the failures that the right password clears: those of the counts that the attempt is part of.
+/// Failures from other networks can be an attacker's, so they stay.
+pub(crate) fn delete_failures(
+    connection: &mut Connection,
+    attempt: &CountedAttempt,
+) -> Result<(), Error> {
+    for scope in attempt.key.scopes() {
+        diesel::delete(row!(attempt.key, *scope)).execute(connection)?;
+    }
+    Ok(())
+}
+
+/// Deletes all failures of these names.
+pub(crate) fn delete_all_failures(
+    connection: &mut Connection,
+    name_hashes: &[[u8; 32]],
+) -> Result<(), Error> {
+    let rows = sign_in_failures::account.eq_any(name_hashes.iter().map(<[u8; 32]>::as_slice));
+    // In the order of `AttemptKey::scopes`, where the empty network comes first. A DELETE has no order.
+    let _locked: Vec<i32> = sign_in_failures::table
+        .filter(rows.clone())
+        .order((sign_in_failures::account, sign_in_failures::client_address))
+        .for_update()
+        .select(sign_in_failures::failures)
+        .load(connection)?;
+    diesel::delete(sign_in_failures::table.filter(rows)).execute(connection)?;
+    Ok(())
+}
+
+/// Deletes at most `batch` failures of each name, and returns the largest number that was deleted.
+pub(crate) fn delete_failures_batch(
+    connection: &mut Connection,
+    name_hashes: &[[u8; 32]],
+    batch: i64,
+) -> Result<usize, Error> {
+    let mut most = 0;
+    for name_hash in name_hashes {
+        // The DSL has neither LIMIT for DELETE nor an IN of two columns.
+        let deleted = diesel::sql_query(
+            "DELETE FROM sign_in_failures WHERE account = $1 AND client_address IN (\
+                SELECT client_address FROM sign_in_failures WHERE account = $1 LIMIT $2)",
+        )
+        .bind::<Binary, _>(name_hash.as_slice())
+        .bind::<BigInt, _>(batch)
+        .execute(connection)?;
+        most = most.max(deleted);
+    }
+    Ok(most)
+}
+
+#[cfg(test)]
+mod tests {
+    use diesel::Connection as _;
+    use testkit::TestDatabase;
+
+    use super::super::attempt::{AttemptKey, CountedAttempt, name_hash};
+    use super::{count, refund};
+    use crate::client_network::ClientNetwork;
+
+    /// Attempts under one name that no user has.
+    struct Attempts {
+        _database: TestDatabase,
+        connection: database::Connection,
+    }
+
+    impl Attempts {
+        fn new() -> Self {
+            let database = TestDatabase::users(crate::MIGRATIONS);
+            let url = database.users_url();
+            Self {
+                connection: database::Connection::establish(url.expose()).unwrap(),
+                _database: database,
+            }
+        }
+
+        /// `None` if the attempt must wait.
+        fn count(&mut self, network: &str) -> Option<CountedAttempt> {
+            let client = ClientNetwork::from(network);
+            let name = name_hash("nobody@example.com");
+            let key = AttemptKey::load(&mut self.connection, name, None, &client).unwrap();
+            database::transaction(&mut self.connection, |connection| {
+                Ok::<_, database::Error>(count(connection, key)?.ok())
+            })
+            .unwrap()
+        }
+
+        fn refund(&mut self, attempt: &CountedAttempt) {
+            refund(&mut self.connection, attempt).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_refunded_attempt_leaves_no_pause() {
+        let mut attempts = Attempts::new();
+        for _ in 0..4 {
+            attempts.count("a").unwrap();
+        }
+        for _ in 0..3 {
+            let fifth = attempts.count("a").unwrap();
+            attempts.refund(&fifth);
+        }
+        attempts.count("a").unwrap();
+        assert!(attempts.count("a").is_none());
+    }
+
+    #[test]
+    fn a_refund_does_not_end_the_pause_that_another_attempt_started() {
+        let mut attempts = Attempts::new();
+        for _ in 0..3 {
+            attempts.count("a").unwrap();
+        }
+        let fourth = attempts.count("a").unwrap();
+        attempts.count("a").unwrap();
+        attempts.refund(&fourth);
+        assert!(attempts.count("a").is_none());
+    }
+
+    #[test]
+    fn a_refund_does_not_end_the_pause_that_another_network_started_for_all() {
+        let mut attempts = Attempts::new();
+        let first = attempts.count("a").unwrap();
+        for number in 0..49 {
+            attempts.count(&format!("b{number}")).unwrap();
+        }
+        attempts.refund(&first);
+        assert!(attempts.count("c").is_none());
+    }
+}
