@@ -122,6 +122,15 @@ diesel::table! {
 }
 
 diesel::table! {
+    sign_in_refusals (client_network, known_user, hour) {
+        client_network -> Text,
+        known_user -> Bool,
+        hour -> Timestamptz,
+        refusals -> Integer,
+    }
+}
+
+diesel::table! {
     code_requests (counted, subject) {
         counted -> Text,
         subject -> Binary,
@@ -141,5 +150,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     notifications,
     sign_in_failures,
     sign_in_names,
+    sign_in_refusals,
     users,
 );

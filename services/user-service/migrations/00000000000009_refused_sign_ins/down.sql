@@ -1,3 +1,24 @@
+SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
+
+CREATE OR REPLACE FUNCTION prune_audit_log(older_than interval, most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    before timestamptz := now() - older_than;
+    pruned bigint;
+BEGIN
+    IF before IS NULL OR before > now() - interval '30 days' THEN
+        RAISE invalid_parameter_value USING MESSAGE = 'the audit log is kept for 30 days at least';
+    END IF;
+    DELETE FROM audit_log WHERE (at, id) IN (
+        SELECT at, id FROM audit_log WHERE at < before
+        ORDER BY at, id LIMIT most FOR UPDATE SKIP LOCKED
+    );
+    GET DIAGNOSTICS pruned = ROW_COUNT;
+    RETURN pruned;
+END $$;
+
+DROP INDEX audit_log_about_nobody;
+
 -- Rows with the new value stay.
 ALTER TABLE audit_log
     DROP CONSTRAINT audit_log_action_check,
@@ -6,3 +27,5 @@ ALTER TABLE audit_log
         'sign-in-refused', 'password-changed', 'password-reset-requested', 'password-reset',
         'user-deletion-requested', 'user-deletion-cancelled', 'user-deletion-failed', 'user-deleted'
     )) NOT VALID;
+
+DROP TABLE sign_in_refusals;

@@ -1,15 +1,16 @@
-//! Sign-in in the database: names, and the time of the last sign-in.
+//! Sign-in in the database: names, the time of the last sign-in, and how many refusals were logged.
 
 use audit_log::Entry;
 use database::{Connection, Error};
-use diesel::dsl::now;
+use diesel::dsl::{now, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{Nullable, Text};
+use diesel::sql_types::{Nullable, Text, Timestamptz};
 use values::UserId;
 
 use super::name::SignInName;
 use crate::accounts::User;
-use crate::schema::{sign_in_names, users};
+use crate::client_network::ClientNetwork;
+use crate::schema::{sign_in_names, sign_in_refusals, users};
 
 /// The user with the given name, before the password is checked.
 #[derive(Debug, Clone, Queryable)]
@@ -51,6 +52,33 @@ const HIGHEST_COST: &str = "SELECT max(substring(password_hash FROM 5 FOR 2)) AS
 pub(super) fn find_highest_cost(connection: &mut Connection) -> Result<Option<u32>, Error> {
     let highest: HighestCost = diesel::sql_query(HIGHEST_COST).get_result(connection)?;
     Ok(highest.cost.and_then(|cost| cost.parse().ok()))
+}
+
+/// Counts a refused sign-in, and returns the number of refusals of its client network within the hour: those of
+/// users, or those of unknown names.
+pub(super) fn count_refusal(
+    connection: &mut Connection,
+    client: &ClientNetwork,
+    known_user: bool,
+) -> Result<i32, Error> {
+    let columns = (
+        sign_in_refusals::client_network,
+        sign_in_refusals::known_user,
+        sign_in_refusals::hour,
+    );
+    Ok(diesel::insert_into(sign_in_refusals::table)
+        .values((
+            sign_in_refusals::client_network.eq(client.as_str()),
+            sign_in_refusals::known_user.eq(known_user),
+            // The DSL has no `date_trunc`.
+            sign_in_refusals::hour.eq(sql::<Timestamptz>("date_trunc('hour', now())")),
+            sign_in_refusals::refusals.eq(1),
+        ))
+        .on_conflict(columns)
+        .do_update()
+        .set(sign_in_refusals::refusals.eq(sign_in_refusals::refusals + 1))
+        .returning(sign_in_refusals::refusals)
+        .get_result(connection)?)
 }
 
 /// Records a sign-in and its new hash, unless the account was changed since its password was read.

@@ -12,6 +12,7 @@ use testkit::{Http, Request, eventually};
 use crate::audit_list::actions;
 use crate::deletion_worker::end_to_end::System;
 use crate::fixture::{ADMIN, Fixture, PASSWORD, Person};
+use crate::sign_in::hold_pauses;
 
 const FROM: &str = "203.0.113.7";
 
@@ -166,6 +167,7 @@ async fn requests_that_change_nothing_have_no_entry() {
     for _ in 0..5 {
         let _ = app.sign_in("ada@example.com", "wrong").await;
     }
+    hold_pauses(&app);
     let before = rows(&app.http, &admin.token, "").await.len();
     let reply = app.sign_in("ada@example.com", PASSWORD).await;
     reply.expect_problem(429, "too-many-attempts");

@@ -74,8 +74,8 @@ fn the_services_role_can_only_insert_and_read() {
 fn pruning_deletes_the_oldest_rows_but_none_of_the_last_thirty_days() {
     let database = TestDatabase::users(MIGRATIONS);
     let (mut service, mut admin) = connections(&database);
-    let aged = "INSERT INTO audit_log (at, action, actor_kind, request_id)
-        SELECT now() - days * interval '1 day', 'user-created', 'anonymous', 'r'
+    let aged = "INSERT INTO audit_log (at, action, actor_kind, subject_kind, subject_id, request_id)
+        SELECT now() - days * interval '1 day', 'user-created', 'anonymous', 'user', substring(sha256('x') FOR 12), 'r'
         FROM unnest(ARRAY[1, 29, 31, 50, 60]) AS days";
     admin.batch_execute(aged).unwrap();
     for younger in [
@@ -100,6 +100,34 @@ fn pruning_deletes_the_oldest_rows_but_none_of_the_last_thirty_days() {
     assert_eq!(number(&mut service, prune), 2);
     assert_eq!(number(&mut service, oldest), 29);
     assert_eq!(number(&mut service, prune), 0);
+}
+
+#[test]
+fn rows_about_nobody_are_kept_for_thirty_days_only() {
+    let database = TestDatabase::users(MIGRATIONS);
+    let (mut service, mut admin) = connections(&database);
+    let user = format!("'\\x{:024x}'", 1);
+    admin
+        .batch_execute(&format!(
+            "INSERT INTO audit_log (at, action, actor_kind, actor_id, subject_kind, subject_id, request_id)
+            SELECT now() - days * interval '1 day', 'sign-in-refused', kind, actor, subject_kind, subject, label
+            FROM unnest(ARRAY[29, 31, 50, 60]) AS days, (VALUES
+                ('anonymous', NULL::bytea, NULL, NULL::bytea, 'nobody'),
+                ('anonymous', NULL, 'user', {user}, 'about a user'),
+                ('user', {user}, NULL, NULL, 'by a user')
+            ) AS row (kind, actor, subject_kind, subject, label)"
+        ))
+        .unwrap();
+    // Together with older rows about users, at most as many as asked for.
+    let prune = "SELECT prune_audit_log(interval '55 days', 2)";
+    assert_eq!(number(&mut service, prune), 2);
+    assert_eq!(number(&mut service, prune), 2);
+    assert_eq!(number(&mut service, prune), 1);
+    assert_eq!(number(&mut service, prune), 0);
+    let left = |label| format!("SELECT count(*) FROM audit_log WHERE request_id = '{label}'");
+    assert_eq!(number(&mut admin, &left("nobody")), 1);
+    assert_eq!(number(&mut admin, &left("about a user")), 3);
+    assert_eq!(number(&mut admin, &left("by a user")), 3);
 }
 
 #[test]

@@ -183,8 +183,10 @@ async fn every_sort_and_filter_has_an_index() {
 #[tokio::test]
 async fn entries_older_than_the_retention_are_pruned() {
     let database = TestDatabase::users(MIGRATIONS);
-    let aged = "INSERT INTO users.audit_log (at, action, actor_kind, request_id)
-        SELECT now() - days * interval '1 day', 'user-created', 'anonymous', 'old-' || days
+    let aged =
+        "INSERT INTO users.audit_log (at, action, actor_kind, subject_kind, subject_id, request_id)
+        SELECT now() - days * interval '1 day', 'user-created', 'anonymous',
+            'user', substring(sha256('user') FOR 12), 'old-' || days
         FROM unnest(ARRAY[1, 39, 41, 500]) AS days";
     database.admin().batch_execute(aged).unwrap();
     let settings = [("AUDIT_RETENTION", "40d")];

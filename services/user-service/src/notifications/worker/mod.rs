@@ -77,6 +77,7 @@ fn retention() -> Vec<RetentionRule> {
         rule("notifications", "finished", DAY),
         // A back-off lasts minutes; rows stay for a day so that operators can investigate.
         rule("sign_in_failures", "last_failure", DAY),
+        rule("sign_in_refusals", "hour", DAY),
         rule("known_networks", "last_sign_in", 90 * DAY),
     ]
 }

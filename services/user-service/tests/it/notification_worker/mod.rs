@@ -182,6 +182,8 @@ async fn old_rows_are_deleted() {
          SELECT 'account', sha256(n::text::bytea), now() + n * interval '1 hour' FROM unnest(ARRAY[-1, 1]) AS n;
          INSERT INTO users.sign_in_failures (account, client_address, failures, last_failure)
          SELECT sha256('x'), n::text, 1, now() - n * interval '1 hour' FROM generate_series(1, 2500) AS n;
+         INSERT INTO users.sign_in_refusals (client_network, known_user, hour, refusals)
+         SELECT '10.0.0.1', false, now() - n * interval '1 hour', 1 FROM unnest(ARRAY[23, 25]) AS n;
          INSERT INTO users.known_networks (user_id, network_hash, last_sign_in)
          SELECT decode('{ada}', 'hex'), sha256(n::text::bytea), now() - n * interval '1 day'
          FROM unnest(ARRAY[89, 91]) AS n;
@@ -204,9 +206,10 @@ async fn old_rows_are_deleted() {
             count("code_requests:"),
             count("sign_in_failures:"),
             count("notifications:"),
+            count("sign_in_refusals:"),
             count("known_networks:"),
         );
-        (left == (1, 1, 23, 1, 1)).then_some(())
+        (left == (1, 1, 23, 1, 1, 1)).then_some(())
     })
     .await;
     worker.stop(STOP_TIMEOUT).await;
