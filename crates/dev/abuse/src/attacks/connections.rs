@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::Attack;
+use super::attack::Attack;
 use crate::client::Client;
 
 const BODY: usize = 250_000;

@@ -1,11 +1,11 @@
 //! The attacks, each a bounded number of loops that end at the same time.
 
+mod attack;
 mod connections;
 mod requests;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::json;
@@ -14,6 +14,7 @@ use tokio::time::{Instant, timeout_at};
 use xtask::outln;
 
 use crate::client::Client;
+use attack::Attack;
 
 /// Tasks with the longest description, in four-byte characters, which the attacker then lists.
 const LARGE_TASKS: usize = 300;
@@ -49,15 +50,6 @@ impl Attacks {
             outln!("  {attack:<22} {count:>7} times {outcome}");
         }
     }
-}
-
-/// One attack: what it does again and again, and how often at once.
-struct Attack {
-    name: &'static str,
-    /// Parallel loops.
-    loops: usize,
-    /// The shortest time from one round of a loop to the next.
-    interval: Duration,
 }
 
 /// Starts all attacks whose name contains `only`.

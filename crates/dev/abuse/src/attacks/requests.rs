@@ -5,7 +5,7 @@ use std::time::Duration;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::Attack;
+use super::attack::Attack;
 use crate::client::Client;
 
 /// Attacks without credentials.
