@@ -20,6 +20,6 @@ pub fn combine_errors<A, B>(
 
 fn collect_errors<T>(result: Result<T, Problem>, errors: &mut Vec<FieldError>) -> Option<T> {
     result
-        .map_err(|problem| errors.extend(problem.body().errors))
+        .map_err(|problem| errors.extend(problem.into_errors()))
         .ok()
 }

@@ -12,6 +12,9 @@ use telemetry::RequestContext;
 use utoipa::ToSchema;
 use values::Invalid;
 
+/// The maximum number of entries of `errors`, so that a short request cannot cause a long response.
+const MAX_LISTED_ERRORS: usize = 20;
+
 /// An error response (RFC 9457).
 ///
 /// Clients check its `code`. The cause of an internal error is only logged: [`Problem::internal`] logs the whole
@@ -81,7 +84,7 @@ pub struct ProblemBody {
     pub error: String,
     /// The response's `X-Request-Id`.
     pub request_id: String,
-    /// One entry for each invalid field, if the code is `validation-failed`.
+    /// One entry for each invalid field, at most 20, if the code is `validation-failed`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(required = false)]
     pub errors: Vec<FieldError>,
@@ -109,11 +112,19 @@ impl Problem {
         }
     }
 
-    /// `400 validation-failed` with one entry for each invalid field.
+    /// `400 validation-failed` with one entry for each invalid field, up to 20.
     #[must_use]
     pub fn validation(errors: Vec<FieldError>) -> Self {
-        let fields: Vec<_> = errors.iter().map(|error| error.field.as_str()).collect();
-        let detail = format!("Invalid: {}. See `errors`.", fields.join(", "));
+        let listed = errors.iter().take(MAX_LISTED_ERRORS);
+        let mut fields: Vec<_> = listed.map(|error| error.field.as_str()).collect();
+        fields.dedup();
+        let fields = fields.join(", ");
+        let detail = match errors.len() {
+            ..=MAX_LISTED_ERRORS => format!("Invalid: {fields}. See `errors`."),
+            all => {
+                format!("Invalid: {fields}. See `errors`, the first {MAX_LISTED_ERRORS} of {all}.")
+            }
+        };
         let mut problem = Self::new(StatusCode::BAD_REQUEST, "validation-failed", detail);
         problem.errors = errors;
         problem
@@ -188,6 +199,11 @@ impl Problem {
         self.header(RETRY_AFTER, HeaderValue::from(whole_seconds(wait)))
     }
 
+    /// All invalid fields, also those that the body does not list.
+    pub(crate) fn into_errors(self) -> Vec<FieldError> {
+        self.errors
+    }
+
     /// The stable code.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -212,7 +228,12 @@ impl Problem {
                 .unwrap_or_default()
                 .to_owned(),
             request_id,
-            errors: self.errors.clone(),
+            errors: self
+                .errors
+                .iter()
+                .take(MAX_LISTED_ERRORS)
+                .cloned()
+                .collect(),
             extensions: self.extensions.clone(),
         }
     }
@@ -278,7 +299,7 @@ mod tests {
     use values::Invalid;
 
     use super::{FieldError, Problem};
-    use crate::{Routes, body_too_large};
+    use crate::{Routes, body_too_large, combine_errors};
 
     #[test]
     fn problem_bodies() {
@@ -298,5 +319,19 @@ mod tests {
             Problem::internal(&std::fmt::Error),
         ];
         insta::assert_json_snapshot!(problems.map(|problem| problem.body()));
+    }
+
+    #[test]
+    fn a_problem_lists_at_most_twenty_errors_and_says_how_many_there_are() {
+        let error = FieldError::new("filter", Invalid::new("unknown-field", "x".repeat(100)));
+        let (first, second) = (vec![error.clone(); 2], vec![error; 1_000]);
+        let both = combine_errors::<(), ()>(
+            Err(Problem::validation(first)),
+            Err(Problem::validation(second)),
+        );
+        let body = both.unwrap_err().body();
+        assert_eq!(body.errors.len(), 20);
+        let expected = "Invalid: filter. See `errors`, the first 20 of 1002.";
+        assert_eq!(body.detail, expected);
     }
 }

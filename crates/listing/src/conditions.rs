@@ -4,6 +4,9 @@ use values::{FromText as _, Invalid, Names};
 /// The regular expression of a filter's value: any text, in which `\,` is a comma.
 pub const ANY_TEXT: &str = r"([^,\u0000]|\\,)*";
 
+/// The maximum number of filters of a list.
+pub(crate) const MAX_CONDITIONS: usize = 20;
+
 /// The fields that a list can be filtered by.
 pub trait Filter: Names {
     /// The regular expression of valid values, for the OpenAPI document.
@@ -37,21 +40,30 @@ impl<F: Filter> Conditions<F> {
     /// # Errors
     /// `400 validation-failed` with one entry for each invalid parameter.
     pub fn parse(query: &Query) -> Result<Self, Problem> {
-        let mut filters = Vec::new();
-        let mut errors = Vec::new();
-        for part in query.all("filter").flat_map(split_at_commas) {
-            match filter(&part) {
-                Ok(filter) => filters.push(filter),
-                Err(invalid) => errors.push(FieldError::new("filter", invalid)),
-            }
-        }
-        let filters = if errors.is_empty() {
-            Ok(filters)
-        } else {
-            Err(Problem::validation(errors))
-        };
-        let (filters, pattern) = combine_errors(filters, query.parsed("pattern"))?;
+        let (filters, pattern) = combine_errors(filters(query), query.parsed("pattern"))?;
         Ok(Self { filters, pattern })
+    }
+}
+
+fn filters<F: Filter>(query: &Query) -> Result<Vec<(F, String)>, Problem> {
+    let parts: Vec<_> = query.all("filter").flat_map(split_at_commas).collect();
+    if parts.len() > MAX_CONDITIONS {
+        let message = format!("Must have at most {MAX_CONDITIONS} conditions.");
+        let invalid = Invalid::new("too-many", message);
+        return Err(Problem::invalid_field("filter", invalid));
+    }
+    let mut filters = Vec::new();
+    let mut errors = Vec::new();
+    for part in parts {
+        match filter(&part) {
+            Ok(filter) => filters.push(filter),
+            Err(invalid) => errors.push(FieldError::new("filter", invalid)),
+        }
+    }
+    if errors.is_empty() {
+        Ok(filters)
+    } else {
+        Err(Problem::validation(errors))
     }
 }
 
@@ -154,6 +166,18 @@ mod tests {
             assert_eq!(filters(query), None, "{query}");
         }
         assert!(Conditions::<Field>::parse(&Query::parse("pattern=%00")).is_err());
+    }
+
+    #[test]
+    fn a_list_has_at_most_twenty_filters_and_more_are_one_error() {
+        let repeated = |times: usize| format!("filter={}", "title:a,".repeat(times));
+        assert_eq!(filters(&repeated(20)).unwrap().len(), 20);
+        for query in [repeated(21), format!("filter={}", "a,".repeat(6_000))] {
+            let problem = Conditions::<Field>::parse(&Query::parse(&query)).unwrap_err();
+            let errors = problem.body().errors;
+            let messages: Vec<_> = errors.iter().map(|error| error.message.as_str()).collect();
+            assert_eq!(messages, ["Must have at most 20 conditions."]);
+        }
     }
 
     proptest! {

@@ -6,7 +6,8 @@ use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, Type};
 use values::Names;
 
-use crate::query::{DEFAULT_LIMIT, MAX_LIMIT};
+use crate::conditions::MAX_CONDITIONS;
+use crate::query::{DEFAULT_LIMIT, MAX_LIMIT, MAX_OFFSET};
 use crate::{Conditions, Filter, ListQuery, Paging};
 
 fn parameter(name: &str, description: &str, schema: ObjectBuilder) -> Parameter {
@@ -37,7 +38,9 @@ impl IntoParams for Paging {
         let limit = whole_number(1)
             .maximum(Some(MAX_LIMIT))
             .default(Some(DEFAULT_LIMIT.into()));
-        let offset = whole_number(0).default(Some(0.into()));
+        let offset = whole_number(0)
+            .maximum(Some(MAX_OFFSET))
+            .default(Some(0.into()));
         vec![
             parameter(
                 "limit",
@@ -58,9 +61,12 @@ impl<F: Filter> IntoParams for Conditions<F> {
         vec![
             parameter(
                 "filter",
-                "`<field>:<value>`. Repeat the parameter or separate by commas to combine filters: all \
-                 must match. Write a comma inside a value as `\\,`.",
-                text(format!("^(({})?(,|$))*$", filters.join("|"))),
+                "`<field>:<value>`. Repeat the parameter or separate by commas to combine filters, at most \
+                 20: all must match. Write a comma inside a value as `\\,`.",
+                text(format!(
+                    "^(({})?(,|$)){{0,{MAX_CONDITIONS}}}$",
+                    filters.join("|")
+                )),
             ),
             parameter(
                 "pattern",

@@ -7,6 +7,8 @@ use crate::{Conditions, Filter, Page};
 /// The maximum number of rows of a page.
 pub const MAX_LIMIT: i64 = 1000;
 pub(crate) const DEFAULT_LIMIT: i64 = 100;
+/// The maximum offset: the database reads and discards every row before it.
+pub(crate) const MAX_OFFSET: i64 = 10_000_000;
 
 /// The direction of a sort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +80,7 @@ impl Paging {
     /// `400 validation-failed` with one entry for each invalid parameter.
     pub fn parse(query: &Query) -> Result<Self, Problem> {
         let limit = query.number("limit", 1..=MAX_LIMIT, DEFAULT_LIMIT);
-        let offset = query.number("offset", 0..=i64::MAX, 0);
+        let offset = query.number("offset", 0..=MAX_OFFSET, 0);
         let (limit, offset) = combine_errors(limit, offset)?;
         Ok(Self { limit, offset })
     }
@@ -177,7 +179,7 @@ mod tests {
         let errors = parse("limit=0&offset=-1&sort=colour:1&filter=x:1").unwrap_err();
         let expected = [
             ("limit", "Must be a whole number from 1 to 1000."),
-            ("offset", "Must be a whole number of 0 or more."),
+            ("offset", "Must be a whole number from 0 to 10000000."),
             ("sort", "The field must be one of: created, title."),
             ("filter", "The field must be one of: created, title."),
         ];
@@ -188,6 +190,7 @@ mod tests {
             "sort=title:",
             "sort=title",
             "limit=1001",
+            "offset=10000001",
             "limit=ten",
         ] {
             assert!(parse(query).is_err(), "{query}");

@@ -82,8 +82,11 @@ impl FieldSelection {
 
     fn parse(request: &HttpRequest, query: &Query) -> Result<Self, Problem> {
         let mut selection = Self::new(plugin_paths::is_plugin_request(request));
-        let included = parse_fields(query, "include", "", OPTIONAL_FIELDS)?;
-        selection.fields.extend(included);
+        for field in parse_fields(query, "include", "", OPTIONAL_FIELDS)? {
+            if !selection.contains(field) {
+                selection.fields.push(field);
+            }
+        }
         Ok(selection)
     }
 }

@@ -111,7 +111,7 @@ async fn invalid_parameters_are_listed_with_what_is_allowed() {
         ("limit=0", "limit", "from 1 to 1000"),
         ("limit=1001", "limit", "from 1 to 1000"),
         ("limit=x", "limit", "from 1 to 1000"),
-        ("offset=-1", "offset", "0 or more"),
+        ("offset=-1", "offset", "0 to 10000000"),
         (
             "sort=colour:1",
             "sort",
@@ -159,10 +159,7 @@ async fn links_lead_through_all_pages_without_gaps() {
     ids.sort();
     ids.dedup();
     assert_eq!(ids.len(), 5);
-    let reply = app
-        .get(&admin, "/users?offset=9223372036854775807")
-        .await
-        .expect(200);
+    let reply = app.get(&admin, "/users?offset=10000000").await.expect(200);
     assert_eq!(reply.json, json!([]));
 }
 
