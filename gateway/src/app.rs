@@ -21,6 +21,7 @@ use crate::limits::circuit_breaker::CircuitBreakers;
 use crate::limits::rate_limit::RateLimits;
 use crate::limits::response_budget::ResponseBudget;
 use crate::middleware::cors::cors;
+use crate::middleware::counted::count_request;
 use crate::middleware::{head_requests, hsts};
 use crate::pages;
 use crate::routes::{self, Route, Service};
@@ -69,6 +70,7 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
                 .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
                 .wrap(from_fn(head_requests::remove_body))
                 .wrap(Condition::new(!origins.0.is_empty(), cors(&origins)))
+                .wrap(from_fn(explain_refusals))
                 .wrap(from_fn(hsts::send_hsts))
                 .wrap(from_fn(http_kit::request_context))
         },
@@ -167,17 +169,18 @@ async fn clean_up_rate_limits(state: &AppState, shutdown: CancellationToken) {
 /// Mounts every path: the gateway's own, the pages, and the table of routes.
 fn mount(config: &mut ServiceConfig) {
     let own = [
+        // Not counted, so that no client can make a liveness probe fail.
         (
             "/healthz",
-            [get().to(http_kit::healthz), head().to(http_kit::healthz)],
+            [get(), head()].map(|route| route.to(http_kit::healthz)),
         ),
         (
             "/readyz",
-            [get().to(http_kit::readyz), head().to(http_kit::readyz)],
+            [get(), head()].map(|route| counted(route.to(http_kit::readyz))),
         ),
         (
             "/openapi.json",
-            [get().to(openapi_json), head().to(openapi_json)],
+            [get(), head()].map(|route| counted(route.to(openapi_json))),
         ),
     ];
     for (path, [get, head]) in own {
@@ -192,17 +195,23 @@ fn mount(config: &mut ServiceConfig) {
     for page in pages::PAGES {
         let show = move || std::future::ready(page.response());
         let fallback = method_not_allowed(page.path, &["GET", "HEAD"]);
-        let resource = resource(page.path).route(get().to(show));
-        config.service(resource.route(head().to(show)).default_service(fallback));
+        let resource = resource(page.path).route(counted(get().to(show)));
+        let resource = resource.route(counted(head().to(show)));
+        config.service(resource.default_service(fallback));
     }
     for (path, routes) in routes::by_path() {
         config.service(forwarded(path, &routes));
     }
-    config.default_service(to(|request: HttpRequest| async move {
+    config.default_service(counted(to(|request: HttpRequest| async move {
         Routes::default()
             .check(request.method(), request.path())
             .map(|()| HttpResponse::NotFound().finish())
-    }));
+    })));
+}
+
+/// A route that counts towards the rate limit of the client.
+fn counted(route: actix_web::Route) -> actix_web::Route {
+    route.wrap(from_fn(count_request))
 }
 
 fn forwarded(path: &'static str, routes: &[&'static Route]) -> actix_web::Resource {
@@ -224,8 +233,8 @@ fn forwarded(path: &'static str, routes: &[&'static Route]) -> actix_web::Resour
 fn method_not_allowed(path: &'static str, methods: &[&str]) -> actix_web::Route {
     let known = methods.iter().filter_map(|name| name.parse().ok());
     let routes = known.fold(Routes::default(), |routes, method| routes.and(path, method));
-    to(move |request: HttpRequest| {
+    counted(to(move |request: HttpRequest| {
         let checked = routes.check(request.method(), path);
         std::future::ready(checked.map(|()| HttpResponse::NotFound().finish()))
-    })
+    }))
 }

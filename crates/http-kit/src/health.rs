@@ -2,28 +2,34 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web::Data};
 use futures_util::future::{join, join_all};
 use serde::Serialize;
 use serde_json::json;
+use tokio::sync::Mutex;
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a result is used again: more requests do not cause more checks.
+const RESULT_LIFETIME: Duration = Duration::from_secs(1);
 
 type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
-/// The readiness checks of a process.
+/// The readiness checks of a process. Clones share the last result, which is used for a second.
 #[derive(Clone, Default)]
 pub struct Health {
     required: BTreeMap<&'static str, Check>,
     optional: BTreeMap<&'static str, Check>,
+    last: Arc<Mutex<Option<(Instant, Readiness)>>>,
 }
 
 /// The response of `/readyz`.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 struct Readiness {
+    #[serde(skip)]
+    ready: bool,
     status: &'static str,
     checks: BTreeMap<&'static str, &'static str>,
 }
@@ -51,15 +57,28 @@ impl Health {
         self
     }
 
-    async fn readiness(&self) -> (bool, Readiness) {
+    /// The last result, or a new one if it is too old. Requests that arrive during the checks wait for their result.
+    async fn readiness(&self) -> Readiness {
+        let mut last = self.last.lock().await;
+        if let Some((time, readiness)) = &*last
+            && time.elapsed() < RESULT_LIFETIME
+        {
+            return readiness.clone();
+        }
+        let readiness = self.check().await;
+        *last = Some((Instant::now(), readiness.clone()));
+        readiness
+    }
+
+    async fn check(&self) -> Readiness {
         let (required, optional) = join(run(&self.required), run(&self.optional)).await;
         let ready = required.iter().all(|(_, passed)| *passed);
         let named = |(name, passed)| (name, if passed { "ok" } else { "failing" });
-        let readiness = Readiness {
+        Readiness {
+            ready,
             status: if ready { "ready" } else { "not-ready" },
             checks: required.into_iter().chain(optional).map(named).collect(),
-        };
-        (ready, readiness)
+        }
     }
 }
 
@@ -91,13 +110,51 @@ pub async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(json!({"status": "ok"}))
 }
 
-/// `GET /readyz`: the readiness probe. It is `503` if a required check fails, and lists all checks.
+/// `GET /readyz`: the readiness probe. It is `503` if a required check fails, and lists all checks. The result is
+/// at most a second old.
 pub async fn readyz(health: Data<Health>) -> HttpResponse {
-    let (ready, readiness) = health.readiness().await;
-    let status = if ready {
+    let readiness = health.readiness().await;
+    let status = if readiness.ready {
         StatusCode::OK
     } else {
         StatusCode::SERVICE_UNAVAILABLE
     };
     HttpResponse::build(status).json(readiness)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use futures_util::future::join_all;
+    use tokio::time::{sleep, timeout};
+
+    use super::Health;
+
+    #[tokio::test]
+    async fn requests_of_the_same_second_share_one_check() {
+        let checks = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&checks);
+        let health = Health::default().required("slow", move || {
+            let number = counted.fetch_add(1, Ordering::Relaxed);
+            async move {
+                sleep(Duration::from_millis(20)).await;
+                number > 0
+            }
+        });
+        let clone = health.clone();
+        let requests = (0..100).map(|_| clone.readiness());
+        let results = join_all(requests).await;
+        assert!(results.iter().all(|readiness| !readiness.ready));
+        assert_eq!(checks.load(Ordering::Relaxed), 1);
+        let ready = async {
+            while !health.readiness().await.ready {
+                sleep(Duration::from_millis(20)).await;
+            }
+        };
+        timeout(Duration::from_secs(20), ready).await.unwrap();
+        assert_eq!(checks.load(Ordering::Relaxed), 2);
+    }
 }

@@ -183,8 +183,11 @@ async fn the_gateway_is_ready_while_a_service_is_unavailable() {
     let fixture = Fixture::start().await;
     let token = fixture.token();
     fixture.users.stop().await;
-    let ready = fixture.http.get("/readyz").send().await.expect(200);
-    assert_eq!(ready.json["checks"]["user-service"], "failing");
+    let ready = eventually("the service to be unavailable", || async {
+        let ready = fixture.http.get("/readyz").send().await.expect(200);
+        (ready.json["checks"]["user-service"] == "failing").then_some(ready)
+    })
+    .await;
     assert_eq!(ready.json["checks"]["people-task-service"], "ok");
     let reply = fixture
         .http

@@ -1,3 +1,5 @@
+use reqwest::Method;
+
 use crate::fixture::Fixture;
 
 #[tokio::test]
@@ -36,6 +38,48 @@ async fn sign_ins_are_limited_by_client_address() {
         fixture.http.get("/user").bearer(&token).send().await.status,
         200
     );
+}
+
+#[tokio::test]
+async fn what_the_gateway_responds_itself_counts_too_except_for_the_liveness_probe() {
+    let settings = [
+        ("RATE_LIMIT_PER_SECOND", "1"),
+        ("TRUSTED_PROXIES", "127.0.0.1/32"),
+    ];
+    let fixture = Fixture::with(&settings).await;
+    let send = |method: Method, path: &'static str, client: &str| {
+        let request = fixture.http.request(method, path);
+        request.header("x-forwarded-for", client).send()
+    };
+    for (number, (method, path)) in [
+        (Method::GET, "/readyz"),
+        (Method::HEAD, "/readyz"),
+        (Method::GET, "/openapi.json"),
+        (Method::GET, "/docs"),
+        (Method::GET, "/assets/style.css"),
+        (Method::GET, "/nothing"),
+        (Method::DELETE, "/users/count"),
+        (Method::POST, "/docs"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let client = format!("198.51.100.{number}");
+        let reply = send(method.clone(), path, &client).await;
+        let policy = reply.header("ratelimit-policy");
+        assert_eq!(policy, Some("\"requests\";q=2;w=2"), "{method} {path}");
+        let mut refused = false;
+        for _ in 0..50 {
+            refused |= send(method.clone(), path, &client).await.status == 429;
+        }
+        assert!(refused, "{method} {path}");
+        let other = send(Method::GET, "/user", &client).await;
+        other.expect_problem(429, "rate-limited");
+    }
+    for _ in 0..50 {
+        let reply = send(Method::GET, "/healthz", "198.51.100.0").await;
+        assert_eq!(reply.status, 200);
+    }
 }
 
 #[tokio::test]

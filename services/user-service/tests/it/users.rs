@@ -130,8 +130,11 @@ async fn readiness_follows_the_database_and_the_queue() {
         &json!({"database": "ok", "keys": "ok", "queue": "ok"})
     );
     app.database.set_reachable(false);
-    let reply = app.http.get("/readyz").send().await.expect(503);
-    assert_eq!(reply.json["checks"]["database"], "failing");
+    let unready = testkit::eventually("the loss of the database to show", async || {
+        let reply = app.http.get("/readyz").send().await;
+        (reply.status == 503).then_some(reply)
+    });
+    assert_eq!(unready.await.json["checks"]["database"], "failing");
     let body = json!({"username": ADMIN, "password": PASSWORD});
     let reply = app.http.post("/user/auth").json(&body).send().await;
     reply.expect_problem(503, "database-unavailable");
