@@ -2,7 +2,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use actix_web::middleware::{Condition, DefaultHeaders, from_fn};
+use actix_web::middleware::{DefaultHeaders, from_fn};
 use actix_web::web::{Data, Payload, ServiceConfig, get, head, method, resource, to};
 use actix_web::{App, HttpRequest, HttpResponse};
 use anyhow::Context as _;
@@ -20,7 +20,7 @@ use crate::forward::forward;
 use crate::limits::circuit_breaker::CircuitBreakers;
 use crate::limits::rate_limit::RateLimits;
 use crate::limits::response_budget::ResponseBudget;
-use crate::middleware::cors::cors;
+use crate::middleware::cors::{cors, explain_refusals};
 use crate::middleware::counted::count_request;
 use crate::middleware::{head_requests, hsts};
 use crate::pages;
@@ -49,7 +49,6 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     let tls = tls(&running, settings.tls.as_ref())?;
     let (listener, address) = service_runtime::bind(settings.listen_address)?;
     running.address = Some(address);
-    let origins = settings.cors_allowed_origins;
     let health = Data::new(running.health.clone());
     let verifier = Data::from(authority.verifier());
     let authority = Data::from(authority);
@@ -69,7 +68,7 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
                 .configure(mount)
                 .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
                 .wrap(from_fn(head_requests::remove_body))
-                .wrap(Condition::new(!origins.0.is_empty(), cors(&origins)))
+                .wrap(cors(&settings.cors_allowed_origins))
                 .wrap(from_fn(explain_refusals))
                 .wrap(from_fn(hsts::send_hsts))
                 .wrap(from_fn(http_kit::request_context))

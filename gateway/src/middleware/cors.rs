@@ -3,9 +3,18 @@
 //! Tokens travel in a header and the gateway reads no cookies, so it never allows credentials. `*` cannot be
 //! configured.
 
-use actix_cors::Cors;
+use actix_cors::{Cors, CorsError};
+use actix_web::body::{BoxBody, EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::middleware::{Condition, Next};
+use actix_web::{Error, ResponseError as _};
+use http_kit::Problem;
 
 use crate::settings::AllowedOrigins;
+
+/// The methods that pages may use.
+const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PUT", "DELETE"];
 
 /// The request headers that the API reads and that need a browser's permission.
 const REQUEST_HEADERS: [&str; 7] = [
@@ -32,13 +41,57 @@ const RESPONSE_HEADERS: [&str; 8] = [
 
 const MAX_AGE_SECONDS: usize = 600;
 
-/// Middleware: responds to preflight requests, and says on every response whether the page may read it.
-pub(crate) fn cors(origins: &AllowedOrigins) -> Cors {
+/// Middleware: responds to preflight requests, and says on every response whether the page may read it. Without
+/// allowed origins it does nothing.
+pub(crate) fn cors(origins: &AllowedOrigins) -> Condition<Cors> {
     let cors = Cors::default()
-        .allowed_methods(["GET", "HEAD", "POST", "PUT", "DELETE"])
+        .allowed_methods(METHODS)
         .allowed_headers(REQUEST_HEADERS)
         .expose_headers(RESPONSE_HEADERS)
         .max_age(MAX_AGE_SECONDS);
-    let origins = origins.0.iter();
-    origins.fold(cors, |cors, origin| cors.allowed_origin(origin))
+    let allow = |cors: Cors, origin: &String| cors.allowed_origin(origin);
+    Condition::new(!origins.0.is_empty(), origins.0.iter().fold(cors, allow))
+}
+
+/// Middleware around [`cors`]: a refused preflight request is a problem that says what is allowed.
+///
+/// # Errors
+/// The error of an inner middleware.
+pub(crate) async fn explain_refusals<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B, BoxBody>>, Error> {
+    let response = next.call(request).await?;
+    let refused = match response.response().error() {
+        Some(error) => error.as_error::<CorsError>().map(refused),
+        None => None,
+    };
+    Ok(match refused {
+        Some(problem) => {
+            let explained = response.into_response(problem.error_response());
+            explained.map_into_right_body()
+        }
+        None => response.map_into_left_body(),
+    })
+}
+
+fn refused(error: &CorsError) -> Problem {
+    let detail = match error {
+        CorsError::MissingRequestMethod
+        | CorsError::BadRequestMethod
+        | CorsError::MethodNotAllowed => {
+            format!(
+                "`Access-Control-Request-Method` must be one of: {}.",
+                METHODS.join(", ")
+            )
+        }
+        CorsError::BadRequestHeaders | CorsError::HeadersNotAllowed => format!(
+            "`Access-Control-Request-Headers` may only list: {}.",
+            REQUEST_HEADERS.join(", ")
+        ),
+        _ => "Pages of this origin may not call this API. Its operator can allow the origin with \
+            `CORS_ALLOWED_ORIGINS`."
+            .to_owned(),
+    };
+    Problem::new(StatusCode::BAD_REQUEST, "cors-refused", detail)
 }

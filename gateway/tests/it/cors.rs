@@ -71,17 +71,28 @@ async fn an_allowed_origin_may_call_the_api_and_read_responses() {
 #[tokio::test]
 async fn other_origins_headers_and_methods_are_refused() {
     let fixture = Fixture::with(&[("CORS_ALLOWED_ORIGINS", ALLOWED)]).await;
-    for (origin, method, headers) in [
-        ("https://evil.example", "GET", "authorization"),
-        ("https://app.example.com.evil.example", "GET", ""),
-        ("http://app.example.com", "GET", ""),
-        ("null", "GET", ""),
-        (ALLOWED, "PATCH", ""),
-        (ALLOWED, "GET", "x-auth-user"),
+    for (origin, method, headers, detail) in [
+        ("https://evil.example", "GET", "authorization", "origin"),
+        ("https://app.example.com.evil.example", "GET", "", "origin"),
+        ("http://app.example.com", "GET", "", "origin"),
+        ("null", "GET", "", "origin"),
+        (
+            ALLOWED,
+            "PATCH",
+            "",
+            "must be one of: GET, HEAD, POST, PUT, DELETE",
+        ),
+        (
+            ALLOWED,
+            "GET",
+            "x-auth-user",
+            "may only list: authorization",
+        ),
     ] {
-        let reply = preflight(&fixture, origin, method, headers)
-            .await
-            .expect(400);
+        let reply = preflight(&fixture, origin, method, headers).await;
+        reply.expect_problem(400, "cors-refused");
+        let explained = reply.json["detail"].as_str().unwrap();
+        assert!(explained.contains(detail), "{explained}");
         assert_eq!(
             reply.header("access-control-allow-origin"),
             None,
