@@ -1,8 +1,7 @@
 //! Prepares a database with the project's roles, schemas and rights, by `deploy/postgres/bootstrap.sql`.
 
 use std::{
-    io::Write,
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
     thread,
     time::Duration,
 };
@@ -10,9 +9,9 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Result, database_name,
+    Result, client, database_name,
     database_url::{self, with_credentials},
-    packages, random, with_database,
+    random, with_database,
 };
 
 const SCRIPT: &str = include_str!("../../../../deploy/postgres/bootstrap.sql");
@@ -107,58 +106,35 @@ fn create_database(admin_url: &str) -> Result<()> {
     psql(&with_database(admin_url, "postgres")?, &statement, None)
 }
 
-/// Runs a script. Passwords are never on a command line, where every user of the machine could read them.
+/// Runs an SQL script as the user of the URL.
+///
+/// # Errors
+/// When the server is unavailable or a statement fails.
+pub fn execute(url: &str, script: &str) -> Result<()> {
+    psql(url, script, None)
+}
+
 fn psql(url: &str, script: &str, passwords: Option<&RolePasswords>) -> Result<()> {
-    let program = packages::psql()?;
     let mut attempt = 1;
     loop {
-        let output = run_once(&program, url, script, passwords)?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let message = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+        let output = run_once(url, script, passwords)?;
+        let message = String::from_utf8_lossy(&output.stderr);
         let is_conflict =
             message.contains("concurrently updated") || message.contains("duplicate key value");
-        if !is_conflict || attempt == MAX_ATTEMPTS {
-            return Err(Error::Command {
-                command: "psql".to_owned(),
-                status: output.status.to_string(),
-                output: message,
-            });
+        if output.status.success() || !is_conflict || attempt == MAX_ATTEMPTS {
+            return client::check("psql", output).map(drop);
         }
         thread::sleep(Duration::from_millis(50) * attempt);
         attempt += 1;
     }
 }
 
-fn run_once(
-    program: &std::path::Path,
-    url: &str,
-    script: &str,
-    passwords: Option<&RolePasswords>,
-) -> Result<Output> {
-    let failed = || Error::system("running psql");
-    let url = database_url::parse(url)?;
-    let without_password = with_credentials(&url, url.username(), None)?;
-    let mut command = Command::new(program);
+fn run_once(url: &str, script: &str, passwords: Option<&RolePasswords>) -> Result<Output> {
+    let mut command = client::command("psql", url)?;
     command
-        .args([
-            "--no-psqlrc",
-            "--quiet",
-            "--no-password",
-            "--set",
-            "ON_ERROR_STOP=1",
-            "--file",
-            "-",
-        ])
-        .args(["--dbname", &without_password])
-        .env("PGCONNECT_TIMEOUT", "10")
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::piped());
-    if let Some(password) = url.password() {
-        command.env("PGPASSWORD", database_url::decode(password));
-    }
+        .args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"])
+        .args(["--file", "-"])
+        .stdout(Stdio::null());
     if let Some(passwords) = passwords {
         command
             .env("USERS_OWNER_PASSWORD", &passwords.users_owner)
@@ -169,12 +145,7 @@ fn run_once(
                 &passwords.people_task_service,
             );
     }
-    let mut child = command.spawn().map_err(failed())?;
-    if let Some(mut input) = child.stdin.take() {
-        // psql may end before it has read everything. Its own message says why.
-        let _ = input.write_all(script.as_bytes());
-    }
-    child.wait_with_output().map_err(failed())
+    client::run("psql", &mut command, script.as_bytes())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! [`Servers::start`] runs both in one folder, on free loopback ports, with random passwords. Starting them
 //! again in the same folder keeps data, ports and passwords. [`packages`] installs missing Debian packages.
-//! [`bootstrap`] prepares a database with the project's roles and schemas.
+//! [`bootstrap`] prepares a database with the project's roles and schemas. [`backup`] dumps and restores one.
 //!
 //! Invariants:
 //! - Every process started here is known by a pid file, and only processes that were started here are
@@ -13,7 +13,9 @@
 //! Deliberately absent: database and broker client libraries. This crate must build on a machine that does
 //! not have them yet.
 
+pub mod backup;
 pub mod bootstrap;
+mod client;
 mod database_url;
 pub mod description;
 mod error;

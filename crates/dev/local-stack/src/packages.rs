@@ -47,7 +47,7 @@ impl Need {
             Self::Postgres => postgres_programs().is_ok(),
             Self::RabbitMq => rabbitmq_server().is_ok() && on_path("epmd").is_some(),
             Self::ClientLibrary => has_client_library(),
-            Self::Psql => psql().is_ok(),
+            Self::Psql => postgres_client("psql").is_ok(),
             Self::Chromium => ["chromium", "chromium-browser", "google-chrome"]
                 .into_iter()
                 .any(|name| on_path(name).is_some()),
@@ -207,18 +207,18 @@ fn newest_postgres(root: &Path) -> Option<PathBuf> {
         .map(|(_, programs)| programs)
 }
 
-/// Returns the command line client of Postgres.
+/// Returns a client program of Postgres, such as `psql`.
 ///
 /// # Errors
 /// When there is none.
-pub fn psql() -> Result<PathBuf> {
+pub fn postgres_client(name: &str) -> Result<PathBuf> {
     postgres_programs()
         .ok()
-        .map(|folder| folder.join("psql"))
+        .map(|folder| folder.join(name))
         .filter(|file| file.is_file())
-        .or_else(|| on_path("psql"))
+        .or_else(|| on_path(name))
         .ok_or_else(|| Error::NotFound {
-            what: "psql".to_owned(),
+            what: name.to_owned(),
         })
 }
 

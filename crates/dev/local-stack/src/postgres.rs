@@ -135,15 +135,22 @@ impl Postgres {
     ///
     /// # Errors
     /// When a file cannot be removed.
-    pub(crate) fn discard(&self) -> Result<()> {
-        if self.data.exists() {
-            fs::remove_dir_all(&self.data).map_err(Error::file("removing", &self.data))?;
+    pub fn discard(&self) -> Result<()> {
+        for folder in [self.data.clone(), self.files_copy()] {
+            if folder.exists() {
+                fs::remove_dir_all(&folder).map_err(Error::file("removing", &folder))?;
+            }
         }
         if let Some(parent) = self.data.parent().filter(|parent| *parent != self.folder) {
             // The folder among the temporary files is empty now.
             let _ = fs::remove_dir(parent);
         }
         Ok(())
+    }
+
+    /// Holds the data.
+    pub(crate) fn data(&self) -> &Path {
+        &self.data
     }
 
     fn log(&self) -> PathBuf {
@@ -207,7 +214,7 @@ impl Postgres {
         }
     }
 
-    fn give_to_user(&self, path: &Path) -> Result<()> {
+    pub(crate) fn give_to_user(&self, path: &Path) -> Result<()> {
         let User::Other { uid, gid } = self.user else {
             return Ok(());
         };

@@ -19,7 +19,7 @@ fn quiet(_: &str) {}
 
 /// Returns what `psql` prints for a query.
 fn query(url: &str, sql: &str) -> Result<String, String> {
-    let output = Command::new(packages::psql().unwrap())
+    let output = Command::new(packages::postgres_client("psql").unwrap())
         .args([
             "--no-psqlrc",
             "--tuples-only",

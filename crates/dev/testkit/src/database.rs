@@ -3,7 +3,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use diesel::sql_types::{BigInt, Bool, Text};
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
-use local_stack::{RoleUrls, bootstrap};
+use local_stack::{RoleUrls, backup, bootstrap};
 use values::Secret;
 
 use crate::servers::servers;
@@ -87,7 +87,7 @@ impl TestDatabase {
     /// Opens a connection as superuser, to inspect and damage rows.
     #[must_use]
     pub fn admin(&self) -> PgConnection {
-        connect(&servers().postgres.admin_url_of(&self.name).unwrap())
+        connect(&self.admin_url())
     }
 
     /// Makes the database unavailable, by closing all connections and refusing new ones, or available again.
@@ -104,6 +104,21 @@ impl TestDatabase {
             .execute(&mut admin)
             .unwrap();
         }
+    }
+
+    /// Returns a dump of all schemas.
+    #[must_use]
+    pub fn dump(&self) -> Vec<u8> {
+        backup::dump(&self.admin_url()).unwrap()
+    }
+
+    /// Restores a dump into this database, with more options of `pg_restore`.
+    pub fn restore(&self, dump: &[u8], options: &[&str]) {
+        backup::restore(&self.admin_url(), dump, options).unwrap();
+    }
+
+    fn admin_url(&self) -> String {
+        servers().postgres.admin_url_of(&self.name).unwrap()
     }
 
     /// Returns all rows of a schema that contain a text, as `table: row`, to prove that nothing is left.

@@ -1,0 +1,93 @@
+//! Backups of a database, by `pg_dump` and `pg_restore`, and of a whole server, by copies of its files.
+
+use std::{
+    fs::{self, OpenOptions},
+    io::Write as _,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::{Error, Postgres, Result, client};
+
+/// How a server continues from a copy of its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// As after a power failure.
+    Crash,
+    /// By recovery to a point in time: on a new timeline.
+    NewTimeline,
+}
+
+/// Returns a dump of the database in the custom format.
+///
+/// # Errors
+/// When the server is unavailable or `pg_dump` fails.
+pub fn dump(url: &str) -> Result<Vec<u8>> {
+    let mut command = client::command("pg_dump", url)?;
+    command.arg("--format=custom").stdout(Stdio::piped());
+    let output = client::run("pg_dump", &mut command, b"")?;
+    client::check("pg_dump", output)
+}
+
+/// Restores a dump into the database of `url`, with more options of `pg_restore`, such as `--clean`.
+///
+/// # Errors
+/// When the server is unavailable or `pg_restore` fails.
+pub fn restore(url: &str, dump: &[u8], options: &[&str]) -> Result<()> {
+    let mut command = client::command("pg_restore", url)?;
+    command
+        .arg("--exit-on-error")
+        .args(options)
+        .stdout(Stdio::null());
+    let output = client::run("pg_restore", &mut command, dump)?;
+    client::check("pg_restore", output).map(drop)
+}
+
+impl Postgres {
+    /// Copies all files of the server, which must have been stopped. Replaces an earlier copy.
+    ///
+    /// # Errors
+    /// When files cannot be copied.
+    pub fn copy_files(&self) -> Result<()> {
+        copy(self.data(), &self.files_copy())
+    }
+
+    /// Replaces all files of the server, which must have been stopped, by the copy.
+    ///
+    /// # Errors
+    /// When files cannot be copied.
+    pub fn restore_files(&self, recovery: Recovery) -> Result<()> {
+        copy(&self.files_copy(), self.data())?;
+        if recovery == Recovery::Crash {
+            return Ok(());
+        }
+        let signal = self.data().join("recovery.signal");
+        fs::write(&signal, "").map_err(Error::file("writing", &signal))?;
+        self.give_to_user(&signal)?;
+        // There is no archive: recovery ends with the copy.
+        let settings = self.data().join("postgresql.auto.conf");
+        OpenOptions::new()
+            .append(true)
+            .open(&settings)
+            .and_then(|mut file| file.write_all(b"restore_command = 'false'\n"))
+            .map_err(Error::file("writing", &settings))
+    }
+
+    pub(crate) fn files_copy(&self) -> PathBuf {
+        self.data().with_extension("copy")
+    }
+}
+
+/// Copies a folder with owners and permissions, in place of an existing one.
+fn copy(from: &Path, to: &Path) -> Result<()> {
+    if to.exists() {
+        fs::remove_dir_all(to).map_err(Error::file("removing", to))?;
+    }
+    let output = Command::new("cp")
+        .arg("--archive")
+        .args([from, to])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(Error::system("running cp"))?;
+    client::check("cp", output).map(drop)
+}

@@ -1,0 +1,51 @@
+//! The client programs of Postgres.
+
+use std::{
+    io::Write,
+    process::{Command, Output, Stdio},
+};
+
+use crate::{
+    Error, Result,
+    database_url::{self, with_credentials},
+    packages,
+};
+
+/// Returns a client program that connects to the database of `url`. The password is never on a command line, where
+/// every user of the machine could read it.
+pub(crate) fn command(name: &str, url: &str) -> Result<Command> {
+    let url = database_url::parse(url)?;
+    let without_password = with_credentials(&url, url.username(), None)?;
+    let mut command = Command::new(packages::postgres_client(name)?);
+    command
+        .args(["--no-password", "--dbname", &without_password])
+        .env("PGCONNECT_TIMEOUT", "10")
+        .stderr(Stdio::piped());
+    if let Some(password) = url.password() {
+        command.env("PGPASSWORD", database_url::decode(password));
+    }
+    Ok(command)
+}
+
+/// Runs a client program with this input.
+pub(crate) fn run(name: &str, command: &mut Command, input: &[u8]) -> Result<Output> {
+    let failed = || Error::system(format!("running {name}"));
+    let mut child = command.stdin(Stdio::piped()).spawn().map_err(failed())?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // The program may end before it has read everything. Its own message says why.
+        let _ = stdin.write_all(input);
+    }
+    child.wait_with_output().map_err(failed())
+}
+
+/// Returns the output, or an error if the program failed.
+pub(crate) fn check(name: &str, output: Output) -> Result<Vec<u8>> {
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    Err(Error::Command {
+        command: name.to_owned(),
+        status: output.status.to_string(),
+        output: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+    })
+}
