@@ -6,7 +6,10 @@ use values::{EmailAddress, UserId};
 /// The scope of administrators.
 pub const ADMIN_SCOPE: &str = "admin";
 
-/// The claims of an access token. All are required.
+/// How far the clocks of two processes may differ.
+pub(crate) const LEEWAY_SECONDS: u64 = 30;
+
+/// The claims of an access token. All are required, except where noted.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Claims {
@@ -32,6 +35,11 @@ pub struct Claims {
     pub scope: Vec<String>,
     /// The user's epoch when the token was issued. Raising the epoch revokes the token.
     pub epoch: i64,
+    /// The incarnation of the database that the epoch was read from. Restoring a backup starts a new incarnation, in
+    /// which epochs may have other values; so all tokens of earlier ones are refused. Tokens of version 0.1 have
+    /// none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<String>,
     /// `false` while the e-mail address is unconfirmed. It then gives no access to tasks.
     #[serde(default = "default_email_verified")]
     pub email_verified: bool,
@@ -64,6 +72,8 @@ pub struct Subject {
     pub scope: Vec<String>,
     /// The user's epoch.
     pub epoch: i64,
+    /// The incarnation of the database, read by the same statement as the epoch.
+    pub incarnation: Option<String>,
     /// Whether the e-mail address is confirmed.
     pub email_verified: bool,
 }

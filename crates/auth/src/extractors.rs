@@ -33,6 +33,12 @@ impl Caller {
         self.0.epoch
     }
 
+    /// The incarnation of the database that issued the token. `None` in tokens of version 0.1.
+    #[must_use]
+    pub fn incarnation(&self) -> Option<&str> {
+        self.0.incarnation.as_deref()
+    }
+
     /// Whether the token has a scope.
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {
@@ -91,7 +97,8 @@ impl FromRequest for MaybeCaller {
             let Some(token) = bearer_token(&request)? else {
                 return Ok(Self(None));
             };
-            Ok(Self(Some(verify(&request, &token).await?)))
+            let claims = verify(&request, |verifier| verifier.verify(&token)).await?;
+            Ok(Self(Some(claims.into())))
         })
     }
 }
@@ -131,8 +138,7 @@ impl FromRequest for ServiceCaller {
         let request = request.clone();
         Box::pin(async move {
             let token = bearer_token(&request)?.ok_or_else(token_missing)?;
-            let verifier = verifier(&request)?;
-            let claims = verifier.verify_service(&token).map_err(unauthenticated)?;
+            let claims = verify(&request, |verifier| verifier.verify_service(&token)).await?;
             Ok(Self(claims.sub))
         })
     }
@@ -160,34 +166,39 @@ fn bearer_token(request: &HttpRequest) -> Result<Option<String>, Problem> {
     }
 }
 
-/// The verifier, once it has the keys and all revocations. Before that the response is `503`, because a client
-/// would discard its token after a `401`.
-fn verifier(request: &HttpRequest) -> Result<&Data<Verifier>, Problem> {
+/// Verifies a token, and if its key is unknown, once more with the current keys.
+///
+/// Until the keys and all revocations are known the response is `503`, because a client would discard its token
+/// after a `401`.
+async fn verify<Verified>(
+    request: &HttpRequest,
+    verify: impl Fn(&Verifier) -> Result<Verified, Rejection>,
+) -> Result<Verified, Problem> {
     let authority = request.app_data::<Data<RemoteAuthority>>();
     let ready = authority.is_none_or(|authority| authority.is_ready());
     let verifier = request.app_data::<Data<Verifier>>().filter(|_| ready);
-    verifier.ok_or_else(|| {
-        Problem::unavailable(
-            "not-ready",
-            "Tokens cannot be verified yet. Try again shortly.",
-        )
-    })
+    let verifier = verifier.ok_or_else(not_ready)?;
+    let verified = verify(verifier);
+    let (Err(Rejection::UnknownKey), Some(authority)) = (&verified, authority) else {
+        return verified.map_err(unauthenticated);
+    };
+    let refreshed = authority.refresh_keys().await;
+    match verify(verifier) {
+        Err(Rejection::UnknownKey) if !refreshed => Err(not_ready()),
+        verified => verified.map_err(unauthenticated),
+    }
 }
 
-async fn verify(request: &HttpRequest, token: &str) -> Result<Caller, Problem> {
-    let verifier = verifier(request)?;
-    let mut verified = verifier.verify(token);
-    if verified.as_ref().err() == Some(&Rejection::UnknownKey)
-        && let Some(authority) = request.app_data::<Data<RemoteAuthority>>()
-        && authority.refresh_keys().await
-    {
-        verified = verifier.verify(token);
-    }
-    verified.map(Caller).map_err(unauthenticated)
+fn not_ready() -> Problem {
+    Problem::unavailable(
+        "not-ready",
+        "Tokens cannot be verified yet. Try again shortly.",
+    )
 }
 
 fn unauthenticated(rejection: Rejection) -> Problem {
     let (code, detail, challenge) = match rejection {
+        Rejection::NotReady => return not_ready(),
         Rejection::Invalid | Rejection::UnknownKey => (
             "invalid-token",
             "The token is invalid. Sign in to get a new one.",

@@ -2,9 +2,11 @@
 //!
 //! - [`Signer`] issues tokens. Only the user service and its workers have the private key.
 //! - [`Verifier`] verifies them: the signature with the key that `kid` names, `iss`, `aud`, `exp`, `iat`, the
-//!   presence and type of every claim, and that the user's epoch has not been raised since.
+//!   presence and type of every claim, that the user's epoch has not been raised since, and that the database has
+//!   not been restored since.
 //!   The algorithm is that of the key, never that of the token; no other algorithm is compiled in.
-//! - [`RemoteAuthority`] keeps a verifier up to date with the user service's keys and raised epochs.
+//! - [`FeedReader`] keeps a verifier up to date with the revocation feed, and [`RemoteAuthority`] with the user
+//!   service's keys, too.
 //! - [`Caller`], [`MaybeCaller`], [`AdminCaller`]: extractors, so that the signature of a handler shows who may call it.
 //!
 //! Invariant: every process that polls the feed rejects a token whose epoch is below its user's, within one second
@@ -13,7 +15,9 @@
 mod claims;
 mod ed25519;
 mod extractors;
+mod feed_reader;
 mod keys;
+mod rejection;
 mod remote_authority;
 mod revocation;
 mod signer;
@@ -24,8 +28,10 @@ pub use extractors::{
     AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems,
     insufficient_scope, token_missing, token_revoked,
 };
+pub use feed_reader::{FeedReader, FeedSource};
 pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey};
+pub use rejection::Rejection;
 pub use remote_authority::{RemoteAuthority, RemoteSettings, read_audience, read_issuer};
-pub use revocation::{RevocationFeed, RevokedEpochs};
+pub use revocation::{RevocationFeed, Revocations};
 pub use signer::{SignError, Signer};
-pub use verifier::{Rejection, Verifier};
+pub use verifier::{MAX_TOKEN_LIFETIME, Verifier};

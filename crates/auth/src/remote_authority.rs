@@ -3,21 +3,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use app_config::{Reader, Settings};
-use tokio::sync::Mutex;
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
 
-use crate::{JwkSet, RevocationFeed, Verifier};
+use crate::{FeedReader, FeedSource, JwkSet, RevocationFeed, Verifier};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
 /// A feed that was not read for this long is stale.
 const STALE_AFTER: Duration = Duration::from_secs(5);
-/// A complete read drops epochs that no unexpired token is below.
-const FULL_READ_INTERVAL: Duration = Duration::from_secs(3600);
 const KEYS_INTERVAL: Duration = Duration::from_secs(60);
-/// The minimum time between two requests for the keys because of a token with an unknown key.
-const MIN_REFRESH_INTERVAL: Duration = Duration::from_secs(1);
+/// The minimum time between two requests for the keys, however many tokens name an unknown key.
+const MIN_KEYS_INTERVAL: Duration = Duration::from_millis(250);
+/// How long a request with an unknown key waits for the keys, and how many requests may wait.
+const MAX_KEYS_WAIT: Duration = Duration::from_secs(3);
+const MAX_KEYS_WAITERS: usize = 256;
 
 /// The issuer of tokens and their audience.
 #[derive(Debug, Clone)]
@@ -69,12 +70,22 @@ pub struct RemoteAuthority {
     started: Instant,
     /// Milliseconds from `started` to the last complete poll; 0 before the first.
     last_poll: AtomicU64,
-    keys_refreshed: Mutex<Option<Instant>>,
+    /// Wakes the task that fetches the keys.
+    keys_wanted: Notify,
+    /// The last attempt to fetch the keys.
+    keys_fetched: watch::Sender<Option<KeysFetched>>,
+    keys_waiters: Semaphore,
 }
 
-/// Why a poll failed.
+#[derive(Debug, Clone, Copy)]
+struct KeysFetched {
+    started: Instant,
+    succeeded: bool,
+}
+
+/// Why a request to the user service failed.
 #[derive(Debug, thiserror::Error)]
-enum PollError {
+enum FetchError {
     #[error("the URL of the user service is invalid")]
     Url(#[from] url::ParseError),
     #[error("the request to the user service failed")]
@@ -99,7 +110,9 @@ impl RemoteAuthority {
             verifier: Arc::new(Verifier::new(&settings.issuer, &settings.audience)),
             started: Instant::now(),
             last_poll: AtomicU64::new(0),
-            keys_refreshed: Mutex::new(None),
+            keys_wanted: Notify::new(),
+            keys_fetched: watch::Sender::new(None),
+            keys_waiters: Semaphore::new(MAX_KEYS_WAITERS),
         })
     }
 
@@ -112,7 +125,8 @@ impl RemoteAuthority {
     /// Whether keys and epochs have been read completely.
     #[must_use]
     pub fn is_ready(&self) -> bool {
-        self.last_poll.load(Ordering::Acquire) > 0 && self.verifier.has_keys()
+        let has_polled = self.last_poll.load(Ordering::Acquire) > 0;
+        has_polled && self.verifier.revocations().is_complete() && self.verifier.has_keys()
     }
 
     /// Whether the last poll is recent.
@@ -126,76 +140,107 @@ impl RemoteAuthority {
         self.started.elapsed().saturating_sub(last)
     }
 
-    /// Polls until it is cancelled.
+    /// Follows the keys and the revocation feed until it is cancelled.
     pub async fn run(&self, shutdown: CancellationToken) {
-        let mut cursor = None;
-        let mut last_full_read = Instant::now();
-        let mut failing = false;
-        while !shutdown.is_cancelled() {
-            if last_full_read.elapsed() > FULL_READ_INTERVAL {
-                cursor = None;
+        let following = async { tokio::join!(self.follow_keys(), self.follow_feed()) };
+        shutdown.run_until_cancelled(following).await;
+    }
+
+    async fn follow_feed(&self) {
+        let mut reader = FeedReader::new(self.verifier());
+        let mut failing = Failing::new("cannot read revocations; using the known ones");
+        loop {
+            let polled = reader.poll(&RemoteFeed(self)).await;
+            if polled.is_ok() {
+                let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
+                self.last_poll.store(now.max(1), Ordering::Release);
             }
-            if cursor.is_none() {
-                last_full_read = Instant::now();
-            }
-            match self.poll(cursor).await {
-                Ok(next) => {
-                    cursor = Some(next);
-                    let now = self.started.elapsed().as_millis();
-                    let now = u64::try_from(now).unwrap_or(u64::MAX).max(1);
-                    self.last_poll.store(now, Ordering::Release);
-                    failing = false;
-                }
-                Err(error) if !failing => {
-                    failing = true;
-                    tracing::warn!(error = ?error, "cannot read keys and revocations; using the known ones");
-                }
-                Err(_) => {}
-            }
+            failing.record(&polled);
             metrics::gauge!("revocation_feed_age_seconds").set(self.age().as_secs_f64());
-            tokio::select! {
-                () = tokio::time::sleep(POLL_INTERVAL) => {}
-                () = shutdown.cancelled() => {}
-            }
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     }
 
-    async fn poll(&self, cursor: Option<i64>) -> Result<i64, PollError> {
-        let stale = {
-            let refreshed = self.keys_refreshed.lock().await;
-            refreshed.is_none_or(|at| at.elapsed() > KEYS_INTERVAL)
-        };
-        if stale || !self.verifier.has_keys() {
-            self.fetch_keys().await?;
+    /// The only task that fetches the keys. So any number of requests with an unknown key cause one fetch.
+    async fn follow_keys(&self) {
+        let mut failing = Failing::new("cannot read keys; using the known ones");
+        loop {
+            let started = Instant::now();
+            let fetched = self.fetch_keys().await;
+            let succeeded = fetched.is_ok();
+            failing.record(&fetched);
+            self.keys_fetched
+                .send_replace(Some(KeysFetched { started, succeeded }));
+            let pause = if succeeded {
+                KEYS_INTERVAL
+            } else {
+                POLL_INTERVAL
+            };
+            // Timing out means that nobody wants the keys earlier.
+            let _ = tokio::time::timeout(pause, self.keys_wanted.notified()).await;
+            tokio::time::sleep(MIN_KEYS_INTERVAL.saturating_sub(started.elapsed())).await;
         }
-        let mut url = self.user_service.join("/internal/revocations")?;
-        if let Some(cursor) = cursor {
-            url.set_query(Some(&format!("cursor={cursor}")));
-        }
-        let response = self.client.get(url).send().await?.error_for_status()?;
-        let feed: RevocationFeed = response.json().await?;
-        match cursor {
-            Some(_) => self.verifier.revoked().raise(feed.epochs),
-            None => self.verifier.revoked().replace(feed.epochs),
-        }
-        Ok(feed.cursor)
     }
 
-    /// Loads the keys now, unless they were loaded within the last second. Returns whether it did.
+    /// Waits until the keys have been fetched after this call. `false` if that failed or took too long.
     pub async fn refresh_keys(&self) -> bool {
-        let recently = {
-            let refreshed = self.keys_refreshed.lock().await;
-            refreshed.is_some_and(|at| at.elapsed() < MIN_REFRESH_INTERVAL)
+        let asked = Instant::now();
+        let Ok(_waiter) = self.keys_waiters.try_acquire() else {
+            return false;
         };
-        !recently && self.fetch_keys().await.is_ok()
+        let mut fetched = self.keys_fetched.subscribe();
+        self.keys_wanted.notify_one();
+        let is_later = |last: &Option<KeysFetched>| last.is_some_and(|last| last.started >= asked);
+        let waiting = tokio::time::timeout(MAX_KEYS_WAIT, fetched.wait_for(is_later)).await;
+        matches!(waiting, Ok(Ok(last)) if last.is_some_and(|last| last.succeeded))
     }
 
-    async fn fetch_keys(&self) -> Result<(), PollError> {
-        *self.keys_refreshed.lock().await = Some(Instant::now());
+    async fn fetch_keys(&self) -> Result<(), FetchError> {
         let url = self.user_service.join("/.well-known/jwks.json")?;
         let response = self.client.get(url).send().await?.error_for_status()?;
         let keys: JwkSet = response.json().await?;
         self.verifier.set_keys(&keys);
         Ok(())
+    }
+}
+
+/// The feed at the user service.
+struct RemoteFeed<'a>(&'a RemoteAuthority);
+
+impl FeedSource for RemoteFeed<'_> {
+    type Error = FetchError;
+
+    async fn read(&self, cursor: Option<&str>) -> Result<RevocationFeed, FetchError> {
+        let Self(authority) = self;
+        let mut url = authority.user_service.join("/internal/revocations")?;
+        url.query_pairs_mut()
+            .append_pair("limit", &FeedReader::PAGE.to_string())
+            .extend_pairs(cursor.map(|cursor| ("cursor", cursor)));
+        let response = authority.client.get(url).send().await?;
+        Ok(response.error_for_status()?.json().await?)
+    }
+}
+
+/// Logs the first of several failures in a row.
+struct Failing {
+    message: &'static str,
+    is_failing: bool,
+}
+
+impl Failing {
+    fn new(message: &'static str) -> Self {
+        Self {
+            message,
+            is_failing: false,
+        }
+    }
+
+    fn record(&mut self, result: &Result<(), FetchError>) {
+        if let Err(error) = result
+            && !self.is_failing
+        {
+            tracing::warn!(error = ?error, "{}", self.message);
+        }
+        self.is_failing = result.is_err();
     }
 }

@@ -1,45 +1,178 @@
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::{PoisonError, RwLock};
 
 use serde::{Deserialize, Serialize};
 use values::UserId;
 
-/// The user service's response to `GET /internal/revocations?cursor=…`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+use crate::claims::LEEWAY_SECONDS;
+use crate::{Claims, Rejection};
+
+/// The user service's response to `GET /internal/revocations?cursor=…&limit=…`: one page of the feed.
+///
+/// The fields with defaults are missing in the feed of version 0.1, which has only one page.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct RevocationFeed {
-    /// The cursor for the next request.
+    /// The cursor for readers that ask without a limit.
     pub cursor: i64,
     /// Users whose epoch was raised since the requested cursor, with their current epoch. A user may occur twice,
     /// but none is omitted.
     pub epochs: Vec<(UserId, i64)>,
+    /// The cursor for the next request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+    /// Whether the next page is to be read at once.
+    #[serde(default)]
+    pub more: bool,
+    /// The incarnation of the database that the page was read from. See [`Claims::incarnation`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub incarnation: Option<String>,
+    /// The longest lifetime of any token that may be valid, in seconds. The feed omits epochs that were raised
+    /// earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_token_lifetime: Option<u64>,
 }
 
-/// The raised epochs of users who may still have unexpired tokens.
+impl RevocationFeed {
+    pub(crate) fn next_cursor(&self) -> String {
+        self.next.clone().unwrap_or_else(|| self.cursor.to_string())
+    }
+}
+
+/// What is known of the feed: the database's incarnation, and the raised epochs of users who may still have
+/// unexpired tokens.
 #[derive(Debug, Default)]
-pub struct RevokedEpochs {
-    epochs: RwLock<HashMap<UserId, i64>>,
+pub struct Revocations {
+    known: RwLock<Known>,
 }
 
-impl RevokedEpochs {
-    /// Whether a token of this user and epoch is not revoked.
-    #[must_use]
-    pub fn allows(&self, user: UserId, epoch: i64) -> bool {
-        let epochs = self.epochs.read().unwrap_or_else(PoisonError::into_inner);
-        epochs.get(&user).is_none_or(|raised| epoch >= *raised)
+/// An epoch in memory. An epoch rises by one with each change of a user, so four bytes are enough; a deleted
+/// user's epoch, the highest of all, becomes the highest of these.
+type CompactEpoch = u32;
+
+#[derive(Debug, Default)]
+struct Known {
+    incarnation: Option<String>,
+    max_token_lifetime: Option<u64>,
+    /// Whether the epochs of this incarnation are still being read for the first time.
+    is_incomplete: bool,
+    /// The result of the last full read, sorted by user: there can be millions.
+    listed: Vec<(UserId, CompactEpoch)>,
+    /// Epochs raised since the full read that is under way started, or since the last one.
+    recent: HashMap<UserId, CompactEpoch>,
+    /// Epochs raised before the full read that is under way started. That read lists them if they still matter.
+    earlier: HashMap<UserId, CompactEpoch>,
+}
+
+impl Known {
+    fn raised(&self, user: UserId) -> CompactEpoch {
+        let listed = self.listed.binary_search_by_key(&user, |(user, _)| *user);
+        let listed = listed.ok().and_then(|at| self.listed.get(at));
+        let recent = [&self.recent, &self.earlier].map(|epochs| epochs.get(&user));
+        let all = recent
+            .into_iter()
+            .flatten()
+            .chain(listed.map(|(_, epoch)| epoch));
+        all.copied().max().unwrap_or(0)
+    }
+}
+
+impl Revocations {
+    /// Checks what can change while a token is valid.
+    pub(crate) fn check(&self, claims: &Claims, now: u64) -> Result<(), Rejection> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        // The feed omits epochs that only older tokens are below.
+        if let Some(lifetime) = known.max_token_lifetime
+            && claims.iat.saturating_add(lifetime) + LEEWAY_SECONDS < now
+        {
+            return Err(Rejection::Expired);
+        }
+        if known.incarnation.is_some() && claims.incarnation != known.incarnation {
+            return Err(Rejection::Revoked);
+        }
+        if known.is_incomplete {
+            return Err(Rejection::NotReady);
+        }
+        if claims.epoch < i64::from(known.raised(claims.id)) {
+            return Err(Rejection::Revoked);
+        }
+        Ok(())
     }
 
     /// Adds raised epochs. An epoch never decreases.
     pub fn raise(&self, raised: impl IntoIterator<Item = (UserId, i64)>) {
-        let mut epochs = self.epochs.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         for (user, epoch) in raised {
-            let known = epochs.entry(user).or_insert(epoch);
-            *known = (*known).max(epoch);
+            let epoch = compact(epoch);
+            let recent = known.recent.entry(user).or_insert(epoch);
+            *recent = (*recent).max(epoch);
         }
     }
 
-    /// Replaces all epochs by a complete list, which omits epochs that no unexpired token is below.
-    pub fn replace(&self, complete: impl IntoIterator<Item = (UserId, i64)>) {
-        let mut epochs = self.epochs.write().unwrap_or_else(PoisonError::into_inner);
-        *epochs = complete.into_iter().collect();
+    /// Whether all epochs of the current incarnation have been read.
+    pub(crate) fn is_complete(&self) -> bool {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        !known.is_incomplete
     }
+
+    /// Forgets the epochs of any other incarnation, and from now on refuses its tokens. Tokens of this one are
+    /// refused as [`Rejection::NotReady`] until the next [`Revocations::replace`].
+    pub(crate) fn start_incarnation(&self, incarnation: String) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        *known = Known {
+            incarnation: Some(incarnation),
+            max_token_lifetime: known.max_token_lifetime,
+            is_incomplete: true,
+            ..Known::default()
+        };
+    }
+
+    pub(crate) fn set_max_token_lifetime(&self, seconds: Option<u64>) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.max_token_lifetime = seconds;
+    }
+
+    /// Says that a full read starts now.
+    pub(crate) fn start_full_read(&self) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let recent = std::mem::take(&mut known.recent);
+        for (user, epoch) in recent {
+            let earlier = known.earlier.entry(user).or_insert(epoch);
+            *earlier = (*earlier).max(epoch);
+        }
+    }
+
+    /// Replaces the epochs that were known when the full read started by its result.
+    pub(crate) fn replace(&self, complete: FullRead) {
+        let listed = complete.into_sorted();
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.is_incomplete = false;
+        known.listed = listed;
+        known.earlier = HashMap::new();
+    }
+}
+
+/// The pages of a full read so far.
+#[derive(Debug, Default)]
+pub(crate) struct FullRead(Vec<(UserId, CompactEpoch)>);
+
+impl FullRead {
+    pub(crate) fn add(&mut self, page: &[(UserId, i64)]) {
+        let page = page.iter().map(|(user, epoch)| (*user, compact(*epoch)));
+        self.0.extend(page);
+    }
+
+    /// Sorted by user, each with the highest of its epochs.
+    fn into_sorted(self) -> Vec<(UserId, CompactEpoch)> {
+        let Self(mut epochs) = self;
+        epochs.sort_unstable_by_key(|(user, epoch)| (*user, Reverse(*epoch)));
+        epochs.dedup_by_key(|(user, _)| *user);
+        epochs.shrink_to_fit();
+        epochs
+    }
+}
+
+fn compact(epoch: i64) -> CompactEpoch {
+    CompactEpoch::try_from(epoch.max(0)).unwrap_or(CompactEpoch::MAX)
 }

@@ -7,8 +7,6 @@ use values::Secret;
 
 use crate::{Claims, JwkSet, ServiceClaims, SigningKey, Subject, ed25519};
 
-const SERVICE_TOKEN_SECONDS: u64 = 60;
-
 /// A token could not be signed, because the key is broken.
 #[derive(Debug, thiserror::Error)]
 #[error("the token could not be signed")]
@@ -27,6 +25,8 @@ pub struct Signer {
 impl Signer {
     /// The audience of tokens for calls between processes of the system.
     pub const SERVICE_AUDIENCE: &'static str = "countersign-internal";
+    /// The lifetime of tokens for calls between processes of the system.
+    pub const SERVICE_TOKEN_LIFETIME: Duration = Duration::from_secs(60);
 
     /// Signs with `key`. Tokens signed with `others`, the previous or the next key, are also valid.
     #[must_use]
@@ -75,6 +75,7 @@ impl Signer {
             username: subject.username.as_str().to_owned(),
             scope: subject.scope,
             epoch: subject.epoch,
+            incarnation: subject.incarnation,
             email_verified: subject.email_verified,
         })
     }
@@ -90,7 +91,7 @@ impl Signer {
             aud: Self::SERVICE_AUDIENCE.to_owned(),
             sub: process.to_owned(),
             iat: now,
-            exp: now + SERVICE_TOKEN_SECONDS,
+            exp: now + Self::SERVICE_TOKEN_LIFETIME.as_secs(),
         })
     }
 

@@ -1,5 +1,6 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
 
 use jsonwebtoken::{
     Algorithm, DecodingKey, TokenData, Validation, decode, decode_header, get_current_timestamp,
@@ -8,38 +9,30 @@ use moka::sync::Cache;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
-use crate::{Claims, JwkSet, RevokedEpochs, ServiceClaims, Signer, ed25519};
+use crate::claims::LEEWAY_SECONDS;
+use crate::{Claims, JwkSet, Rejection, Revocations, ServiceClaims, Signer, ed25519};
 
-const LEEWAY_SECONDS: u64 = 30;
+/// The longest lifetime of an access token.
+pub const MAX_TOKEN_LIFETIME: Duration = Duration::from_secs(365 * 24 * 3600);
 const MAX_TOKEN_BYTES: usize = 8 * 1024;
 const MAX_CACHED_TOKENS: u64 = 10_000;
 
-/// Why a token is rejected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum Rejection {
-    /// It is malformed, or from another issuer, or for another audience.
-    #[error("the token is not valid")]
-    Invalid,
-    /// Its key is unknown, or not yet known.
-    #[error("the token's key is unknown")]
-    UnknownKey,
-    /// It has expired.
-    #[error("the token has expired")]
-    Expired,
-    /// The user's epoch was raised since it was issued: the password or the user was changed, or the user was deleted.
-    #[error("the token was revoked")]
-    Revoked,
+/// A token with a valid signature.
+#[derive(Debug, Clone)]
+struct VerifiedToken {
+    claims: Arc<Claims>,
+    kid: Arc<str>,
 }
 
 /// Checks tokens against the published keys and the raised epochs.
 #[derive(Debug)]
 pub struct Verifier {
     keys: RwLock<HashMap<String, Arc<DecodingKey>>>,
-    revoked: RevokedEpochs,
+    revocations: Revocations,
     validation: Validation,
     service_validation: Validation,
-    /// Tokens with a valid signature, by hash. Times and epochs are checked on every use.
-    verified: Cache<[u8; 32], Arc<Claims>>,
+    /// Tokens with a valid signature, by hash. Keys, times and revocations are checked on every use.
+    verified: Cache<[u8; 32], VerifiedToken>,
 }
 
 impl Verifier {
@@ -49,7 +42,7 @@ impl Verifier {
         ed25519::install();
         Self {
             keys: RwLock::default(),
-            revoked: RevokedEpochs::default(),
+            revocations: Revocations::default(),
             validation: validation(issuer, audience),
             service_validation: validation(issuer, Signer::SERVICE_AUDIENCE),
             verified: Cache::new(MAX_CACHED_TOKENS),
@@ -65,14 +58,8 @@ impl Verifier {
                 Arc::new(DecodingKey::from_ed_der(key.as_bytes())),
             ))
         });
-        let keys: HashMap<_, _> = known.collect();
-        let mut current = self.keys.write().unwrap_or_else(PoisonError::into_inner);
-        let withdrawn = current.keys().any(|kid| !keys.contains_key(kid));
-        *current = keys;
-        drop(current);
-        if withdrawn {
-            self.verified.invalidate_all();
-        }
+        let keys = known.collect();
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
     }
 
     /// Whether any key is known.
@@ -82,10 +69,15 @@ impl Verifier {
         !keys.is_empty()
     }
 
-    /// The known raised epochs.
+    fn knows_key(&self, kid: &str) -> bool {
+        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
+        keys.contains_key(kid)
+    }
+
+    /// What is known of the revocation feed.
     #[must_use]
-    pub fn revoked(&self) -> &RevokedEpochs {
-        &self.revoked
+    pub fn revocations(&self) -> &Revocations {
+        &self.revocations
     }
 
     /// Verifies an access token.
@@ -97,26 +89,34 @@ impl Verifier {
             return Err(Rejection::Invalid);
         }
         let hash: [u8; 32] = Sha256::digest(token).into();
-        let claims = match self.verified.get(&hash) {
-            Some(claims) if claims.exp + LEEWAY_SECONDS < get_current_timestamp() => {
-                return Err(Rejection::Expired);
-            }
-            Some(claims) => claims,
-            None => {
-                let claims = Arc::new(self.check::<Claims>(token, &self.validation)?.claims);
-                let early = claims.iat > get_current_timestamp() + LEEWAY_SECONDS;
-                if claims.id != claims.sub || early {
-                    return Err(Rejection::Invalid);
-                }
-                self.verified.insert(hash, Arc::clone(&claims));
-                claims
-            }
+        let VerifiedToken { claims, kid } = match self.verified.get(&hash) {
+            Some(verified) => verified,
+            None => self.verify_new(token, hash)?,
         };
-        if self.revoked.allows(claims.id, claims.epoch) {
-            Ok(claims)
-        } else {
-            Err(Rejection::Revoked)
+        // Checked last, because the key may be withdrawn while a token is verified with it.
+        if !self.knows_key(&kid) {
+            return Err(Rejection::UnknownKey);
         }
+        let now = get_current_timestamp();
+        if claims.exp + LEEWAY_SECONDS < now {
+            return Err(Rejection::Expired);
+        }
+        self.revocations.check(&claims, now)?;
+        Ok(claims)
+    }
+
+    fn verify_new(&self, token: &str, hash: [u8; 32]) -> Result<VerifiedToken, Rejection> {
+        let (kid, claims) = self.check::<Claims>(token, &self.validation)?;
+        check_times(claims.iat, claims.exp, MAX_TOKEN_LIFETIME)?;
+        if claims.id != claims.sub {
+            return Err(Rejection::Invalid);
+        }
+        let verified = VerifiedToken {
+            claims: Arc::new(claims),
+            kid: kid.into(),
+        };
+        self.verified.insert(hash, verified.clone());
+        Ok(verified)
     }
 
     /// Verifies a token for calls between processes of the system.
@@ -127,10 +127,13 @@ impl Verifier {
         if token.len() > MAX_TOKEN_BYTES {
             return Err(Rejection::Invalid);
         }
-        Ok(self.check(token, &self.service_validation)?.claims)
+        let (_, claims) = self.check::<ServiceClaims>(token, &self.service_validation)?;
+        check_times(claims.iat, claims.exp, Signer::SERVICE_TOKEN_LIFETIME)?;
+        Ok(claims)
     }
 
-    fn check<C>(&self, token: &str, validation: &Validation) -> Result<TokenData<C>, Rejection>
+    /// Checks the signature, and what the claims of all tokens have in common. Returns the key's identifier, too.
+    fn check<C>(&self, token: &str, validation: &Validation) -> Result<(String, C), Rejection>
     where
         C: DeserializeOwned,
     {
@@ -139,11 +142,26 @@ impl Verifier {
         let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
         let key = keys.get(&kid).cloned().ok_or(Rejection::UnknownKey)?;
         drop(keys);
-        decode(token, &key, validation).map_err(|error| match error.kind() {
-            jsonwebtoken::errors::ErrorKind::ExpiredSignature => Rejection::Expired,
-            _ => Rejection::Invalid,
-        })
+        let decoded: Result<TokenData<C>, _> = decode(token, &key, validation);
+        match decoded {
+            Ok(TokenData { claims, .. }) => Ok((kid, claims)),
+            Err(error) => match error.kind() {
+                jsonwebtoken::errors::ErrorKind::ExpiredSignature => Err(Rejection::Expired),
+                _ => Err(Rejection::Invalid),
+            },
+        }
     }
+}
+
+/// Refuses a token from the future, and one that would be valid for longer than any that is issued.
+fn check_times(iat: u64, exp: u64, max_lifetime: Duration) -> Result<(), Rejection> {
+    let is_early = iat > get_current_timestamp() + LEEWAY_SECONDS;
+    let lifetime = exp.checked_sub(iat);
+    let is_bounded = lifetime.is_some_and(|seconds| seconds <= max_lifetime.as_secs());
+    if is_early || !is_bounded {
+        return Err(Rejection::Invalid);
+    }
+    Ok(())
 }
 
 fn validation(issuer: &str, audience: &str) -> Validation {

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use auth::{Claims, Rejection, Signer, SigningKey, Subject, Verifier};
@@ -39,6 +40,7 @@ fn subject() -> Subject {
         email,
         scope: vec!["user".to_owned()],
         epoch: 3,
+        incarnation: None,
         email_verified: true,
     }
 }
@@ -97,7 +99,7 @@ fn raising_the_epoch_revokes_only_earlier_tokens() {
     let newer = fixture.signer.sign(newer).unwrap();
     fixture
         .verifier
-        .revoked()
+        .revocations()
         .raise([(subject.id, 4), (subject.id, 2)]);
     assert_eq!(
         fixture.verifier.verify(token.expose()).unwrap_err(),
@@ -252,6 +254,66 @@ fn service_tokens_and_access_tokens_are_not_interchangeable() {
     assert_eq!(claims.sub, "deletion-worker");
     assert!(fixture.verifier.verify(service.expose()).is_err());
     assert!(fixture.verifier.verify_service(access.expose()).is_err());
+}
+
+#[test]
+fn a_token_that_is_valid_for_longer_than_any_is_rejected() {
+    let fixture = fixture();
+    let verify = |lifetime: u64| {
+        let mut claims = good_claims();
+        claims["exp"] = json!(claims["iat"].as_u64().unwrap() + lifetime);
+        let token = forge(&fixture.key, &header(&fixture.key), &claims);
+        fixture.verifier.verify(&token).map(drop)
+    };
+    let longest = auth::MAX_TOKEN_LIFETIME.as_secs();
+    assert_eq!(verify(longest), Ok(()));
+    assert_eq!(verify(longest + 1), Err(Rejection::Invalid));
+}
+
+#[test]
+fn a_service_token_that_is_valid_for_longer_than_any_is_rejected() {
+    let fixture = fixture();
+    let verify = |iat: u64, exp: u64| {
+        let claims = json!({
+            "iss": ISSUER, "aud": Signer::SERVICE_AUDIENCE, "sub": "deletion-worker", "iat": iat, "exp": exp
+        });
+        let token = forge(&fixture.key, &header(&fixture.key), &claims);
+        fixture.verifier.verify_service(&token).map(drop)
+    };
+    assert_eq!(verify(now(), now() + 60), Ok(()));
+    assert_eq!(verify(now(), now() + 600), Err(Rejection::Invalid));
+    assert_eq!(verify(now() + 300, now() + 360), Err(Rejection::Invalid));
+}
+
+#[test]
+fn a_token_that_is_verified_while_its_key_is_withdrawn_is_rejected_afterwards() {
+    let fixture = fixture();
+    let next = SigningKey::from_pem(&testkit::ed25519_pem()).unwrap();
+    let lifetime = Duration::from_secs(60);
+    let next = Signer::new(&next, &[], ISSUER.into(), ISSUER.into(), lifetime);
+    let tokens: Vec<_> = (0..2_000)
+        .map(|_| fixture.signer.sign(subject()).unwrap())
+        .collect();
+    let (verifier, verified) = (&fixture.verifier, &AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for half in tokens.chunks(1_000) {
+            scope.spawn(move || {
+                for token in half {
+                    // Accepted before the key is withdrawn, and rejected after that.
+                    let _ = verifier.verify(token.expose());
+                    verified.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        while verified.load(Ordering::Relaxed) < 200 {
+            std::thread::yield_now();
+        }
+        verifier.set_keys(next.published());
+    });
+    for token in &tokens {
+        let rejection = fixture.verifier.verify(token.expose()).unwrap_err();
+        assert_eq!(rejection, Rejection::UnknownKey);
+    }
 }
 
 #[test]

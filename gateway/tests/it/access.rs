@@ -138,29 +138,34 @@ async fn a_revoked_token_is_refused_within_a_second() {
 }
 
 #[tokio::test]
-async fn a_token_signed_with_a_new_key_is_accepted() {
+async fn all_requests_with_a_new_key_wait_for_one_fetch_of_the_keys() {
     let fixture = Fixture::start().await;
-    // The keys have just been fetched; they may be fetched again a second later.
     let next = signer(&[]);
-    fixture
-        .users
-        .with(|state| state.keys = Some(keys_of(&[&fixture.signer, &next])));
+    let both = keys_of(&[&fixture.signer, &next]);
+    let before = fixture.users.with(|state| {
+        state.keys = Some(both);
+        state.keys_requests
+    });
     let new = token(&next, UserId::generate());
-    eventually("the new key", || async {
-        let reply = fixture.http.get("/user").bearer(&new).send().await;
-        (reply.status == 200).then_some(())
-    })
-    .await;
-    assert_eq!(
-        fixture
-            .http
-            .get("/user")
-            .bearer(&fixture.token())
-            .send()
-            .await
-            .status,
-        200
-    );
+    let request = || fixture.http.get("/user").bearer(&new).send();
+    let replies = futures_util::future::join_all((0..50).map(|_| request())).await;
+    assert!(replies.iter().all(|reply| reply.status == 200));
+    let requests = fixture.users.with(|state| state.keys_requests) - before;
+    // The second one is for requests that came while the first one was under way.
+    assert!((1..=2).contains(&requests), "{requests}");
+    let reply = fixture.http.get("/user").bearer(&fixture.token());
+    assert_eq!(reply.send().await.status, 200);
+}
+
+#[tokio::test]
+async fn a_token_with_an_unknown_key_is_not_judged_while_the_keys_are_unavailable() {
+    let fixture = Fixture::start().await;
+    fixture.users.with(|state| state.keys = None);
+    let new = token(&signer(&[]), UserId::generate());
+    let reply = fixture.http.get("/user").bearer(&new).send().await;
+    reply.expect_problem(503, "not-ready");
+    let reply = fixture.http.get("/user").bearer(&fixture.token());
+    assert_eq!(reply.send().await.status, 200);
 }
 
 #[tokio::test]

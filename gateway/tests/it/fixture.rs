@@ -134,6 +134,7 @@ pub(crate) fn token(signer: &Signer, id: UserId) -> String {
         email,
         scope: vec!["user".to_owned()],
         epoch: 1,
+        incarnation: None,
         email_verified: true,
     };
     signer.sign(subject).unwrap().expose().to_owned()

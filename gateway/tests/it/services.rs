@@ -39,6 +39,8 @@ impl ReceivedRequest {
 pub(crate) struct State {
     pub(crate) received: Vec<ReceivedRequest>,
     pub(crate) keys: Option<JwkSet>,
+    /// Requests for the keys.
+    pub(crate) keys_requests: usize,
     pub(crate) raised: Vec<(UserId, i64)>,
     pub(crate) document: Value,
     /// Requests whose head arrived, and those that have ended in any way.
@@ -114,7 +116,9 @@ impl FakeService {
 type Shared = Data<Mutex<State>>;
 
 async fn keys(state: Shared) -> HttpResponse {
-    match &state.lock().unwrap().keys {
+    let mut state = state.lock().unwrap();
+    state.keys_requests += 1;
+    match &state.keys {
         Some(keys) => HttpResponse::Ok().json(keys),
         None => HttpResponse::ServiceUnavailable().finish(),
     }
@@ -122,7 +126,11 @@ async fn keys(state: Shared) -> HttpResponse {
 
 async fn revocations(state: Shared) -> HttpResponse {
     let epochs = state.lock().unwrap().raised.clone();
-    HttpResponse::Ok().json(RevocationFeed { cursor: 1, epochs })
+    HttpResponse::Ok().json(RevocationFeed {
+        cursor: 1,
+        epochs,
+        ..RevocationFeed::default()
+    })
 }
 
 async fn document(state: Shared) -> HttpResponse {

@@ -121,7 +121,6 @@ async fn start_context(
         rules,
         signer,
         verifier,
-        token_lifetime: lifetime,
         sign_up: settings.sign_up,
         sign_in_failure_status: StatusCode::from_u16(settings.sign_in_failure_status)?,
         email_verification: settings.email_verification,

@@ -1,7 +1,6 @@
 //! The state that the handlers of all capabilities share.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use auth::{Signer, Verifier};
@@ -20,7 +19,6 @@ pub(crate) struct Context {
     pub(crate) rules: PasswordRules,
     pub(crate) signer: Signer,
     pub(crate) verifier: Arc<Verifier>,
-    pub(crate) token_lifetime: Duration,
     pub(crate) sign_up: SignUpSettings,
     pub(crate) sign_in_failure_status: StatusCode,
     pub(crate) email_verification: EmailVerification,

@@ -37,5 +37,6 @@ mod sign_in;
 pub use app::{openapi, run};
 pub use deletions::worker::run_deletion_worker;
 pub use notifications::worker::run_notification_worker;
+pub use revocations::{revoke_all_tokens, revoke_all_tokens_command};
 pub use schema::MIGRATIONS;
 pub use settings::{DeletionWorkerSettings, NotificationWorkerSettings, UserServiceSettings};

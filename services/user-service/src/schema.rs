@@ -138,6 +138,33 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    token_generation (singleton) {
+        singleton -> Bool,
+        generation -> Text,
+    }
+}
+
+diesel::table! {
+    token_lifetimes (seconds) {
+        seconds -> BigInt,
+        last_used -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    deleted_users (user_id) {
+        user_id -> Binary,
+        deleted -> Timestamptz,
+        epoch_transaction -> BigInt,
+    }
+}
+
+diesel::define_sql_function! {
+    /// The incarnation of the database, which its tokens name.
+    fn database_incarnation() -> Text;
+}
+
 diesel::joinable!(codes -> users (user_id));
 diesel::joinable!(deletion_steps -> deletions (deletion_id));
 diesel::joinable!(sign_in_names -> users (user_id));

@@ -108,6 +108,7 @@ impl TokenAuthority {
             email,
             scope: scope.iter().map(ToString::to_string).collect(),
             epoch: 0,
+            incarnation: None,
             email_verified: true,
         };
         self.signer.sign(subject).unwrap().expose().to_owned()
@@ -130,5 +131,9 @@ async fn get_keys(keys: Data<JwkSet>) -> Json<JwkSet> {
 
 async fn get_revocations(raised: Data<RaisedEpochs>) -> Json<RevocationFeed> {
     let epochs = raised.lock().unwrap().clone();
-    Json(RevocationFeed { cursor: 1, epochs })
+    Json(RevocationFeed {
+        cursor: 1,
+        epochs,
+        ..RevocationFeed::default()
+    })
 }

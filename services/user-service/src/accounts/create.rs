@@ -45,16 +45,17 @@ pub(super) async fn create(
         None => AuditAction::UserCreated.entry(Actor::Anonymous, new.id, meta),
     };
     let insert = move |connection: &mut Connection| {
-        let user = store::insert(connection, &new, entry)?;
+        let subject = store::insert(connection, &new, entry)?;
+        let id = subject.user.id;
         if let Some(client) = own_client {
-            back_off::record_network(connection, user.id, &client)?;
+            back_off::record_network(connection, id, &client)?;
         }
-        let queued = confirmation.map(|confirmation| confirmation.queue(connection, user.id));
-        Ok::<_, AccountError>((user, queued.transpose()?.unwrap_or_default()))
+        let queued = confirmation.map(|confirmation| confirmation.queue(connection, id));
+        Ok::<_, AccountError>((subject, queued.transpose()?.unwrap_or_default()))
     };
-    let (user, messages) = context.database.transaction(insert).await?;
+    let (subject, messages) = context.database.transaction(insert).await?;
     context.notifications.send(messages);
-    let token = sign_token(context, &user)?;
+    let token = sign_token(context, &subject)?;
     metrics::counter!("sign_ups_total").increment(1);
-    Ok((user, token))
+    Ok((subject.user, token))
 }

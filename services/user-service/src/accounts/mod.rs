@@ -24,5 +24,5 @@ pub(crate) use error::{AccountError, CodeProblems, UserProblems};
 pub(crate) use first_admin::create_first_admin;
 pub(crate) use last_admin::check_not_last_admin;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
-pub(crate) use store::User;
+pub(crate) use store::{TokenSubject, User};
 pub(crate) use token::{revoke_earlier_tokens, sign_token};

@@ -5,7 +5,7 @@ pub(crate) mod user;
 
 pub(super) use list::{count, list};
 pub(super) use user::NewUser;
-pub(crate) use user::User;
+pub(crate) use user::{TokenSubject, User};
 
 use audit_log::{Actor, AuthMethod, Entry, RequestMeta};
 use database::{Connection, Error};
@@ -24,7 +24,7 @@ pub(super) fn insert(
     connection: &mut Connection,
     new: &NewUser,
     entry: Entry,
-) -> Result<User, Error> {
+) -> Result<TokenSubject, Error> {
     let metadata = serde_json::Value::Object(new.metadata.clone());
     let vendor = new.vendor.clone().map(serde_json::Value::String);
     let insert = diesel::insert_into(users::table)
@@ -41,7 +41,7 @@ pub(super) fn insert(
             users::metadata.eq(metadata),
             users::email_verified.eq(new.email_verified),
         ))
-        .returning(User::as_returning());
+        .returning(TokenSubject::as_returning());
     Ok(entry.record_with(insert).get_result(connection)?)
 }
 

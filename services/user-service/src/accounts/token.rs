@@ -2,22 +2,27 @@ use auth::{SignError, Subject};
 use values::Secret;
 
 use super::confirmation;
-use super::store::User;
+use super::store::{TokenSubject, User};
 use crate::context::Context;
 
 /// Signs an access token for a user.
-pub(crate) fn sign_token(context: &Context, user: &User) -> Result<Secret, SignError> {
+pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Result<Secret, SignError> {
+    let TokenSubject { user, incarnation } = subject;
     context.signer.sign(Subject {
         id: user.id,
         email: user.email.clone(),
         username: user.username.clone(),
         scope: user.scope.clone(),
         epoch: user.epoch,
+        incarnation: Some(incarnation.clone()),
         email_verified: user.email_verified || !confirmation::is_required(context),
     })
 }
 
 /// Makes this process refuse tokens of earlier epochs at once. Other processes read the feed.
 pub(crate) fn revoke_earlier_tokens(context: &Context, user: &User) {
-    context.verifier.revoked().raise([(user.id, user.epoch)]);
+    context
+        .verifier
+        .revocations()
+        .raise([(user.id, user.epoch)]);
 }

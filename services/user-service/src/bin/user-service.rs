@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    service_runtime::main("user-service", user_service::run)
+    user_service::revoke_all_tokens_command()
+        .unwrap_or_else(|| service_runtime::main("user-service", user_service::run))
 }

@@ -7,7 +7,7 @@ use values::Secret;
 use super::error::PasswordError;
 use super::requests::ChangePasswordRequest;
 use super::store;
-use crate::accounts::{self, User, revoke_earlier_tokens, sign_token};
+use crate::accounts::{self, TokenSubject, revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
 use crate::client_network::ClientNetwork;
@@ -33,9 +33,9 @@ pub(super) async fn change(
         }
         hash => back_off::refund_on_error(&context.database, &attempt, hash).await?,
     };
-    let user = update(context, caller, client, attempt, hash, actor).await?;
-    revoke_earlier_tokens(context, &user);
-    Ok(sign_token(context, &user)?)
+    let subject = update(context, caller, client, attempt, hash, actor).await?;
+    revoke_earlier_tokens(context, &subject.user);
+    Ok(sign_token(context, &subject)?)
 }
 
 /// Loads the hash of the current password, and counts the attempt unless the user must wait.
@@ -89,17 +89,17 @@ async fn update(
     attempt: CountedAttempt,
     hash: String,
     actor: RequestActor,
-) -> Result<User, PasswordError> {
+) -> Result<TokenSubject, PasswordError> {
     let (id, epoch, client) = (caller.id(), caller.epoch(), client.clone());
     let entry = actor.entry(AuditAction::PasswordChanged, id);
     let entry = entry.authenticated_by(AuthMethod::Password);
     let update = move |connection: &mut Connection| {
-        let user = store::update_password(connection, id, Some(epoch), &hash, entry)?
+        let subject = store::update_password(connection, id, Some(epoch), &hash, entry)?
             .ok_or(PasswordError::CallerGone)?;
         back_off::forget_networks(connection, id, Some(&client))?;
         back_off::record_network(connection, id, &client)?;
         back_off::delete_failures(connection, &attempt)?;
-        Ok(user)
+        Ok(subject)
     };
     context.database.transaction(update).await
 }

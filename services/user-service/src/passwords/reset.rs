@@ -27,7 +27,8 @@ pub(super) async fn reset(
     let entry = actor.entry(AuditAction::PasswordReset, id);
     let update = move |connection: &mut Connection| {
         let user = store::update_password(connection, id, None, &hash, entry)?
-            .ok_or(PasswordError::UnknownEmail)?;
+            .ok_or(PasswordError::UnknownEmail)?
+            .user;
         end_back_off(connection, id, [&user.username, &user.email], None)?;
         Ok::<_, PasswordError>(user)
     };

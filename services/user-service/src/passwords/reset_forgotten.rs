@@ -38,7 +38,8 @@ pub(super) async fn reset_forgotten(
             return Err(PasswordError::InvalidCode);
         }
         let user = store::update_password(connection, id, None, &hash, entry)?
-            .ok_or(PasswordError::InvalidCode)?;
+            .ok_or(PasswordError::InvalidCode)?
+            .user;
         code_store::delete_of_kind(connection, id, Kind::ForgotPassword)?;
         delete_pending_forgot_password(connection, id)?;
         let names = [&user.username, &user.email];

@@ -9,7 +9,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Double, Text};
 use values::{EmailAddress, Names as _, UserId};
 
-use crate::accounts::User;
+use crate::accounts::TokenSubject;
 use crate::schema::{code_requests, users};
 
 /// The username and the password's hash of a user with this epoch.
@@ -46,7 +46,7 @@ pub(super) fn update_password(
     epoch: Option<i64>,
     hash: &str,
     entry: Entry,
-) -> Result<Option<User>, Error> {
+) -> Result<Option<TokenSubject>, Error> {
     let mut update = diesel::update(users::table.find(id)).into_boxed();
     if let Some(epoch) = epoch {
         update = update.filter(users::epoch.eq(epoch));
@@ -58,7 +58,7 @@ pub(super) fn update_password(
             users::code_generation.eq(users::code_generation + 1),
             users::mtime.eq(now),
         ))
-        .returning(User::as_returning());
+        .returning(TokenSubject::as_returning());
     Ok(entry
         .record_with(update)
         .get_result(connection)

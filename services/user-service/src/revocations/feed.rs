@@ -1,21 +1,38 @@
-use std::time::Duration;
-
 use auth::RevocationFeed;
 use database::{Connection, Database, Error};
 
-use super::store;
+use super::cursor::FeedCursor;
+use super::store::{self, Page};
 
-/// Added to the lifetime of tokens, for differences between clocks.
-const CLOCK_MARGIN: Duration = Duration::from_secs(60);
-
-/// The epochs raised since the cursor. Without one, all epochs that an unexpired token can be older than.
+/// One page of at most `limit` epochs. Without a limit, as readers of version 0.1 ask, everything is on one page.
 pub(super) async fn read_feed(
     database: &Database,
-    cursor: Option<i64>,
-    token_lifetime: Duration,
+    cursor: FeedCursor,
+    limit: Option<u32>,
 ) -> Result<RevocationFeed, Error> {
-    let since = token_lifetime + CLOCK_MARGIN;
-    let load =
-        move |connection: &mut Connection| store::load_feed(connection, cursor.unwrap_or(0), since);
-    database.run(load).await
+    let load = move |connection: &mut Connection| store::load_page(connection, cursor, limit);
+    Ok(feed(cursor, limit, database.run(load).await?))
+}
+
+fn feed(cursor: FeedCursor, limit: Option<u32>, page: Page) -> RevocationFeed {
+    let resume = cursor.resume.unwrap_or(page.resume);
+    let limit = limit.and_then(|limit| usize::try_from(limit).ok());
+    let following = limit.and_then(|limit| page.entries.get(limit));
+    let (next, more) = match following {
+        Some(entry) => (
+            FeedCursor::continued(cursor.scan, entry.at, entry.user, resume),
+            true,
+        ),
+        // The pages of one scan come from different snapshots. What has changed since the first one follows.
+        None => (resume.to_string(), cursor.resume.is_some()),
+    };
+    let entries = page.entries.iter().take(limit.unwrap_or(usize::MAX));
+    RevocationFeed {
+        cursor: resume,
+        epochs: entries.map(|entry| (entry.user, entry.epoch)).collect(),
+        next: Some(next),
+        more,
+        incarnation: Some(page.incarnation),
+        max_token_lifetime: page.max_token_lifetime,
+    }
 }

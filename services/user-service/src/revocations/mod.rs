@@ -1,13 +1,20 @@
 //! The keys that verify tokens, and the feed of raised epochs, through which other processes learn of
 //! revocations within a poll interval.
 //!
-//! The cursor of the feed is the oldest transaction that was running when the feed was read. Every later
-//! commit has at least that number, so the feed skips nothing; it can repeat entries.
+//! A full read lists the epochs that a token can still be older than, by the time of the raise. Then follow
+//! changes, from the oldest transaction that was running when the full read began. Every later commit has at least
+//! that number, so the feed skips nothing; it can repeat entries.
+//!
+//! Numbers and epochs count within one incarnation of the database. Each page says which one it is, and a reader
+//! starts again when it changes.
 
+mod cursor;
 mod feed;
 mod poller;
 mod responses;
+mod revoke_all;
 pub(crate) mod routes;
 mod store;
 
 pub(crate) use poller::Poller;
+pub use revoke_all::{revoke_all_tokens, revoke_all_tokens_command};

@@ -2,10 +2,11 @@
 
 use actix_web::get;
 use actix_web::web::{Data, Json};
-use auth::RevocationFeed;
+use auth::{FeedReader, RevocationFeed};
 use http_kit::{Problem, Query};
 use service_http::database_problem;
 
+use super::cursor::FeedCursor;
 use super::feed::read_feed;
 use super::responses::KeySetResponse;
 use crate::context::Context;
@@ -25,15 +26,19 @@ pub(crate) async fn keys(context: Data<Context>) -> Json<KeySetResponse> {
     Json(KeySetResponse { keys })
 }
 
-/// The epochs raised since the cursor. Internal: the gateway does not route it and the OpenAPI document
-/// does not contain it.
+/// One page of the epochs raised since the cursor; without a cursor, of all. Internal: the gateway does not route
+/// it and the OpenAPI document does not contain it.
 #[get("/internal/revocations")]
 pub(crate) async fn list_revocations(
     context: Data<Context>,
     query: Query,
 ) -> Result<Json<RevocationFeed>, Problem> {
-    let number = |_| query.number("cursor", 0..=i64::MAX, 0);
-    let cursor = query.first("cursor").map(number).transpose()?;
-    let feed = read_feed(&context.database, cursor, context.token_lifetime).await;
+    let cursor = query.parsed("cursor")?.unwrap_or(FeedCursor::ALL);
+    let limit = query.first("limit").is_some().then(|| {
+        let page = i64::from(FeedReader::PAGE);
+        query.number("limit", 1..=page, page)
+    });
+    let limit = limit.transpose()?.and_then(|limit| limit.try_into().ok());
+    let feed = read_feed(&context.database, cursor, limit).await;
     Ok(Json(feed.map_err(database_problem)?))
 }

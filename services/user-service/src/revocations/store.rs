@@ -1,52 +1,197 @@
-//! The revocation feed in the database.
+//! The revocation feed, the lifetimes of tokens and the generation of tokens in the database.
 
 use std::time::Duration;
 
-use auth::RevocationFeed;
 use database::{Connection, Error};
+use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary, Double, Nullable};
+use diesel::sql_types::{BigInt, Binary, Nullable, Text};
+use diesel::upsert::excluded;
 use values::UserId;
+
+use super::cursor::{FeedCursor, Scan};
+use crate::schema::{token_generation, token_lifetimes};
 
 #[derive(QueryableByName)]
 struct Row {
+    #[diesel(sql_type = Text)]
+    incarnation: String,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    max_lifetime: Option<i64>,
     #[diesel(sql_type = BigInt)]
-    cursor: i64,
+    resume: i64,
+    #[diesel(sql_type = Nullable<BigInt>)]
+    at: Option<i64>,
     #[diesel(sql_type = Nullable<Binary>)]
     id: Option<UserId>,
     #[diesel(sql_type = Nullable<BigInt>)]
     epoch: Option<i64>,
 }
 
-/// diesel has no snapshot functions. The cursor and the rows must come from the same snapshot, and
-/// therefore from one statement. A deleted user has the highest epoch, which no token has.
-const FEED: &str = "
-    SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint AS cursor, raised.id, raised.epoch
-    FROM (SELECT) AS one_row
-    LEFT JOIN (
-        SELECT id, epoch FROM users
-        WHERE epoch_transaction >= $1 AND epoch_raised > now() - $2 * interval '1 second'
-        UNION ALL
-        SELECT user_id, 9223372036854775807 FROM deletions
-        WHERE epoch_transaction >= $1
-            AND (finished IS NULL OR finished > now() - $2 * interval '1 second')
-    ) AS raised ON true";
+/// A user's current epoch.
+pub(super) struct Entry {
+    /// Its position in the order of the scan.
+    pub(super) at: i64,
+    pub(super) user: UserId,
+    pub(super) epoch: i64,
+}
 
-/// Reads the epochs raised by the transaction `cursor` or a later one, at most `since` ago.
-pub(super) fn load_feed(
+/// Entries, and what the same snapshot says about all tokens.
+pub(super) struct Page {
+    pub(super) incarnation: String,
+    /// In seconds.
+    pub(super) max_token_lifetime: Option<u64>,
+    /// No transaction below this number is unfinished, and none with at least this number is left out of the
+    /// changes since it.
+    pub(super) resume: i64,
+    /// In order; one more than the limit if there are more.
+    pub(super) entries: Vec<Entry>,
+}
+
+/// What both scans have in common: `state` holds the row of facts, and `since` the time before which raised epochs
+/// do not matter. The margin of an hour allows for different clocks, long transactions, and lifetimes that were
+/// last recorded a while ago.
+///
+/// `resume` is also at most one more than the highest number seen: a server that crashes may assign the numbers of
+/// unfinished transactions again. Rows from another cluster may have numbers that this one has not reached.
+macro_rules! feed {
+    ($entries:literal) => {
+        concat!(
+            "WITH snapshot AS MATERIALIZED (
+                SELECT pg_snapshot_xmin(taken)::text::bigint AS oldest,
+                    pg_snapshot_xmax(taken)::text::bigint AS next
+                FROM pg_current_snapshot() AS taken
+            ), state AS MATERIALIZED (
+                SELECT database_incarnation() AS incarnation, lifetime.longest AS max_lifetime, next,
+                    least(oldest, 1 + greatest(
+                        (SELECT max(epoch_transaction) FROM users WHERE epoch_transaction < next),
+                        (SELECT max(epoch_transaction) FROM deleted_users WHERE epoch_transaction < next),
+                        0
+                    )) AS resume,
+                    now() - coalesce(lifetime.longest, 0) * interval '1 second' - interval '1 hour' AS since
+                FROM snapshot, (
+                    SELECT max(seconds) AS longest FROM token_lifetimes
+                    WHERE last_used > now() - seconds * interval '1 second' - interval '1 hour'
+                ) AS lifetime
+            )
+            SELECT state.incarnation, state.max_lifetime, state.resume, entry.at, entry.id, entry.epoch
+            FROM state LEFT JOIN (",
+            $entries,
+            " ORDER BY 1, 2 LIMIT $3) AS entry ON true
+            ORDER BY entry.at, entry.id"
+        )
+    };
+}
+
+/// A deleted user has the highest epoch, which no token has. A user that was inserted again is not deleted.
+const ALL: &str = feed!(
+    "(SELECT (extract(epoch FROM epoch_raised) * 1000000)::bigint AS at, id, epoch FROM users
+        WHERE epoch_raised > (SELECT since FROM state)
+            AND (epoch_raised, id) >= (timestamptz 'epoch' + $1 * interval '1 microsecond', $2)
+        ORDER BY epoch_raised, id LIMIT $3)
+    UNION ALL
+    (SELECT (extract(epoch FROM deleted) * 1000000)::bigint, user_id, 9223372036854775807 FROM deleted_users
+        WHERE deleted > (SELECT since FROM state)
+            AND (deleted, user_id) >= (timestamptz 'epoch' + $1 * interval '1 microsecond', $2)
+            AND NOT EXISTS (SELECT FROM users WHERE id = user_id)
+        ORDER BY deleted, user_id LIMIT $3)"
+);
+
+const CHANGES: &str = feed!(
+    "(SELECT epoch_transaction AS at, id, epoch FROM users
+        WHERE epoch_transaction < (SELECT next FROM state) AND (epoch_transaction, id) >= ($1, $2)
+            AND epoch_raised > (SELECT since FROM state)
+        ORDER BY epoch_transaction, id LIMIT $3)
+    UNION ALL
+    (SELECT epoch_transaction, user_id, 9223372036854775807 FROM deleted_users
+        WHERE epoch_transaction < (SELECT next FROM state) AND (epoch_transaction, user_id) >= ($1, $2)
+            AND deleted > (SELECT since FROM state)
+            AND NOT EXISTS (SELECT FROM users WHERE id = user_id)
+        ORDER BY epoch_transaction, user_id LIMIT $3)"
+);
+
+/// Loads a page and, if there are more, the first entry of the next one. diesel has no snapshot functions, and all
+/// of a page must come from the same snapshot and therefore from one statement.
+pub(super) fn load_page(
     connection: &mut Connection,
-    cursor: i64,
-    since: Duration,
-) -> Result<RevocationFeed, Error> {
-    let rows: Vec<Row> = diesel::sql_query(FEED)
-        .bind::<BigInt, _>(cursor)
-        .bind::<Double, _>(since.as_secs_f64())
+    cursor: FeedCursor,
+    limit: Option<u32>,
+) -> Result<Page, Error> {
+    let statement = match cursor.scan {
+        Scan::All => ALL,
+        Scan::Changes => CHANGES,
+    };
+    let user = cursor.user.map_or(Vec::new(), |id| id.as_bytes().to_vec());
+    let rows: Vec<Row> = diesel::sql_query(statement)
+        .bind::<BigInt, _>(cursor.at)
+        .bind::<Binary, _>(user)
+        .bind::<Nullable<BigInt>, _>(limit.map(|limit| i64::from(limit) + 1))
         .load(connection)?;
-    Ok(RevocationFeed {
-        cursor: rows.first().map_or(cursor, |row| row.cursor),
-        epochs: rows
-            .into_iter()
-            .filter_map(|row| row.id.zip(row.epoch))
-            .collect(),
+    let first = rows.first().ok_or(diesel::result::Error::NotFound)?;
+    Ok(Page {
+        incarnation: first.incarnation.clone(),
+        max_token_lifetime: first
+            .max_lifetime
+            .and_then(|longest| longest.try_into().ok()),
+        resume: first.resume,
+        entries: rows.into_iter().filter_map(Row::entry).collect(),
     })
+}
+
+impl Row {
+    fn entry(self) -> Option<Entry> {
+        Some(Entry {
+            at: self.at?,
+            user: self.id?,
+            epoch: self.epoch?,
+        })
+    }
+}
+
+/// Records that tokens of this lifetime are being issued.
+pub(super) fn record_lifetime(
+    connection: &mut Connection,
+    lifetime: Duration,
+) -> Result<(), Error> {
+    let seconds = i64::try_from(lifetime.as_secs()).unwrap_or(i64::MAX);
+    diesel::insert_into(token_lifetimes::table)
+        .values(token_lifetimes::seconds.eq(seconds))
+        .on_conflict(token_lifetimes::seconds)
+        .do_update()
+        .set(token_lifetimes::last_used.eq(now))
+        .execute(connection)?;
+    Ok(())
+}
+
+/// Deletes lifetimes of which no token is left, and then at most `batch` deleted users of whom none is left.
+/// Returns the number of users.
+pub(super) fn delete_expired(connection: &mut Connection, batch: i64) -> Result<usize, Error> {
+    diesel::sql_query(
+        "DELETE FROM token_lifetimes WHERE last_used < now() - seconds * interval '1 second' - interval '1 hour'",
+    )
+    .execute(connection)?;
+    Ok(diesel::sql_query(
+        "DELETE FROM deleted_users WHERE user_id = ANY(ARRAY(
+            SELECT user_id FROM deleted_users
+            WHERE deleted < now() - interval '1 hour'
+                - (SELECT max(seconds) FROM token_lifetimes) * interval '1 second'
+            ORDER BY deleted, user_id LIMIT $1))",
+    )
+    .bind::<BigInt, _>(batch)
+    .execute(connection)?)
+}
+
+/// Starts a new generation of tokens, and with it a new incarnation of the database.
+pub(super) fn start_generation(connection: &mut Connection) -> Result<(), Error> {
+    let random = diesel::dsl::sql::<Text>("gen_random_uuid()::text");
+    diesel::insert_into(token_generation::table)
+        .values((
+            token_generation::singleton.eq(true),
+            token_generation::generation.eq(random),
+        ))
+        .on_conflict(token_generation::singleton)
+        .do_update()
+        .set(token_generation::generation.eq(excluded(token_generation::generation)))
+        .execute(connection)?;
+    Ok(())
 }

@@ -197,7 +197,9 @@ impl Settings for TokenSettings {
                 "24h",
                 "a duration from 1s to 365d",
                 "How long an access token is valid.",
-                |lifetime: &Duration| (1..=365 * 24 * 3600).contains(&lifetime.as_secs()),
+                |lifetime: &Duration| {
+                    (Duration::from_secs(1)..=auth::MAX_TOKEN_LIFETIME).contains(lifetime)
+                },
             )?,
         })
     }

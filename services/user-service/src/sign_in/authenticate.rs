@@ -6,7 +6,7 @@ use super::attempt::Attempt;
 use super::error::SignInError;
 use super::refuse::refuse;
 use super::store::{self, Candidate};
-use crate::accounts::{User, sign_token};
+use crate::accounts::{TokenSubject, User, sign_token};
 use crate::audit::AuditAction;
 use crate::back_off::{self, AttemptKey, CountedAttempt};
 use crate::client_network::ClientNetwork;
@@ -37,10 +37,11 @@ pub(super) async fn authenticate(
         let new_hash = hash_of_current_cost(context, client, &candidate, &password).await;
         let is_active = candidate.is_active;
         let counted = pending.counted;
-        if let Some(user) = record_success(context, &attempt, counted, candidate, new_hash).await? {
+        let recorded = record_success(context, &attempt, counted, candidate, new_hash).await?;
+        if let Some(subject) = recorded {
             record_outcome("signed-in");
-            let token = sign_token(context, &user)?;
-            return Ok((user, token));
+            let token = sign_token(context, &subject)?;
+            return Ok((subject.user, token));
         }
         if !is_active {
             record_outcome("inactive");
@@ -99,7 +100,7 @@ async fn record_success(
     counted: CountedAttempt,
     candidate: Candidate,
     new_hash: Option<String>,
-) -> Result<Option<User>, SignInError> {
+) -> Result<Option<TokenSubject>, SignInError> {
     let id = candidate.id;
     let entry = AuditAction::SignedIn.entry(Actor::User(id), id, attempt.meta.clone());
     let entry = entry.authenticated_by(AuthMethod::Password);

@@ -8,7 +8,7 @@ use diesel::sql_types::{Nullable, Text, Timestamptz};
 use values::UserId;
 
 use super::name::SignInName;
-use crate::accounts::User;
+use crate::accounts::TokenSubject;
 use crate::client_network::ClientNetwork;
 use crate::schema::{sign_in_names, sign_in_refusals, users};
 
@@ -87,7 +87,7 @@ pub(super) fn record_sign_in(
     candidate: &Candidate,
     new_hash: Option<&str>,
     entry: Entry,
-) -> Result<Option<User>, Error> {
+) -> Result<Option<TokenSubject>, Error> {
     let unchanged = users::table
         .find(candidate.id)
         .filter(users::epoch.eq(candidate.epoch))
@@ -97,7 +97,7 @@ pub(super) fn record_sign_in(
             users::last_sign_in.eq(now),
             new_hash.map(|hash| users::password_hash.eq(hash)),
         ))
-        .returning(User::as_returning());
+        .returning(TokenSubject::as_returning());
     Ok(entry
         .record_with(record)
         .get_result(connection)

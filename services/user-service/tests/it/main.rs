@@ -14,6 +14,7 @@ mod code_limits;
 mod delete_user;
 mod deletion_worker;
 mod fixture;
+mod incarnation;
 mod list_users;
 mod notification_worker;
 mod passwords;

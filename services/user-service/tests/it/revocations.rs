@@ -100,12 +100,97 @@ async fn epochs_raised_before_any_unexpired_token_are_omitted() {
     connection
         .transaction::<_, diesel::result::Error, _>(|connection| {
             diesel::sql_query(
-                "UPDATE users.users SET epoch_raised = now() - interval '24 hours 2 minutes'",
+                "UPDATE users.users SET epoch_raised = now() - interval '25 hours 2 minutes'",
             )
             .execute(connection)
         })
         .unwrap();
     assert_eq!(epoch_of(&feed(&app, None).await, &ada), None);
+}
+
+#[tokio::test]
+async fn the_feed_covers_the_longest_lifetime_of_any_token() {
+    let app = Fixture::start_with(&[("TOKEN_TTL", "48h")]).await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let inactive = json!({"isActive": false});
+    let _ = app.update(&admin, &ada.id, &inactive).await.expect(200);
+    let execute = |sql: &str| app.admin_connection().batch_execute(sql).unwrap();
+    execute("UPDATE users.users SET epoch_raised = now() - interval '30 hours' WHERE epoch > 0");
+    // A new version with shorter tokens replaces the old one.
+    let replica = app.replica(&[("TOKEN_TTL", "1h")]).await;
+    let read = async || {
+        let reply = replica.get("/internal/revocations").send().await;
+        let feed = reply.expect(200).json;
+        (epoch_of(&feed, &ada), feed["maxTokenLifetime"].clone())
+    };
+    assert_eq!(read().await, (Some(1), json!(48 * 3600)));
+    let last_use = "UPDATE users.token_lifetimes SET last_used = now() - interval '50 hours' \
+        WHERE seconds = 48 * 3600";
+    execute(last_use);
+    assert_eq!(read().await, (None, json!(3600)));
+}
+
+#[tokio::test]
+async fn the_feed_lists_deleted_users_without_their_deletion() {
+    let app = Fixture::start().await;
+    let (ada, bob) = (
+        app.sign_up("ada@example.com").await,
+        app.sign_up("bob@example.com").await,
+    );
+    let before = cursor(&feed(&app, None).await);
+    let execute = |sql: &str| app.admin_connection().batch_execute(sql).unwrap();
+    execute(
+        "DELETE FROM users.users WHERE username_key LIKE '%@example.com' AND username_key <> 'admin@example.com'",
+    );
+    for cursor in [None, Some(before)] {
+        let feed = feed(&app, cursor).await;
+        for person in [&ada, &bob] {
+            assert_eq!(epoch_of(&feed, person), Some(i64::MAX), "{cursor:?}");
+        }
+    }
+    // A user that a restore of rows brings back is not deleted.
+    execute(&format!(
+        "INSERT INTO users.users (id, username, email, username_key, email_key, password_hash, plan, scope,
+            email_verified)
+        SELECT decode('{}', 'hex'), a, a, a, a, '', 'free', '{{user}}', true
+        FROM (VALUES ('ada@example.com')) AS addresses (a)",
+        ada.id
+    ));
+    assert_eq!(epoch_of(&feed(&app, None).await, &ada), None);
+}
+
+#[tokio::test]
+async fn rows_of_another_cluster_are_listed_whatever_their_transaction() {
+    let app = Fixture::start().await;
+    let (admin, ada, bob) = (
+        app.admin().await,
+        app.sign_up("ada@example.com").await,
+        app.sign_up("bob@example.com").await,
+    );
+    app.admin_connection()
+        .batch_execute(
+            "SET session_replication_role = replica;
+            UPDATE users.users SET epoch = 1, epoch_raised = now(), epoch_transaction = 9000000000000000
+            WHERE username_key = 'ada@example.com';
+            UPDATE users.users SET epoch = 1, epoch_raised = now(), epoch_transaction = 1
+            WHERE username_key = 'bob@example.com'",
+        )
+        .unwrap();
+    let all = feed(&app, None).await;
+    for person in [&ada, &bob] {
+        assert_eq!(epoch_of(&all, person), Some(1));
+    }
+    // Ada is not repeated for ever, but a later raise is listed.
+    let changes = feed(&app, Some(cursor(&all))).await;
+    assert_eq!(epoch_of(&changes, &ada), None);
+    for person in [&ada, &bob] {
+        let inactive = json!({"isActive": false});
+        let _ = app.update(&admin, &person.id, &inactive).await.expect(200);
+    }
+    let changes = feed(&app, Some(cursor(&all))).await;
+    for person in [&ada, &bob] {
+        assert_eq!(epoch_of(&changes, person), Some(2));
+    }
 }
 
 async fn refused(replica: &Http, person: &Person) -> Option<()> {

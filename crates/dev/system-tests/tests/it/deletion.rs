@@ -71,7 +71,7 @@ async fn delete_and_wait(system: &System, id: &str) -> Reply {
 /// Searches every table for the id and the address of the deleted user.
 fn assert_nothing_left(system: &System, id: &str) {
     for (schema, text, allowed) in [
-        ("users", id, &["deletions: "][..]),
+        ("users", id, &["deletions: ", "deleted_users: "][..]),
         ("users", LEAVER, &[]),
         ("people_task", id, &[]),
         ("people_task", LEAVER, &["tasks: "]),

@@ -4,7 +4,7 @@ use diesel::{Queryable, Selectable};
 use serde_json::{Map, Value};
 use values::{EmailAddress, UserId};
 
-use crate::schema::users;
+use crate::schema::{database_incarnation, users};
 
 /// An account, without its password.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -24,6 +24,17 @@ pub(crate) struct User {
     pub(crate) created: DateTime<Utc>,
     pub(crate) mtime: DateTime<Utc>,
     pub(crate) last_sign_in: Option<DateTime<Utc>>,
+}
+
+/// An account for which a token is issued, with the incarnation of the database: both must come from the same
+/// statement.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users, check_for_backend(diesel::pg::Pg))]
+pub(crate) struct TokenSubject {
+    #[diesel(embed)]
+    pub(crate) user: User,
+    #[diesel(select_expression = database_incarnation())]
+    pub(crate) incarnation: String,
 }
 
 impl User {

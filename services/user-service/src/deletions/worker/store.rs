@@ -188,7 +188,7 @@ pub(super) fn time_until_age(
         .filter(|wait| !wait.is_zero()))
 }
 
-/// Records that the last step is finished and the job is completed; the revocation feed reads that.
+/// Records that the last step is finished and the job is completed.
 /// `false` when the claim was lost.
 ///
 /// Must run in a transaction.
@@ -197,7 +197,7 @@ pub(super) fn complete(
     job: Job,
     position: i32,
 ) -> Result<bool, Error> {
-    // The feed is ordered by the transaction's number, which the DSL does not know.
+    // Only version 0.1 reads it, whose feed is ordered by the transaction's number. The DSL does not know that.
     let transaction = diesel::dsl::sql::<Nullable<BigInt>>("pg_current_xact_id()::text::bigint");
     let completed = diesel::update(claimed!(job))
         .set((
