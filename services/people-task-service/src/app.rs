@@ -80,6 +80,8 @@ fn start_context(
     let database = Database::connect(&settings.database);
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
+    let (rules, shutdown) = (vec![erasure::RETENTION], running.shutdown());
+    running.spawn(jobs::retain(database.clone(), rules, shutdown));
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
     Context {

@@ -1,6 +1,8 @@
 //! The tables of the schema `people_task`, as the migrations create them. Names are unqualified: the role's
 //! search path selects the schema.
 
+use diesel::sql_types::{Binary, Nullable, Text};
+
 /// The migrations of the schema. Both processes run them when they start.
 pub const MIGRATIONS: diesel_migrations::EmbeddedMigrations =
     diesel_migrations::embed_migrations!("migrations");
@@ -73,6 +75,24 @@ diesel::table! {
         error -> Nullable<Text>,
         response -> Nullable<Text>,
     }
+}
+
+diesel::table! {
+    erased_users (pseudonym, incarnation) {
+        pseudonym -> Binary,
+        incarnation -> Text,
+        erased -> Timestamptz,
+    }
+}
+
+diesel::define_sql_function! {
+    /// Whether a user with a token of this incarnation may add rows.
+    fn may_add_rows(who: Binary, of_token: Nullable<Text>) -> Bool;
+}
+
+diesel::define_sql_function! {
+    /// Records that a user is being erased. It waits for transactions that may still add rows for the user.
+    fn record_erased_user(who: Binary, of_incarnation: Nullable<Text>);
 }
 
 diesel::joinable!(webhooks -> tasks (task_id));

@@ -4,6 +4,7 @@ use serde_json::json;
 use values::{EmailAddress, TaskId, UserId};
 
 use crate::audit::AuditAction;
+use crate::erasure::requests::EraseRequest;
 use crate::erasure::store;
 use crate::{deliveries, tasks, webhooks};
 
@@ -19,7 +20,8 @@ pub(crate) struct Erased {
     pub(crate) more: bool,
 }
 
-/// Deletes a batch of a user's data. Repeating it does no harm.
+/// Deletes a batch of a user's data. Repeating it does no harm. From then on no token of the user's adds anything,
+/// except tokens of another incarnation of the user service's database.
 ///
 /// # Errors
 /// Only the database can fail.
@@ -27,9 +29,17 @@ pub(crate) struct Erased {
 pub(crate) async fn erase(
     database: &Database,
     user: UserId,
-    emails: Vec<EmailAddress>,
+    EraseRequest {
+        emails,
+        incarnation,
+    }: EraseRequest,
     meta: RequestMeta,
 ) -> Result<Erased, Error> {
+    // Committed first, so that the user's requests do not wait for the deletion.
+    let record = move |connection: &mut Connection| {
+        store::record_erased_user(connection, user, incarnation.as_deref())
+    };
+    database.run(record).await?;
     let erased = database
         .transaction(move |connection| erase_in_transaction(connection, user, &emails, meta))
         .await?;

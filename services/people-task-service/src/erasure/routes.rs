@@ -20,9 +20,9 @@ pub(crate) async fn erase_user(
     meta: RequestMeta,
     context: Data<Context>,
 ) -> Result<Json<EraseResponse>, Problem> {
-    let EraseRequest { emails } = EraseRequest::parse(body)?;
+    let request = EraseRequest::parse(body)?;
     let user = path_id(&id, "user")?;
-    let erased = erase::erase(&context.database, user, emails, meta)
+    let erased = erase::erase(&context.database, user, request, meta)
         .await
         .map_err(database_problem)?;
     Ok(Json(EraseResponse {

@@ -1,5 +1,20 @@
 use database::{Connection, Error};
+use diesel::prelude::*;
 use values::{TaskId, UserId};
+
+use crate::schema;
+
+/// Keeps tokens of this incarnation from adding rows for a user; without an incarnation, all tokens. It waits for
+/// transactions that are adding some.
+pub(crate) fn record_erased_user(
+    connection: &mut Connection,
+    user: UserId,
+    incarnation: Option<&str>,
+) -> Result<(), Error> {
+    let record = schema::record_erased_user(user, incarnation);
+    diesel::select(record).execute(connection)?;
+    Ok(())
+}
 
 /// Removes client addresses from the audit log's rows about the user and about these tasks. Returns whether
 /// rows about the user may be left.

@@ -18,7 +18,7 @@ pub(crate) struct CreatedTask {
 /// Creates a task for a signed-in user.
 ///
 /// # Errors
-/// Only the database can fail.
+/// [`TaskError::CallerErased`].
 #[tracing::instrument(skip_all, fields(user.id = %caller.id(), task.id))]
 pub(crate) async fn create(
     database: &Database,
@@ -26,7 +26,7 @@ pub(crate) async fn create(
     new: CreateTaskRequest,
     meta: RequestMeta,
 ) -> Result<CreatedTask, TaskError> {
-    let (id, creator) = (TaskId::generate(), caller.id());
+    let (id, creator) = (TaskId::generate(), caller.clone());
     tracing::Span::current().record("task.id", tracing::field::display(id));
     let by_creator = (caller.into(), audit_log::AuthMethod::Token);
     let entry = AuditAction::TaskCreated.on_task(id, by_creator, meta);
@@ -36,7 +36,8 @@ pub(crate) async fn create(
         requester_secret.fingerprint(),
     ];
     let insert = move |connection: &mut _| {
-        store::insert(connection, id, creator, &new, &secrets, entry).map_err(TaskError::from)
+        store::insert(connection, id, &creator, &new, &secrets, entry)?
+            .ok_or(TaskError::CallerErased)
     };
     let task = database.run(insert).await?;
     tracing::info!("a task was created");

@@ -18,6 +18,9 @@ pub(crate) enum TaskError {
     /// Only administrators may list all tasks.
     #[error("the caller may not list all tasks")]
     NotAdmin,
+    /// The token's user was erased, which this service has not yet learned from the revocation feed.
+    #[error("the caller was erased")]
+    CallerErased,
     #[error("the task is already resolved")]
     AlreadyResolved(TaskStatus),
     #[error(transparent)]
@@ -40,6 +43,7 @@ impl From<TaskError> for Problem {
             TaskError::Forbidden => Self::forbidden(
                 "You can read this task, but you do not have permission to do this.",
             ),
+            TaskError::CallerErased => auth::token_revoked(),
             TaskError::NotAdmin => auth::insufficient_scope(auth::ADMIN_SCOPE),
             TaskError::AlreadyResolved(status) => Self::new(
                 StatusCode::CONFLICT,

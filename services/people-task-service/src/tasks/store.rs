@@ -1,11 +1,13 @@
 use audit_log::Entry;
+use auth::Caller;
 use chrono::{DateTime, Utc};
 use database::Error;
 use diesel::dsl::now;
 use diesel::prelude::*;
+use diesel::sql_types::{Binary, Bool, Nullable, Text, Timestamptz};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
 
-use crate::schema::tasks;
+use crate::schema::{may_add_rows, tasks};
 use crate::status::TaskStatus;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
 
@@ -68,33 +70,52 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Inserts a task, with its audit entry. The secrets are the approver's and the requester's.
+/// Inserts a task, with its audit entry. The secrets are the approver's and the requester's. `None` if the creator
+/// was erased.
 pub(crate) fn insert(
     connection: &mut PgConnection,
     id: TaskId,
-    creator: UserId,
+    creator: &Caller,
     task: &CreateTaskRequest,
     [approver_secret, requester_secret]: &[Fingerprint; 2],
     entry: Entry,
-) -> Result<Task, Error> {
-    let row = (
-        tasks::id.eq(id),
-        tasks::creator.eq(creator),
-        tasks::requester.eq(task.requester.as_str()),
-        tasks::requester_key.eq(task.requester.normalized()),
-        tasks::approver.eq(task.approver.as_str()),
-        tasks::approver_key.eq(task.approver.normalized()),
-        tasks::title.eq(task.title.as_str()),
-        tasks::description.eq(task.description.as_str()),
-        tasks::decision_by.eq(task.decision_by.map(DecisionBy::moment)),
-        tasks::public.eq(task.public),
-        tasks::approver_secret.eq(approver_secret.as_bytes().as_slice()),
-        tasks::requester_secret.eq(requester_secret.as_bytes().as_slice()),
-    );
-    let insert = diesel::insert_into(tasks::table)
-        .values(row)
+) -> Result<Option<Task>, Error> {
+    let row = diesel::select((
+        id.into_sql::<Binary>(),
+        creator.id().into_sql::<Binary>(),
+        task.requester.as_str().into_sql::<Text>(),
+        task.requester.normalized().into_sql::<Text>(),
+        task.approver.as_str().into_sql::<Text>(),
+        task.approver.normalized().into_sql::<Text>(),
+        task.title.as_str().into_sql::<Text>(),
+        task.description.as_str().into_sql::<Text>(),
+        task.decision_by
+            .map(DecisionBy::moment)
+            .into_sql::<Nullable<Timestamptz>>(),
+        task.public.into_sql::<Bool>(),
+        approver_secret.as_bytes().as_slice().into_sql::<Binary>(),
+        requester_secret.as_bytes().as_slice().into_sql::<Binary>(),
+    ));
+    let insert = row
+        .filter(may_add_rows(creator.id(), creator.incarnation()))
+        .insert_into(tasks::table)
+        .into_columns((
+            tasks::id,
+            tasks::creator,
+            tasks::requester,
+            tasks::requester_key,
+            tasks::approver,
+            tasks::approver_key,
+            tasks::title,
+            tasks::description,
+            tasks::decision_by,
+            tasks::public,
+            tasks::approver_secret,
+            tasks::requester_secret,
+        ))
         .returning(Task::as_returning());
-    Ok(entry.record_with(insert).get_result(connection)?)
+    let inserted = entry.record_with(insert).get_result(connection);
+    Ok(inserted.optional()?)
 }
 
 /// Finds a task.

@@ -79,11 +79,6 @@ fn register_in_transaction(
     }
     let identity = actor.audit_identity(&task, Permission::RegisterWebhook);
     let entry = AuditAction::WebhookRegistered.on_task(task.id, identity, meta);
-    Ok(store::insert(
-        connection,
-        caller.id(),
-        new,
-        with_task_id,
-        entry,
-    )?)
+    let inserted = store::insert(connection, caller, new, with_task_id, entry)?;
+    Ok(inserted.ok_or(TaskError::CallerErased)?)
 }

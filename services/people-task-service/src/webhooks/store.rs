@@ -1,10 +1,12 @@
 use audit_log::Entry;
+use auth::Caller;
 use database::Error;
 use diesel::prelude::*;
+use diesel::sql_types::{Binary, Bool, Nullable, Text};
 use serde_json::json;
 use values::{TaskId, UserId, WebhookId};
 
-use crate::schema::webhooks;
+use crate::schema::{may_add_rows, webhooks};
 use crate::status::DeliveryStatus;
 use crate::webhooks::requests::{RegisterWebhookRequest, SigningSecret};
 
@@ -20,28 +22,39 @@ pub(crate) struct Webhook {
     pub(crate) status: DeliveryStatus,
 }
 
-/// Inserts a webhook, with its audit entry.
+/// Inserts a webhook, with its audit entry. `None` if the caller was erased.
 pub(crate) fn insert(
     connection: &mut PgConnection,
-    registered_by: UserId,
+    caller: &Caller,
     webhook: &RegisterWebhookRequest,
     with_task_id: bool,
     entry: Entry,
-) -> Result<Webhook, Error> {
+) -> Result<Option<Webhook>, Error> {
     let id = WebhookId::generate();
-    let row = (
-        webhooks::id.eq(id),
-        webhooks::task_id.eq(webhook.task),
-        webhooks::registered_by.eq(registered_by),
-        webhooks::url.eq(webhook.url.as_str()),
-        webhooks::secret.eq(webhook.secret.as_ref().map(SigningSecret::expose)),
-        webhooks::with_task_id.eq(with_task_id),
-    );
-    let insert = diesel::insert_into(webhooks::table)
-        .values(row)
+    let secret = webhook.secret.as_ref().map(SigningSecret::expose);
+    let row = diesel::select((
+        id.into_sql::<Binary>(),
+        webhook.task.into_sql::<Binary>(),
+        caller.id().into_sql::<Binary>(),
+        webhook.url.as_str().into_sql::<Text>(),
+        secret.into_sql::<Nullable<Text>>(),
+        with_task_id.into_sql::<Bool>(),
+    ));
+    let insert = row
+        .filter(may_add_rows(caller.id(), caller.incarnation()))
+        .insert_into(webhooks::table)
+        .into_columns((
+            webhooks::id,
+            webhooks::task_id,
+            webhooks::registered_by,
+            webhooks::url,
+            webhooks::secret,
+            webhooks::with_task_id,
+        ))
         .returning(Webhook::as_returning());
     let entry = entry.detail(json!({ "webhookId": id }));
-    Ok(entry.record_with(insert).get_result(connection)?)
+    let inserted = entry.record_with(insert).get_result(connection);
+    Ok(inserted.optional()?)
 }
 
 /// Counts the webhooks of a task.

@@ -1,6 +1,8 @@
-use serde_json::json;
+use diesel::connection::SimpleConnection as _;
+use serde_json::{Value, json};
+use testkit::{Reply, eventually};
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, User};
 
 fn service_token(app: &Fixture) -> String {
     let token = app.authority.signer().sign_for_service("deletion-worker");
@@ -95,6 +97,106 @@ async fn many_tasks_are_erased_in_batches() {
     assert_eq!(
         replies,
         expected.map(|(deleted, more)| json!({"deleted": deleted, "more": more}))
+    );
+    assert_eq!(app.count("tasks"), 0);
+}
+
+async fn erase(app: &Fixture, user: &User, body: Value) -> Reply {
+    let path = format!("/internal/users/{}/erase", user.id);
+    let request = app.http.post(&path).bearer(&service_token(app));
+    request.json(&body).send().await
+}
+
+/// A user with a token of this incarnation of the user service's database.
+fn user_of(app: &Fixture, user: &User, incarnation: &str) -> User {
+    let email: values::EmailAddress = values::FromText::from_text(&user.email).unwrap();
+    let token = app.authority.signer().sign(auth::Subject {
+        id: user.id,
+        username: email.clone(),
+        email,
+        scope: vec!["user".to_owned()],
+        epoch: 0,
+        incarnation: Some(incarnation.to_owned()),
+        email_verified: true,
+    });
+    User {
+        token: token.unwrap().expose().to_owned(),
+        ..user.clone()
+    }
+}
+
+#[tokio::test]
+async fn an_erased_user_whose_token_is_not_known_to_be_revoked_adds_nothing() {
+    let app = Fixture::start().await;
+    let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
+    let me = user_of(&app, &me, "a");
+    let body = json!({"emails": ["me@example.com"], "incarnation": "a"});
+    let _ = erase(&app, &me, body).await.expect(200);
+    let reply = app.try_create(&me, json!({})).await;
+    reply.expect_problem(401, "token-revoked");
+    let to_approve = json!({"approver": "me@example.com"});
+    let to_approve = app.create(&other, to_approve).await;
+    let webhook = json!({"taskId": to_approve.id, "url": "http://127.0.0.1:9/"});
+    let reply = app.try_register(&me, &webhook).await;
+    reply.expect_problem(401, "token-revoked");
+    assert_eq!((app.count("tasks"), app.count("webhooks")), (1, 0));
+    // The identifier itself is not kept.
+    let left = app
+        .database
+        .rows_that_hold("people_task", &me.id.to_string());
+    assert_eq!(left, Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn a_user_whom_a_restore_brought_back_can_create_tasks_again() {
+    let app = Fixture::start().await;
+    let me = app.user("me@example.com");
+    let body = json!({"emails": [], "incarnation": "before"});
+    let _ = erase(&app, &me, body).await.expect(200);
+    let refused = user_of(&app, &me, "before");
+    let reply = app.try_create(&refused, json!({})).await;
+    reply.expect_problem(401, "token-revoked");
+    let restored = user_of(&app, &me, "after");
+    let task = app.create(&restored, json!({})).await;
+    let _ = app.register(&restored, &task, "http://127.0.0.1:9/").await;
+    // A worker of version 0.1 does not know the incarnation.
+    let _ = erase(&app, &me, json!({"emails": []})).await.expect(200);
+    let reply = app.try_create(&restored, json!({})).await;
+    reply.expect_problem(401, "token-revoked");
+}
+
+#[tokio::test]
+async fn an_erasure_waits_for_a_task_that_is_being_created() {
+    let app = Fixture::start().await;
+    let me = app.user("me@example.com");
+    let mut creation = app.database.admin();
+    creation
+        .batch_execute(&format!(
+            "BEGIN;
+            INSERT INTO people_task.tasks (id, creator, requester, requester_key, approver, approver_key, title,
+                description, public, approver_secret, requester_secret)
+            SELECT decode('0000000000000000000000aa', 'hex'), decode('{id}', 'hex'),
+                'x@example.com', 'x@example.com', 'y@example.com', 'y@example.com', 't', '',
+                false, sha256('a'), sha256('r')
+            WHERE people_task.may_add_rows(decode('{id}', 'hex'), NULL)",
+            id = me.id
+        ))
+        .unwrap();
+    let erasing = erase(&app, &me, json!({"emails": []}));
+    let committing = async {
+        eventually("the erasure to wait", async || {
+            let waiting = "SELECT count(*)::text AS value FROM pg_locks l
+                JOIN pg_database d ON d.oid = l.database AND d.datname = current_database()
+                WHERE l.locktype = 'advisory' AND NOT l.granted";
+            (app.value(waiting).as_deref() == Some("1")).then_some(())
+        })
+        .await;
+        creation.batch_execute("COMMIT").unwrap();
+    };
+    let (erased, ()) = tokio::join!(erasing, committing);
+    assert_eq!(
+        erased.expect(200).json,
+        json!({"deleted": 1, "more": false})
     );
     assert_eq!(app.count("tasks"), 0);
 }

@@ -34,6 +34,7 @@ pub(crate) enum EraseError {
 #[derive(Serialize)]
 struct EraseRequest<'a> {
     emails: &'a [String],
+    incarnation: &'a str,
 }
 
 /// The result of one call.
@@ -54,7 +55,8 @@ impl PeopleTasks {
         }
     }
 
-    /// Deletes one batch of the tasks that the user created or, under these addresses, requested.
+    /// Deletes one batch of the tasks that the user created or, under these addresses, requested. From then on the
+    /// user's tokens of this incarnation of the database create none.
     ///
     /// # Errors
     /// No response, or a status other than `200`. What was deleted stays deleted; repeat the call.
@@ -62,13 +64,15 @@ impl PeopleTasks {
         &self,
         user: UserId,
         emails: &[String],
+        incarnation: &str,
     ) -> Result<Erased, EraseError> {
         let token = self.signer.sign_for_service(SUBJECT)?;
         let path = ["internal", "users", &user.to_string(), "erase"];
         let request = self.client.post(append_path(&self.base, &path, &[]));
-        let request = request
-            .bearer_auth(token.expose())
-            .json(&EraseRequest { emails });
+        let request = request.bearer_auth(token.expose()).json(&EraseRequest {
+            emails,
+            incarnation,
+        });
         let response = with_context(request)
             .send()
             .await

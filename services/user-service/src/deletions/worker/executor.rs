@@ -83,7 +83,9 @@ impl StepExecutor {
             .await?
             .filter(|user| user.email_verified);
         let emails = Vec::from_iter(user.map(|user| user.email.normalized().to_owned()));
-        let erased = self.people_tasks.erase(job.user, &emails).await?;
+        let incarnation = self.database.run(store::load_incarnation).await?;
+        let erase = self.people_tasks.erase(job.user, &emails, &incarnation);
+        let erased = erase.await?;
         tracing::debug!(tasks = erased.deleted, "people tasks erased");
         Ok(more_or_done(erased.more))
     }

@@ -12,7 +12,7 @@ use values::{DeletionId, Names as _, UserId};
 
 use crate::deletions::JOBS;
 use crate::deletions::store::DeletionStatus;
-use crate::schema::{deletion_steps, deletions};
+use crate::schema::{database_incarnation, deletion_steps, deletions};
 
 /// A claimed job.
 #[derive(Debug, Clone, Copy)]
@@ -186,6 +186,11 @@ pub(super) fn time_until_age(
         .to_std()
         .ok()
         .filter(|wait| !wait.is_zero()))
+}
+
+/// The incarnation of the database.
+pub(super) fn load_incarnation(connection: &mut Connection) -> Result<String, Error> {
+    Ok(diesel::select(database_incarnation()).get_result(connection)?)
 }
 
 /// Records that the last step is finished and the job is completed.
