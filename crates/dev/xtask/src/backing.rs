@@ -36,6 +36,11 @@ impl GivenServers {
         }
     }
 
+    /// Whether Postgres is started for the system.
+    pub(crate) fn uses_own_postgres(&self) -> bool {
+        self.database_url.is_none()
+    }
+
     /// Returns the servers that have to be started.
     pub(crate) fn missing(&self) -> Option<Parts> {
         match (&self.database_url, &self.amqp_url) {

@@ -5,6 +5,7 @@ mod compose_test;
 mod demo;
 mod down;
 mod program;
+mod restore_test;
 mod schemathesis;
 mod test;
 mod up;
@@ -36,6 +37,8 @@ enum Command {
     Check,
     /// Kill, stop, cut off and delay everything while decisions are made, and check that none is lost.
     Chaos(program::Arguments),
+    /// Restore backups in several ways, and check that no token of the lost time is accepted afterwards.
+    RestoreTest(restore_test::Arguments),
     /// Test the system against its OpenAPI document, with schemathesis.
     Schemathesis(schemathesis::Arguments),
     /// Measure decisions and deliveries of the running system. Arguments go to the program.
@@ -55,6 +58,7 @@ pub fn run() -> ExitCode {
         Command::Test(arguments) => test::run(&arguments),
         Command::Check => check::run(),
         Command::Chaos(arguments) => program::run(&[], "chaos", &arguments),
+        Command::RestoreTest(arguments) => restore_test::run(&arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&arguments),
         Command::Bench(arguments) => program::run(&["--release"], "bench", &arguments),
         Command::AbuseTest(arguments) => program::run(&["--release"], "abuse", &arguments),
