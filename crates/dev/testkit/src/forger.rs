@@ -18,6 +18,7 @@ const ISSUER: &str = "countersign";
 pub struct Forger {
     key: SigningKey,
     subject: UserId,
+    incarnation: Option<String>,
 }
 
 /// An invalid token.
@@ -31,6 +32,15 @@ pub struct Forgery {
     pub code: &'static str,
 }
 
+impl Forgery {
+    fn revoked(self) -> Self {
+        Self {
+            code: "token-revoked",
+            ..self
+        }
+    }
+}
+
 impl Forger {
     /// Creates a forger of tokens for `subject`. `key` is the PEM text of the key that the service under test
     /// trusts.
@@ -40,7 +50,20 @@ impl Forger {
     #[must_use]
     pub fn new(key: &Secret, subject: UserId) -> Self {
         let key = SigningKey::from_pem(key).unwrap();
-        Self { key, subject }
+        Self {
+            key,
+            subject,
+            incarnation: None,
+        }
+    }
+
+    /// The same for a service that knows the incarnation of the database.
+    #[must_use]
+    pub fn with_incarnation(self, incarnation: &str) -> Self {
+        Self {
+            incarnation: Some(incarnation.to_owned()),
+            ..self
+        }
     }
 
     /// Returns a valid token, which proves that the others fail for their own reasons.
@@ -61,10 +84,14 @@ impl Forger {
 
     fn claims(&self) -> Value {
         let id = self.subject;
-        json!({
+        let mut claims = json!({
             "iss": ISSUER, "aud": ISSUER, "sub": id, "id": id, "jti": "1", "iat": now(), "exp": now() + 600,
             "email": "ada@example.com", "username": "ada@example.com", "scope": ["user", "admin"], "epoch": 1
-        })
+        });
+        if let Some(incarnation) = &self.incarnation {
+            claims["incarnation"] = json!(incarnation);
+        }
+        claims
     }
 
     /// Tokens that the right key signed, so that only the header is wrong.
@@ -135,7 +162,16 @@ impl Forger {
             let mut claims = claims.clone();
             claims.as_object_mut().unwrap().remove(name);
             let token = forge(&self.key, &header(&self.key), &claims);
-            invalid(format!("no claim {name}"), token)
+            let forgery = invalid(format!("no claim {name}"), token);
+            if name == "incarnation" {
+                forgery.revoked()
+            } else {
+                forgery
+            }
+        });
+        let restored = self.incarnation.iter().map(|_| {
+            let token = self.with_claim("incarnation", json!("another"));
+            invalid("another incarnation of the database", token).revoked()
         });
         let wrong = wrong_claims().into_iter().map(|(name, value)| {
             let what = format!("the claim {name}: {value}");
@@ -146,7 +182,11 @@ impl Forger {
             token: self.with_claim("exp", json!(now() - 31)),
             code: "token-expired",
         };
-        missing.chain(wrong).chain([expired]).collect()
+        missing
+            .chain(wrong)
+            .chain(restored)
+            .chain([expired])
+            .collect()
     }
 
     fn with_claim(&self, name: &str, value: Value) -> String {

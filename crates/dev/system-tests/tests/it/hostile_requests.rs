@@ -17,6 +17,11 @@ const USERS: &str = "/users?limit=1";
 const TASKS: &str = "/people-task/tasks?limit=1";
 const RESPONSE_LIMIT: Duration = Duration::from_secs(20);
 
+fn address(url: &str) -> SocketAddr {
+    let url = Url::parse(url).unwrap();
+    url.socket_addrs(|| None).unwrap()[0]
+}
+
 /// An address of the system with a path that takes a JSON body and one that reads.
 struct Endpoint {
     address: SocketAddr,
@@ -27,10 +32,6 @@ struct Endpoint {
 impl Endpoint {
     /// Both services through the gateway, and each of them directly.
     fn all(system: &System) -> Vec<Self> {
-        let address = |url: &str| {
-            let url = Url::parse(url).unwrap();
-            url.socket_addrs(|| None).unwrap()[0]
-        };
         let gateway = address(system.http.base());
         let users = address(&system.setting("USER_SERVICE_URL"));
         let tasks = address(&system.setting("PEOPLE_TASK_SERVICE_URL"));
@@ -67,7 +68,10 @@ async fn forged_tokens_are_refused_at_the_gateway_and_at_each_service() {
     let system = System::start().await;
     let key = Secret::new(system.setting("TOKEN_SIGNING_KEY"));
     let admin = UserId::from_text(&system.user_id(ADMIN).await).unwrap();
-    let forger = Forger::new(&key, admin);
+    let feed = Http::to(address(&system.setting("USER_SERVICE_URL")));
+    let feed = feed.get("/internal/revocations").send().await;
+    let incarnation = feed.json["incarnation"].as_str().unwrap();
+    let forger = Forger::new(&key, admin).with_incarnation(incarnation);
     for endpoint in Endpoint::all(&system) {
         endpoint.assert_still_serves(&forger.good()).await;
         // Webhooks always need a token; a list of tasks also accepts a secret.
