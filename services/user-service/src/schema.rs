@@ -30,6 +30,7 @@ diesel::table! {
         created -> Timestamptz,
         mtime -> Timestamptz,
         last_sign_in -> Nullable<Timestamptz>,
+        deletion_in_progress -> Bool,
     }
 }
 
@@ -89,6 +90,15 @@ diesel::table! {
         lease -> BigInt,
         finished -> Nullable<Timestamptz>,
         epoch_transaction -> Nullable<BigInt>,
+        started -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    deletion_settings (one_row) {
+        one_row -> Bool,
+        with_engine -> Bool,
+        recorded -> Timestamptz,
     }
 }
 
@@ -171,6 +181,7 @@ diesel::joinable!(sign_in_names -> users (user_id));
 diesel::allow_tables_to_appear_in_same_query!(
     code_requests,
     codes,
+    deletion_settings,
     deletion_steps,
     deletions,
     known_networks,

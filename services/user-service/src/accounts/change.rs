@@ -140,6 +140,7 @@ mod tests {
             created: Utc::now(),
             mtime: Utc::now(),
             last_sign_in: None,
+            deletion_in_progress: false,
         }
     }
 

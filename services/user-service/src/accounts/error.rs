@@ -5,6 +5,9 @@ use service_http::database_problem;
 
 use crate::hashing::HashError;
 
+/// The constraint that refuses to change a user who is being deleted.
+pub(crate) const DELETION_IN_PROGRESS: &str = "users_deletion_in_progress";
+
 /// Why an account was not created, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
@@ -23,6 +26,9 @@ pub(crate) enum AccountError {
     /// The change would leave the system without an administrator.
     #[error("the user is the last active administrator")]
     LastAdmin,
+    /// A deletion of the user is in progress.
+    #[error("a deletion of the user is in progress")]
+    DeletionInProgress,
     /// The code is unknown, used or expired, or was sent to another address.
     #[error("the code is invalid")]
     InvalidCode,
@@ -42,6 +48,7 @@ impl From<database::Error> for AccountError {
         match error.violated_constraint() {
             Some("users_username_taken") => Self::UsernameTaken,
             Some("users_email_taken") => Self::EmailTaken,
+            Some(DELETION_IN_PROGRESS) => Self::DeletionInProgress,
             _ => Self::Database(error),
         }
     }
@@ -64,6 +71,11 @@ impl From<AccountError> for Problem {
             AccountError::LastAdmin => conflict(
                 "last-admin",
                 "This is the last active administrator. Appoint another one first.",
+            ),
+            AccountError::DeletionInProgress => conflict(
+                "deletion-in-progress",
+                "A deletion of this user is in progress, so the user cannot be changed. \
+                 `DELETE /users/{userId}` returns its ticket again, by which it can be cancelled.",
             ),
             AccountError::InvalidCode => Self::new(
                 StatusCode::BAD_REQUEST,
@@ -90,10 +102,14 @@ http_kit::problem_responses! {
         AccountError::EmailTaken,
     }
     /// Problems of changing a user.
-    pub(crate) UpdateProblems {
+    pub(crate) UpdateProblems: DeletionProblems {
         AccountError::UsernameTaken,
         AccountError::EmailTaken,
         AccountError::LastAdmin => "The last active administrator cannot be demoted or deactivated.",
+    }
+    /// Problems of any change of a user who may be in the course of being deleted.
+    pub(crate) DeletionProblems {
+        AccountError::DeletionInProgress,
     }
     /// Problems of operations that take a code.
     pub(crate) CodeProblems: BodyProblems {

@@ -20,7 +20,9 @@ pub(crate) mod store;
 mod token;
 mod update;
 
-pub(crate) use error::{AccountError, CodeProblems, UserProblems};
+pub(crate) use error::{
+    AccountError, CodeProblems, DELETION_IN_PROGRESS, DeletionProblems, UserProblems,
+};
 pub(crate) use first_admin::create_first_admin;
 pub(crate) use last_admin::check_not_last_admin;
 pub(crate) use responses::{EmptyResponse, SignInResponse};

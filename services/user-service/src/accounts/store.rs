@@ -160,7 +160,7 @@ pub(super) fn update(
     Ok(entry.record_with(update).get_result(connection)?)
 }
 
-/// Deactivates an account and revokes its tokens.
+/// Deactivates an account and revokes its tokens and codes.
 pub(crate) fn deactivate(
     connection: &mut Connection,
     id: UserId,
@@ -170,6 +170,7 @@ pub(crate) fn deactivate(
         .set((
             users::is_active.eq(false),
             users::epoch.eq(users::epoch + 1),
+            users::code_generation.eq(users::code_generation + 1),
             users::mtime.eq(now),
         ))
         .returning(User::as_returning());
@@ -191,7 +192,7 @@ pub(crate) fn delete(connection: &mut Connection, id: UserId) -> Result<(), Erro
 }
 
 /// Records that the user's current address was confirmed by a code that was sent to it. `None` if the
-/// code is unknown, used, expired, or of an earlier address.
+/// code is unknown, used, expired, or of an earlier address, or if the user is being deleted.
 pub(super) fn verify_email(
     connection: &mut Connection,
     code: Fingerprint,
@@ -200,7 +201,10 @@ pub(super) fn verify_email(
     let Some((id, email_key)) = code_store::find_user_of_verification(connection, code)? else {
         return Ok(None);
     };
-    let current = users::table.find(id).filter(users::email_key.eq(email_key));
+    let current = users::table
+        .find(id)
+        .filter(users::email_key.eq(email_key))
+        .filter(diesel::dsl::not(users::deletion_in_progress));
     let verify = diesel::update(current)
         .set(users::email_verified.eq(true))
         .returning(users::id);

@@ -74,6 +74,9 @@ fn apply(
         Vec::new()
     };
     let user = store::lock(connection, id)?.ok_or(AccountError::NotFound)?;
+    if user.deletion_in_progress {
+        return Err(AccountError::DeletionInProgress);
+    }
     if can_demote {
         check_not_last_admin(&user, &admins)?;
     }

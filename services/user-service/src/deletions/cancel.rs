@@ -3,6 +3,7 @@ use values::{Secret, UserId};
 
 use super::error::DeletionError;
 use super::store::{self, Deletion};
+use crate::accounts;
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
 
@@ -16,6 +17,8 @@ pub(super) async fn cancel(
 ) -> Result<Deletion, DeletionError> {
     let entry = actor.entry(AuditAction::DeletionCancelled, user);
     let cancel = move |connection: &mut Connection| {
+        // Every transaction that locks a user and its deletion locks the user first.
+        accounts::store::lock(connection, user)?;
         if let Some(cancelled) = store::update_to_cancelled(connection, user, &ticket, entry)? {
             return Ok(cancelled);
         }
@@ -24,5 +27,5 @@ pub(super) async fn cancel(
             None => Err(DeletionError::UnknownTicket),
         }
     };
-    context.database.run(cancel).await
+    context.database.transaction(cancel).await
 }

@@ -4,6 +4,7 @@ use actix_web::http::StatusCode;
 use http_kit::{BodyProblems, Problem};
 use service_http::{DatabaseProblems, database_problem};
 
+use crate::accounts::{AccountError, DELETION_IN_PROGRESS};
 use crate::back_off::TooManyAttempts;
 use crate::hashing::HashError;
 
@@ -22,6 +23,9 @@ pub(super) enum PasswordError {
     /// No user has this e-mail address.
     #[error("no user has this e-mail address")]
     UnknownEmail,
+    /// A deletion of the user is in progress.
+    #[error("a deletion of the user is in progress")]
+    DeletionInProgress,
     /// The code is unknown, used or expired. Callers do not learn which.
     #[error("the code is invalid")]
     InvalidCode,
@@ -39,7 +43,16 @@ pub(super) enum PasswordError {
     Sign(#[from] auth::SignError),
     /// The database failed.
     #[error(transparent)]
-    Database(#[from] database::Error),
+    Database(database::Error),
+}
+
+impl From<database::Error> for PasswordError {
+    fn from(error: database::Error) -> Self {
+        match error.violated_constraint() {
+            Some(DELETION_IN_PROGRESS) => Self::DeletionInProgress,
+            _ => Self::Database(error),
+        }
+    }
 }
 
 impl From<PasswordError> for Problem {
@@ -53,6 +66,7 @@ impl From<PasswordError> for Problem {
             ),
             PasswordError::TooManyAttempts(error) => error.into(),
             PasswordError::UnknownEmail => Self::not_found("user"),
+            PasswordError::DeletionInProgress => AccountError::DeletionInProgress.into(),
             PasswordError::InvalidCode => bad_request(
                 "invalid-code",
                 "The code is unknown, was used, or has expired. Request a new one.",

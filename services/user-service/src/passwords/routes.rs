@@ -17,7 +17,7 @@ use super::requests::{
 use super::reset::reset;
 use super::reset_forgotten::reset_forgotten;
 use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
-use crate::accounts::{CodeProblems, EmptyResponse, UserProblems};
+use crate::accounts::{CodeProblems, DeletionProblems, EmptyResponse, UserProblems};
 use crate::audit::RequestActor;
 use crate::back_off::BackOffProblems;
 use crate::client_network::ClientNetwork;
@@ -61,7 +61,7 @@ pub(crate) async fn change_password(
     request_body = ResetPasswordRequest,
     responses(
         (status = 200, description = "The password was set.", body = EmptyResponse),
-        AdminProblems, BodyProblems, UserProblems, HashProblems
+        AdminProblems, BodyProblems, UserProblems, DeletionProblems, HashProblems
     ),
     security(("bearer" = []))
 )]

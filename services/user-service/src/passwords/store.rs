@@ -65,18 +65,19 @@ pub(super) fn update_password(
         .optional()?)
 }
 
-/// Invalidates all codes of the user with this e-mail address, if there is one.
+/// Invalidates all codes of the user with this e-mail address, if there is one who is not being deleted.
 pub(super) fn invalidate_codes(
     connection: &mut Connection,
     email: &EmailAddress,
 ) -> Result<Option<UserId>, Error> {
-    Ok(
-        diesel::update(users::table.filter(users::email_key.eq(email.normalized())))
-            .set(users::code_generation.eq(users::code_generation + 1))
-            .returning(users::id)
-            .get_result(connection)
-            .optional()?,
-    )
+    let user = users::table
+        .filter(users::email_key.eq(email.normalized()))
+        .filter(diesel::dsl::not(users::deletion_in_progress));
+    Ok(diesel::update(user)
+        .set(users::code_generation.eq(users::code_generation + 1))
+        .returning(users::id)
+        .get_result(connection)
+        .optional()?)
 }
 
 values::names! {

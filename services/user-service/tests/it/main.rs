@@ -10,6 +10,7 @@ mod audit_append_only;
 mod audit_list;
 mod authorization;
 mod back_off;
+mod change_during_deletion;
 mod code_limits;
 mod delete_user;
 mod deletion_worker;

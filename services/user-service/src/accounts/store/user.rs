@@ -24,6 +24,7 @@ pub(crate) struct User {
     pub(crate) created: DateTime<Utc>,
     pub(crate) mtime: DateTime<Utc>,
     pub(crate) last_sign_in: Option<DateTime<Utc>>,
+    pub(crate) deletion_in_progress: bool,
 }
 
 /// An account for which a token is issued, with the incarnation of the database: both must come from the same
