@@ -4,8 +4,8 @@
 //!   saves a round trip; [`Entry::record`] inserts it for changes of several statements. Either way the row
 //!   is part of the transaction that makes the change.
 //! - [`list()`], [`AuditQuery`] and [`AuditEntry`] are the administrators' view.
-//! - [`retain`] prunes old rows, [`forget_addresses`] removes client addresses of a deleted user, and
-//!   [`pseudonymise`] replaces the user's identifier.
+//! - [`retain`] prunes old rows, [`pseudonymise`] replaces the identifier of a deleted user and removes the user's
+//!   client addresses, and [`forget_addresses`] removes those of unknown callers who changed the user's tasks.
 //!
 //! Each service has a table `audit_log` in its own schema; `migration/` creates it, and a migration of the
 //! service lists its actions. The database roles of the services can only insert and read rows; pruning,
@@ -33,4 +33,4 @@ pub use request_meta::RequestMeta;
 pub use responses::AuditEntry;
 pub use retention::{read_retention, retain};
 pub use statement::RecordWith;
-pub use store::{forget_addresses, pseudonymise};
+pub use store::{Pseudonymised, forget_addresses, pseudonymise};

@@ -1,11 +1,11 @@
 use chrono::{DateTime, Utc};
-use diesel::dsl::sql_query;
+use diesel::dsl::{exists, sql_query};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Double, Inet, Integer, Nullable};
 use listing::{Direction, ListQuery};
 use serde_json::Value;
 use std::time::Duration;
-use values::UserId;
+use values::{TaskId, UserId};
 
 use crate::query::{AuditFilter, AuditSort, parse_time};
 use crate::table::audit_log;
@@ -92,31 +92,48 @@ struct Changed {
     rows: i64,
 }
 
-/// Removes the client addresses from at most 5,000 rows: changes that these users made, and changes of these
-/// users or tasks that no known user made. Returns whether there may be more.
+/// Removes the client addresses from at most 5,000 rows: changes of these tasks that no known user made. Returns
+/// whether there may be more.
 ///
 /// # Errors
 /// The database fails.
-pub fn forget_addresses(connection: &mut PgConnection, ids: &[&[u8]]) -> QueryResult<bool> {
+pub fn forget_addresses(connection: &mut PgConnection, tasks: &[TaskId]) -> QueryResult<bool> {
     // A declaration for the DSL would be longer than the SQL.
     let changed: Changed = sql_query("SELECT forget_audit_addresses($1, $2) AS rows")
-        .bind::<Array<Binary>, _>(ids)
+        .bind::<Array<Binary>, _>(tasks)
         .bind::<Integer, _>(BATCH)
         .get_result(connection)?;
     Ok(changed.rows >= i64::from(BATCH))
 }
 
-/// Replaces the identifier of a deleted user by a pseudonym in at most 5,000 rows. Returns whether there may be
-/// more.
+/// What one call of [`pseudonymise`] did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pseudonymised {
+    /// The number of rows that were changed.
+    pub rows: i64,
+    /// Whether there are rows left. Without any that were changed, another transaction holds them.
+    pub more: bool,
+}
+
+/// Replaces the identifier of a deleted user by a pseudonym, and removes the user's client addresses, in at most
+/// 5,000 rows. It does not wait for rows that other transactions hold.
 ///
 /// # Errors
 /// The database fails.
-pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<bool> {
+pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<Pseudonymised> {
     let changed: Changed = sql_query("SELECT pseudonymise_audit_log($1, $2) AS rows")
         .bind::<Binary, _>(user)
         .bind::<Integer, _>(BATCH)
         .get_result(connection)?;
-    Ok(changed.rows >= i64::from(BATCH))
+    let acted = audit_log::table.filter(audit_log::actor_id.eq(user.as_bytes().as_slice()));
+    let concerned = audit_log::table.filter(audit_log::subject_id.eq(user.as_bytes().as_slice()));
+    // Two statements, because each has its own index.
+    let more = diesel::select(exists(acted)).get_result(connection)?
+        || diesel::select(exists(concerned)).get_result(connection)?;
+    Ok(Pseudonymised {
+        rows: changed.rows,
+        more,
+    })
 }
 
 /// Deletes at most one batch of rows that are older than `keep`, and returns how many.

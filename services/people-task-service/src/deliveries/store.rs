@@ -2,7 +2,7 @@ use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
 use database::{Error, interval, prepared};
-use diesel::dsl::now;
+use diesel::dsl::{now, sql_query};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Timestamptz};
 use jobs::REPUBLISH_GRACE;
@@ -174,13 +174,76 @@ pub(crate) fn lock_of_webhooks(
     Ok(())
 }
 
-/// Locks the deliveries of tasks until the end of the transaction, in the order of their ids.
-pub(crate) fn lock_of_tasks(connection: &mut PgConnection, tasks: &[TaskId]) -> Result<(), Error> {
-    let _locked: Vec<DeliveryId> = deliveries::table
-        .filter(deliveries::task_id.eq_any(tasks))
-        .order(deliveries::id)
+/// Locks those deliveries of tasks that no other transaction has locked, until the end of the transaction. Returns
+/// the tasks that have another one.
+pub(crate) fn lock_free_of_tasks(
+    connection: &mut PgConnection,
+    tasks: &[TaskId],
+) -> Result<Vec<TaskId>, Error> {
+    let of_tasks = deliveries::table.filter(deliveries::task_id.eq_any(tasks));
+    let locked: Vec<DeliveryId> = of_tasks
+        .clone()
         .for_update()
+        .skip_locked()
         .select(deliveries::id)
         .load(connection)?;
-    Ok(())
+    let others = of_tasks.filter(deliveries::id.ne_all(locked));
+    Ok(others.select(deliveries::task_id).load(connection)?)
+}
+
+/// Locks those deliveries of webhooks that no other transaction has locked, until the end of the transaction.
+/// Returns the webhooks that have another one.
+pub(crate) fn lock_free_of_webhooks(
+    connection: &mut PgConnection,
+    webhooks: &[WebhookId],
+) -> Result<Vec<WebhookId>, Error> {
+    let of_webhooks = deliveries::table.filter(deliveries::webhook_id.eq_any(webhooks));
+    let locked: Vec<DeliveryId> = of_webhooks
+        .clone()
+        .for_update()
+        .skip_locked()
+        .select(deliveries::id)
+        .load(connection)?;
+    let others = of_webhooks.filter(deliveries::id.ne_all(locked));
+    Ok(others.select(deliveries::webhook_id).load(connection)?)
+}
+
+/// Deletes at most `limit` attempts of the deliveries of tasks, and returns how many were deleted.
+pub(crate) fn delete_attempts_of_tasks(
+    connection: &mut PgConnection,
+    tasks: &[TaskId],
+    limit: usize,
+) -> Result<usize, Error> {
+    let tasks = tasks.iter().map(|id| id.as_bytes().as_slice());
+    delete_attempts(connection, "task_id", tasks.collect(), limit)
+}
+
+/// Deletes at most `limit` attempts of the deliveries of webhooks, and returns how many were deleted.
+pub(crate) fn delete_attempts_of_webhooks(
+    connection: &mut PgConnection,
+    webhooks: &[WebhookId],
+    limit: usize,
+) -> Result<usize, Error> {
+    let webhooks = webhooks.iter().map(|id| id.as_bytes().as_slice());
+    delete_attempts(connection, "webhook_id", webhooks.collect(), limit)
+}
+
+fn delete_attempts(
+    connection: &mut PgConnection,
+    column: &'static str,
+    ids: Vec<&[u8]>,
+    limit: usize,
+) -> Result<usize, Error> {
+    // The DSL has no LIMIT for DELETE. Nobody else changes attempts, so their addresses in the table stay the same.
+    let delete = sql_query(format!(
+        "DELETE FROM delivery_attempts WHERE ctid = ANY (ARRAY(
+            SELECT attempt.ctid FROM deliveries
+            JOIN delivery_attempts AS attempt ON attempt.delivery_id = deliveries.id
+            WHERE deliveries.{column} = ANY ($1) LIMIT $2))"
+    ));
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    Ok(delete
+        .bind::<Array<Binary>, _>(ids)
+        .bind::<BigInt, _>(limit)
+        .execute(connection)?)
 }

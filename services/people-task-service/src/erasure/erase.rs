@@ -1,34 +1,49 @@
 use audit_log::RequestMeta;
 use database::{Connection, Database, Error};
 use serde_json::json;
-use values::{EmailAddress, TaskId, UserId};
+use values::{EmailAddress, UserId};
 
 use crate::audit::AuditAction;
 use crate::erasure::requests::EraseRequest;
 use crate::erasure::store;
 use crate::{deliveries, tasks, webhooks};
 
-/// How many rows one call deletes at most, so that no transaction is long.
-const BATCH: usize = 2_000;
+/// Tasks that one transaction deletes at most, each with at most 20 webhooks and their deliveries.
+const TASKS: usize = 100;
+/// Webhooks of other users' tasks that one transaction deletes at most.
+const WEBHOOKS: usize = 500;
+/// Attempts of deliveries that one transaction deletes at most. A delivery can have any number of them.
+const ATTEMPTS: usize = 5_000;
+
+/// The user whose data is deleted.
+#[derive(Debug)]
+struct ErasedUser {
+    id: UserId,
+    /// The addresses under which the user requested tasks.
+    emails: Vec<EmailAddress>,
+}
 
 /// The result of one call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Erased {
     /// The number of deleted tasks, and of deleted webhooks of other tasks.
     pub(crate) deleted: usize,
     /// Whether there is more to delete.
     pub(crate) more: bool,
+    /// Whether there is more, but other transactions hold all of it at the moment.
+    pub(crate) blocked: bool,
 }
 
-/// Deletes a batch of a user's data. Repeating it does no harm. From then on no token of the user's adds anything,
-/// except tokens of another incarnation of the user service's database.
+/// Deletes a batch of a user's data, in a short transaction that waits for no other one. Repeating it does no
+/// harm. From then on no token of the user's adds anything, except tokens of another incarnation of the user service's
+/// database.
 ///
 /// # Errors
 /// Only the database can fail.
-#[tracing::instrument(skip_all, fields(user.id = %user))]
+#[tracing::instrument(skip_all, fields(user.id = %id))]
 pub(crate) async fn erase(
     database: &Database,
-    user: UserId,
+    id: UserId,
     EraseRequest {
         emails,
         incarnation,
@@ -37,64 +52,105 @@ pub(crate) async fn erase(
 ) -> Result<Erased, Error> {
     // Committed first, so that the user's requests do not wait for the deletion.
     let record = move |connection: &mut Connection| {
-        store::record_erased_user(connection, user, incarnation.as_deref())
+        store::record_erased_user(connection, id, incarnation.as_deref())
     };
     database.run(record).await?;
+    let user = ErasedUser { id, emails };
     let erased = database
-        .transaction(move |connection| erase_in_transaction(connection, user, &emails, meta))
+        .transaction(move |connection| erase_in_transaction(connection, &user, meta))
         .await?;
-    tracing::info!(
-        deleted = erased.deleted,
-        more = erased.more,
-        "a deleted user's data was erased"
-    );
+    let Erased {
+        deleted,
+        more,
+        blocked,
+    } = erased;
+    tracing::info!(deleted, more, blocked, "a deleted user's data was erased");
     Ok(erased)
 }
 
 fn erase_in_transaction(
     connection: &mut Connection,
-    user: UserId,
-    emails: &[EmailAddress],
+    user: &ErasedUser,
     meta: RequestMeta,
 ) -> Result<Erased, Error> {
-    let tasks = delete_tasks(connection, user, emails)?;
-    let limit = BATCH.saturating_sub(tasks.len());
-    let webhooks = webhooks::store::load_ids_of_user(connection, user, limit)?;
-    webhooks::delete_with_deliveries(connection, &webhooks)?;
-    let deleted = tasks.len() + webhooks.len();
-    let more_addresses = store::forget_addresses(connection, user, &tasks)?;
+    let tasks = delete_tasks(connection, user)?;
+    let webhooks = if tasks.more {
+        Batch::default()
+    } else {
+        delete_webhooks(connection, user)?
+    };
+    let deleted = tasks.deleted + webhooks.deleted;
     if deleted > 0 {
-        let entry = AuditAction::UserErased.on_user(user, meta);
-        let entry = entry.detail(json!({"tasks": tasks.len(), "webhooks": webhooks.len()}));
-        entry.record(connection)?;
+        let entry = AuditAction::UserErased.on_user(user.id, meta);
+        let detail = json!({"tasks": tasks.deleted, "webhooks": webhooks.deleted});
+        entry.detail(detail).record(connection)?;
     }
-    let more_entries = audit_log::pseudonymise(connection, user)?;
+    let mut more = tasks.more || webhooks.more;
+    let mut progress = deleted > 0 || tasks.progress || webhooks.progress;
+    if !more {
+        let entries = audit_log::pseudonymise(connection, user.id)?;
+        more = entries.more;
+        progress |= entries.rows > 0;
+    }
     Ok(Erased {
         deleted,
-        more: more_addresses || more_entries || is_data_left(connection, user, emails)?,
+        more,
+        blocked: more && !progress,
     })
 }
 
-/// Deletes a batch of tasks with their webhooks and deliveries, and returns their ids.
-///
-/// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
-fn delete_tasks(
-    connection: &mut Connection,
-    user: UserId,
-    emails: &[EmailAddress],
-) -> Result<Vec<TaskId>, Error> {
-    let ids = tasks::store::lock_tasks_of_user(connection, user, emails, BATCH)?;
-    deliveries::store::lock_of_tasks(connection, &ids)?;
-    tasks::store::delete(connection, &ids)?;
-    Ok(ids)
+/// A batch of tasks or webhooks.
+#[derive(Default)]
+struct Batch {
+    deleted: usize,
+    /// Whether something that belongs to them was deleted.
+    progress: bool,
+    more: bool,
 }
 
-fn is_data_left(
-    connection: &mut Connection,
-    user: UserId,
-    emails: &[EmailAddress],
-) -> Result<bool, Error> {
-    let tasks = tasks::store::lock_tasks_of_user(connection, user, emails, 1)?;
-    let webhooks = webhooks::store::load_ids_of_user(connection, user, 1)?;
-    Ok(!tasks.is_empty() || !webhooks.is_empty())
+impl Batch {
+    /// What belongs to them is too much for one transaction.
+    const PARTIAL: Self = Self {
+        deleted: 0,
+        progress: true,
+        more: true,
+    };
+}
+
+/// Deletes tasks that the user created or requested, with their webhooks and deliveries.
+///
+/// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
+fn delete_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
+    let mut ids = tasks::store::lock_tasks_of_user(connection, user.id, &user.emails, TASKS)?;
+    let mut held = deliveries::store::lock_free_of_tasks(connection, &ids)?;
+    held.extend(webhooks::store::lock_free_of_tasks(connection, &ids)?);
+    ids.retain(|id| !held.contains(id));
+    if deliveries::store::delete_attempts_of_tasks(connection, &ids, ATTEMPTS)? >= ATTEMPTS
+        // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
+        || audit_log::forget_addresses(connection, &ids)?
+    {
+        return Ok(Batch::PARTIAL);
+    }
+    tasks::store::delete(connection, &ids)?;
+    Ok(Batch {
+        deleted: ids.len(),
+        progress: false,
+        more: tasks::store::has_tasks_of_user(connection, user.id, &user.emails)?,
+    })
+}
+
+/// Deletes webhooks that the user registered for tasks of others, with their deliveries.
+fn delete_webhooks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
+    let mut ids = webhooks::store::load_ids_of_user(connection, user.id, WEBHOOKS)?;
+    let held = deliveries::store::lock_free_of_webhooks(connection, &ids)?;
+    ids.retain(|id| !held.contains(id));
+    let ids = webhooks::store::lock_free(connection, &ids)?;
+    if deliveries::store::delete_attempts_of_webhooks(connection, &ids, ATTEMPTS)? >= ATTEMPTS {
+        return Ok(Batch::PARTIAL);
+    }
+    Ok(Batch {
+        deleted: webhooks::store::delete(connection, &ids)?,
+        progress: false,
+        more: !webhooks::store::load_ids_of_user(connection, user.id, 1)?.is_empty(),
+    })
 }

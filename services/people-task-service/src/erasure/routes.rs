@@ -28,5 +28,6 @@ pub(crate) async fn erase_user(
     Ok(Json(EraseResponse {
         deleted: erased.deleted,
         more: erased.more,
+        blocked: erased.blocked,
     }))
 }

@@ -2,7 +2,7 @@ use audit_log::Entry;
 use auth::Caller;
 use chrono::{DateTime, Utc};
 use database::Error;
-use diesel::dsl::now;
+use diesel::dsl::{exists, now};
 use diesel::prelude::*;
 use diesel::sql_types::{Binary, Bool, Nullable, Text, Timestamptz};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
@@ -153,7 +153,8 @@ pub(crate) fn update(
     Ok(entry.record_with(update).get_result(connection)?)
 }
 
-/// Locks at most `limit` tasks that the user created or requested until the end of the transaction.
+/// Locks at most `limit` tasks that the user created or requested until the end of the transaction, and skips those
+/// that another transaction has locked.
 ///
 /// Each role has its own statement, in the order of its index. One statement for all of them would
 /// read the whole table when nothing is left.
@@ -170,6 +171,7 @@ pub(crate) fn lock_tasks_of_user(
         .limit(rows(0))
         .select(tasks::id)
         .for_update()
+        .skip_locked()
         .load(connection)?;
     for email in emails {
         if ids.len() >= limit {
@@ -183,10 +185,30 @@ pub(crate) fn lock_tasks_of_user(
             .limit(rows(ids.len()))
             .select(tasks::id)
             .for_update()
+            .skip_locked()
             .load(connection)?;
         ids.extend(requested);
     }
     Ok(ids)
+}
+
+/// Whether there are tasks that the user created or requested.
+pub(crate) fn has_tasks_of_user(
+    connection: &mut PgConnection,
+    user: UserId,
+    emails: &[EmailAddress],
+) -> Result<bool, Error> {
+    let created = tasks::table.filter(tasks::creator.eq(user));
+    if diesel::select(exists(created)).get_result(connection)? {
+        return Ok(true);
+    }
+    for email in emails {
+        let requested = tasks::table.filter(tasks::requester_key.eq(email.normalized()));
+        if diesel::select(exists(requested)).get_result(connection)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Deletes tasks with their webhooks and deliveries.

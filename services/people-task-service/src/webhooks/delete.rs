@@ -58,7 +58,7 @@ fn delete_in_transaction(
 /// Deletes webhooks with their deliveries, inside a transaction. Returns the number of webhooks.
 ///
 /// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
-pub(crate) fn delete_with_deliveries(
+fn delete_with_deliveries(
     connection: &mut Connection,
     ids: &[WebhookId],
 ) -> Result<usize, database::Error> {

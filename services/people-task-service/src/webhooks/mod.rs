@@ -8,5 +8,3 @@ mod requests;
 mod responses;
 pub(crate) mod routes;
 pub(crate) mod store;
-
-pub(crate) use delete::delete_with_deliveries;

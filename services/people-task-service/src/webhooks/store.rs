@@ -113,3 +113,34 @@ pub(crate) fn delete(connection: &mut PgConnection, ids: &[WebhookId]) -> Result
         .load(connection)?;
     Ok(diesel::delete(webhooks).execute(connection)?)
 }
+
+/// Locks those webhooks of tasks that no other transaction has locked, until the end of the transaction. Returns the
+/// tasks that have another one.
+pub(crate) fn lock_free_of_tasks(
+    connection: &mut PgConnection,
+    tasks: &[TaskId],
+) -> Result<Vec<TaskId>, Error> {
+    let of_tasks = webhooks::table.filter(webhooks::task_id.eq_any(tasks));
+    let locked: Vec<WebhookId> = of_tasks
+        .clone()
+        .for_update()
+        .skip_locked()
+        .select(webhooks::id)
+        .load(connection)?;
+    let others = of_tasks.filter(webhooks::id.ne_all(locked));
+    Ok(others.select(webhooks::task_id).load(connection)?)
+}
+
+/// Locks those webhooks that no other transaction has locked, until the end of the transaction, and returns them.
+pub(crate) fn lock_free(
+    connection: &mut PgConnection,
+    ids: &[WebhookId],
+) -> Result<Vec<WebhookId>, Error> {
+    let locked = webhooks::table
+        .filter(webhooks::id.eq_any(ids))
+        .for_update()
+        .skip_locked()
+        .select(webhooks::id)
+        .load(connection);
+    Ok(locked?)
+}

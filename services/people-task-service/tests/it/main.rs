@@ -15,6 +15,7 @@ mod deliveries;
 mod document;
 mod edit_task;
 mod erasure;
+mod erasure_batches;
 mod fixture;
 mod list_tasks;
 mod outages;

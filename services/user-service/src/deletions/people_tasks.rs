@@ -44,6 +44,9 @@ pub(crate) struct Erased {
     pub(crate) deleted: u64,
     /// Whether the user has more tasks.
     pub(crate) more: bool,
+    /// Whether other transactions hold all of them at the moment. An earlier version does not say.
+    #[serde(default)]
+    pub(crate) blocked: bool,
 }
 
 impl PeopleTasks {

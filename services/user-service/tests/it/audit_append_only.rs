@@ -156,6 +156,53 @@ fn forgetting_removes_only_the_addresses_of_one_user() {
 }
 
 #[test]
+fn pseudonymising_two_users_who_changed_each_other_does_not_wait() {
+    let database = TestDatabase::users(MIGRATIONS);
+    let (mut service, mut admin) = connections(&database);
+    let (ada, bob) = (format!("'\\x{:024x}'", 1), format!("'\\x{:024x}'", 2));
+    admin
+        .batch_execute(&format!(
+            "INSERT INTO audit_log (action, actor_kind, actor_id, subject_kind, subject_id, client_address, request_id)
+             VALUES ('user-updated', 'admin', {ada}, 'user', {bob}, '203.0.113.1', 'both'),
+                ('user-updated', 'admin', {bob}, 'user', {ada}, '203.0.113.2', 'both'),
+                ('signed-in', 'user', {ada}, 'user', {ada}, '203.0.113.1', 'ada'),
+                ('signed-in', 'user', {bob}, 'user', {bob}, '203.0.113.2', 'bob'),
+                ('sign-in-refused', 'anonymous', NULL, 'user', {bob}, '203.0.113.3', 'bob')"
+        ))
+        .unwrap();
+    let pseudonymise = |who: &str| format!("SELECT pseudonymise_audit_log({who}, 100)");
+    service.batch_execute("BEGIN").unwrap();
+    assert_eq!(number(&mut service, &pseudonymise(&ada)), 3);
+    let mut other = PgConnection::establish(database.users_url().expose()).unwrap();
+    assert_eq!(number(&mut other, &pseudonymise(&bob)), 2);
+    service.batch_execute("COMMIT").unwrap();
+    assert_eq!(number(&mut other, &pseudonymise(&bob)), 2);
+    assert_eq!(number(&mut other, &pseudonymise(&bob)), 0);
+    let left = "SELECT count(*) FROM audit_log WHERE client_address IS NOT NULL
+        OR actor_id < '\\x01' OR subject_id < '\\x01'";
+    assert_eq!(number(&mut admin, left), 0);
+}
+
+#[test]
+fn pseudonymising_changes_at_most_the_given_number_of_rows() {
+    let database = TestDatabase::users(MIGRATIONS);
+    let (mut service, mut admin) = connections(&database);
+    let ada = format!("'\\x{:024x}'", 1);
+    admin
+        .batch_execute(&format!(
+            "INSERT INTO audit_log (action, actor_kind, actor_id, subject_kind, subject_id, request_id)
+             SELECT 'user-updated', 'admin', {ada}::bytea, 'user', {ada}::bytea, 'r' FROM generate_series(1, 5)
+             UNION ALL
+             SELECT 'user-created', 'anonymous', NULL::bytea, 'user', {ada}::bytea, 'r' FROM generate_series(1, 4)"
+        ))
+        .unwrap();
+    let pseudonymise = format!("SELECT pseudonymise_audit_log({ada}, 3)");
+    for expected in [3, 3, 3, 0] {
+        assert_eq!(number(&mut service, &pseudonymise), expected);
+    }
+}
+
+#[test]
 fn a_temporary_table_of_the_caller_does_not_redirect_the_owners_functions() {
     let database = TestDatabase::users(MIGRATIONS);
     let (mut service, mut admin) = connections(&database);

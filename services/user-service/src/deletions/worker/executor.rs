@@ -15,6 +15,8 @@ use crate::deletions::steps::Step;
 
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
+/// The pause when other transactions hold all rows that are left.
+pub(super) const BLOCKED_PAUSE: Duration = Duration::from_secs(1);
 
 /// The result of one call of [`StepExecutor::execute`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,29 +89,29 @@ impl StepExecutor {
         let erase = self.people_tasks.erase(job.user, &emails, &incarnation);
         let erased = erase.await?;
         tracing::debug!(tasks = erased.deleted, "people tasks erased");
-        Ok(more_or_done(erased.more))
+        Ok(if erased.blocked {
+            Progress::Waiting(BLOCKED_PAUSE)
+        } else {
+            more_or_done(erased.more)
+        })
     }
 
     async fn delete_sign_in_data(&self, job: Job) -> Result<Progress, StepError> {
         let name_hashes = self.name_hashes(job).await?;
-        let more = self.database.transaction(move |connection| {
+        let delete = move |connection: &mut _| {
             user_data::delete_sign_in_data(connection, job.user, &name_hashes, BATCH)
-        });
-        Ok(more_or_done(more.await?))
+        };
+        Ok(self.database.transaction(delete).await?)
     }
 
     async fn delete_user(&self, job: Job, position: i32) -> Result<Progress, StepError> {
         let name_hashes = self.name_hashes(job).await?;
         let entry =
             AuditAction::UserDeleted.entry(Actor::Service, job.user, RequestMeta::internal());
-        let deleted = self.database.transaction(move |connection| {
+        let delete = move |connection: &mut _| {
             user_data::delete_user(connection, job, position, &name_hashes, &entry)
-        });
-        Ok(if deleted.await? {
-            Progress::Completed
-        } else {
-            Progress::Lost
-        })
+        };
+        Ok(self.database.transaction(delete).await?)
     }
 
     /// The hashes of the names by which the user signs in; none if the user no longer exists.

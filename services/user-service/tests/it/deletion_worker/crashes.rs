@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use user_service::deletions::QUEUE;
 
 use crate::audit::pseudonym;
-use crate::deletion_worker::fixture::Fixture;
+use crate::deletion_worker::fixture::{ErasureResponse, Fixture};
 
 const EMAIL: &str = "Ada.Lovelace@Example.com";
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -123,7 +123,9 @@ async fn a_worker_killed_at_any_moment_loses_nothing() {
     let users: Vec<_> = (0..3)
         .map(|n| fixture.user(&format!("user{n}@example.com")))
         .collect();
-    fixture.people_tasks.says_more(4);
+    fixture
+        .people_tasks
+        .will_respond(&[ErasureResponse::More; 4]);
     let jobs: Vec<_> = users.iter().map(|user| fixture.delete(*user)).collect();
     let (started, mut kills) = (Instant::now(), 0);
     let mut done = vec![0; jobs.len()];

@@ -1,12 +1,12 @@
 //! A worker with everything around it: database, broker, flow engine, and a stand-in for the
 //! people-task service.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use actix_web::web::{Data, Json, Path, post};
-use actix_web::{App, HttpRequest};
+use actix_web::{App, HttpRequest, HttpResponse};
 use app_config::{Reader, Settings as _};
 use auth::{ServiceCaller, SigningKey, Verifier};
 use demo_engine::{Control, Server};
@@ -241,11 +241,22 @@ pub(crate) struct Erasure {
     pub(crate) emails: Value,
 }
 
+/// What the internal endpoint responds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum ErasureResponse {
+    /// A batch was deleted, and there are more tasks.
+    More,
+    /// Other transactions hold the tasks that are left.
+    Blocked,
+    /// The service is broken.
+    Failure,
+}
+
 #[derive(Debug, Default)]
 struct Tasks {
     calls: Vec<Erasure>,
-    /// How many more responses say that there are more tasks.
-    batches_left: u32,
+    /// The next responses. After them there are no more tasks.
+    responses: VecDeque<ErasureResponse>,
     /// `X-Request-Id` and `traceparent` of the latest call.
     context: Option<(String, String)>,
 }
@@ -283,8 +294,9 @@ impl PeopleTasks {
         Self { running, tasks }
     }
 
-    pub(crate) fn says_more(&self, times: u32) {
-        self.tasks.lock().unwrap().batches_left = times;
+    /// Sets the next responses.
+    pub(crate) fn will_respond(&self, responses: &[ErasureResponse]) {
+        self.tasks.lock().unwrap().responses = responses.iter().copied().collect();
     }
 
     /// `X-Request-Id` and `traceparent` of the latest call.
@@ -303,7 +315,7 @@ async fn erase(
     user: Path<String>,
     body: Json<Value>,
     tasks: Data<Mutex<Tasks>>,
-) -> Json<Value> {
+) -> HttpResponse {
     let header = |name: &str| {
         let value = request.headers().get(name);
         value.map_or_else(String::new, |value| value.to_str().unwrap().to_owned())
@@ -314,7 +326,11 @@ async fn erase(
         user: user.into_inner(),
         emails: body.get("emails").cloned().unwrap_or_default(),
     });
-    let more = tasks.batches_left > 0;
-    tasks.batches_left = tasks.batches_left.saturating_sub(1);
-    Json(json!({"deleted": 2, "more": more}))
+    let body = match tasks.responses.pop_front() {
+        Some(ErasureResponse::Failure) => return HttpResponse::InternalServerError().finish(),
+        Some(ErasureResponse::Blocked) => json!({"deleted": 0, "more": true, "blocked": true}),
+        Some(ErasureResponse::More) => json!({"deleted": 2, "more": true, "blocked": false}),
+        None => json!({"deleted": 2, "more": false, "blocked": false}),
+    };
+    HttpResponse::Ok().json(body)
 }

@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 use testkit::eventually;
 use user_service::deletions::Step;
 
-use crate::deletion_worker::fixture::{Fixture, REQUEST_ID};
+use crate::deletion_worker::fixture::{ErasureResponse, Fixture, REQUEST_ID};
 
 const EMAIL: &str = "Ada.Lovelace@Example.com";
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -290,7 +290,9 @@ async fn without_an_engine_the_other_steps_complete() {
 #[actix_web::test]
 async fn people_tasks_are_deleted_in_batches() {
     let fixture = Fixture::new().await;
-    fixture.people_tasks.says_more(4);
+    fixture
+        .people_tasks
+        .will_respond(&[ErasureResponse::More; 4]);
     let worker = fixture.worker(&[]).await;
     let job = fixture.delete(fixture.user(EMAIL));
     let ended = fixture.ended(job).await;
@@ -362,7 +364,7 @@ async fn a_cancelled_job_stops_before_its_next_step() {
 async fn other_worker_is_idle(fixture: &Fixture) -> bool {
     let probe = fixture.delete_by(
         fixture.user(&format!("{}@example.com", rand::random::<u32>())),
-        &[Step::DeleteUser],
+        &[Step::StopFlows, Step::DeleteUser],
     );
     fixture.ended(probe).await.status == "completed"
 }

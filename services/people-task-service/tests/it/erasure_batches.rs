@@ -1,0 +1,128 @@
+//! Erasures of users with many tasks, and at the same time.
+
+use diesel::connection::SimpleConnection as _;
+use serde_json::{Value, json};
+
+use crate::erasure::service_token;
+use crate::fixture::{Fixture, User};
+
+/// Calls the internal endpoint once.
+async fn erase(app: &Fixture, user: &User, emails: &[&str]) -> Value {
+    let request = app.http.post(&format!("/internal/users/{}/erase", user.id));
+    let request = request.bearer(&service_token(app));
+    let reply = request.json(&json!({"emails": emails})).send().await;
+    reply.expect(200).json
+}
+
+/// What a call responds that deleted this many tasks and webhooks.
+pub(crate) fn deleted(number: usize, more: bool) -> Value {
+    json!({"deleted": number, "more": more, "blocked": false})
+}
+
+/// Inserts tasks of a user, each with this many webhooks, and attempts of each webhook's delivery.
+fn insert_tasks(
+    app: &Fixture,
+    [creator, requester]: [&User; 2],
+    [tasks, webhooks, attempts]: [u32; 3],
+) {
+    let (creator, email) = (&creator.id, &requester.email);
+    app.execute(&format!(
+        "WITH made AS (
+            INSERT INTO tasks (id, creator, requester, requester_key, approver, approver_key, title,
+                description, public, approver_secret, requester_secret)
+            SELECT substring(sha256(('{creator}' || n)::bytea) FOR 12), decode('{creator}', 'hex'),
+                '{email}', '{email}', 'y@example.com', 'y@example.com', 't', '',
+                false, sha256(('a{creator}' || n)::bytea), sha256(('r{creator}' || n)::bytea)
+            FROM generate_series(1, {tasks}) AS n
+            RETURNING id
+        ), hooks AS (
+            INSERT INTO webhooks (id, task_id, registered_by, url)
+            SELECT substring(sha256(made.id || n::text::bytea) FOR 12), made.id, decode('{creator}', 'hex'), 'http://x'
+            FROM made, generate_series(1, {webhooks}) AS n
+            RETURNING id, task_id
+        ), sent AS (
+            INSERT INTO deliveries (id, webhook_id, task_id, origin, request_id, traceparent, republish_at)
+            SELECT id, id, task_id, 'http://x', 'r', 't', now() + interval '1 day' FROM hooks
+            RETURNING id
+        )
+        INSERT INTO delivery_attempts (delivery_id, number, at, duration_ms)
+        SELECT id, n, now(), 1 FROM sent, generate_series(1, {attempts}) AS n"
+    ));
+}
+
+#[tokio::test]
+async fn many_tasks_are_erased_in_batches() {
+    let app = Fixture::start().await;
+    let me = app.user("me@example.com");
+    insert_tasks(&app, [&me, &me], [250, 0, 0]);
+    for expected in [deleted(100, true), deleted(100, true), deleted(50, false)] {
+        assert_eq!(erase(&app, &me, &["me@example.com"]).await, expected);
+    }
+    assert_eq!(app.count("tasks"), 0);
+}
+
+#[tokio::test]
+async fn many_attempts_are_erased_in_batches_before_their_tasks() {
+    let app = Fixture::start().await;
+    let me = app.user("me@example.com");
+    insert_tasks(&app, [&me, &me], [3, 20, 100]);
+    assert_eq!(erase(&app, &me, &[]).await, deleted(0, true));
+    assert_eq!(app.count("delivery_attempts"), 1_000);
+    assert_eq!(app.count("tasks"), 3);
+    assert_eq!(erase(&app, &me, &[]).await, deleted(3, false));
+    for table in ["tasks", "webhooks", "deliveries", "delivery_attempts"] {
+        assert_eq!(app.count(table), 0, "{table}");
+    }
+}
+
+#[tokio::test]
+async fn an_erasure_does_not_wait_for_rows_that_another_transaction_holds() {
+    let blocked = json!({"deleted": 0, "more": true, "blocked": true});
+    for (held, of_other_user, expected) in [
+        ("tasks", false, 2),
+        ("webhooks", false, 2),
+        ("deliveries", false, 2),
+        ("webhooks", true, 5),
+        ("deliveries", true, 5),
+    ] {
+        let app = Fixture::start().await;
+        let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
+        let creator = if of_other_user { &other } else { &me };
+        insert_tasks(&app, [creator, creator], [3, 2, 1]);
+        app.execute(&format!(
+            "UPDATE webhooks SET registered_by = decode('{}', 'hex')",
+            me.id
+        ));
+        let mut holder = app.database.admin();
+        let hold = format!("BEGIN; SELECT FROM people_task.{held} LIMIT 1 FOR UPDATE");
+        holder.batch_execute(&hold).unwrap();
+        let first = erase(&app, &me, &[]).await;
+        assert_eq!(first, deleted(expected, true), "{held}");
+        assert_eq!(erase(&app, &me, &[]).await, blocked, "{held}");
+        holder.batch_execute("COMMIT").unwrap();
+        assert_eq!(erase(&app, &me, &[]).await, deleted(1, false), "{held}");
+    }
+}
+
+#[tokio::test]
+async fn two_users_who_requested_tasks_of_each_other_are_erased_at_the_same_time() {
+    let app = Fixture::start().await;
+    let (ada, bob) = (app.user("ada@example.com"), app.user("bob@example.com"));
+    insert_tasks(&app, [&ada, &bob], [300, 2, 1]);
+    insert_tasks(&app, [&bob, &ada], [300, 2, 1]);
+    // Each registered some webhooks for tasks of the other one.
+    app.execute(&format!(
+        "UPDATE webhooks SET registered_by = CASE WHEN registered_by = decode('{ada}', 'hex')
+            THEN decode('{bob}', 'hex') ELSE decode('{ada}', 'hex') END
+         WHERE get_byte(id, 11) % 2 = 0",
+        ada = ada.id,
+        bob = bob.id
+    ));
+    let erase_all = async |user: &User| {
+        while erase(&app, user, &[&user.email]).await["more"] == true {}
+    };
+    tokio::join!(erase_all(&ada), erase_all(&bob));
+    for table in ["tasks", "webhooks", "deliveries", "delivery_attempts"] {
+        assert_eq!(app.count(table), 0, "{table}");
+    }
+}

@@ -1,0 +1,1 @@
+../../../../crates/audit-log/migration/pseudonyms_without_waiting_down.sql
