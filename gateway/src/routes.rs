@@ -104,6 +104,7 @@ pub static ROUTES: &[Route] = &[
     user(Method::GET, "/users", Token),
     user(Method::GET, "/users/count", Token),
     user(Method::GET, "/users/deletions", Token),
+    user(Method::POST, "/users/deletions/retry", Token),
     user(Method::GET, "/users/{userId}", Token),
     user(Method::PUT, "/users/{userId}", Token),
     user(Method::DELETE, "/users/{userId}", Token),

@@ -12,7 +12,7 @@ use auth::{Signer, SigningKey, Verifier};
 use database::Database;
 use http_kit::{Health, ProblemBody};
 use listing::RowBudget;
-use messaging::Publisher;
+use messaging::{BrokerSettings, Publisher, Queue};
 use service_http::{BearerToken, Document};
 use service_runtime::Running;
 use utoipa::OpenApi as _;
@@ -92,6 +92,8 @@ async fn start_context(
     running: &Running,
 ) -> anyhow::Result<Context> {
     let database = Database::connect(&settings.database);
+    let has_engine = settings.flow_engine.is_some();
+    deletions::record_with_engine(&database, has_engine).await?;
     let hasher = Hasher::start(settings.passwords.cost);
     let rules = PasswordRules {
         min_length: settings.passwords.min_length,
@@ -106,15 +108,9 @@ async fn start_context(
     running.spawn(poller.run(running.shutdown()));
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
-    let publisher = |queue| {
-        let broker = settings.broker.clone();
-        let (publisher, task) = Publisher::new(broker, queue, running.shutdown());
-        running.spawn(task);
-        publisher
-    };
     Ok(Context {
-        deletions: publisher(deletions::QUEUE),
-        notifications: publisher(notifications::QUEUE),
+        deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
+        notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
         database,
         row_budget: RowBudget::default(),
         hasher,
@@ -126,8 +122,14 @@ async fn start_context(
         email_verification: settings.email_verification,
         channels: settings.channels,
         code_requests: settings.code_requests,
-        has_engine: settings.flow_engine.is_some(),
+        has_engine,
     })
+}
+
+fn start_publisher(broker: &BrokerSettings, queue: Queue, running: &Running) -> Publisher {
+    let (publisher, task) = Publisher::new(broker.clone(), queue, running.shutdown());
+    running.spawn(task);
+    publisher
 }
 
 fn verifier(settings: &TokenSettings, signer: &Signer) -> Arc<Verifier> {
@@ -179,6 +181,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(accounts::routes::list_users)
         .service(accounts::routes::count_users)
         .service(deletions::routes::list_deletions)
+        .service(deletions::routes::retry_deletions)
         .service(accounts::routes::get_user)
         .service(accounts::routes::update_user)
         .service(deletions::routes::delete_user)

@@ -8,6 +8,7 @@ mod list;
 mod people_tasks;
 mod requests;
 mod responses;
+mod retry;
 pub(crate) mod routes;
 mod start;
 mod status;
@@ -15,6 +16,7 @@ mod steps;
 mod store;
 pub mod worker;
 
+use database::Database;
 use jobs::JobTable;
 use messaging::Queue;
 use values::DeletionId;
@@ -22,6 +24,15 @@ use values::DeletionId;
 pub use steps::Step;
 #[cfg(test)]
 pub(crate) use store::DeletionStatus;
+
+/// Records whether new deletions have steps at a flow engine, for the deletion-worker.
+pub(crate) async fn record_with_engine(
+    database: &Database,
+    with_engine: bool,
+) -> Result<(), database::Error> {
+    let record = move |connection: &mut _| store::record_with_engine(connection, with_engine);
+    database.run(record).await
+}
 
 /// Jobs that delete a user.
 pub(crate) const JOBS: JobTable<DeletionId> = JobTable::new("deletions");

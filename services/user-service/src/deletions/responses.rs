@@ -44,6 +44,17 @@ impl From<Deletion> for StatusResponse {
     }
 }
 
+/// The result of starting failed deletions again.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RetriedDeletions)]
+pub(super) struct RetryResponse {
+    /// The number of deletions that are in progress again.
+    #[schema(example = 12)]
+    pub(super) retried: usize,
+    /// Whether there may be more: then call again.
+    pub(super) more: bool,
+}
+
 /// A deletion in the list of all deletions.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

@@ -1,6 +1,6 @@
 use actix_web::http::header::LOCATION;
 use actix_web::web::{Data, Json, Path};
-use actix_web::{HttpRequest, HttpResponse, delete, get};
+use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
 use http_kit::{Problem, Query, QueryProblems};
@@ -9,7 +9,8 @@ use service_http::DatabaseProblems;
 
 use super::error::{CancelProblems, DeleteProblems, TicketProblems};
 use super::requests::{TicketPath, UserPath};
-use super::responses::{DeletionResponse, StatusResponse, TicketResponse};
+use super::responses::{DeletionResponse, RetryResponse, StatusResponse, TicketResponse};
+use super::retry::{Retried, retry_failed};
 use super::{cancel, list, start, status};
 use crate::audit::RequestActor;
 use crate::context::Context;
@@ -95,6 +96,29 @@ pub(crate) async fn cancel_deletion(
     let actor = RequestActor::new(&admin, meta);
     let cancelled = cancel::cancel(&context, user, ticket, actor).await?;
     Ok(Json(cancelled.into()))
+}
+
+/// Start failed deletions again
+///
+/// Each continues at the step that failed, under its old ticket, at most 1,000 in one call. Deletions of users who were
+/// changed after the failure, for example reactivated, are left as they are.
+#[utoipa::path(
+    tag = "users",
+    operation_id = "retryDeletions",
+    responses(
+        (status = 200, description = "The deletions are in progress again.", body = RetryResponse),
+        AdminProblems, DatabaseProblems
+    ),
+    security(("bearer" = []))
+)]
+#[post("/users/deletions/retry")]
+pub(crate) async fn retry_deletions(
+    admin: AdminCaller,
+    context: Data<Context>,
+    meta: RequestMeta,
+) -> Result<Json<RetryResponse>, Problem> {
+    let Retried { retried, more } = retry_failed(&context, RequestActor::new(&admin, meta)).await?;
+    Ok(Json(RetryResponse { retried, more }))
 }
 
 /// Get all deletions

@@ -32,7 +32,8 @@ impl Step {
             .collect()
     }
 
-    fn is_of_engine(self) -> bool {
+    /// Whether the flow engine does it.
+    pub(super) fn is_of_engine(self) -> bool {
         matches!(
             self,
             Self::StopFlows

@@ -3,7 +3,7 @@
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
-use diesel::dsl::now;
+use diesel::dsl::{exists, not, now};
 use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
 use jobs::REPUBLISH_GRACE;
@@ -13,7 +13,7 @@ use telemetry::RequestContext;
 use values::{DeletionId, Names as _, Secret, UserId};
 
 use super::steps::Step;
-use crate::schema::{deletion_steps, deletions};
+use crate::schema::{deletion_settings, deletion_steps, deletions, users};
 
 values::names! {
     /// The state of a deletion.
@@ -128,6 +128,82 @@ pub(super) fn update_to_cancelled(
         .record_with(cancel)
         .get_result(connection)
         .optional()?)
+}
+
+/// Starts at most `limit` failed deletions again, each at the step that failed, and returns how many. The sweep
+/// publishes them. A user who was changed after the failure, or whose deletion was requested again, keeps the result.
+///
+/// Must run in a transaction.
+pub(super) fn retry_failed(
+    connection: &mut Connection,
+    limit: usize,
+    entry: impl Fn(UserId) -> Entry,
+) -> Result<usize, Error> {
+    let newer = diesel::alias!(deletions as newer);
+    let newer = newer
+        .filter(newer.field(deletions::user_id).eq(deletions::user_id))
+        .filter(newer.field(deletions::created).gt(deletions::created));
+    // It waits for no lock, so the order in which it locks a user and its deletion does not matter.
+    let failed: Vec<(DeletionId, UserId)> = deletions::table
+        .inner_join(users::table.on(users::id.eq(deletions::user_id)))
+        .filter(deletions::status.eq(DeletionStatus::Failed.name()))
+        .filter(not(users::is_active))
+        .filter(users::mtime.nullable().le(deletions::finished))
+        .filter(not(exists(newer)))
+        .order(deletions::user_id)
+        .limit(i64::try_from(limit).unwrap_or(i64::MAX))
+        .select((deletions::id, deletions::user_id))
+        .for_update()
+        .skip_locked()
+        .load(connection)?;
+    for (id, user) in &failed {
+        restart(connection, *id)?;
+        entry(*user).record(connection)?;
+    }
+    Ok(failed.len())
+}
+
+/// Makes a failed deletion due now. Its finished steps stay finished.
+fn restart(connection: &mut Connection, id: DeletionId) -> Result<(), Error> {
+    diesel::update(deletions::table.find(id))
+        .set((
+            deletions::status.eq(DeletionStatus::InProgress.name()),
+            deletions::failure.eq(None::<Value>),
+            deletions::finished.eq(None::<DateTime<Utc>>),
+            deletions::started.eq(now),
+            deletions::next_attempt.eq(now),
+            deletions::republish_at.eq(now),
+        ))
+        .execute(connection)?;
+    diesel::update(deletion_steps::table.filter(deletion_steps::deletion_id.eq(id)))
+        .filter(deletion_steps::finished.is_null())
+        .set(deletion_steps::attempts.eq(0))
+        .execute(connection)?;
+    Ok(())
+}
+
+/// Records whether new deletions have steps at a flow engine.
+pub(super) fn record_with_engine(
+    connection: &mut Connection,
+    with_engine: bool,
+) -> Result<(), Error> {
+    let settings = (
+        deletion_settings::with_engine.eq(with_engine),
+        deletion_settings::recorded.eq(now),
+    );
+    diesel::insert_into(deletion_settings::table)
+        .values(settings)
+        .on_conflict(deletion_settings::one_row)
+        .do_update()
+        .set(settings)
+        .execute(connection)?;
+    Ok(())
+}
+
+/// Whether new deletions have steps at a flow engine; `None` before the user-service was started once.
+pub(super) fn find_with_engine(connection: &mut Connection) -> Result<Option<bool>, Error> {
+    let found = deletion_settings::table.select(deletion_settings::with_engine);
+    Ok(found.first(connection).optional()?)
 }
 
 /// Loads the deletions of a page, newest first, and one more if there is another page.

@@ -21,8 +21,10 @@ pub struct DeletionWorkerSettings {
     pub signing_key: Secret,
     /// The `iss` of tokens.
     pub issuer: String,
-    /// Attempts of one step before the deletion fails.
+    /// Attempts of one step without any progress before the deletion fails.
     pub max_attempts: u32,
+    /// How long a deletion may be in progress.
+    pub max_age: Duration,
     /// The pause after the first failed attempt of a step. It doubles with every failure, up to 5 minutes.
     pub retry_pause: Duration,
     /// The minimum age of a deletion before people tasks are deleted.
@@ -59,11 +61,13 @@ impl Settings for DeletionWorkerSettings {
             issuer: auth::read_issuer(reader)?,
             max_attempts: reader.in_range(
                 "DELETE_MAX_ATTEMPTS",
-                "10",
-                "a whole number from 1 to 1000",
-                "Attempts of one step of a deletion before the deletion fails.",
-                |attempts| (1..=1_000).contains(attempts),
+                // More than a day: the first nine pauses are 8 minutes together, the others 5 minutes each.
+                "360",
+                "a whole number from 1 to 10000",
+                "Attempts of one step of a deletion without any progress before the deletion fails. The default is about 30 hours.",
+                |attempts| (1..=10_000).contains(attempts),
             )?,
+            max_age: read_max_age(reader)?,
             retry_pause: reader.in_range(
                 "DELETE_RETRY_PAUSE",
                 "1s",
@@ -80,6 +84,16 @@ impl Settings for DeletionWorkerSettings {
             )?,
         })
     }
+}
+
+fn read_max_age(reader: &mut Reader) -> Result<Duration, app_config::Error> {
+    reader.in_range(
+        "DELETE_MAX_AGE",
+        "7d",
+        "a duration from 1s to 365d",
+        "How long a deletion may be in progress before it fails, such as when the flow engine never finishes a step.",
+        |age: &Duration| (1..=365 * 24 * 3_600).contains(&age.as_secs()),
+    )
 }
 
 fn read_settle_time(reader: &mut Reader) -> Result<Duration, app_config::Error> {

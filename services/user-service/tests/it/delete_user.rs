@@ -242,3 +242,96 @@ async fn the_list_of_deletions_is_newest_first_and_paged() {
     let reply = app.get(&admin, "/users/deletions?limit=0").await;
     reply.expect_problem(400, "validation-failed");
 }
+
+async fn retry(app: &Fixture, admin: &Person) -> Value {
+    let request = app.http.post("/users/deletions/retry").bearer(&admin.token);
+    request.send().await.expect(200).json
+}
+
+fn fail_all(app: &Fixture) {
+    diesel::sql_query(
+        "UPDATE users.deletions SET status = 'failed', finished = now(), failure = '{}' WHERE status = 'in-progress'",
+    )
+    .execute(&mut app.admin_connection())
+    .unwrap();
+}
+
+#[tokio::test]
+async fn failed_deletions_are_started_again_under_their_tickets() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let ticket = start(&app, &admin, &ada.id).await;
+    assert_eq!(
+        retry(&app, &admin).await,
+        json!({"retried": 0, "more": false})
+    );
+    fail_all(&app);
+    assert_eq!(
+        retry(&app, &admin).await,
+        json!({"retried": 1, "more": false})
+    );
+    let status = app.get(&admin, &status_path(&ada.id, &ticket)).await;
+    let expected = json!({"status": "in-progress", "stepsDone": 0, "stepsTotal": 3});
+    assert_eq!(status.expect(200).json, expected);
+    let reply = app
+        .update(&admin, &ada.id, &json!({"isActive": true}))
+        .await;
+    reply.expect_problem(409, "deletion-in-progress");
+    let query = format!(
+        "/audit?filter=subject:{},action:user-deletion-requested",
+        ada.id
+    );
+    let entries = app.get(&admin, &query).await.expect(200).json;
+    assert_eq!(entries[0]["detail"], json!({"retried": true}));
+    assert_eq!(entries[0]["actor"], admin.id.as_str());
+}
+
+#[tokio::test]
+async fn deletions_of_changed_users_and_older_failures_are_not_started_again() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let bob = app.sign_up("bob@example.com").await;
+    let first = start(&app, &admin, &ada.id).await;
+    start(&app, &admin, &bob.id).await;
+    fail_all(&app);
+    for is_active in [true, false] {
+        let change = json!({"isActive": is_active});
+        let _ = app.update(&admin, &bob.id, &change).await.expect(200);
+    }
+    let second = start(&app, &admin, &ada.id).await;
+    let _ = app.delete(&admin, &status_path(&ada.id, &second)).await;
+    assert_eq!(
+        retry(&app, &admin).await,
+        json!({"retried": 0, "more": false})
+    );
+    let status = app.get(&admin, &status_path(&ada.id, &first)).await;
+    assert_eq!(status.expect(200).json["status"], "failed");
+}
+
+#[tokio::test]
+async fn many_failed_deletions_are_started_again_in_batches() {
+    let app = Fixture::start().await;
+    let admin = app.admin().await;
+    let insert = "WITH made AS (
+            INSERT INTO users.users (id, username, email, username_key, email_key, password_hash, plan, scope,
+                email_verified, is_active)
+            SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), n || '@a', n || '@a', n || '@a', n || '@a', 'x', 'free',
+                '{user}', true, false
+            FROM generate_series(1, 1250) AS n
+            RETURNING id
+        )
+        INSERT INTO users.deletions (id, ticket, user_id, steps_total, request_id, traceparent, republish_at,
+            status, failure, finished)
+        SELECT id, encode(id, 'hex'), id, 1, 'r', 't', now(), 'failed', '{}', now() FROM made";
+    diesel::sql_query(insert)
+        .execute(&mut app.admin_connection())
+        .unwrap();
+    assert_eq!(
+        retry(&app, &admin).await,
+        json!({"retried": 1000, "more": true})
+    );
+    assert_eq!(
+        retry(&app, &admin).await,
+        json!({"retried": 250, "more": false})
+    );
+}

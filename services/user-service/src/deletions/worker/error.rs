@@ -10,8 +10,15 @@ use crate::deletions::people_tasks::EraseError;
 pub(super) enum StepError {
     #[error("the flow engine {0}")]
     Engine(CallError),
-    #[error("the flow engine is no longer configured (FLOW_ENGINE_URL)")]
+    #[error("the deletion-worker has no flow engine (FLOW_ENGINE_URL)")]
     NoEngine,
+    /// The job has no steps at the engine, so the user's data there would stay.
+    #[error(
+        "FLOW_ENGINE_URL was not set for the user-service when the deletion was requested, but is set for the deletion-worker"
+    )]
+    EngineSkipped,
+    #[error("the deletion takes longer than DELETE_MAX_AGE")]
+    Overdue,
     #[error(transparent)]
     PeopleTasks(#[from] EraseError),
     #[error("the database failed")]
@@ -21,11 +28,17 @@ pub(super) enum StepError {
 }
 
 impl StepError {
+    /// Whether another attempt can succeed.
+    pub(super) fn is_retryable(&self) -> bool {
+        !matches!(self, Self::EngineSkipped | Self::Overdue)
+    }
+
     /// The problem that a failed job shows.
     pub(super) fn problem(&self, step: &str, attempts: u32) -> Value {
         let status = match self {
             Self::Engine(_) | Self::PeopleTasks(_) => StatusCode::BAD_GATEWAY,
-            Self::NoEngine | Self::Database(_) | Self::UnknownStep => {
+            Self::Overdue => StatusCode::GATEWAY_TIMEOUT,
+            Self::NoEngine | Self::EngineSkipped | Self::Database(_) | Self::UnknownStep => {
                 StatusCode::INTERNAL_SERVER_ERROR
             }
         };

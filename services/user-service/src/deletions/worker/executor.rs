@@ -4,6 +4,7 @@ use audit_log::{Actor, RequestMeta};
 use database::Database;
 
 use super::error::StepError;
+use super::progress::{BLOCKED_PAUSE, Progress};
 use super::store::{self, Job};
 use super::user_data;
 use crate::accounts::{self, User};
@@ -15,24 +16,6 @@ use crate::deletions::steps::Step;
 
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
-/// The pause when other transactions hold all rows that are left.
-pub(super) const BLOCKED_PAUSE: Duration = Duration::from_secs(1);
-
-/// The result of one call of [`StepExecutor::execute`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Progress {
-    /// The step is done; that is not recorded yet.
-    Done,
-    /// The step is done and the job has ended; both are recorded.
-    Completed,
-    /// The step has more to do.
-    More,
-    /// Another system is still working on the step; execute it again after this pause.
-    Waiting(Duration),
-    /// The claim on the job was lost.
-    Lost,
-}
-
 /// Executes the steps of jobs.
 #[derive(Debug, Clone)]
 pub(super) struct StepExecutor {
@@ -50,6 +33,9 @@ impl StepExecutor {
         step: Step,
         position: i32,
     ) -> Result<Progress, StepError> {
+        if self.engine.is_some() && !job.with_engine {
+            return Err(StepError::EngineSkipped);
+        }
         match step {
             Step::StopFlows => self.call_engine(job, Erasure::StopFlows).await,
             Step::DeleteFlows => self.call_engine(job, Erasure::Flows).await,

@@ -8,7 +8,8 @@ use serde_json::json;
 use values::{DeletionId, Names};
 
 use super::error::StepError;
-use super::executor::{Progress, StepExecutor};
+use super::executor::StepExecutor;
+use super::progress::Progress;
 use super::store::{self, Job, NextStep, PendingStep};
 use crate::audit::AuditAction;
 use crate::deletions::steps::Step;
@@ -20,6 +21,8 @@ pub(super) struct DeletionWorker {
     pub(super) executor: StepExecutor,
     pub(super) lease: Duration,
     pub(super) retry: RetryPolicy,
+    /// How long a job may be in progress.
+    pub(super) max_age: Duration,
 }
 
 impl Worker for DeletionWorker {
@@ -44,10 +47,10 @@ impl Worker for DeletionWorker {
 
     #[tracing::instrument(skip_all, fields(deletion.id = %job.lease.id, user.id = %job.user))]
     async fn handle(&self, job: &Job) -> Result<Outcome, Error> {
-        let (job, lease) = (*job, self.lease);
+        let (job, lease, max_age) = (*job, self.lease, self.max_age);
         let database = &self.executor.database;
-        let next = database.transaction(move |connection| store::renew(connection, job, lease));
-        match next.await? {
+        let renew = move |connection: &mut _| store::renew(connection, job, lease, max_age);
+        match database.transaction(renew).await? {
             NextStep::Pending(pending) => {
                 let progress = match Step::from_name(&pending.name) {
                     Some(step) => self.executor.execute(job, step, pending.position).await,
@@ -75,35 +78,53 @@ impl DeletionWorker {
         progress: Result<Progress, StepError>,
     ) -> Result<Outcome, Error> {
         match progress {
-            Ok(Progress::Done) => {
-                let (database, position) = (&self.executor.database, pending.position);
-                let finish =
-                    move |connection: &mut _| store::finish_step(connection, job, position);
-                let recorded = database.transaction(finish).await?;
-                tracing::info!(step = pending.name, recorded, "step done");
-                count(&pending, "done");
-                Ok(if recorded {
-                    Outcome::Continue
-                } else {
-                    Outcome::Settled
-                })
-            }
+            Ok(Progress::Done) => self.record_done(job, &pending).await,
             Ok(Progress::Completed) => {
                 tracing::info!("user deleted");
                 count(&pending, "done");
                 metrics::counter!("deletions_total", "outcome" => "completed").increment(1);
                 Ok(Outcome::Settled)
             }
-            Ok(Progress::More) => Ok(Outcome::Continue),
             Ok(Progress::Lost) => Ok(Outcome::Settled),
+            Ok(Progress::More | Progress::Waiting(_)) if pending.overdue => {
+                self.record_failure(job, pending, &StepError::Overdue).await
+            }
+            Ok(Progress::More) => {
+                self.forget_failures(job, &pending).await?;
+                Ok(Outcome::Continue)
+            }
             Ok(Progress::Waiting(pause)) => {
                 let (step, pause_s) = (&pending.name, pause.as_secs());
                 tracing::info!(step, pause_s, "step still in progress elsewhere");
                 count(&pending, "working");
+                self.forget_failures(job, &pending).await?;
                 Ok(Outcome::Yield(pause))
             }
             Err(error) => self.record_failure(job, pending, &error).await,
         }
+    }
+
+    async fn record_done(&self, job: Job, pending: &PendingStep) -> Result<Outcome, Error> {
+        let position = pending.position;
+        let finish = move |connection: &mut _| store::finish_step(connection, job, position);
+        let recorded = self.executor.database.transaction(finish).await?;
+        tracing::info!(step = pending.name, recorded, "step done");
+        count(pending, "done");
+        Ok(if recorded {
+            Outcome::Continue
+        } else {
+            Outcome::Settled
+        })
+    }
+
+    /// Only failures in a row count, so that an outage does not add to an earlier one.
+    async fn forget_failures(&self, job: Job, pending: &PendingStep) -> Result<(), Error> {
+        if pending.attempts == 0 {
+            return Ok(());
+        }
+        let position = pending.position;
+        let forget = move |connection: &mut _| store::forget_failures(connection, job, position);
+        self.executor.database.run(forget).await
     }
 
     async fn record_failure(
@@ -112,33 +133,42 @@ impl DeletionWorker {
         pending: PendingStep,
         error: &StepError,
     ) -> Result<Outcome, Error> {
-        let reason = error.to_string();
         let attempts = u32::try_from(pending.attempts).unwrap_or(0) + 1;
         tracing::warn!(step = pending.name, attempts, error = ?error, "step failed");
         count(&pending, "failed");
-        let database = &self.executor.database;
-        if let Some(pause) = self.retry.pause_after(attempts) {
-            let retry = move |connection: &mut _| {
-                store::retry_step(connection, job, &pending, &reason, pause)
-            };
-            database.transaction(retry).await?;
-        } else {
-            let failure = error.problem(&pending.name, attempts);
-            let entry = AuditAction::DeletionFailed.entry(
-                Actor::Service,
-                job.user,
-                RequestMeta::internal(),
-            );
-            let entry = entry.detail(json!({ "step": pending.name }));
-            let fail = move |connection: &mut _| {
-                store::fail(connection, job, &pending, &reason, failure, &entry)
-            };
-            if database.transaction(fail).await? {
-                tracing::error!("the deletion has failed");
-                metrics::counter!("deletions_total", "outcome" => "failed").increment(1);
+        let pause = self.retry.pause_after(attempts);
+        match pause.filter(|_| error.is_retryable() && !pending.overdue) {
+            Some(pause) => {
+                let reason = error.to_string();
+                let retry = move |connection: &mut _| {
+                    store::retry_step(connection, job, &pending, &reason, pause)
+                };
+                self.executor.database.transaction(retry).await?;
             }
+            None => self.fail(job, pending, error, attempts).await?,
         }
         Ok(Outcome::Settled)
+    }
+
+    async fn fail(
+        &self,
+        job: Job,
+        pending: PendingStep,
+        error: &StepError,
+        attempts: u32,
+    ) -> Result<(), Error> {
+        let (reason, failure) = (error.to_string(), error.problem(&pending.name, attempts));
+        let entry =
+            AuditAction::DeletionFailed.entry(Actor::Service, job.user, RequestMeta::internal());
+        let entry = entry.detail(json!({ "step": pending.name }));
+        let fail = move |connection: &mut _| {
+            store::fail(connection, job, &pending, &reason, failure, &entry)
+        };
+        if self.executor.database.transaction(fail).await? {
+            tracing::error!("the deletion has failed");
+            metrics::counter!("deletions_total", "outcome" => "failed").increment(1);
+        }
+        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@
 mod error;
 mod executor;
 mod handler;
+mod progress;
 mod store;
 mod user_data;
 
@@ -26,6 +27,7 @@ use service_runtime::Running;
 use crate::deletions::calls;
 use crate::deletions::engine::Engine;
 use crate::deletions::people_tasks::PeopleTasks;
+use crate::deletions::store::find_with_engine;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::DeletionWorkerSettings;
 use executor::StepExecutor;
@@ -38,19 +40,18 @@ const MAX_RETRY_PAUSE: Duration = Duration::from_secs(300);
 /// Starts the deletion worker.
 ///
 /// # Errors
-/// The schema cannot be migrated, or the signing key is invalid.
+/// The schema cannot be migrated, the signing key is invalid, or only one of this process and the user-service has a
+/// flow engine.
 pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Result<Running> {
     database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
+    check_engine(&database, settings.engine.is_some()).await?;
     let worker = DeletionWorker {
         executor: executor(&settings, &database)?,
         lease: settings.lease,
-        retry: RetryPolicy::Exponential {
-            first: settings.retry_pause,
-            max: MAX_RETRY_PAUSE,
-            max_attempts: settings.max_attempts,
-        },
+        retry: retry_policy(&settings),
+        max_age: settings.max_age,
     };
     let config = WorkerConfig {
         database,
@@ -66,6 +67,28 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     };
     jobs::run(&mut running, config, worker);
     Ok(running)
+}
+
+fn retry_policy(settings: &DeletionWorkerSettings) -> RetryPolicy {
+    RetryPolicy::Exponential {
+        first: settings.retry_pause,
+        max: MAX_RETRY_PAUSE,
+        max_attempts: settings.max_attempts,
+    }
+}
+
+/// Refuses to start if the user-service adds no steps for the engine that this process has, because deletions would
+/// leave the users' data there, or the reverse. Nothing is known before the user-service was started once.
+async fn check_engine(database: &Database, with_engine: bool) -> anyhow::Result<()> {
+    let of_service = database.run(find_with_engine).await?;
+    let (with, without) = match of_service {
+        Some(true) if !with_engine => ("user-service", "deletion-worker"),
+        Some(false) if with_engine => ("deletion-worker", "user-service"),
+        _ => return Ok(()),
+    };
+    anyhow::bail!(
+        "FLOW_ENGINE_URL is set for the {with} but not for the {without}: give both the same value, and start the user-service first"
+    )
 }
 
 fn executor(
@@ -85,4 +108,26 @@ fn executor(
         people_tasks: PeopleTasks::new(client, service, Arc::new(signer)),
         settle_time: settings.settle_time,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use app_config::{Reader, Settings as _};
+
+    use super::*;
+
+    #[test]
+    fn the_default_settings_survive_an_outage_of_a_day() {
+        let required = [
+            ("DATABASE_URL", "postgres://localhost/x"),
+            ("AMQP_URL", "amqp://localhost"),
+            ("PEOPLE_TASK_SERVICE_URL", "http://localhost"),
+            ("TOKEN_SIGNING_KEY", "x"),
+        ];
+        let mut reader = Reader::from_pairs(required).unwrap();
+        let settings = DeletionWorkerSettings::read(&mut reader).unwrap();
+        let retry = retry_policy(&settings);
+        let pauses = (1..).map_while(|failures| retry.pause_after(failures));
+        assert!(pauses.sum::<Duration>() > Duration::from_secs(24 * 3_600));
+    }
 }

@@ -10,7 +10,9 @@ use jobs::{Claim, Lease};
 use serde_json::Value;
 use values::{DeletionId, Names as _, UserId};
 
+use crate::accounts;
 use crate::deletions::JOBS;
+use crate::deletions::steps::Step;
 use crate::deletions::store::DeletionStatus;
 use crate::schema::{database_incarnation, deletion_steps, deletions};
 
@@ -19,6 +21,8 @@ use crate::schema::{database_incarnation, deletion_steps, deletions};
 pub(super) struct Job {
     pub(super) lease: Lease<DeletionId>,
     pub(super) user: UserId,
+    /// Whether some of its steps are at the flow engine.
+    pub(super) with_engine: bool,
 }
 
 /// A step that is not finished.
@@ -26,8 +30,10 @@ pub(super) struct Job {
 pub(super) struct PendingStep {
     pub(super) position: i32,
     pub(super) name: String,
-    /// Attempts that failed.
+    /// Attempts that failed since the step last made progress.
     pub(super) attempts: i32,
+    /// Whether the job has been in progress for longer than it may be.
+    pub(super) overdue: bool,
 }
 
 /// The next action for a job.
@@ -51,7 +57,14 @@ pub(super) fn claim(
         .find(lease.id)
         .select(deletions::user_id)
         .first(connection)?;
-    Ok(Some(Job { lease, user }))
+    let steps = deletion_steps::table.filter(deletion_steps::deletion_id.eq(lease.id));
+    let names: Vec<String> = steps.select(deletion_steps::name).load(connection)?;
+    let steps = names.iter().filter_map(|name| Step::from_name(name));
+    Ok(Some(Job {
+        lease,
+        user,
+        with_engine: steps.into_iter().any(Step::is_of_engine),
+    }))
 }
 
 /// The row of a job, while the claim on it is valid.
@@ -64,16 +77,19 @@ macro_rules! claimed {
     };
 }
 
-/// Extends the claim and loads the next step, so that a cancelled job stops before its next step.
+/// Extends the claim and loads the next step, so that a cancelled job stops before its next step. The step is overdue
+/// if the job was started longer ago than `max_age`.
 pub(super) fn renew(
     connection: &mut Connection,
     job: Job,
     duration: Duration,
+    max_age: Duration,
 ) -> Result<NextStep, Error> {
     if !JOBS.renew(connection, job.lease, duration)? {
         return Ok(NextStep::Lost);
     }
     let step = deletion_steps::table
+        .inner_join(deletions::table)
         .filter(deletion_steps::deletion_id.eq(job.lease.id))
         .filter(deletion_steps::finished.is_null())
         .order(deletion_steps::position)
@@ -81,6 +97,7 @@ pub(super) fn renew(
             deletion_steps::position,
             deletion_steps::name,
             deletion_steps::attempts,
+            (deletions::started + interval(max_age)).lt(now.into_sql::<Timestamptz>()),
         ))
         .first(connection)
         .optional()?;
@@ -108,6 +125,18 @@ pub(super) fn finish_step(
 fn mark_finished(connection: &mut Connection, job: Job, position: i32) -> Result<(), Error> {
     diesel::update(deletion_steps::table.find((job.lease.id, position)))
         .set(deletion_steps::finished.eq(now.into_sql::<Timestamptz>().nullable()))
+        .execute(connection)?;
+    Ok(())
+}
+
+/// Forgets the failed attempts of a step that makes progress.
+pub(super) fn forget_failures(
+    connection: &mut Connection,
+    job: Job,
+    position: i32,
+) -> Result<(), Error> {
+    diesel::update(deletion_steps::table.find((job.lease.id, position)))
+        .set(deletion_steps::attempts.eq(0))
         .execute(connection)?;
     Ok(())
 }
@@ -140,6 +169,8 @@ pub(super) fn fail(
     failure: Value,
     entry: &Entry,
 ) -> Result<bool, Error> {
+    // Every transaction that locks a user and its deletion locks the user first.
+    accounts::store::lock(connection, job.user)?;
     let failed = diesel::update(claimed!(job))
         .set((
             deletions::status.eq(DeletionStatus::Failed.name()),

@@ -2,7 +2,7 @@ use audit_log::{Entry, Pseudonymised};
 use database::{Connection, Error};
 use values::UserId;
 
-use super::executor::{BLOCKED_PAUSE, Progress};
+use super::progress::{BLOCKED_PAUSE, Progress};
 use super::store::{self, Job};
 use crate::{accounts, back_off, notifications, passwords};
 

@@ -25,6 +25,11 @@ pub(crate) struct System {
 
 impl System {
     pub(crate) async fn start(control: Control) -> Self {
+        Self::start_with(control, &[]).await
+    }
+
+    /// Starts with additional settings of the deletion worker.
+    pub(crate) async fn start_with(control: Control, worker: &[(&str, &str)]) -> Self {
         let fixture = Fixture::with_engine(control).await;
         let webhook = format!("{}/forgot-password", fixture.engine.url());
         let environment = fixture.environment(&[
@@ -42,7 +47,7 @@ impl System {
         let http = Http::to(service.address.unwrap());
         let running = vec![
             service,
-            fixture.worker(&[]).await,
+            fixture.worker(worker).await,
             run_notification_worker(notifications).await.unwrap(),
         ];
         Self {
@@ -66,7 +71,7 @@ impl System {
     }
 
     /// Ada's id and token.
-    async fn sign_up(&self) -> (String, String) {
+    pub(crate) async fn sign_up(&self) -> (String, String) {
         let body = json!({"email": ADA, "password": PASSWORD});
         let reply = self.http.post("/user").json(&body).send().await.expect(200);
         (text(&reply.json, "/user/id"), text(&reply.json, "/token"))
@@ -77,7 +82,7 @@ impl System {
     }
 
     /// Deletes a user; returns the response and the path of the deletion's status.
-    async fn delete(&self, admin: &str, user: &str) -> (Reply, String) {
+    pub(crate) async fn delete(&self, admin: &str, user: &str) -> (Reply, String) {
         let reply = self.http.delete(user).bearer(admin).send().await;
         let reply = reply.expect(200);
         let ticket = text(&reply.json, "/ticket");
@@ -100,6 +105,15 @@ impl System {
             assert!(started.elapsed() < Duration::from_secs(60), "{status}");
             progress.push(number("/stepsDone"));
         }
+    }
+
+    /// Waits until a deletion has ended, and returns its status.
+    pub(crate) async fn ended(&self, admin: &str, status: &str) -> Value {
+        eventually("the end of the deletion", || async {
+            let status = self.get(status, admin).await.expect(200).json;
+            (text(&status, "/status") != "in-progress").then_some(status)
+        })
+        .await
     }
 
     async fn forgot(&self) {

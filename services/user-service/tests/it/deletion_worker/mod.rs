@@ -3,7 +3,9 @@
 mod cancel;
 mod crashes;
 pub(crate) mod end_to_end;
+mod engine_setting;
 pub(crate) mod fixture;
+mod patience;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

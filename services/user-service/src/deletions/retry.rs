@@ -1,0 +1,49 @@
+use database::Connection;
+
+use super::error::DeletionError;
+use super::store;
+use crate::audit::{AuditAction, RequestActor};
+use crate::context::Context;
+
+/// Deletions that one transaction starts again.
+const BATCH: usize = 100;
+/// Deletions that one call starts again.
+const MAX_PER_CALL: usize = 1_000;
+
+/// The result of one call.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Retried {
+    /// The deletions that are in progress again.
+    pub(super) retried: usize,
+    /// Whether there may be more.
+    pub(super) more: bool,
+}
+
+/// Starts failed deletions again, at the step that failed. Deletions of users who were changed since then, such as
+/// reactivated, stay as they are.
+#[tracing::instrument(skip_all)]
+pub(super) async fn retry_failed(
+    context: &Context,
+    actor: RequestActor,
+) -> Result<Retried, DeletionError> {
+    let mut retried = 0;
+    while retried < MAX_PER_CALL {
+        let actor = actor.clone();
+        let entry = move |user| {
+            let entry = actor.clone().entry(AuditAction::DeletionRequested, user);
+            entry.detail(serde_json::json!({ "retried": true }))
+        };
+        let retry =
+            move |connection: &mut Connection| store::retry_failed(connection, BATCH, entry);
+        let batch = context.database.transaction(retry).await?;
+        retried += batch;
+        if batch < BATCH {
+            break;
+        }
+    }
+    tracing::info!(retried, "failed deletions were started again");
+    Ok(Retried {
+        retried,
+        more: retried >= MAX_PER_CALL,
+    })
+}
