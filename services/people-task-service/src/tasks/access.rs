@@ -30,6 +30,9 @@ pub(crate) enum Permission {
     DeleteWebhook,
     /// See the deliveries, and send one again.
     ViewDeliveries,
+    /// See the secret that an edit creates for a new approver or requester. A secret is a permission: a
+    /// requester could decide with it, and an approver who hands over would keep the decision.
+    SeeNewSecrets,
 }
 
 /// How an actor is related to a task. Several may hold at once.
@@ -166,7 +169,7 @@ impl Relations {
             }
             Permission::Decide => creator || approver || admin,
             Permission::DeleteWebhook => creator || admin || registrant,
-            Permission::ViewDeliveries => creator || admin,
+            Permission::ViewDeliveries | Permission::SeeNewSecrets => creator || admin,
         }
     }
 
@@ -189,7 +192,7 @@ impl Relations {
 mod tests {
     use super::{AccessDenied, Permission, Relations};
 
-    const PERMISSIONS: [Permission; 7] = [
+    const PERMISSIONS: [Permission; 8] = [
         Permission::Read,
         Permission::Edit,
         Permission::Reassign,
@@ -197,6 +200,7 @@ mod tests {
         Permission::RegisterWebhook,
         Permission::DeleteWebhook,
         Permission::ViewDeliveries,
+        Permission::SeeNewSecrets,
     ];
 
     fn stranger() -> Relations {
@@ -208,13 +212,13 @@ mod tests {
         // Columns in the order of PERMISSIONS.
         #[rustfmt::skip]
         let table = [
-            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y"),
-            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n"),
-            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n"),
-            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y"),
-            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n"),
-            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y n"),
-            ("stranger", stranger(), "n n n n n n n"),
+            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y"),
+            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n"),
+            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n"),
+            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y"),
+            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n n"),
+            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y n n"),
+            ("stranger", stranger(), "n n n n n n n n"),
         ];
         for (name, relations, row) in table {
             for (permission, expected) in PERMISSIONS.into_iter().zip(row.split(' ')) {

@@ -56,6 +56,13 @@ impl EditTaskRequest {
         self.field_names().iter().all(|name| *name == "approver")
     }
 
+    /// Whether the new approver is the actor or the task's requester, who may be the actor by a secret.
+    fn names_self(&self, actor: &Actor, task: &Task) -> bool {
+        let own = actor.normalized_email();
+        let approver = self.approver.as_ref().map(EmailAddress::normalized);
+        approver.is_some_and(|to| own.as_deref() == Some(to) || to == task.requester_key)
+    }
+
     /// The permission that the edit needs.
     fn permission(&self) -> Permission {
         if self.only_reassigns() {
@@ -69,7 +76,8 @@ impl EditTaskRequest {
 /// Edits a pending task.
 ///
 /// # Errors
-/// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`].
+/// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::SelfApproval`],
+/// [`TaskError::AlreadyResolved`].
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn edit(
     database: &Database,
@@ -94,6 +102,9 @@ fn edit_in_transaction(
     let before = actor.relations_to(&task);
     let edit = edit.diff(&task);
     before.check(edit.permission())?;
+    if edit.names_self(actor, &task) && !before.allow(Permission::Decide) {
+        return Err(TaskError::SelfApproval);
+    }
     if task.status != TaskStatus::Pending {
         return Err(TaskError::AlreadyResolved(task.status));
     }
@@ -112,17 +123,15 @@ fn edit_in_transaction(
     let entry = AuditAction::TaskEdited.on_task(id, identity, meta);
     let entry = entry.fields(&fields);
     let task = update(connection, id, &edit, [&approver, &requester], entry)?;
-    // An actor who hands over a role must not keep its secret, except as creator or administrator.
-    let may_see = |role: bool| before.creator || before.admin || !role;
+    let shown = |new: Option<(_, Secret)>| {
+        let may_see = before.allow(Permission::SeeNewSecrets);
+        new.filter(|_| may_see).map(|(_, secret)| secret)
+    };
     Ok(EditedTask {
         relations: actor.relations_to(&task),
         task,
-        approver_secret: approver
-            .map(|(_, s)| s)
-            .filter(|_| may_see(before.approver)),
-        requester_secret: requester
-            .map(|(_, s)| s)
-            .filter(|_| may_see(before.requester)),
+        approver_secret: shown(approver),
+        requester_secret: shown(requester),
     })
 }
 

@@ -15,6 +15,9 @@ pub(crate) enum TaskError {
     /// The caller may read the task but lacks another permission.
     #[error("the caller lacks a permission on the task")]
     Forbidden,
+    /// A requester may name another approver, but may not decide.
+    #[error("the requester may not become the approver")]
+    SelfApproval,
     /// Only administrators may list all tasks.
     #[error("the caller may not list all tasks")]
     NotAdmin,
@@ -44,6 +47,9 @@ impl From<TaskError> for Problem {
                 "You can read this task, but you do not have permission to do this.",
             ),
             TaskError::CallerErased => auth::token_revoked(),
+            TaskError::SelfApproval => Self::forbidden(
+                "A requester cannot become the approver. Name another person, or ask the task's creator.",
+            ),
             TaskError::NotAdmin => auth::insufficient_scope(auth::ADMIN_SCOPE),
             TaskError::AlreadyResolved(status) => Self::new(
                 StatusCode::CONFLICT,

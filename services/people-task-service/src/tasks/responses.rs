@@ -52,11 +52,13 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     public: Option<bool>,
-    /// Gives the approver access to the task without a token. Present at creation, and when an edit created a new one.
+    /// Gives the approver access to the task without a token. Present at creation, and when the creator or an
+    /// administrator replaced the approver.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 64, max_length = 64)]
     pub(crate) approver_secret: Option<String>,
-    /// Gives the requester access to the task without a token. Present at creation, and when an edit created a new one.
+    /// Gives the requester access to the task without a token. Present at creation, and when the creator or an
+    /// administrator replaced the requester.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, min_length = 64, max_length = 64)]
     pub(crate) requester_secret: Option<String>,

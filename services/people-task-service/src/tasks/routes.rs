@@ -132,8 +132,8 @@ pub(crate) async fn create_task(
 }
 
 /// Changes a pending task, but not its status. The approver may change only `approver`, to hand the
-/// decision over. A new approver or requester gets a new secret. The response has it unless the old
-/// approver or requester made the change.
+/// decision over; a requester cannot become the approver. A new approver or requester gets a new secret, and
+/// the old one stops working. The response has it only for the task's creator and administrators.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "editTask",

@@ -18,6 +18,7 @@ mod erasure;
 mod erasure_batches;
 mod fixture;
 mod list_tasks;
+mod new_secrets;
 mod outages;
 mod plugin_paths;
 mod read_task;
