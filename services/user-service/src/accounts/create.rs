@@ -1,13 +1,15 @@
-use audit_log::{Actor, RequestMeta};
+use audit_log::{Actor, Entry, RequestMeta};
 use auth::Caller;
 use database::Connection;
+use messaging::Message;
+use serde_json::Value;
 use values::{Secret, UserId};
 
 use super::confirmation::Confirmation;
 use super::error::AccountError;
-use super::requests::CreateUserRequest;
-use super::store::{self, NewUser, User};
-use super::token::sign_token;
+use super::requests::{CreateUserRequest, Vendor};
+use super::store::{self, NewUser, TokenSubject, User};
+use super::token::{revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off;
 use crate::client_network::ClientNetwork;
@@ -16,7 +18,8 @@ use crate::context::Context;
 /// The scope of every user who signs up.
 pub(super) const USER_SCOPE: &str = "user";
 
-/// Creates an account and signs the user in. `caller` is set when sign-up requires a token.
+/// Creates an account and signs the user in. `caller` is an administrator, or holds one of the scopes of
+/// `API_USER_CREATE_SCOPE`. The token of an inactive user is revoked from the start.
 #[tracing::instrument(skip_all)]
 pub(super) async fn create(
     context: &Context,
@@ -25,37 +28,87 @@ pub(super) async fn create(
     caller: Option<Caller>,
     meta: RequestMeta,
 ) -> Result<(User, Secret), AccountError> {
-    let password_hash = context.hasher.hash(client, request.password).await?;
+    let password_hash = context
+        .hasher
+        .hash(client, request.password.clone())
+        .await?;
     let confirmation = Confirmation::required(context);
-    let new = NewUser {
-        id: UserId::generate(),
-        username: request.names.username,
-        email: request.names.email,
-        password_hash,
-        plan: context.sign_up.plan.clone(),
-        scope: vec![USER_SCOPE.to_owned()],
-        vendor: context.sign_up.vendor.clone(),
-        metadata: request.metadata.0,
-        email_verified: confirmation.is_none(),
-    };
+    let fields = request.by_admin.names();
+    let new = new_user(context, request, password_hash, confirmation.is_none());
     // Someone else's token creates an account for another person.
     let own_client = caller.is_none().then(|| client.clone());
     let entry = match caller {
         Some(caller) => RequestActor::new(&caller, meta).entry(AuditAction::UserCreated, new.id),
         None => AuditAction::UserCreated.entry(Actor::Anonymous, new.id, meta),
     };
-    let insert = move |connection: &mut Connection| {
-        let subject = store::insert(connection, &new, entry)?;
-        let id = subject.user.id;
-        if let Some(client) = own_client {
-            back_off::record_network(connection, id, &client)?;
-        }
-        let queued = confirmation.map(|confirmation| confirmation.queue(connection, id));
-        Ok::<_, AccountError>((subject, queued.transpose()?.unwrap_or_default()))
+    let entry = if fields.is_empty() {
+        entry
+    } else {
+        entry.fields(&fields)
     };
-    let (subject, messages) = context.database.transaction(insert).await?;
+    let insert = move |connection: &mut Connection| {
+        insert(connection, &new, own_client.as_ref(), confirmation, entry)
+    };
+    let (subject, user, messages) = context.database.transaction(insert).await?;
     context.notifications.send(messages);
     let token = sign_token(context, &subject)?;
+    revoke_earlier_tokens(context, &user);
     metrics::counter!("sign_ups_total").increment(1);
-    Ok((subject.user, token))
+    Ok((user, token))
+}
+
+/// Inserts an account. Returns the subject of its token and the account, whose epoch is higher if it is inactive.
+fn insert(
+    connection: &mut Connection,
+    new: &NewUser,
+    own_client: Option<&ClientNetwork>,
+    confirmation: Option<Confirmation>,
+    entry: Entry,
+) -> Result<(TokenSubject, User, Vec<Message>), AccountError> {
+    let subject = store::insert(connection, new, entry)?;
+    if let Some(client) = own_client {
+        back_off::record_network(connection, new.id, client)?;
+    }
+    let queued = confirmation.map(|confirmation| confirmation.queue(connection, new.id));
+    let user = if new.is_active {
+        subject.user.clone()
+    } else {
+        store::raise_epoch(connection, new.id)?
+    };
+    Ok((subject, user, queued.transpose()?.unwrap_or_default()))
+}
+
+/// The account that a request describes, with the defaults for what it leaves open.
+fn new_user(
+    context: &Context,
+    request: CreateUserRequest,
+    password_hash: String,
+    email_verified: bool,
+) -> NewUser {
+    let (names, chosen, defaults) = (request.names, request.by_admin, &context.sign_up);
+    let default_vendor = || {
+        defaults
+            .vendor
+            .clone()
+            .map(|vendor| Vendor(Value::String(vendor)))
+    };
+    NewUser {
+        id: UserId::generate(),
+        username: names.username,
+        email: names.email,
+        password_hash,
+        is_active: chosen.is_active.unwrap_or(true),
+        plan: chosen
+            .plan
+            .map_or_else(|| defaults.plan.clone(), |plan| plan.0),
+        scope: chosen
+            .scope
+            .map_or_else(|| vec![USER_SCOPE.to_owned()], |scope| scope.0),
+        vendor: chosen
+            .vendor
+            .unwrap_or_else(default_vendor)
+            .map(|vendor| vendor.0),
+        metadata: chosen.metadata.unwrap_or_default().0,
+        email_verified,
+    }
 }

@@ -34,9 +34,10 @@ pub(crate) async fn create_first_admin(
         email: settings.username.clone(),
         username: settings.username,
         password_hash: hasher.hash(&ClientNetwork::internal(), password).await?,
+        is_active: true,
         plan: sign_up.plan.clone(),
         scope: vec![USER_SCOPE.to_owned(), ADMIN_SCOPE.to_owned()],
-        vendor: sign_up.vendor.clone(),
+        vendor: sign_up.vendor.clone().map(serde_json::Value::String),
         metadata: serde_json::Map::new(),
         email_verified: true,
     };

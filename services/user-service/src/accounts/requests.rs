@@ -5,6 +5,7 @@
     reason = "utoipa's derive writes them for inlined types"
 )]
 
+mod admin_fields;
 mod names;
 mod sign_up_caller;
 
@@ -15,6 +16,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{EmailAddress, FromText, Invalid, Secret, bounded_text};
 
+pub(super) use admin_fields::AdminFields;
 use names::Names;
 pub(super) use sign_up_caller::SignUpCaller;
 
@@ -33,20 +35,29 @@ pub(super) struct CreateUserRequest {
     pub(super) names: Names,
     #[schema(inline)]
     pub(super) password: NewPassword,
-    #[schema(value_type = Option<Metadata>, inline)]
-    pub(super) metadata: Metadata,
+    #[serde(flatten)]
+    pub(super) by_admin: AdminFields,
 }
 
 impl CreateUserRequest {
-    pub(super) fn parse(mut fields: Fields, rules: PasswordRules) -> Result<Self, Problem> {
+    /// Parses a body. The fields that are for administrators are ignored, valid or not, if `is_admin` is false.
+    pub(super) fn parse(
+        mut fields: Fields,
+        rules: PasswordRules,
+        is_admin: bool,
+    ) -> Result<Self, Problem> {
         let password = NewPassword::read(&mut fields, "password", rules);
         let names = Names::read(&mut fields);
-        let metadata = fields.optional("metadata").unwrap_or_default();
+        let by_admin = if is_admin {
+            AdminFields::read(&mut fields)
+        } else {
+            AdminFields::default()
+        };
         let (password, names) = fields.finish_with(password.zip(names))?;
         Ok(Self {
             names,
             password,
-            metadata,
+            by_admin,
         })
     }
 }

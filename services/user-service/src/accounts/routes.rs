@@ -26,7 +26,9 @@ use crate::hashing::HashProblems;
 /// Create a user
 ///
 /// Open to anyone by default. If `API_USER_CREATE_SCOPE` is set, a token with one of its scopes is
-/// required. The response signs the new user in.
+/// required. The response signs the new user in. With an administrator's token the body may also carry
+/// `scope`, `isActive`, `plan`, `vendor` and `metadata`, under the rules of `PUT /users/{userId}`; for other
+/// callers these fields are ignored.
 #[utoipa::path(
     operation_id = "createUser",
     tag = "users",
@@ -45,7 +47,8 @@ pub(crate) async fn create_user(
     client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<SignInResponse>, Problem> {
-    let request = CreateUserRequest::parse(body.0, context.rules)?;
+    let is_admin = caller.as_ref().is_some_and(Caller::is_admin);
+    let request = CreateUserRequest::parse(body.0, context.rules, is_admin)?;
     let (user, token) = create(&context, &client, request, caller, meta).await?;
     Ok(Json(SignInResponse::new(user, &token)))
 }

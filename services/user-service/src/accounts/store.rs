@@ -26,7 +26,6 @@ pub(super) fn insert(
     entry: Entry,
 ) -> Result<TokenSubject, Error> {
     let metadata = serde_json::Value::Object(new.metadata.clone());
-    let vendor = new.vendor.clone().map(serde_json::Value::String);
     let insert = diesel::insert_into(users::table)
         .values((
             users::id.eq(new.id),
@@ -35,14 +34,23 @@ pub(super) fn insert(
             users::email.eq(new.email.as_str()),
             users::email_key.eq(new.email.normalized()),
             users::password_hash.eq(&new.password_hash),
+            users::is_active.eq(new.is_active),
             users::plan.eq(&new.plan),
             users::scope.eq(&new.scope),
-            users::vendor.eq(vendor),
+            users::vendor.eq(&new.vendor),
             users::metadata.eq(metadata),
             users::email_verified.eq(new.email_verified),
         ))
         .returning(TokenSubject::as_returning());
     Ok(entry.record_with(insert).get_result(connection)?)
+}
+
+/// Revokes the tokens of an account.
+pub(super) fn raise_epoch(connection: &mut Connection, id: UserId) -> Result<User, Error> {
+    Ok(diesel::update(users::table.find(id))
+        .set(users::epoch.eq(users::epoch + 1))
+        .returning(User::as_returning())
+        .get_result(connection)?)
 }
 
 pub(crate) fn find(connection: &mut Connection, id: UserId) -> Result<Option<User>, Error> {

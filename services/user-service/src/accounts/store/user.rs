@@ -52,9 +52,10 @@ pub(crate) struct NewUser {
     pub(crate) username: EmailAddress,
     pub(crate) email: EmailAddress,
     pub(crate) password_hash: String,
+    pub(crate) is_active: bool,
     pub(crate) plan: String,
     pub(crate) scope: Vec<String>,
-    pub(crate) vendor: Option<String>,
+    pub(crate) vendor: Option<Value>,
     pub(crate) metadata: Map<String, Value>,
     pub(crate) email_verified: bool,
 }
