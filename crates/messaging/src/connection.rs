@@ -11,6 +11,8 @@ use crate::queue::Queue;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
+/// Closing a connection is a courtesy to the broker, so a process that stops does not wait long for it.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The address of the broker.
 #[derive(Debug, Clone)]
@@ -51,7 +53,8 @@ impl BrokerConnection {
 
     pub(crate) async fn close(self) {
         // Closing fails when the connection is already broken, which does not matter here.
-        let _ = with_timeout(self.connection.close(200, "done".into())).await;
+        let closing = self.connection.close(200, "done".into());
+        let _ = tokio::time::timeout(CLOSE_TIMEOUT, closing).await;
     }
 }
 
@@ -68,7 +71,11 @@ pub(crate) async fn supervise<S, R>(
 {
     let mut pause = FIRST_PAUSE;
     while !shutdown.is_cancelled() {
-        let outcome = match BrokerConnection::open(settings, queue).await {
+        let opened = tokio::select! {
+            opened = BrokerConnection::open(settings, queue) => opened,
+            () = shutdown.cancelled() => return,
+        };
+        let outcome = match opened {
             Ok(connection) => {
                 pause = FIRST_PAUSE;
                 tracing::info!(role, "connected to the broker");

@@ -1,9 +1,10 @@
 use std::future::Future;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use lapin::Channel;
 use lapin::message::Delivery;
 use lapin::options::{
@@ -59,7 +60,9 @@ impl ConsumerConfig {
     }
 }
 
-/// Passes each message to `handle`, at most `prefetch` at once, and settles it as `handle` says.
+/// Passes each message to `handle`, at most `prefetch` at once, and settles it as `handle` says. A message whose
+/// handler panics is requeued, and goes to the dead-letter queue if it panics again: some brokers would deliver it
+/// forever. Its row does not depend on it.
 ///
 /// Returns after `shutdown` was cancelled and every message in flight is settled. While the broker is
 /// unavailable it keeps reconnecting.
@@ -127,13 +130,15 @@ where
 
 async fn process<H, R>(queue: Queue, delivery: Delivery, handle: H)
 where
-    H: Fn(Message) -> R,
-    R: Future<Output = Disposition>,
+    H: Fn(Message) -> R + Send,
+    R: Future<Output = Disposition> + Send,
 {
     let disposition = match Message::parse(&delivery) {
         Some(message) => {
-            let context = message.context.clone();
-            context.scope(queue.name(), handle(message)).await
+            let (context, id) = (message.context.clone(), message.id.clone());
+            let handling = AssertUnwindSafe(async move { handle(message).await }).catch_unwind();
+            let handled = context.scope(queue.name(), handling).await;
+            handled.unwrap_or_else(|_| after_panic(queue, &id, delivery.redelivered))
         }
         None => Disposition::Reject,
     };
@@ -145,6 +150,19 @@ where
     if let Err(error) = settled {
         // The broker delivers the message again; its row is done by then, and it is acknowledged.
         tracing::debug!(error = ?error, queue = queue.name(), "a message could not be settled");
+    }
+}
+
+fn after_panic(queue: Queue, id: &str, redelivered: bool) -> Disposition {
+    tracing::error!(
+        queue = queue.name(),
+        job.id = id,
+        "the handler of a message panicked"
+    );
+    if redelivered {
+        Disposition::Reject
+    } else {
+        Disposition::Requeue
     }
 }
 

@@ -11,7 +11,7 @@ pub enum Error {
     #[error("the broker refused the operation or the connection failed")]
     Broker(#[from] lapin::Error),
     /// The broker did not respond in time.
-    #[error("the broker did not respond within {} s", RESPONSE_TIMEOUT.as_secs())]
+    #[error("the broker did not respond in time")]
     Timeout,
     /// The broker did not accept a message.
     #[error("the broker did not accept a message; its queue may be full")]

@@ -22,6 +22,8 @@ const BUFFER: usize = 10_000;
 const BATCH: usize = 256;
 /// Unconfirmed messages; publishing pauses at this number.
 const MAX_UNCONFIRMED: usize = 2_000;
+/// How long publishing and confirms may take once the process stops. Sweeps publish the rows of the other messages.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
 /// How often the depth of the queue is read, which also detects a dead connection.
 const DEPTH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -64,7 +66,11 @@ impl Publisher {
                 |connection| async {
                     let mut incoming = incoming.lock().await;
                     let channel = &connection.channel;
-                    let outcome = session(channel, queue, &mut incoming, &state, &shutdown).await;
+                    let session = session(channel, queue, &mut incoming, &state, &shutdown);
+                    let outcome = tokio::select! {
+                        outcome = session => outcome,
+                        () = grace_after(&shutdown) => Err(Error::Timeout),
+                    };
                     state.connected.store(false, Ordering::Release);
                     connection.close().await;
                     outcome
@@ -96,6 +102,11 @@ impl Publisher {
     pub fn depth(&self) -> u32 {
         self.state.depth.load(Ordering::Acquire)
     }
+}
+
+async fn grace_after(shutdown: &CancellationToken) {
+    shutdown.cancelled().await;
+    tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
 }
 
 async fn session(

@@ -7,11 +7,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use messaging::{
-    BrokerSettings, ConsumerConfig, Disposition, Message, Publisher, Queue, RelaySettings, consume,
-    relay,
+    BrokerSettings, ConsumerConfig, DeadLetters, Disposition, Message, Publisher, Queue,
+    RelaySettings, consume, relay,
 };
 use telemetry::RequestContext;
 use testkit::{TestBroker, eventually};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -219,4 +221,82 @@ async fn shutdown_waits_for_handlers_in_flight() {
     release.cancel();
     fixture.stop().await;
     assert_eq!(finished.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn a_message_whose_handler_panics_twice_is_a_dead_letter_and_delays_no_other() {
+    let mut fixture = Fixture::start().await;
+    let panics = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&panics);
+    fixture.consume(move |message| {
+        if message.id.starts_with("poison") {
+            count.fetch_add(1, Ordering::SeqCst);
+            panic!("a bug");
+        }
+        Disposition::Done
+    });
+    // More than the consumer may hold unsettled.
+    let poison = (0..20).map(|n| message(&format!("poison-{n}")));
+    fixture.publisher.send(poison.chain([message("healthy")]));
+    assert_eq!(fixture.received(1).await[0].id, "healthy");
+    let settings = settings(&fixture.broker);
+    let letters = DeadLetters::open(&settings, QUEUE).await.unwrap();
+    eventually("the others to be dead letters", async || {
+        (letters.depth().await.unwrap() == 20).then_some(())
+    })
+    .await;
+    assert_eq!(panics.load(Ordering::SeqCst), 40);
+    letters.close().await;
+    fixture.stop().await;
+}
+
+/// Forwards one connection to the broker. What the broker sends is dropped once `muted` is cancelled.
+async fn forward(listener: TcpListener, broker: String, muted: CancellationToken) {
+    let (client, _) = listener.accept().await.unwrap();
+    let server = TcpStream::connect(broker).await.unwrap();
+    let (mut from_client, mut to_client) = client.into_split();
+    let (mut from_server, mut to_server) = server.into_split();
+    tokio::spawn(async move { tokio::io::copy(&mut from_client, &mut to_server).await });
+    let mut buffer = [0; 4096];
+    while let Ok(length @ 1..) = from_server.read(&mut buffer).await {
+        if !muted.is_cancelled() {
+            to_client.write_all(&buffer[..length]).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_publisher_stops_in_time_although_the_broker_confirms_nothing() {
+    let broker = TestBroker::new();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let mut url = url::Url::parse(broker.url().expose()).unwrap();
+    let address = format!("{}:{}", url.host_str().unwrap(), url.port().unwrap());
+    url.set_host(Some("127.0.0.1")).unwrap();
+    url.set_port(Some(port)).unwrap();
+    let muted = CancellationToken::new();
+    let forwarding = tokio::spawn(forward(listener, address, muted.clone()));
+
+    let shutdown = CancellationToken::new();
+    let settings = BrokerSettings {
+        url: values::Secret::new(url.as_str()),
+    };
+    let (publisher, task) = Publisher::new(settings, QUEUE, shutdown.clone());
+    let task = tokio::spawn(task);
+    eventually("the publisher to be connected", async || {
+        publisher.is_connected().then_some(())
+    })
+    .await;
+    muted.cancel();
+    publisher.send((0..100).map(|n| message(&n.to_string())));
+    eventually("the messages to arrive", async || {
+        (broker.waiting().len() == 100).then_some(())
+    })
+    .await;
+    shutdown.cancel();
+    tokio::time::timeout(Duration::from_secs(9), task)
+        .await
+        .unwrap()
+        .unwrap();
+    forwarding.abort();
 }

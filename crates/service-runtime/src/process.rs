@@ -1,5 +1,6 @@
 use std::future::Future;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use app_config::{Reader, Settings};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
@@ -69,18 +70,35 @@ where
         start_upkeep(&running, metrics.clone(), log.dropped_lines());
         serve_metrics(&running, process.metrics_address, metrics)?;
         tracing::info!(address = ?running.address, "running");
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            () = running.ended() => anyhow::bail!("every task ended unexpectedly"),
-        }
-        tracing::info!("stopping");
-        if !running.stop(process.shutdown_grace).await {
-            anyhow::bail!("some work was still in flight after SHUTDOWN_GRACE");
-        }
-        tracing::info!("stopped");
-        Ok(())
+        let signal = async {
+            tokio::select! {
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+            }
+        };
+        run_until(signal, &running, process.shutdown_grace).await
     })
+}
+
+/// Waits for the signal to stop, or a panic of a task, and stops the tasks.
+async fn run_until(
+    signal: impl Future<Output = ()>,
+    running: &Running,
+    grace: Duration,
+) -> anyhow::Result<()> {
+    let shutdown = running.shutdown();
+    let panicked = tokio::select! {
+        () = signal => false,
+        () = shutdown.cancelled() => true,
+        () = running.ended() => anyhow::bail!("every task ended unexpectedly"),
+    };
+    tracing::info!("stopping");
+    if !running.stop(grace).await {
+        anyhow::bail!("some work was still in flight after SHUTDOWN_GRACE");
+    }
+    anyhow::ensure!(!panicked, "a background task panicked");
+    tracing::info!("stopped");
+    Ok(())
 }
 
 /// Raises the soft limit on open files: each connection needs one, and the usual default of 1,024 is

@@ -1,7 +1,9 @@
 use std::future::Future;
 use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use http_kit::Health;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -31,12 +33,19 @@ impl Running {
         self.shutdown.clone()
     }
 
-    /// Starts a task that ends by itself when [`Running::shutdown`] is cancelled.
+    /// Starts a task that ends by itself when [`Running::shutdown`] is cancelled. If it panics, everything stops:
+    /// a process without one of its tasks would look healthy and not do its work.
     pub fn spawn<F>(&self, task: F)
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        self.tasks.spawn(task);
+        let shutdown = self.shutdown();
+        self.tasks.spawn(async move {
+            if AssertUnwindSafe(task).catch_unwind().await.is_err() {
+                tracing::error!("a background task panicked; the process stops");
+                shutdown.cancel();
+            }
+        });
     }
 
     /// Stops every task; `false` if some did not finish within the grace period.
@@ -50,5 +59,20 @@ impl Running {
     pub async fn ended(&self) {
         self.tasks.close();
         self.tasks.wait().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Running;
+
+    #[tokio::test]
+    async fn a_panic_of_a_task_stops_the_others() {
+        let running = Running::new();
+        let shutdown = running.shutdown();
+        running.spawn(async move { shutdown.cancelled().await });
+        running.spawn(async { panic!("a bug") });
+        running.ended().await;
+        assert!(running.shutdown().is_cancelled());
     }
 }
