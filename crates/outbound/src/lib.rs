@@ -6,10 +6,11 @@
 //! - [`AddressPolicy::check_registration`] refuses a URL early, so that the caller is told.
 //! - [`GuardedClient`] checks the addresses again at every connection, so a name that resolves differently the
 //!   second time gains nothing.
+//! - [`SystemResolver`] resolves names within limits, because callers choose them, too.
 //! - [`retry_after()`] parses the `Retry-After` header of a response.
 //!
-//! Invariants: redirects are not followed; proxies from the environment are not used; every request has a
-//! timeout; the kept part of a response has a limit.
+//! Invariants: redirects are not followed; proxies from the environment are not used; every request and every
+//! DNS lookup has a timeout; the kept part of a response has a limit.
 //!
 //! Deliberately absent: retries and limits per host, which depend on what is sent.
 

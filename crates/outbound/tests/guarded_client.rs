@@ -84,7 +84,7 @@ const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 #[tokio::test]
 async fn an_allowed_address_is_called_and_its_response_returned() {
     let (address, _) = server(OK).await;
-    let client = client("127.0.0.0/8", SystemResolver::default());
+    let client = client("127.0.0.0/8", SystemResolver::from_system().unwrap());
     let response = post(&client, &format!("http://{address}/")).await.unwrap();
     assert_eq!(
         (response.status.as_u16(), response.beginning.as_slice()),
@@ -97,7 +97,7 @@ async fn an_allowed_address_is_called_and_its_response_returned() {
 #[tokio::test]
 async fn a_refused_address_is_not_connected_to() {
     let (address, connections) = server(OK).await;
-    let client = client("", SystemResolver::default());
+    let client = client("", SystemResolver::from_system().unwrap());
     for url in [
         format!("http://{address}/"),
         format!("http://[::ffff:127.0.0.1]:{}/", address.port()),
@@ -191,7 +191,7 @@ async fn every_failure_has_a_plain_reason() {
 async fn a_redirect_is_not_followed() {
     let (address, connections) =
         server("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n").await;
-    let client = client("127.0.0.0/8", SystemResolver::default());
+    let client = client("127.0.0.0/8", SystemResolver::from_system().unwrap());
     let response = post(&client, &format!("http://{address}/")).await.unwrap();
     assert_eq!(response.status, 302);
     assert_eq!(connections.load(Ordering::Relaxed), 1);
@@ -201,7 +201,7 @@ async fn a_redirect_is_not_followed() {
 async fn an_endless_body_is_truncated_and_the_response_returned() {
     const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-length: 100000000\r\n\r\n";
     let endless: &'static str = String::leak(HEAD.to_owned() + &"x".repeat(5_000));
-    let client = client("127.0.0.0/8", SystemResolver::default());
+    let client = client("127.0.0.0/8", SystemResolver::from_system().unwrap());
     let (address, _) = server(endless).await;
     let response = post(&client, &format!("http://{address}/")).await.unwrap();
     assert_eq!(

@@ -38,7 +38,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
     let authority = start_authority(&settings, &running)?;
-    let context = start_context(settings, signer, &running);
+    let context = start_context(settings, signer, &running)?;
     running.health = health(&context, &authority);
     let (listener, address) = service_runtime::bind(address)?;
     running.address = Some(address);
@@ -76,7 +76,7 @@ fn start_context(
     settings: PeopleTaskServiceSettings,
     signer: WebhookSigner,
     running: &Running,
-) -> Context {
+) -> anyhow::Result<Context> {
     let database = Database::connect(&settings.database);
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
@@ -84,15 +84,15 @@ fn start_context(
     running.spawn(jobs::retain(database.clone(), rules, shutdown));
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
-    Context {
+    Ok(Context {
         database,
         deliveries,
         row_budget: RowBudget::default(),
         signer,
         address_policy: settings.addresses,
-        resolver: SystemResolver::default(),
+        resolver: SystemResolver::from_system()?,
         dashboard_url: settings.dashboard_url,
-    }
+    })
 }
 
 fn health(context: &Context, authority: &Arc<RemoteAuthority>) -> Health {

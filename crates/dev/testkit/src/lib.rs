@@ -5,6 +5,7 @@
 //! - [`TokenAuthority`]: replaces the user service where a test needs only its keys and its revocation feed, and
 //!   signs any token.
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
+//! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
 //! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
 //! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
@@ -27,6 +28,7 @@ mod eventually;
 mod forger;
 mod http;
 mod keys;
+mod name_server;
 mod redaction;
 mod schema;
 mod servers;
@@ -38,6 +40,7 @@ pub use eventually::eventually;
 pub use forger::{Forger, Forgery, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
 pub use keys::ed25519_pem;
+pub use name_server::TestNameServer;
 pub use redaction::redact;
 pub use schema::{assert_allowed_texts, assert_schema_matches};
 pub use token_authority::TokenAuthority;

@@ -9,9 +9,9 @@ use database::{Error, interval, prepared};
 use diesel::sql_types::{Array, Binary, Interval, Jsonb, Text};
 use diesel::{OptionalExtension as _, PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
-use url::Url;
 use values::{DeliveryId, TaskId, WebhookId};
 
+use crate::deliveries::origin_of;
 use crate::status::TaskStatus;
 use crate::tasks::Task;
 
@@ -96,26 +96,3 @@ WITH decided AS (
     FOR KEY SHARE OF webhooks
 )
 SELECT decided.*, record_audit_entry($10) FROM decided";
-
-/// Scheme, host and port of a webhook's URL: the unit of fairness between receivers.
-fn origin_of(url: &str) -> String {
-    // Every URL was parsed at registration.
-    Url::parse(url).map_or_else(|_| url.to_owned(), |url| url.origin().ascii_serialization())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::origin_of;
-
-    #[test]
-    fn an_origin_is_scheme_host_and_port() {
-        for (url, origin) in [
-            ("http://a.example.com/x?y=1", "http://a.example.com"),
-            ("https://A.example.com:443/", "https://a.example.com"),
-            ("http://u:p@127.0.0.1:8090/", "http://127.0.0.1:8090"),
-            ("http://[::1]:80/", "http://[::1]"),
-        ] {
-            assert_eq!(origin_of(url), origin);
-        }
-    }
-}

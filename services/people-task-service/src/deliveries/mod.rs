@@ -3,6 +3,7 @@
 pub(crate) mod decision_store;
 mod error;
 mod list;
+mod origin;
 mod redeliver;
 mod responses;
 pub(crate) mod routes;
@@ -10,6 +11,8 @@ pub(crate) mod store;
 pub(crate) mod worker;
 
 use messaging::Queue;
+
+use self::origin::origin_of;
 
 /// The queue of deliveries that are due.
 pub const QUEUE: Queue = Queue::new("webhook.deliveries");

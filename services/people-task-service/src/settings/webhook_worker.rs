@@ -4,7 +4,7 @@ use std::time::Duration;
 use app_config::{Csv, Reader, Settings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
-use outbound::{AddressPolicy, Resolve, SystemResolver};
+use outbound::{AddressPolicy, Resolve};
 
 use crate::signing::SigningSettings;
 
@@ -28,7 +28,7 @@ pub struct WebhookWorkerSettings {
     pub retry_schedule: Vec<Duration>,
     /// How long a receiver may take to respond.
     pub timeout: Duration,
-    /// The number of concurrent requests to one origin, over all workers.
+    /// The number of concurrent requests to one host, over all workers.
     pub max_in_flight_per_host: u32,
     /// How long finished deliveries are kept.
     pub retention: Duration,
@@ -36,8 +36,8 @@ pub struct WebhookWorkerSettings {
     pub max_in_flight: usize,
     /// How much longer a lease is than an attempt. Operators cannot set it.
     pub lease_margin: Duration,
-    /// Resolves host names. Tests replace it.
-    pub resolver: Arc<dyn Resolve>,
+    /// Resolves host names in place of the system's resolver, in tests.
+    pub resolver: Option<Arc<dyn Resolve>>,
 }
 
 impl Settings for WebhookWorkerSettings {
@@ -59,7 +59,7 @@ impl Settings for WebhookWorkerSettings {
                 "WEBHOOK_MAX_IN_FLIGHT_PER_HOST",
                 "16",
                 "a whole number from 1 to 256",
-                "Concurrent webhook requests to one host, over all workers.",
+                "Concurrent webhook requests to one host, whatever the ports and schemes, over all workers.",
                 |limit| (1..=256).contains(limit),
             )?,
             retention: reader.or_default(
@@ -69,7 +69,7 @@ impl Settings for WebhookWorkerSettings {
             )?,
             max_in_flight: MAX_IN_FLIGHT,
             lease_margin: LEASE_MARGIN,
-            resolver: Arc::new(SystemResolver::default()),
+            resolver: None,
         })
     }
 }

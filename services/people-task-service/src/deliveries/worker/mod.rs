@@ -3,7 +3,8 @@
 //!
 //! - [`dispatcher`] claims deliveries and records results. [`attempt`] makes one request, and [`schedule`]
 //!   decides what follows. [`sweep`] finds due rows that have no message in flight.
-//! - A message only says that something is due. Claims are made per origin: a message for one delivery lets its
+//! - A message only says that something is due. Claims are made per origin, which is the host of the webhook's
+//!   URL, whatever its scheme and port (rows of earlier versions have both): a message for one delivery lets its
 //!   origin's oldest deliveries be claimed, as many as the origin's limit allows, and a finished request lets
 //!   the next one be claimed. So a million deliveries to a dead host are rows in an index and nothing else.
 //!
@@ -22,6 +23,7 @@ mod schedule;
 mod store;
 mod sweep;
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -29,7 +31,7 @@ use anyhow::Context as _;
 use database::Database;
 use jobs::RetentionRule;
 use messaging::{BrokerSettings, ConsumerConfig, Publisher};
-use outbound::{GuardedClient, Limits};
+use outbound::{GuardedClient, Limits, SystemResolver};
 use service_runtime::Running;
 use tokio::sync::mpsc;
 
@@ -112,7 +114,10 @@ fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
         idle_per_host: settings.max_in_flight_per_host as usize,
         ..Limits::default()
     };
-    let resolver = settings.resolver.clone();
+    let resolver = match &settings.resolver {
+        Some(resolver) => Arc::clone(resolver),
+        None => Arc::new(SystemResolver::from_system()?),
+    };
     Ok(Sender {
         client: GuardedClient::new(settings.policy.clone(), resolver, limits)?,
         signer,

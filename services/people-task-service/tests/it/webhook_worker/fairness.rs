@@ -1,19 +1,23 @@
 //! No receiver delays another, and none gets more concurrent requests than its limit.
 
-use std::net::TcpListener;
+use std::collections::HashSet;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use messaging::Publisher;
-use testkit::eventually;
+use outbound::SystemResolver;
+use people_task_service::run_webhook_worker;
+use testkit::{TestNameServer, eventually};
 
 use crate::webhook_worker::fixture::{
     CannedResponse, Fixture, Receiver, STOP_TIMEOUT, message_for,
 };
 
-/// URLs of receivers that accept connections and never respond.
-fn silent(receivers: usize, deliveries: usize) -> (Vec<TcpListener>, Vec<String>) {
-    let listeners: Vec<_> = (0..receivers)
-        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+/// URLs of hosts that accept connections and never respond.
+fn silent(hosts: u8, deliveries: usize) -> (Vec<TcpListener>, Vec<String>) {
+    let listeners: Vec<_> = (1..=hosts)
+        .map(|host| TcpListener::bind(SocketAddr::from(([127, 0, 2, host], 0))).unwrap())
         .collect();
     let urls = listeners.iter().flat_map(|listener| {
         let url = format!("http://{}/", listener.local_addr().unwrap());
@@ -23,17 +27,26 @@ fn silent(receivers: usize, deliveries: usize) -> (Vec<TcpListener>, Vec<String>
     (listeners, urls)
 }
 
-/// How long a delivery takes from its row to its receiver. It is the shortest of three times, because a busy
-/// machine delays single deliveries and an unfair worker delays all.
 async fn time_to_deliver(
     fixture: &Fixture,
     publisher: &Publisher,
     receiver: &Receiver,
 ) -> Duration {
+    time_to_deliver_to(fixture, publisher, receiver, &receiver.url("/")).await
+}
+
+/// How long a delivery takes from its row to its receiver. It is the shortest of three times, because a busy
+/// machine delays single deliveries and an unfair worker delays all.
+async fn time_to_deliver_to(
+    fixture: &Fixture,
+    publisher: &Publisher,
+    receiver: &Receiver,
+    url: &str,
+) -> Duration {
     let mut shortest = Duration::MAX;
     for _ in 0..3 {
         let (started, before) = (Instant::now(), receiver.calls().len());
-        let ids = fixture.decide(&[receiver.url("/")]);
+        let ids = fixture.decide(&[url]);
         publisher.send([message_for(&ids[0])]);
         receiver.wait_for_calls(before + 1).await;
         shortest = shortest.min(started.elapsed());
@@ -84,6 +97,32 @@ async fn many_dead_hosts_do_not_delay_a_healthy_one() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hundreds_of_dead_name_servers_do_not_delay_a_healthy_receiver() {
+    let (fixture, healthy) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let name_server = TestNameServer::start();
+    let dead = (0..1_000).map(|n| format!("http://hooks.dead-{}.example/", n % 200));
+    fixture.decide(&dead.collect::<Vec<_>>());
+    let publisher = fixture.publisher().await;
+    let mut settings = fixture.settings(&[("WEBHOOK_RETRY_SCHEDULE", "1h")]);
+    let resolver = SystemResolver::with_name_server(name_server.address()).unwrap();
+    settings.resolver = Some(Arc::new(resolver));
+    let worker = run_webhook_worker(settings).await.unwrap();
+    eventually("all dead name servers to be asked", async || {
+        let asked: HashSet<_> = name_server.queries().into_iter().collect();
+        (asked.len() >= 200).then_some(())
+    })
+    .await;
+    let (host, port) = ("hooks.up.example.net", healthy.address.port());
+    let url = format!("http://{host}:{port}/");
+    let time = time_to_deliver_to(&fixture, &publisher, &healthy, &url).await;
+    assert!(time < Duration::from_secs(1), "{time:?}");
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_workers_together_respect_the_limit_of_a_host() {
     let slow = |_| CannedResponse::after(Duration::from_millis(20));
     let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
@@ -101,16 +140,17 @@ async fn all_workers_together_respect_the_limit_of_a_host() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn more_hosts_than_concurrent_attempts_are_all_served() {
     let fixture = Fixture::new();
-    let receivers: Vec<_> = (0..12)
-        .map(|_| Receiver::start(|_| CannedResponse::after(Duration::from_millis(5))))
+    let receivers: Vec<_> = (1..=12)
+        .map(|host| {
+            let slow = |_| CannedResponse::after(Duration::from_millis(5));
+            Receiver::start_at([127, 0, 1, host], slow)
+        })
         .collect();
     let urls = (0..600).map(|n: usize| receivers[n % 12].url("/"));
     fixture.decide(&urls.collect::<Vec<_>>());
     let mut settings = fixture.settings(&[]);
     settings.max_in_flight = 8;
-    let _worker = people_task_service::run_webhook_worker(settings)
-        .await
-        .unwrap();
+    let _worker = run_webhook_worker(settings).await.unwrap();
     fixture.wait_for_count(600, "status = 'sent'").await;
     assert!(
         receivers

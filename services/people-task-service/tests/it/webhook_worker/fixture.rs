@@ -90,7 +90,7 @@ WITH task AS (
     RETURNING id, task_id, url
 )
 INSERT INTO deliveries (id, webhook_id, task_id, origin, request_id, traceparent, republish_at)
-SELECT substr(sha256(id), 1, 12), id, task_id, substring(url FROM '^[a-z]+://[^/]+'), 'request-1',
+SELECT substr(sha256(id), 1, 12), id, task_id, substring(url FROM '^[a-z]+://([^/:]+)'), 'request-1',
     '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', now()
 FROM webhook
 RETURNING encode(id, 'hex') AS id";
@@ -295,7 +295,15 @@ struct State {
 impl Receiver {
     /// A receiver whose response depends on the number of earlier calls.
     pub(crate) fn start(react: impl Fn(usize) -> CannedResponse + Send + Sync + 'static) -> Self {
-        let (listener, address) = service_runtime::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        Self::start_at([127, 0, 0, 1], react)
+    }
+
+    /// The same on another loopback address, which makes it another host.
+    pub(crate) fn start_at(
+        host: [u8; 4],
+        react: impl Fn(usize) -> CannedResponse + Send + Sync + 'static,
+    ) -> Self {
+        let (listener, address) = service_runtime::bind((host, 0).into()).unwrap();
         let state = Arc::new(State {
             react: Box::new(react),
             calls: Mutex::default(),

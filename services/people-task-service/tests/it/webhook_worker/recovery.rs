@@ -163,7 +163,7 @@ async fn a_delivery_whose_attempts_panic_fails_with_a_reason() {
     let poison = fixture.decide(&["http://poison.example.com/"]);
     let healthy = fixture.decide(&[receiver.url("/")]);
     let mut settings = fixture.settings(&[]);
-    settings.resolver = Arc::new(Panics);
+    settings.resolver = Some(Arc::new(Panics));
     let worker = run_webhook_worker(settings).await.unwrap();
     let row = fixture.wait_for_status(&poison[0], "fail").await;
     assert_eq!((row.attempts, row.webhook_status.as_str()), (3, "fail"));

@@ -39,7 +39,7 @@ struct Body<'a> {
 impl Webhook {
     pub(super) fn new(url: Url, allowed: Networks) -> Result<Self, BuildError> {
         let policy = AddressPolicy::new(allowed);
-        let resolver = Arc::new(SystemResolver::default());
+        let resolver = Arc::new(SystemResolver::from_system()?);
         let client = GuardedClient::new(policy, resolver, Limits::default())?;
         Ok(Self { client, url })
     }
