@@ -93,8 +93,14 @@ pub(crate) fn document(document: &mut OpenApi) {
         };
         let mut operation = operation.clone();
         operation.operation_id = operation.operation_id.map(|id| format!("{id}Plugin"));
+        let late = match path {
+            "webhooks" => {
+                " A webhook for a task that is decided already gets the decision at once."
+            }
+            _ => "",
+        };
         operation.description = Some(format!(
-            "Appmixer's path for `{TARGET_PREFIX}{path}`. Responses also carry `taskId` (webhooks: `webhookId`) with the value of `id`."
+            "Appmixer's path for `{TARGET_PREFIX}{path}`. Responses also carry `taskId` (webhooks: `webhookId`) with the value of `id`.{late}"
         ));
         let paths = &mut document.paths.paths;
         let item = paths.entry(format!("{PREFIX}{path}")).or_default();

@@ -22,7 +22,7 @@ pub(crate) struct DeliveryResponse {
     task_status: TaskStatus,
     /// `pending` until the last attempt ends, then `sent` or `fail`.
     status: DeliveryStatus,
-    /// When the task was decided.
+    /// When the task was decided, or the webhook was registered if that was later.
     #[schema(value_type = String, format = DateTime)]
     created: Timestamp,
     /// When the next attempt is due; null if there is none.

@@ -7,8 +7,10 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Timestamptz};
 use jobs::REPUBLISH_GRACE;
 use listing::Paging;
+use telemetry::RequestContext;
 use values::{DeliveryId, TaskId, WebhookId};
 
+use crate::deliveries::origin_of;
 use crate::schema::{deliveries, delivery_attempts, tasks, webhooks};
 use crate::status::{DeliveryStatus, TaskStatus};
 
@@ -74,6 +76,29 @@ pub(crate) fn load_of_task(
         .offset(paging.offset)
         .load(connection);
     Ok(rows?)
+}
+
+/// Inserts the delivery of a task's decision to a webhook that was registered after it.
+pub(crate) fn insert(
+    connection: &mut PgConnection,
+    task: TaskId,
+    (webhook, url): (WebhookId, &str),
+    cause: &RequestContext,
+) -> Result<DeliveryId, Error> {
+    let id = DeliveryId::generate();
+    let row = (
+        deliveries::id.eq(id),
+        deliveries::webhook_id.eq(webhook),
+        deliveries::task_id.eq(task),
+        deliveries::origin.eq(origin_of(url)),
+        deliveries::request_id.eq(&cause.request_id),
+        deliveries::traceparent.eq(cause.trace.to_string()),
+        deliveries::republish_at.eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),
+    );
+    diesel::insert_into(deliveries::table)
+        .values(row)
+        .execute(connection)?;
+    Ok(id)
 }
 
 /// Finds a delivery.

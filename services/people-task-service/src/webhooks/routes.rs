@@ -17,7 +17,8 @@ use crate::webhooks::responses::WebhookResponse;
 use crate::webhooks::{delete, list, register};
 
 /// Registers a webhook for a pending task. A task has at most 20. When the task is decided, it is sent to
-/// the URL by POST, signed as Standard Webhooks describes, until a 2xx response.
+/// the URL by POST, signed as Standard Webhooks describes, until a 2xx response. Under
+/// `/plugins/appmixer/utils/tasks` the task may be decided already: then it is sent at once.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "registerWebhook",
@@ -38,8 +39,7 @@ pub(crate) async fn register_webhook(
 ) -> Result<Json<WebhookResponse>, Problem> {
     let is_plugin = plugin_paths::is_plugin_request(&request);
     let new = RegisterWebhookRequest::parse(body)?;
-    register::check_address(&context.address_policy, &context.resolver, &new.url).await?;
-    let webhook = register::register(&context.database, user, new, is_plugin, meta).await?;
+    let webhook = register::register(&context, user, new, is_plugin, meta).await?;
     Ok(Json(WebhookResponse::new(webhook, is_plugin)))
 }
 

@@ -1,8 +1,10 @@
 //! The Appmixer plugin paths, which the current approval component calls.
 
+use futures_util::future::join_all;
 use serde_json::json;
+use testkit::Reply;
 
-use crate::fixture::{DEFAULT_FIELDS, Fixture, next_page};
+use crate::fixture::{DEFAULT_FIELDS, Fixture, Task, User, next_page};
 
 const PREFIX: &str = "/plugins/appmixer/utils/tasks";
 
@@ -56,6 +58,57 @@ async fn a_webhook_is_registered_and_deleted_under_the_prefix() {
     let path = format!("{webhooks}/{}", webhook.text_of("id"));
     let request = app.http.delete(&path).bearer(&ada.token);
     assert_eq!(request.send().await.expect(200).text, "{}");
+}
+
+async fn register(app: &Fixture, by: &User, task: &Task) -> Reply {
+    let path = format!("{PREFIX}/webhooks");
+    let body = json!({"taskId": task.id, "url": "http://127.0.0.1:9/"});
+    let request = app.http.post(&path).bearer(&by.token);
+    request.json(&body).send().await
+}
+
+#[tokio::test]
+async fn a_webhook_for_a_decided_task_gets_the_decision_at_once() {
+    let app = Fixture::start().await;
+    let (ada, eve) = (app.user("ada@example.com"), app.user("eve@example.com"));
+    let task = app.create(&ada, json!({})).await;
+    let _ = app.approve(&ada, &task).await.expect(200);
+    let webhook = register(&app, &ada, &task).await.expect(200);
+    assert_eq!(webhook.json["status"], "pending");
+    let deliveries = app.get(&ada, &format!("{}/deliveries", task.path)).await;
+    let deliveries = deliveries.expect(200).json;
+    assert_eq!(deliveries.as_array().map(Vec::len), Some(1));
+    assert_eq!(deliveries[0]["webhookId"], webhook.json["id"]);
+    assert_eq!(deliveries[0]["taskStatus"], "approved");
+    assert_eq!(deliveries[0]["status"], "pending");
+    assert_eq!(app.count("deliveries WHERE origin = '127.0.0.1'"), 1);
+
+    register(&app, &eve, &task)
+        .await
+        .expect_problem(404, "not-found");
+    for _ in 1..20 {
+        let _ = register(&app, &ada, &task).await.expect(200);
+    }
+    let reply = register(&app, &ada, &task).await;
+    reply.expect_problem(409, "too-many-webhooks");
+    assert_eq!(app.count("deliveries"), 20);
+}
+
+#[tokio::test]
+async fn every_webhook_that_is_registered_during_the_decision_has_one_delivery() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    for _ in 0..10 {
+        let task = app.create(&ada, json!({})).await;
+        let registering = join_all((0..6).map(|_| register(&app, &ada, &task)));
+        let (registered, decided) = tokio::join!(registering, app.approve(&ada, &task));
+        let _ = decided.expect(200);
+        for reply in registered {
+            let _ = reply.expect(200);
+        }
+    }
+    assert_eq!(app.count("webhooks"), 60);
+    assert_eq!(app.count("deliveries"), 60);
 }
 
 #[tokio::test]

@@ -88,6 +88,31 @@ async fn a_private_address_is_refused_unless_it_is_allowed() {
 }
 
 #[tokio::test]
+async fn only_people_who_may_register_learn_what_a_host_resolves_to() {
+    let app = Fixture::start_with(&[("WEBHOOK_ALLOWED_NETWORKS", "")]).await;
+    let (ada, eve) = (app.user("ada@example.com"), app.user("eve@example.com"));
+    let hidden = app.create(&ada, json!({})).await.id;
+    let public = app.create(&ada, json!({"public": true})).await.id;
+    let unknown = "0".repeat(24);
+    for (user, task, status, code) in [
+        (&eve, &unknown, 404, "not-found"),
+        (&eve, &hidden, 404, "not-found"),
+        (&eve, &public, 403, "forbidden"),
+        (&ada, &unknown, 404, "not-found"),
+        (&ada, &hidden, 400, "validation-failed"),
+    ] {
+        for host in ["localhost", "127.0.0.1"] {
+            let url = format!("http://{host}:8080/");
+            let body = json!({"url": url, "taskId": task});
+            app.try_register(user, &body)
+                .await
+                .expect_problem(status, code);
+        }
+    }
+    assert_eq!(app.count("webhooks"), 0);
+}
+
+#[tokio::test]
 async fn concurrent_registrations_never_exceed_20_webhooks() {
     let app = Fixture::start().await;
     let ada = app.user("ada@example.com");

@@ -172,3 +172,43 @@ async fn the_appmixer_plugin_paths_work() {
     assert!(dashboard.text_of("dashboardUrl").starts_with("http"));
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plugin_webhook_that_comes_after_or_during_the_decision_is_called_once() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let webhooks = format!("{PLUGIN_PATHS}/webhooks");
+    for round in 0..6 {
+        let task = system.create_task(&token, REQUESTER, APPROVER).await;
+        let (correlation, path) = (
+            format!("late-{round}"),
+            format!("{PLUGIN_PATHS}/tasks/{}/approve", task.id),
+        );
+        let url = format!("{}?correlationId={correlation}", system.webhook_url());
+        let body = json!({"url": url, "taskId": task.id});
+        let nothing = json!({});
+        let approve = system.put(&path, &token, &nothing);
+        let register = system.post(&webhooks, &token, &body);
+        if round == 0 {
+            let _ = approve.await;
+            let _ = register.await;
+        } else {
+            let _ = tokio::join!(approve, register);
+        }
+        let call = system.wait_for_webhook(&correlation).await;
+        assert_eq!(call["body"]["status"], "approved");
+        assert_eq!(call["body"]["taskId"], task.id.as_str());
+        assert!(call["headers"]["webhook-signature"].is_string());
+        let path = format!("/people-task/tasks/{}/deliveries", task.id);
+        let deliveries = eventually("the delivery to be recorded", || async {
+            let deliveries = system.get(&path, &token).await.json;
+            (deliveries[0]["status"] == "sent").then_some(deliveries)
+        })
+        .await;
+        assert_eq!(deliveries.as_array().map(Vec::len), Some(1));
+        assert_eq!(deliveries[0]["attempts"].as_array().map(Vec::len), Some(1));
+        let query = format!("correlationId={correlation}");
+        assert_eq!(system.received(&query).await.len(), 1);
+    }
+    system.stop().await;
+}
