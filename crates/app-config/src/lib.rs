@@ -8,9 +8,11 @@
 //! what is allowed. Settings are never global: they are passed to the code that needs them.
 
 mod error;
+mod public_url;
 mod reader;
 mod value;
 
 pub use error::Error;
+pub use public_url::PublicUrl;
 pub use reader::{Description, Reader, Settings, describe};
-pub use value::{Csv, Networks, SettingValue};
+pub use value::{Csv, Networks, SettingValue, parse_list};

@@ -97,6 +97,11 @@ impl Reader {
         self
     }
 
+    /// Adds a warning about values that are valid and dangerous.
+    pub fn warn(&mut self, warning: impl Into<String>) {
+        self.warnings.push(warning.into());
+    }
+
     /// Changes that the operator should make. Log them as soon as logging is on.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
@@ -245,7 +250,8 @@ fn look_up(config: &Config, name: &'static str, secret: bool) -> Result<Option<S
 
 fn text_of(config: &Config, key: &str) -> Result<Option<String>, Error> {
     match config.get_string(key) {
-        Ok(text) => Ok(Some(text)),
+        // In a file, too, an empty value counts as not set.
+        Ok(text) => Ok(Some(text).filter(|text| !text.is_empty())),
         Err(config::ConfigError::NotFound(_)) => Ok(None),
         Err(error) => Err(error.into()),
     }

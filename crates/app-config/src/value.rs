@@ -110,9 +110,24 @@ impl SettingValue for EmailAddress {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Csv<T>(pub Vec<T>);
 
-fn split<T>(text: &str, parse: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+/// Parses values separated by commas. Empty ones are dropped, but a text of nothing else, such as `,`, is a mistake:
+/// an operator who wrote it must not get what an unset variable means. Only an empty text is an empty list.
+///
+/// # Errors
+/// A value is invalid, or there is none.
+pub fn parse_list<T>(
+    text: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> Result<Vec<T>, String> {
     let parts = text.split(',').map(str::trim);
-    parts.filter(|part| !part.is_empty()).map(parse).collect()
+    let values: Vec<_> = parts
+        .filter(|part| !part.is_empty())
+        .map(parse)
+        .collect::<Result<_, _>>()?;
+    if values.is_empty() && !text.is_empty() {
+        return Err("the list has no entry".to_owned());
+    }
+    Ok(values)
 }
 
 impl SettingValue for Csv<String> {
@@ -120,7 +135,7 @@ impl SettingValue for Csv<String> {
     const EXAMPLE: &'static str = "one,two";
 
     fn parse(text: &str) -> Result<Self, String> {
-        split(text, |part| Ok(part.to_owned())).map(Self)
+        parse_list(text, |part| Ok(part.to_owned())).map(Self)
     }
 }
 
@@ -129,7 +144,7 @@ impl SettingValue for Csv<Duration> {
     const EXAMPLE: &'static str = "5s,30s";
 
     fn parse(text: &str) -> Result<Self, String> {
-        split(text, <Duration as SettingValue>::parse).map(Self)
+        parse_list(text, <Duration as SettingValue>::parse).map(Self)
     }
 }
 
@@ -153,6 +168,6 @@ impl SettingValue for Networks {
 
     fn parse(text: &str) -> Result<Self, String> {
         let parse = |part: &str| part.parse().map_err(|error| format!("{part:?}: {error}"));
-        split(text, parse).map(Self)
+        parse_list(text, parse).map(Self)
     }
 }

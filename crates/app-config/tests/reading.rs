@@ -90,6 +90,18 @@ fn an_invalid_value_is_shown_with_what_is_allowed() {
 }
 
 #[test]
+fn a_list_without_an_entry_is_refused_and_not_taken_for_an_unset_variable() {
+    for (name, text) in [("SCHEDULE", ","), ("SCHEDULE", " "), ("NETWORKS", " , ,")] {
+        let error = with((name, text)).unwrap_err().to_string();
+        let expected =
+            format!("{name} is {text:?}, which is not allowed: the list has no entry. Set it to ");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    let schedule = with(("SCHEDULE", "5s,,")).unwrap().schedule;
+    assert_eq!(schedule.0, [Duration::from_secs(5)]);
+}
+
+#[test]
 fn a_secret_can_come_from_a_file_and_is_never_shown() {
     let path = std::env::temp_dir().join(format!("settings-test-{}", std::process::id()));
     std::fs::write(&path, "from-file\n").unwrap();

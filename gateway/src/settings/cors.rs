@@ -11,9 +11,7 @@ impl SettingValue for AllowedOrigins {
     const EXAMPLE: &'static str = "https://app.example.com";
 
     fn parse(text: &str) -> Result<Self, String> {
-        let parts = text.split(',').map(str::trim);
-        let origins = parts.filter(|part| !part.is_empty()).map(parse_origin);
-        origins.collect::<Result<_, _>>().map(Self)
+        app_config::parse_list(text, parse_origin).map(Self)
     }
 }
 

@@ -171,10 +171,7 @@ impl Plan {
                     backing.databases.people_task_owner.clone(),
                 ),
                 ("USER_SERVICE_URL", users.to_owned()),
-                (
-                    "PEOPLE_TASKS_DASHBOARD_URL",
-                    format!("{}/tasks", self.gateway),
-                ),
+                ("PUBLIC_URL", self.gateway.clone()),
                 (
                     "WEBHOOK_SIGNING_KEY_FILE",
                     secrets.webhook_signing_key.display().to_string(),
@@ -217,14 +214,7 @@ impl Plan {
             ("FORGOT_PASSWORD_LOG", "true".to_owned()),
             // All clients of a development system have the same address.
             ("FORGOT_PASSWORD_PER_CLIENT", "0".to_owned()),
-            (
-                "VERIFY_EMAIL_URL",
-                format!("{gateway}/verify-email?code={{{{code}}}}"),
-            ),
-            (
-                "FORGOT_PASSWORD_URL",
-                format!("{gateway}/reset-password?code={{{{code}}}}"),
-            ),
+            ("PUBLIC_URL", gateway.clone()),
         ]
     }
 }

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use app_config::{Error, Reader, Settings};
+use app_config::{Error, PublicUrl, Reader, Settings};
 use auth::RemoteSettings;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
@@ -36,6 +36,7 @@ pub struct PeopleTaskServiceSettings {
 
 impl Settings for PeopleTaskServiceSettings {
     fn read(reader: &mut Reader) -> Result<Self, Error> {
+        let public_url = PublicUrl::read(reader)?;
         Ok(Self {
             listen_address: reader.or_default(
                 "LISTEN_ADDRESS",
@@ -50,8 +51,8 @@ impl Settings for PeopleTaskServiceSettings {
             addresses: AddressPolicy::read(reader)?,
             dashboard_url: reader.or_default(
                 "PEOPLE_TASKS_DASHBOARD_URL",
-                "http://localhost:8080/tasks",
-                "The page on which people see their tasks.",
+                format!("{public_url}/tasks"),
+                "The page on which people see their tasks, by default the gateway's own under PUBLIC_URL.",
             )?,
             audit_retention: audit_log::read_retention(reader)?,
         })

@@ -1,13 +1,14 @@
+use std::net::IpAddr;
 use std::time::Duration;
 
-use app_config::{Reader, SettingValue as _, Settings};
-use url::Url;
+use app_config::{PublicUrl, Reader, SettingValue as _, Settings};
+use url::{Host, Url};
 use values::Secret;
 
 use super::Sender;
 
 /// The placeholder of the code in a link.
-const CODE: &str = "{{code}}";
+pub(super) const CODE: &str = "{{code}}";
 
 /// The channels that send codes to users, and the link that contains the code.
 #[derive(Debug, Clone)]
@@ -18,6 +19,8 @@ pub struct ChannelSettings {
     pub mail: Option<MailSettings>,
     /// Whether the worker logs the link. For development only.
     pub log: bool,
+    /// The address with which links begin.
+    pub public_url: PublicUrl,
     /// The link, with `{{code}}` as the placeholder.
     pub link: String,
     /// How long a code is valid.
@@ -35,6 +38,7 @@ pub struct MailSettings {
 
 impl Settings for ChannelSettings {
     fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        let public_url = PublicUrl::read(reader)?;
         Ok(Self {
             webhook: reader.optional(
                 "WEBHOOK_USER_FORGOT_PASSWORD",
@@ -46,13 +50,13 @@ impl Settings for ChannelSettings {
                 "false",
                 "For development only: logs the links with codes.",
             )?,
-            link: reader.in_range(
+            link: read_link(
+                reader,
                 "FORGOT_PASSWORD_URL",
-                "http://localhost:8080/reset-password?code={{code}}",
-                "a URL that contains {{code}}",
-                "The link that sets a new password. {{code}} stands for the code.",
-                |link: &String| link.contains(CODE),
+                format!("{public_url}/reset-password?code={CODE}"),
+                "The link that sets a new password, by default a page under PUBLIC_URL. {{code}} stands for the code.",
             )?,
+            public_url,
             code_lifetime: reader.in_range(
                 "FORGOT_PASSWORD_TTL",
                 "60m",
@@ -64,15 +68,32 @@ impl Settings for ChannelSettings {
     }
 }
 
+/// Reads a link with the placeholder of a code.
+pub(super) fn read_link(
+    reader: &mut Reader,
+    name: &'static str,
+    default: String,
+    purpose: &'static str,
+) -> Result<String, app_config::Error> {
+    let allowed = "a URL that contains {{code}}";
+    let has_code = |link: &String| link.contains(CODE);
+    reader.in_range(name, default, allowed, purpose, has_code)
+}
+
 impl MailSettings {
     fn read(reader: &mut Reader) -> Result<Option<Self>, app_config::Error> {
-        let smtp_url = reader.optional(
+        let smtp_url = reader.optional::<Secret>(
             "SMTP_URL",
             "The mail server for codes, such as smtps://user:password@mail.example.com. It requires MAIL_FROM.",
         )?;
         let from = reader.optional::<Sender>("MAIL_FROM", "The sender of e-mails with codes.")?;
         match (smtp_url, from) {
-            (Some(smtp_url), Some(from)) => Ok(Some(Self { smtp_url, from })),
+            (Some(smtp_url), Some(from)) => {
+                if !is_encrypted_or_local(&smtp_url) {
+                    reader.warn("SMTP_URL does not require TLS: codes and the mail server's password can be read on the network. Use smtps://, or add ?tls=required.");
+                }
+                Ok(Some(Self { smtp_url, from }))
+            }
             (Some(_), None) => Err(app_config::Error::Missing {
                 name: "MAIL_FROM",
                 allowed: Sender::ALLOWED,
@@ -80,6 +101,99 @@ impl MailSettings {
                 secret: false,
             }),
             (None, _) => Ok(None),
+        }
+    }
+}
+
+/// Whether e-mails reach the mail server over TLS or the loopback interface. An invalid URL stops the worker later.
+fn is_encrypted_or_local(smtp_url: &Secret) -> bool {
+    let Ok(url) = Url::parse(smtp_url.expose()) else {
+        return true;
+    };
+    let is_local = match url.host() {
+        // Hosts of URLs with another scheme than http are not parsed as addresses.
+        Some(Host::Domain(name)) => {
+            let address = name.parse::<IpAddr>();
+            name == "localhost" || address.is_ok_and(|address| address.is_loopback())
+        }
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => true,
+    };
+    let requires_tls = ("tls".into(), "required".into());
+    is_local || url.scheme() != "smtp" || url.query_pairs().any(|pair| pair == requires_tls)
+}
+
+#[cfg(test)]
+mod tests {
+    use app_config::{Reader, Settings as _};
+
+    use super::ChannelSettings;
+    use crate::settings::NotificationWorkerSettings;
+
+    const REQUIRED: [(&str, &str); 3] = [
+        ("MAIL_FROM", "no-reply@example.com"),
+        ("DATABASE_URL", "postgres://x"),
+        ("AMQP_URL", "amqp://x"),
+    ];
+
+    fn reader(pairs: &[(&str, &str)]) -> Reader {
+        Reader::from_pairs(REQUIRED.iter().chain(pairs).copied()).unwrap()
+    }
+
+    fn worker(pairs: &[(&str, &str)]) -> Result<NotificationWorkerSettings, app_config::Error> {
+        NotificationWorkerSettings::read(&mut reader(pairs))
+    }
+
+    #[test]
+    fn links_begin_with_the_public_url() {
+        for (public, prefix) in [
+            (None, "http://localhost:8080"),
+            (Some("https://c.example.com"), "https://c.example.com"),
+            (Some("https://example.com/c/"), "https://example.com/c"),
+        ] {
+            let pair = public.map(|url| ("PUBLIC_URL", url));
+            let settings = worker(pair.as_slice()).unwrap();
+            let reset = format!("{prefix}/reset-password?code={{{{code}}}}");
+            assert_eq!(settings.channels.link, reset);
+            let verify = format!("{prefix}/verify-email?code={{{{code}}}}");
+            assert_eq!(settings.verify_email_link, verify);
+        }
+        let own = ("VERIFY_EMAIL_URL", "https://x.example/?c={{code}}");
+        let settings = worker(&[("PUBLIC_URL", "https://c.example.com"), own]).unwrap();
+        assert_eq!(settings.verify_email_link, own.1);
+        assert!(worker(&[("PUBLIC_URL", "https://c.example.com/?a=1")]).is_err());
+    }
+
+    #[test]
+    fn a_link_without_the_code_is_refused() {
+        for name in ["FORGOT_PASSWORD_URL", "VERIFY_EMAIL_URL"] {
+            let error = worker(&[(name, "https://c.example.com/")]).unwrap_err();
+            let message = error.to_string();
+            assert!(message.contains(name), "{message}");
+            assert!(
+                message.contains("a URL that contains {{code}}"),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_mail_server_without_tls_causes_a_warning_that_shows_no_secret() {
+        for (url, warns) in [
+            ("smtp://user:hush@mail.example.com", true),
+            ("smtp://user:hush@10.0.0.1:25?tls=opportunistic", true),
+            ("smtp://user:hush@mail.example.com:587?tls=required", false),
+            ("smtps://user:hush@mail.example.com", false),
+            ("smtp://localhost:2525", false),
+            ("smtp://127.0.0.1:2525", false),
+            ("smtp://[::1]:2525", false),
+        ] {
+            let mut reader = reader(&[("SMTP_URL", url)]);
+            let _ = ChannelSettings::read(&mut reader).unwrap();
+            let warnings = reader.warnings().concat();
+            assert_eq!(warnings.contains("SMTP_URL"), warns, "{url}: {warnings}");
+            assert!(!warnings.contains("hush"));
         }
     }
 }

@@ -4,6 +4,7 @@ use app_config::{Csv, Networks, Reader, Settings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 
+use super::channels::{CODE, read_link};
 use crate::settings::ChannelSettings;
 
 /// Settings of the notification worker.
@@ -25,20 +26,26 @@ pub struct NotificationWorkerSettings {
 
 impl Settings for NotificationWorkerSettings {
     fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        let (database, broker) = (
+            DatabaseSettings::read(reader)?,
+            BrokerSettings::read(reader)?,
+        );
+        let channels = ChannelSettings::read(reader)?;
         Ok(Self {
-            database: DatabaseSettings::read(reader)?,
-            broker: BrokerSettings::read(reader)?,
-            channels: ChannelSettings::read(reader)?,
+            database,
+            broker,
             allowed_networks: reader.or_default(
                 "WEBHOOK_ALLOWED_NETWORKS",
                 "",
                 "Non-public networks that webhooks may reach.",
             )?,
-            verify_email_link: reader.or_default(
+            verify_email_link: read_link(
+                reader,
                 "VERIFY_EMAIL_URL",
-                "http://localhost:8080/verify-email?code={{code}}",
-                "The link that confirms an e-mail address. {{code}} stands for the code.",
+                format!("{}/verify-email?code={CODE}", channels.public_url),
+                "The link that confirms an e-mail address, by default a page under PUBLIC_URL. {{code}} stands for the code.",
             )?,
+            channels,
             retry_schedule: reader
                 .or_default::<Csv<Duration>>(
                     "NOTIFICATION_RETRY_SCHEDULE",

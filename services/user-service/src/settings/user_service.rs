@@ -235,9 +235,7 @@ impl Settings for SignUpSettings {
         Ok(Self {
             plan: reader.or_default("DEFAULT_USER_PLAN", "free", "The plan of new users.")?,
             vendor: reader.optional("DEFAULT_USER_VENDOR", "The vendor of new users.")?,
-            scopes: scopes
-                .map(|Csv(scopes)| scopes)
-                .filter(|scopes| !scopes.is_empty()),
+            scopes: scopes.map(|Csv(scopes)| scopes),
         })
     }
 }
