@@ -1,29 +1,58 @@
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
-use actix_web::HttpServer;
+use actix_http::{HttpServiceBuilder, Request, TlsAcceptorConfig};
+use actix_server::{GracefulShutdownSignal, Server, ServerBuilder};
+use actix_service::{
+    IntoServiceFactory as _, Service, ServiceFactory, ServiceFactoryExt as _, map_config,
+};
+use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::body::MessageBody;
-use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
+use actix_web::dev::{AppConfig, Extensions, ServiceRequest, ServiceResponse};
 use actix_web::middleware::from_fn;
-use actix_web::{App, Error};
+use actix_web::rt::net::TcpStream;
+use actix_web::{App, Error, HttpRequest, HttpResponse};
 use anyhow::Context as _;
+use app_config::Networks;
 use rustls::ServerConfig;
 
+use crate::connections::{Connections, limited};
+use crate::open_files;
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
-use crate::slow_clients;
+use crate::slow_clients::{self, TrackedBody};
+
+/// How long a connection that is being closed may still send, so that its client can read the response.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A listening port, with TLS if it has a TLS configuration.
 #[derive(Debug)]
 pub struct Listener {
     tcp: TcpListener,
     tls: Option<ServerConfig>,
+    /// Set if client networks share the connections: the peers that are not counted.
+    unlimited: Option<Networks>,
 }
 
 impl Listener {
     /// A port that serves TLS if `tls` is given.
     #[must_use]
     pub fn new(tcp: TcpListener, tls: Option<ServerConfig>) -> Self {
-        Self { tcp, tls }
+        Self {
+            tcp,
+            tls,
+            unlimited: None,
+        }
+    }
+
+    /// Shares the connections between client networks: when there are no more, a network with few displaces
+    /// the newest connection of the network with the most.
+    ///
+    /// Peers in `unlimited` networks, such as proxies that connect for many clients, are not counted.
+    #[must_use]
+    pub fn share_connections(mut self, unlimited: Networks) -> Self {
+        self.unlimited = Some(unlimited);
+        self
     }
 }
 
@@ -44,6 +73,15 @@ pub fn bind(address: SocketAddr) -> anyhow::Result<(TcpListener, SocketAddr)> {
     let bound = listener.local_addr()?;
     Ok((listener, bound))
 }
+
+/// Whether a request came over TLS.
+#[must_use]
+pub fn is_tls(request: &HttpRequest) -> bool {
+    request.conn_data::<OverTls>().is_some()
+}
+
+/// Marks connections with TLS.
+struct OverTls;
 
 /// Serves an application on a listener until the process must stop; then requests in flight finish.
 ///
@@ -66,21 +104,107 @@ where
         > + 'static,
     B: MessageBody + 'static,
 {
-    let server = HttpServer::new(move || app().wrap(from_fn(slow_clients::track_requests)))
-        .on_connect(move |io, data| slow_clients::watch_connection(settings, io, data))
+    let Listener {
+        tcp,
+        tls,
+        unlimited,
+    } = listener.into();
+    let total = open_files::limit_connections(settings.workers * settings.max_connections);
+    let per_worker = total.div_ceil(settings.workers);
+    // A worker with `per_worker` connections accepts no more. The shared limit is lower, because a connection
+    // must be accepted to displace another one.
+    let connections = unlimited.map(|peers| Connections::new(total - total / 16, peers));
+    let builder = ServerBuilder::default()
         .workers(settings.workers)
-        .max_connections(settings.max_connections)
-        .client_request_timeout(settings.head_timeout)
-        .tls_handshake_timeout(settings.head_timeout)
-        .keep_alive(settings.keep_alive)
+        .max_concurrent_connections(per_worker)
         .shutdown_timeout(settings.grace.as_secs())
         .disable_signals();
-    let Listener { tcp, tls } = listener.into();
-    let server = match tls {
-        None => server.listen(tcp)?,
-        Some(tls) => server.listen_rustls_0_23(tcp, tls)?,
+    let stopping = builder.graceful_shutdown_signal();
+    let builder = match tls {
+        None => builder.listen("http", tcp, move || {
+            let watch = move |socket: &TcpStream, data: &mut Extensions| {
+                slow_clients::watch_connection(settings, socket, data);
+            };
+            let http = protocol(settings, &stopping).on_connect_ext(watch);
+            limited(connections.clone(), http.finish(requests(app())).tcp())
+        })?,
+        Some(tls) => builder.listen("https", tcp, move || {
+            // Otherwise handshakes that stall would keep others from connecting.
+            actix_tls::accept::max_concurrent_tls_connect(per_worker);
+            let watch = move |tls: &TlsStream<TcpStream>, data: &mut Extensions| {
+                data.insert(OverTls);
+                slow_clients::watch_connection(settings, tls.get_ref().0, data);
+            };
+            let http = protocol(settings, &stopping).on_connect_ext(watch);
+            let handshake = TlsAcceptorConfig::default().handshake_timeout(settings.head_timeout);
+            let http = http.finish(requests(app()));
+            limited(
+                connections.clone(),
+                http.rustls_0_23_with_config(tls.clone(), handshake),
+            )
+        })?,
     };
-    let server = server.run();
+    run(running, builder.run());
+    Ok(())
+}
+
+/// The settings of HTTP/1.1.
+fn protocol<Io, S>(
+    settings: HttpServerSettings,
+    stopping: &GracefulShutdownSignal,
+) -> HttpServiceBuilder<Io, S>
+where
+    S: ServiceFactory<
+            Request,
+            Config = (),
+            Error = HttpResponse,
+            InitError = (),
+            Service: Service<Request, Future: 'static>,
+        >,
+{
+    let stopping = stopping.clone();
+    HttpServiceBuilder::default()
+        .keep_alive(settings.keep_alive)
+        .client_request_timeout(settings.head_timeout)
+        .client_disconnect_timeout(CLOSE_TIMEOUT)
+        // Otherwise the last part of a response may wait for the client's delayed acknowledgement.
+        .tcp_nodelay(true)
+        .graceful_shutdown_signal(move || {
+            let stopping = stopping.clone();
+            async move { stopping.notified().await }
+        })
+}
+
+/// An application as a service for the requests of all connections.
+fn requests<T, B>(
+    app: App<T>,
+) -> impl ServiceFactory<
+    Request,
+    Config = (),
+    Response = ServiceResponse<TrackedBody>,
+    Error = HttpResponse,
+    InitError = (),
+    Service: Service<Request, Future: 'static>,
+    Future: 'static,
+>
+where
+    T: ServiceFactory<
+            ServiceRequest,
+            Config = (),
+            Response = ServiceResponse<B>,
+            Error = Error,
+            InitError = (),
+        > + 'static,
+    B: MessageBody + 'static,
+{
+    let app = app.wrap(from_fn(slow_clients::track_requests));
+    let app = app
+        .into_factory()
+        .map_err(|error: Error| error.error_response());
+    map_config(app, |()| AppConfig::default())
+}
+
+fn run(running: &Running, server: Server) {
     let handle = server.handle();
     let shutdown = running.shutdown();
     running.spawn(async move {
@@ -92,5 +216,4 @@ where
             tracing::error!(%error, "the HTTP server failed");
         }
     });
-    Ok(())
 }

@@ -3,16 +3,18 @@
 //! A binary is one call of [`main`]. It starts a [`Running`]; tests start the same thing inside
 //! their own process, on free ports, and stop it in the same way.
 
+mod connections;
 mod health_check;
 mod http_server;
 mod metrics_server;
+mod open_files;
 mod process;
 mod running;
 mod settings;
 mod slow_clients;
 mod upkeep;
 
-pub use http_server::{Listener, bind, serve};
+pub use http_server::{Listener, bind, is_tls, serve};
 pub use process::main;
 pub use running::Running;
 pub use settings::{HttpServerSettings, ProcessSettings};

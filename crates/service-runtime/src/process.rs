@@ -3,11 +3,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use app_config::{Reader, Settings};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::health_check;
 use crate::metrics_server::serve_metrics;
+use crate::open_files;
 use crate::running::Running;
 use crate::settings::ProcessSettings;
 use crate::upkeep::start_upkeep;
@@ -52,7 +52,7 @@ where
     for warning in reader.warnings() {
         tracing::warn!("{warning}");
     }
-    raise_file_limit();
+    open_files::raise_limit();
     // rustls needs one process-wide crypto provider. A second call changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let metrics = telemetry::metrics_recorder();
@@ -99,16 +99,4 @@ async fn run_until(
     anyhow::ensure!(!panicked, "a background task panicked");
     tracing::info!("stopped");
     Ok(())
-}
-
-/// Raises the soft limit on open files: each connection needs one, and the usual default of 1,024 is
-/// too low for a busy process.
-fn raise_file_limit() {
-    const ENOUGH: u64 = 65_536;
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let wanted = hard.min(ENOUGH);
-        if soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).is_err() {
-            tracing::warn!(soft, hard, "the limit on open files cannot be raised");
-        }
-    }
 }

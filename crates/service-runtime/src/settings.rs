@@ -79,7 +79,17 @@ impl HttpServerSettings {
 
 impl Settings for HttpServerSettings {
     fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        let default = Self::default();
+        Self::default().read_or(reader)
+    }
+}
+
+impl HttpServerSettings {
+    /// Reads the settings, with these as defaults.
+    ///
+    /// # Errors
+    /// A value is not allowed.
+    pub fn read_or(self, reader: &mut Reader) -> Result<Self, app_config::Error> {
+        let default = self;
         let seconds = |time: Duration| format!("{}s", time.as_secs());
         Ok(Self {
             workers: reader.in_range(
@@ -93,7 +103,7 @@ impl Settings for HttpServerSettings {
                 "HTTP_MAX_CONNECTIONS",
                 default.max_connections.to_string(),
                 "a whole number from 1 to 1000000",
-                "Concurrent connections of each thread. More wait in the queue of the operating system.",
+                "Concurrent connections of each thread, each of which may need 150 KB of memory. Beyond that, the gateway closes the newest one of the client address (of IPv6: the /64 network) with the most connections; at a service, more wait in the queue of the operating system. The limit on open files may allow fewer.",
                 |connections| (1..=1_000_000).contains(connections),
             )?,
             head_timeout: reader.in_range(

@@ -6,7 +6,6 @@
 //!
 //! The gateway limits the time for a body as well, in its `forward/request_body.rs`.
 
-use std::any::Any;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd as _;
 use std::pin::Pin;
@@ -14,7 +13,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::Error;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Extensions, ServiceRequest, ServiceResponse};
@@ -61,12 +59,11 @@ impl State {
 }
 
 /// Starts to watch a new connection.
-pub(crate) fn watch_connection(settings: HttpServerSettings, io: &dyn Any, data: &mut Extensions) {
-    let tls = io.downcast_ref::<TlsStream<rt::net::TcpStream>>();
-    let plain = io.downcast_ref::<rt::net::TcpStream>();
-    let Some(socket) = plain.or_else(|| tls.map(|tls| tls.get_ref().0)) else {
-        return;
-    };
+pub(crate) fn watch_connection(
+    settings: HttpServerSettings,
+    socket: &rt::net::TcpStream,
+    data: &mut Extensions,
+) {
     // This fails only when the process is out of file descriptors. Then the connection is not watched.
     let Ok(socket) = socket.as_fd().try_clone_to_owned() else {
         return;
@@ -169,5 +166,37 @@ impl MessageBody for TrackedBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Self::Error>>> {
         Pin::new(&mut self.body).poll_next(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use actix_web::web::get;
+    use actix_web::{App, HttpRequest};
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpStream;
+
+    use super::Connection;
+    use crate::{HttpServerSettings, Running, bind, serve};
+
+    async fn has_nodelay(request: HttpRequest) -> String {
+        let connection: &Arc<Connection> = request.conn_data().unwrap();
+        format!("nodelay: {}", connection.socket.nodelay().unwrap())
+    }
+
+    #[tokio::test]
+    async fn the_end_of_a_response_does_not_wait_for_acknowledgements() {
+        let (running, settings) = (Running::new(), HttpServerSettings::single_threaded());
+        let (listener, address) = bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let app = || App::new().route("/", get().to(has_nodelay));
+        serve(&running, listener, settings, app).unwrap();
+        let mut socket = TcpStream::connect(address).await.unwrap();
+        let request = b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        socket.write_all(request).await.unwrap();
+        let mut response = String::new();
+        socket.read_to_string(&mut response).await.unwrap();
+        assert!(response.ends_with("nodelay: true"), "{response}");
     }
 }

@@ -1,0 +1,49 @@
+//! The limit on open files. Each connection needs some.
+
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+
+/// Files of a connection: its socket, the copy that closes it when it is slow, and a connection to a service.
+const PER_CONNECTION: u64 = 3;
+/// Files for everything else: databases, queues, logs.
+const RESERVED: u64 = 256;
+
+/// Raises the soft limit. The usual default of 1,024 is too low for a busy process.
+pub(crate) fn raise_limit() {
+    const ENOUGH: u64 = 65_536;
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let wanted = hard.min(ENOUGH);
+        if soft < wanted && setrlimit(Resource::RLIMIT_NOFILE, wanted, hard).is_err() {
+            tracing::warn!(soft, hard, "the limit on open files cannot be raised");
+        }
+    }
+}
+
+/// The number of connections for which there are enough files, if that is fewer than `wanted`.
+///
+/// With more, accepting would fail for everyone until some are closed.
+pub(crate) fn limit_connections(wanted: usize) -> usize {
+    let Ok((soft, _)) = getrlimit(Resource::RLIMIT_NOFILE) else {
+        return wanted;
+    };
+    let possible = usize::try_from(soft.saturating_sub(RESERVED) / PER_CONNECTION);
+    let possible = possible.unwrap_or(usize::MAX).max(1);
+    if possible < wanted {
+        tracing::info!(
+            wanted,
+            possible,
+            "fewer connections, because of the limit on open files"
+        );
+    }
+    wanted.min(possible)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::limit_connections;
+
+    #[test]
+    fn connections_are_limited_by_open_files() {
+        assert_eq!(limit_connections(1), 1);
+        assert!(limit_connections(usize::MAX) < usize::MAX / 3);
+    }
+}
