@@ -11,15 +11,14 @@ use http_kit::{Health, Routes};
 use reqwest::Client;
 use rustls::ServerConfig;
 use service_runtime::{Listener, Running};
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::AppState;
 use crate::documents::{Documents, openapi_json};
 use crate::forward::forward;
 use crate::limits::circuit_breaker::CircuitBreakers;
+use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
-use crate::limits::response_budget::ResponseBudget;
 use crate::middleware::cors::{cors, explain_refusals};
 use crate::middleware::counted::count_request;
 use crate::middleware::{head_requests, hsts};
@@ -55,7 +54,7 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     let state = Data::from(state);
     service_runtime::serve(
         &running,
-        Listener::new(listener, tls),
+        Listener::new(listener, tls).share_connections(settings.trusted_proxies),
         settings.http,
         move || {
             App::new()
@@ -124,10 +123,8 @@ fn app_state(settings: &GatewaySettings) -> AppState {
         upstream_timeout: settings.upstream_timeout,
         body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),
+        concurrency: ConcurrencyLimits::new(settings),
         circuit_breakers: CircuitBreakers::new(settings.circuit),
-        in_flight: Arc::new(Semaphore::new(settings.max_in_flight)),
-        pending_uploads: Arc::new(Semaphore::new(settings.max_pending_uploads)),
-        response_budget: ResponseBudget::new(settings.max_buffered_response_bytes),
     }
 }
 

@@ -1,16 +1,17 @@
 //! The only public port: routing, token check, limits, proxying, documentation and pages.
 //!
 //! - [`routes`] is the one list of routes: method, path, service and access of each.
-//! - `forward` checks a request (rate, token, size), sends it to its service and streams the response back.
-//! - `limits` holds the rate limits, the circuit breakers and the budget of buffered responses.
+//! - `forward` checks a request (rate, token, size), collects its body, sends it to its service and streams the
+//!   response back.
+//! - `limits` holds the rate limits, the circuit breakers and what client networks share.
 //! - `middleware` holds CORS, HSTS and the rule for `HEAD` requests; `tls` the certificates.
 //! - `documents` merges the services' OpenAPI documents into the one that callers read.
 //! - `pages` are the web pages: documentation, a new password, a decision.
 //!
 //! Invariants: a path that is not in the table of routes does not exist. Only allow-listed headers reach a
 //! service, so a caller cannot forge one that a service trusts. The path that is sent to a service is built
-//! from the route's template and checked values, so it is the path whose access was checked. A truncated
-//! request body never looks complete to a service.
+//! from the route's template and checked values, so it is the path whose access was checked. A service only
+//! gets complete request bodies.
 //!
 //! Deliberately absent: the database, the queue, sessions, and any rule about users or tasks. The services
 //! check tokens again themselves.

@@ -113,7 +113,8 @@ where
     let per_worker = total.div_ceil(settings.workers);
     // A worker with `per_worker` connections accepts no more. The shared limit is lower, because a connection
     // must be accepted to displace another one.
-    let connections = unlimited.map(|peers| Connections::new(total - total / 16, peers));
+    let shared = (total - (total / 16).max(1)).max(1);
+    let connections = unlimited.map(|peers| Connections::new(shared, peers));
     let builder = ServerBuilder::default()
         .workers(settings.workers)
         .max_concurrent_connections(per_worker)

@@ -4,7 +4,7 @@ use http_kit::Problem;
 /// Why a service did not respond.
 #[derive(Debug)]
 pub(super) enum ForwardError {
-    /// The caller's body is invalid, or there is no permit for the request. The service did not fail.
+    /// The request cannot be sent. The service did not fail.
     Caller(Problem),
     /// The service could not be reached or did not respond: `502` or `504`.
     Service(Problem),

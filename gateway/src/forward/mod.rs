@@ -17,6 +17,7 @@ use self::exchange::{UpstreamRequest, exchange};
 use self::request_body::Framing;
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
+use crate::limits::concurrency::acquire;
 use crate::routes::Route;
 
 /// Handles a request of a route: checks rate, token, path and size in this order, then asks the service.
@@ -57,16 +58,22 @@ async fn forward_counted(
     headers::check_length(request.uri())?;
     let path = headers::path(route, request.match_info());
     let framing = Framing::of(request.headers())?;
+    let body = request_body::collect(framing, payload, client.address, state).await?;
     let circuit = state.circuit_breakers.of(route.service).acquire()?;
+    let in_flight = state.concurrency.in_flight(route.service);
+    let in_flight = acquire(in_flight, client.address, 1)?;
 
     let query = request.uri().query();
     let upstream_request = UpstreamRequest {
         method: headers::method(&route.method)?,
         url: state.upstreams.url(route.service, &path, query),
         headers: headers::request_headers(request.headers(), client),
-        framing,
+        body,
     };
-    let response = match exchange(state, http_client, upstream_request, payload).await {
+    let response = exchange(http_client, upstream_request, state.upstream_timeout).await;
+    // From now on the request costs its service only the memory that `response_bytes` counts.
+    drop(in_flight);
+    let response = match response {
         Ok(response) => {
             circuit.record_response();
             response

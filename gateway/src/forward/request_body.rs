@@ -1,20 +1,22 @@
-//! Forwards a request body: limits its size and time, and never lets a truncated body look complete.
+//! Collects a request body before it is sent to a service: limits its size and time, and counts its bytes.
+//!
+//! A service only ever gets complete bodies, so a body that stalls costs it nothing.
+
+use std::net::IpAddr;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING, UPGRADE};
 use actix_web::web::Payload;
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _, stream};
-use http_kit::{BODY_LIMIT, Problem, body_too_large, incomplete_body};
-use tokio::sync::OwnedSemaphorePermit;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
-use tokio::time::{Instant, timeout_at};
+use futures_util::StreamExt as _;
+use http_kit::{BODY_LIMIT, Problem, Share, body_too_large, incomplete_body};
+use tokio::time::timeout;
 
-use super::error::ForwardError;
 use crate::context::AppState;
+use crate::limits::concurrency::{self, acquire};
 
-/// Chunks that are buffered for the service.
-const BUFFERED_CHUNKS: usize = 4;
+/// Bodies up to this length are not counted.
+const UNCOUNTED: usize = 16 * 1024;
 
 /// How a request announces its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,91 +60,103 @@ impl Framing {
     }
 }
 
+/// Whether actix-web would pass everything that follows the head as the body. It looks at every line.
 fn is_websocket(headers: &HeaderMap) -> bool {
-    let upgrade = headers.get(UPGRADE).and_then(|value| value.to_str().ok());
-    upgrade.is_some_and(|upgrade| upgrade.trim().eq_ignore_ascii_case("websocket"))
+    headers
+        .get_all(UPGRADE)
+        .flat_map(|line| line.as_bytes().split(|byte| *byte == b','))
+        .any(|protocol| protocol.trim_ascii().eq_ignore_ascii_case(b"websocket"))
 }
 
-/// A part of a body.
+/// A complete body. Its bytes are counted until it is dropped.
 #[derive(Debug)]
-enum Part {
-    Data(Bytes),
-    /// The body is complete. If the channel closes without it, the request is aborted.
-    End,
+pub(super) struct RequestBody {
+    pub(super) bytes: Bytes,
+    _share: Option<Share>,
 }
 
-/// Sends the caller's body to the service.
-#[derive(Debug)]
-pub(super) struct BodySender(Sender<Part>);
-
-/// A body for reqwest, and its sender.
-pub(super) fn body_channel() -> (BodySender, reqwest::Body) {
-    let (sender, receiver) = channel(BUFFERED_CHUNKS);
-    let body = reqwest::Body::wrap_stream(chunks(receiver));
-    (BodySender(sender), body)
+/// Collects the body of a request, if it has one.
+///
+/// # Errors
+/// `413` for a body that is too large, `408` for one that takes too long, `400` for one that is cut off,
+/// `429` or `503` if too many bodies are arriving.
+pub(super) async fn collect(
+    framing: Framing,
+    payload: Payload,
+    client: IpAddr,
+    state: &AppState,
+) -> Result<Option<RequestBody>, Problem> {
+    let announced = match framing {
+        Framing::Empty => return Ok(None),
+        Framing::ContentLength(length) => length,
+        Framing::Chunked => BODY_LIMIT,
+    };
+    let _upload = acquire(&state.concurrency.uploads, client, 1)?;
+    let buffer = Buffer {
+        bytes: Vec::new(),
+        announced,
+        share: None,
+    };
+    timeout(state.body_timeout, buffer.fill(payload, client, state))
+        .await
+        .map_err(|_| too_slow())?
+        .map(Some)
 }
 
-#[derive(Debug, thiserror::Error)]
-#[error("the caller's body was cut off")]
-struct Truncated;
-
-fn chunks(receiver: Receiver<Part>) -> impl Stream<Item = Result<Bytes, Truncated>> + Send {
-    stream::unfold(Some(receiver), |receiver| async {
-        let mut receiver = receiver?;
-        match receiver.recv().await {
-            Some(Part::Data(bytes)) => Some((Ok(bytes), Some(receiver))),
-            Some(Part::End) => None,
-            None => Some((Err(Truncated), None)),
-        }
-    })
+/// The part of a body that has arrived.
+///
+/// It is copied out of actix-web's buffers: a chunk of a few bytes would keep a whole buffer in memory.
+struct Buffer {
+    bytes: Vec<u8>,
+    announced: usize,
+    share: Option<Share>,
 }
 
-impl BodySender {
-    /// Forwards a caller's body until it is complete or the service stops reading it.
-    ///
-    /// The last part is held back until there is an in-flight permit: a body that trickles in needs none, and
-    /// a service never sees the end of a body that is refused for lack of a permit. Returns the permit, or
-    /// `None` if the service stopped reading.
-    ///
-    /// # Errors
-    /// `413` for a body that is too large, `408` for one that takes too long, `400` for one that is cut off,
-    /// `503` without a permit, `504` when the service does not read it.
-    pub(super) async fn forward(
-        &self,
+impl Buffer {
+    async fn fill(
+        mut self,
         mut payload: Payload,
-        deadline: Instant,
+        client: IpAddr,
         state: &AppState,
-    ) -> Result<Option<OwnedSemaphorePermit>, ForwardError> {
-        let mut length = 0;
-        let mut held = None;
-        while let Some(bytes) = timeout_at(deadline, payload.next())
-            .await
-            .map_err(|_| ForwardError::Caller(too_slow()))?
-        {
-            let bytes = bytes.map_err(|_| ForwardError::Caller(incomplete_body()))?;
-            length += bytes.len();
-            if length > BODY_LIMIT {
-                return Err(ForwardError::Caller(body_too_large()));
-            }
-            if let Some(earlier) = held.replace(bytes)
-                && !self.send(Part::Data(earlier), deadline).await?
-            {
-                return Ok(None);
-            }
+    ) -> Result<RequestBody, Problem> {
+        while let Some(chunk) = payload.next().await {
+            let chunk = chunk.map_err(|_| incomplete_body())?;
+            self.reserve(chunk.len(), client, state)?;
+            self.bytes.extend_from_slice(&chunk);
         }
-        let permit = state.acquire_in_flight().map_err(ForwardError::Caller)?;
-        for part in held.map(Part::Data).into_iter().chain([Part::End]) {
-            if !self.send(part, deadline).await? {
-                break;
-            }
-        }
-        Ok(Some(permit))
+        Ok(RequestBody {
+            bytes: Bytes::from(self.bytes),
+            _share: self.share,
+        })
     }
 
-    /// Returns whether the service is still reading.
-    async fn send(&self, part: Part, deadline: Instant) -> Result<bool, ForwardError> {
-        let sent = timeout_at(deadline, self.0.send(part)).await;
-        Ok(sent.map_err(|_| ForwardError::timeout())?.is_ok())
+    /// Makes space for more bytes, and counts the space before it is used.
+    fn reserve(&mut self, more: usize, client: IpAddr, state: &AppState) -> Result<(), Problem> {
+        let length = self.bytes.len() + more;
+        if length > BODY_LIMIT {
+            return Err(body_too_large());
+        }
+        if length <= self.bytes.capacity() {
+            return Ok(());
+        }
+        // Memory is for bytes that have arrived, not for those that are announced.
+        let wanted = length
+            .next_power_of_two()
+            .max(UNCOUNTED)
+            .min(self.announced);
+        let wanted = wanted.max(length);
+        if wanted > UNCOUNTED {
+            let units = wanted as u64;
+            match &mut self.share {
+                Some(share) => share.grow_to(units).map_err(concurrency::refusal)?,
+                None => {
+                    let bytes = &state.concurrency.request_bytes;
+                    self.share = Some(acquire(bytes, client, units)?);
+                }
+            }
+        }
+        self.bytes.reserve_exact(wanted - self.bytes.len());
+        Ok(())
     }
 }
 
@@ -157,12 +171,11 @@ fn too_slow() -> Problem {
 #[cfg(test)]
 mod tests {
     use actix_web::ResponseError as _;
-    use actix_web::http::header::{CONTENT_LENGTH, HeaderMap, HeaderValue, TRANSFER_ENCODING};
-    use bytes::Bytes;
-    use futures_util::{StreamExt as _, pin_mut};
-    use tokio::sync::mpsc::channel;
+    use actix_web::http::header::{
+        CONTENT_LENGTH, HeaderMap, HeaderValue, TRANSFER_ENCODING, UPGRADE,
+    };
 
-    use super::{BODY_LIMIT, Framing, Part, chunks};
+    use super::{BODY_LIMIT, Framing};
 
     fn content_length(length: usize) -> HeaderMap {
         let mut headers = HeaderMap::new();
@@ -182,22 +195,19 @@ mod tests {
         assert_eq!(Framing::of(&chunked).unwrap(), Framing::Chunked);
     }
 
-    #[tokio::test]
-    async fn a_truncated_body_ends_with_an_error() {
-        for complete in [true, false] {
-            let (sender, receiver) = channel(4);
-            sender
-                .send(Part::Data(Bytes::from_static(b"{")))
-                .await
-                .unwrap();
-            if complete {
-                sender.send(Part::End).await.unwrap();
+    #[test]
+    fn a_body_with_a_websocket_upgrade_in_any_line_is_refused() {
+        for lines in [
+            &["websocket"][..],
+            &["h2c", "WebSocket"],
+            &["h2c, websocket"],
+        ] {
+            let mut headers = content_length(2);
+            for line in lines {
+                headers.append(UPGRADE, HeaderValue::from_static(line));
             }
-            drop(sender);
-            let chunks = chunks(receiver);
-            pin_mut!(chunks);
-            assert_eq!(chunks.next().await.unwrap().unwrap(), "{");
-            assert_eq!(chunks.next().await.is_none(), complete);
+            let problem = Framing::of(&headers).unwrap_err();
+            assert_eq!(problem.code(), "malformed-request", "{lines:?}");
         }
     }
 }

@@ -9,15 +9,13 @@ use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
-use http_kit::Problem;
+use http_kit::{Problem, Share};
 use reqwest::Response;
 use tokio::time::timeout;
 
 use super::error::invalid_response;
-use super::exchange::UpstreamResponse;
-use super::request_body::BodySender;
-use crate::context::{AppState, overloaded};
-use crate::limits::response_budget::ResponsePermit;
+use crate::context::AppState;
+use crate::limits::concurrency;
 
 /// The response headers that callers read. `content-length` is set with the body.
 const FORWARDED: [&str; 14] = [
@@ -40,24 +38,20 @@ const FORWARDED: [&str; 14] = [
 /// The size that is counted for a response of unknown length.
 const ASSUMED_LENGTH: u64 = 64 * 1024;
 
-/// Streams a response to the caller. It is no longer in flight: from now on it costs the service only the
-/// memory that the response budget counts.
+/// Responses up to this length are sent at once and not counted.
+const UNCOUNTED: u64 = 16 * 1024;
+
+/// Streams a response to the caller.
 ///
 /// # Errors
-/// `502 bad-gateway` for a response that none of the services would send. For one that exceeds the response
-/// budget, `503 overloaded`, or `502` if the request may have changed something.
+/// `502 bad-gateway` for a response that none of the services would send. If too many bytes of responses
+/// are unread, `429` or `503`, or `502` if the request may have changed something.
 pub(super) fn relay(
-    upstream: UpstreamResponse,
+    response: Response,
     state: &AppState,
     client: IpAddr,
     method: &Method,
 ) -> Result<HttpResponse, Problem> {
-    let UpstreamResponse {
-        response,
-        body_sender,
-        in_flight,
-    } = upstream;
-    drop(in_flight);
     let status =
         StatusCode::from_u16(response.status().as_u16()).map_err(|_| invalid_response())?;
     if status.is_informational() || (status.is_server_error() && !is_problem(&response)) {
@@ -69,23 +63,35 @@ pub(super) fn relay(
     if empty || length == Some(0) {
         return Ok(builder.finish());
     }
-    let bytes = length.unwrap_or(ASSUMED_LENGTH);
-    let Some(permit) = state.response_budget.acquire(client, bytes) else {
-        return Err(if method.is_safe() {
-            overloaded()
-        } else {
-            invalid_response()
-        });
-    };
+    let share = count(length.unwrap_or(ASSUMED_LENGTH), state, client, method)?;
     let body = Body {
         response,
-        _permit: permit,
-        _body_sender: body_sender,
+        _share: share,
         read_timeout: state.upstream_timeout,
     };
     Ok(match length {
         Some(length) => builder.body(SizedStream::new(length, chunks(body))),
         None => builder.streaming(chunks(body)),
+    })
+}
+
+/// Counts the bytes of a long response until the client has read it.
+fn count(
+    bytes: u64,
+    state: &AppState,
+    client: IpAddr,
+    method: &Method,
+) -> Result<Option<Share>, Problem> {
+    if bytes <= UNCOUNTED {
+        return Ok(None);
+    }
+    let share = state.concurrency.response_bytes.acquire(client, bytes);
+    share.map(Some).map_err(|error| {
+        if method.is_safe() {
+            concurrency::refusal(error)
+        } else {
+            invalid_response()
+        }
     })
 }
 
@@ -113,8 +119,7 @@ fn is_problem(response: &Response) -> bool {
 
 struct Body {
     response: Response,
-    _permit: ResponsePermit,
-    _body_sender: Option<BodySender>,
+    _share: Option<Share>,
     read_timeout: Duration,
 }
 

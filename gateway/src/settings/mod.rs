@@ -16,6 +16,10 @@ pub use cors::AllowedOrigins;
 pub use rate_limit::{RateLimit, RateLimitSettings};
 pub use tls::TlsSettings;
 
+/// Concurrent connections of each thread. Strangers can make each take 150 KB, so that all of them together take
+/// less than the memory of a small container.
+const MAX_CONNECTIONS: usize = 1_024;
+
 /// The gateway's settings.
 #[derive(Debug, Clone)]
 pub struct GatewaySettings {
@@ -37,11 +41,11 @@ pub struct GatewaySettings {
     pub upstream_timeout: Duration,
     /// How long a caller may take to send a body.
     pub body_timeout: Duration,
-    /// Concurrent requests to services; more are refused with `503`.
-    pub max_in_flight: usize,
-    /// Concurrent requests whose body is still arriving; more are refused with `503`.
-    pub max_pending_uploads: usize,
-    /// Bytes of responses that callers have not read yet; more are refused with `503`.
+    /// Concurrent requests to each service, shared by client networks; more are refused.
+    pub max_in_flight: u64,
+    /// Concurrent requests whose body is still arriving, shared by client networks; more are refused.
+    pub max_pending_uploads: u64,
+    /// Bytes of responses that callers have not read yet, shared by client networks; more are refused.
     pub max_buffered_response_bytes: u64,
     /// When the circuit of a service opens.
     pub circuit: CircuitSettings,
@@ -90,9 +94,17 @@ impl Settings for GatewaySettings {
             max_buffered_response_bytes,
             circuit: CircuitSettings::read(reader)?,
             rate_limit: RateLimitSettings::read(reader)?,
-            http: HttpServerSettings::read(reader)?,
+            http: read_http(reader)?,
         })
     }
+}
+
+fn read_http(reader: &mut Reader) -> Result<HttpServerSettings, app_config::Error> {
+    let default = HttpServerSettings {
+        max_connections: MAX_CONNECTIONS,
+        ..HttpServerSettings::default()
+    };
+    default.read_or(reader)
 }
 
 fn read_timeouts(reader: &mut Reader) -> Result<(Duration, Duration), app_config::Error> {
@@ -109,21 +121,21 @@ fn read_timeouts(reader: &mut Reader) -> Result<(Duration, Duration), app_config
     Ok((upstream, body))
 }
 
-fn read_request_limits(reader: &mut Reader) -> Result<(usize, usize), app_config::Error> {
+fn read_request_limits(reader: &mut Reader) -> Result<(u64, u64), app_config::Error> {
     let allowed = "a whole number from 1 to 1000000";
-    let accepts = |limit: &usize| (1..=1_000_000).contains(limit);
+    let accepts = |limit: &u64| (1..=1_000_000).contains(limit);
     let in_flight = reader.in_range(
         "GATEWAY_MAX_IN_FLIGHT",
         "1024",
         allowed,
-        "Concurrent requests to the services; more are refused with `503` at once.",
+        "Concurrent requests to each service, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.",
         accepts,
     )?;
     let pending_uploads = reader.renamed_from("GATEWAY_MAX_ARRIVING").in_range(
         "GATEWAY_MAX_PENDING_UPLOADS",
         "8192",
         allowed,
-        "Concurrent requests whose body is still arriving, in addition to `GATEWAY_MAX_IN_FLIGHT`; more are refused with `503` at once.",
+        "Concurrent requests whose body is still arriving, in addition to `GATEWAY_MAX_IN_FLIGHT`, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.",
         accepts,
     )?;
     Ok((in_flight, pending_uploads))
@@ -134,7 +146,7 @@ fn read_response_limit(reader: &mut Reader) -> Result<u64, app_config::Error> {
         "GATEWAY_MAX_BUFFERED_RESPONSE_BYTES",
         "268435456",
         "a whole number from 1048576 to 1099511627776",
-        "Bytes of responses that callers have not read yet, of which one client address (of IPv6: one /64 network) may have half; more are refused with `503` at once.",
+        "Bytes of responses that callers have not read yet, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.",
         |limit| (1_048_576..=1_099_511_627_776).contains(limit),
     )
 }

@@ -99,13 +99,17 @@ async fn an_upgrade_is_never_forwarded() {
     assert_eq!(received.body, Some(2));
     assert!(received.header("upgrade").is_none() && received.header("http2-settings").is_none());
 
-    let websocket = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGVzdA==\r\n";
     let smuggled = format!("POST /user HTTP/1.1\r\n{HOST}\r\n");
-    let request =
-        format!("POST /user HTTP/1.1\r\n{HOST}{websocket}Content-Length: 2\r\n\r\n{{}}{smuggled}");
-    let response = fixture.raw(&request).await;
-    assert!(response.starts_with("HTTP/1.1 400"), "{response}");
-    assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{response}");
+    for upgrade in [
+        "Upgrade: websocket\r\n",
+        "Upgrade: h2c\r\nUpgrade: websocket\r\n",
+    ] {
+        let head = format!("POST /user HTTP/1.1\r\n{HOST}Connection: Upgrade\r\n{upgrade}");
+        let request = format!("{head}Content-Length: 2\r\n\r\n{{}}{smuggled}");
+        let response = fixture.raw(&request).await;
+        assert!(response.starts_with("HTTP/1.1 400"), "{response}");
+        assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{response}");
+    }
     assert_eq!(fixture.users.count(), 1);
 }
 

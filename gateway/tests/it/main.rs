@@ -22,4 +22,5 @@ mod rate_limit;
 mod request_bodies;
 mod routes;
 mod services;
+mod shares;
 mod tls;

@@ -1,6 +1,7 @@
 use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use app_config::{Reader, Settings as _};
 use gateway::GatewaySettings;
@@ -57,6 +58,10 @@ struct TlsFixture {
 
 impl TlsFixture {
     async fn start() -> Self {
+        Self::with(&[]).await
+    }
+
+    async fn with(extra: &[(&str, &str)]) -> Self {
         let (users, tasks, files) = (FakeService::start(), FakeService::start(), Files::new());
         users.with(|state| state.keys = Some(signer(&[]).published().clone()));
         let (certificate, key) = (files.path("certificate.pem"), files.path("key.pem"));
@@ -65,6 +70,7 @@ impl TlsFixture {
             ("TLS_PRIVATE_KEY_FILE", key.as_str()),
             ("TLS_RELOAD_INTERVAL", "100ms"),
         ];
+        let settings = [&settings, extra].concat();
         let gateway = start_gateway(&users, &tasks, &settings).await;
         Self {
             users,
@@ -233,4 +239,20 @@ fn read(given: &[(&str, &str)]) -> Result<GatewaySettings, app_config::Error> {
     ];
     let pairs = own.iter().chain(given).copied();
     GatewaySettings::read(&mut Reader::from_pairs(pairs).unwrap())
+}
+
+#[tokio::test]
+async fn handshakes_that_stall_do_not_keep_others_from_connecting() {
+    let settings = [("HTTP_WORKERS", "1"), ("HTTP_HEAD_TIMEOUT", "5m")];
+    let fixture = TlsFixture::with(&settings).await;
+    let mut stalled = Vec::new();
+    for _ in 0..300 {
+        stalled.push(TcpStream::connect(fixture.address()).await.unwrap());
+    }
+    let client = fixture.client(&fixture.files.root);
+    let request = client.post(fixture.url("/user"));
+    // The handshakes stall for longer.
+    let response = request.timeout(Duration::from_secs(60)).send().await;
+    let response = response.unwrap();
+    assert_eq!(response.status(), 200);
 }
