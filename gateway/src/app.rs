@@ -54,7 +54,9 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     let state = Data::from(state);
     service_runtime::serve(
         &running,
-        Listener::new(listener, tls).share_connections(settings.trusted_proxies),
+        Listener::new(listener, tls)
+            .share_connections(settings.trusted_proxies)
+            .explain_refusals(),
         settings.http,
         move || {
             App::new()

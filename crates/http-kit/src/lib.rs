@@ -5,6 +5,7 @@
 //!   response reports every invalid field.
 //! - [`Query`] and [`path_id`]: values of query and path.
 //! - [`request_context`]: the middleware for the request id, the log line and the metrics of a request.
+//! - [`unreadable_request`]: the response to a request that is not HTTP.
 //! - [`Routes`]: the routes of the OpenAPI document: other paths are `404`, other methods `405`.
 //! - [`problem_responses!`]: types that document problems in OpenAPI, with examples made of the problems.
 //! - [`Health`]: the liveness and readiness probes, `/healthz` and `/readyz`.
@@ -25,6 +26,7 @@ mod network_shares;
 mod problem;
 mod query;
 mod routes;
+mod unreadable;
 
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody, body_too_large, incomplete_body};
 pub use client_network::client_network;
@@ -37,5 +39,6 @@ pub use network_shares::{NetworkShares, Share, ShareError};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
 pub use query::{Query, path_id};
 pub use routes::Routes;
+pub use unreadable::unreadable_request;
 #[doc(hidden)]
 pub use utoipa;

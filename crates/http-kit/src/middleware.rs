@@ -72,7 +72,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
 }
 
 /// The label of everything that only the caller has a name for: each new label is a series that is kept for ever.
-const OTHER: &str = "other";
+pub(crate) const OTHER: &str = "other";
 
 /// The label of a method: its name if it is a standard one, because callers can invent any number of others.
 fn method_label(method: &Method) -> &'static str {
@@ -98,7 +98,13 @@ fn status_label(status: StatusCode) -> &'static str {
     LABELS.get(index).map_or(OTHER, String::as_str)
 }
 
-fn record(method: &'static str, route: Cow<'static, str>, status: StatusCode, started: Instant) {
+/// Logs and measures a response.
+pub(crate) fn record(
+    method: &'static str,
+    route: Cow<'static, str>,
+    status: StatusCode,
+    started: Instant,
+) {
     let elapsed = started.elapsed();
     let duration_ms = elapsed.as_millis();
     let (code, shown) = (status.as_u16(), route.as_ref());

@@ -1,11 +1,12 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use actix_http::{HttpServiceBuilder, Request, TlsAcceptorConfig};
+use actix_http::{HttpServiceBuilder, Request};
 use actix_server::{GracefulShutdownSignal, Server, ServerBuilder};
 use actix_service::{
     IntoServiceFactory as _, Service, ServiceFactory, ServiceFactoryExt as _, map_config,
 };
+use actix_tls::accept::TlsError;
 use actix_tls::accept::rustls_0_23::TlsStream;
 use actix_web::body::MessageBody;
 use actix_web::dev::{AppConfig, Extensions, ServiceRequest, ServiceResponse};
@@ -16,8 +17,10 @@ use anyhow::Context as _;
 use app_config::Networks;
 use rustls::ServerConfig;
 
+use crate::accept::{accept, accept_tls};
 use crate::connections::{Connections, limited};
 use crate::open_files;
+use crate::problem_stream::ProblemStream;
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
 use crate::slow_clients::{self, TrackedBody};
@@ -32,6 +35,7 @@ pub struct Listener {
     tls: Option<ServerConfig>,
     /// Set if client networks share the connections: the peers that are not counted.
     unlimited: Option<Networks>,
+    explains: bool,
 }
 
 impl Listener {
@@ -42,7 +46,17 @@ impl Listener {
             tcp,
             tls,
             unlimited: None,
+            explains: false,
         }
+    }
+
+    /// Responds with a problem to a request that is not HTTP, has a head that is too long, or stalls. Every
+    /// response of the application must carry `X-Request-Id`, as [`request_context`](http_kit::request_context)
+    /// ensures.
+    #[must_use]
+    pub fn explain_refusals(mut self) -> Self {
+        self.explains = true;
+        self
     }
 
     /// Shares the connections between client networks: when there are no more, a network with few displaces
@@ -108,6 +122,7 @@ where
         tcp,
         tls,
         unlimited,
+        explains,
     } = listener.into();
     let total = open_files::limit_connections(settings.workers * settings.max_connections);
     let per_worker = total.div_ceil(settings.workers);
@@ -123,26 +138,25 @@ where
     let stopping = builder.graceful_shutdown_signal();
     let builder = match tls {
         None => builder.listen("http", tcp, move || {
-            let watch = move |socket: &TcpStream, data: &mut Extensions| {
-                slow_clients::watch_connection(settings, socket, data);
+            let watch = move |stream: &ProblemStream<TcpStream>, data: &mut Extensions| {
+                slow_clients::watch_connection(settings, stream.get_ref(), data);
             };
             let http = protocol(settings, &stopping).on_connect_ext(watch);
-            limited(connections.clone(), http.finish(requests(app())).tcp())
+            let service = accept(explains).and_then(http.finish(requests(app())));
+            limited(connections.clone(), service)
         })?,
         Some(tls) => builder.listen("https", tcp, move || {
             // Otherwise handshakes that stall would keep others from connecting.
             actix_tls::accept::max_concurrent_tls_connect(per_worker);
-            let watch = move |tls: &TlsStream<TcpStream>, data: &mut Extensions| {
+            let watch = move |stream: &ProblemStream<TlsStream<TcpStream>>,
+                              data: &mut Extensions| {
                 data.insert(OverTls);
-                slow_clients::watch_connection(settings, tls.get_ref().0, data);
+                slow_clients::watch_connection(settings, stream.get_ref().get_ref().0, data);
             };
             let http = protocol(settings, &stopping).on_connect_ext(watch);
-            let handshake = TlsAcceptorConfig::default().handshake_timeout(settings.head_timeout);
-            let http = http.finish(requests(app()));
-            limited(
-                connections.clone(),
-                http.rustls_0_23_with_config(tls.clone(), handshake),
-            )
+            let http = http.finish(requests(app())).map_err(TlsError::Service);
+            let accept = accept_tls(tls.clone(), settings.head_timeout, explains);
+            limited(connections.clone(), accept.and_then(http))
         })?,
     };
     run(running, builder.run());
@@ -168,8 +182,6 @@ where
         .keep_alive(settings.keep_alive)
         .client_request_timeout(settings.head_timeout)
         .client_disconnect_timeout(CLOSE_TIMEOUT)
-        // Otherwise the last part of a response may wait for the client's delayed acknowledgement.
-        .tcp_nodelay(true)
         .graceful_shutdown_signal(move || {
             let stopping = stopping.clone();
             async move { stopping.notified().await }

@@ -3,11 +3,13 @@
 //! A binary is one call of [`main`]. It starts a [`Running`]; tests start the same thing inside
 //! their own process, on free ports, and stop it in the same way.
 
+mod accept;
 mod connections;
 mod health_check;
 mod http_server;
 mod metrics_server;
 mod open_files;
+mod problem_stream;
 mod process;
 mod running;
 mod settings;

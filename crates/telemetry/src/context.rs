@@ -1,7 +1,7 @@
 use std::fmt;
 use std::future::Future;
 
-use tracing::Instrument as _;
+use tracing::{Instrument as _, Span};
 
 const MAX_REQUEST_ID_LENGTH: usize = 128;
 
@@ -52,13 +52,23 @@ impl RequestContext {
 
     /// Runs a future in this context and in a span that carries it.
     pub async fn scope<F: Future>(self, name: &'static str, future: F) -> F::Output {
-        let span = tracing::info_span!(
+        let span = self.span(name);
+        CURRENT.scope(self, future.instrument(span)).await
+    }
+
+    /// Runs a function in this context and in a span that carries it.
+    pub fn run<T>(self, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let span = self.span(name);
+        CURRENT.sync_scope(self, || span.in_scope(work))
+    }
+
+    fn span(&self, name: &'static str) -> Span {
+        tracing::info_span!(
             "work",
             otel.name = name,
             request_id = %self.request_id,
             trace_id = %self.trace.trace_id(),
-        );
-        CURRENT.scope(self, future.instrument(span)).await
+        )
     }
 }
 

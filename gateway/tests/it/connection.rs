@@ -4,6 +4,14 @@ use crate::fixture::Fixture;
 
 const HOST: &str = "Host: gateway.example\r\n";
 
+/// Whether a response is a `400` with a code and a request id.
+fn is_problem(response: &str) -> bool {
+    response.starts_with("HTTP/1.1 400 Bad Request\r\n")
+        && response.contains("\r\ncontent-type: application/problem+json\r\n")
+        && response.contains("\r\nx-request-id: ")
+        && response.contains("\"code\":\"malformed-request\"")
+}
+
 #[tokio::test]
 async fn contradictory_framing_is_refused_and_closes_the_connection() {
     let fixture = Fixture::start().await;
@@ -28,10 +36,7 @@ async fn contradictory_framing_is_refused_and_closes_the_connection() {
             "POST /user HTTP/1.1\r\n{HOST}{headers}\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\n{HOST}\r\n"
         );
         let response = fixture.raw(&request).await;
-        assert!(
-            response.starts_with("HTTP/1.1 400"),
-            "{headers:?}: {response}"
-        );
+        assert!(is_problem(&response), "{headers:?}: {response}");
         assert_eq!(
             response.matches("HTTP/1.1 ").count(),
             1,
@@ -54,10 +59,7 @@ async fn malformed_heads_are_refused() {
         format!("GET /user HTTP/1.1\r\n{HOST}A: \0\r\n\r\n"),
     ] {
         let response = fixture.raw(&request).await;
-        assert!(
-            response.starts_with("HTTP/1.1 400"),
-            "{request:?}: {response}"
-        );
+        assert!(is_problem(&response), "{request:?}: {response}");
     }
     assert_eq!(fixture.users.count(), 0);
 }

@@ -148,6 +148,18 @@ async fn plain_http_on_the_tls_port_is_refused() {
 }
 
 #[tokio::test]
+async fn a_head_that_is_too_long_is_a_problem_over_tls_too() {
+    let fixture = TlsFixture::start().await;
+    let client = fixture.client(&fixture.files.root);
+    let request = client.get(fixture.url("/healthz"));
+    let request = request.header("x-long", "x".repeat(140_000));
+    let response = request.send().await.unwrap();
+    assert_eq!(response.status(), 431);
+    let content_type = response.headers().get("content-type").unwrap();
+    assert_eq!(content_type, "application/problem+json");
+}
+
+#[tokio::test]
 async fn a_renewed_certificate_is_used_without_a_restart() {
     let fixture = TlsFixture::start().await;
     let presented = |root: Certificate| {
