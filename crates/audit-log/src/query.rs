@@ -1,5 +1,5 @@
 use chrono::{DateTime, Utc};
-use http_kit::{Problem, Query};
+use http_kit::{Problem, Query, combine_errors};
 use listing::{ANY_TEXT, Filter, ListQuery, Sort};
 use utoipa::IntoParams;
 use utoipa::openapi::path::{Parameter, ParameterIn};
@@ -70,14 +70,19 @@ impl AuditQuery {
     /// # Errors
     /// `400 validation-failed` with one entry for each invalid parameter.
     pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
-        let list = ListQuery::parse(query, Sort::descending(AuditSort::At))?;
-        if list.conditions.pattern.is_some() {
-            let message = "The audit log cannot be searched by a pattern. Use `filter`.";
-            let invalid = Invalid::new("unknown-parameter", message);
-            return Err(Problem::invalid_field("pattern", invalid));
-        }
+        let list = ListQuery::parse(query, Sort::descending(AuditSort::At));
+        let (list, ()) = combine_errors(list, refuse_pattern(query))?;
         Ok(Self(list))
     }
+}
+
+fn refuse_pattern(query: &Query) -> Result<(), Problem> {
+    if query.first("pattern").is_none() {
+        return Ok(());
+    }
+    let message = "The audit log cannot be searched by a pattern. Use `filter`.";
+    let invalid = Invalid::new("unknown-parameter", message);
+    Err(Problem::invalid_field("pattern", invalid))
 }
 
 impl IntoParams for AuditQuery {
@@ -102,6 +107,14 @@ mod tests {
         assert_eq!(list.sort, Sort::descending(AuditSort::At));
         let list = parse("sort=action:1");
         assert_eq!(list.sort.direction, Direction::Ascending);
+    }
+
+    #[test]
+    fn a_pattern_is_reported_together_with_other_invalid_parameters() {
+        let refused = AuditQuery::parse(&Query::parse("limit=0&pattern=task")).unwrap_err();
+        let errors = refused.body().errors.into_iter();
+        let fields: Vec<_> = errors.map(|error| error.field).collect();
+        assert_eq!(fields, ["limit", "pattern"]);
     }
 
     #[test]

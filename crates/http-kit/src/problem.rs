@@ -199,6 +199,11 @@ impl Problem {
         self.header(RETRY_AFTER, HeaderValue::from(whole_seconds(wait)))
     }
 
+    /// Whether the problem is about fields.
+    pub(crate) fn has_errors(&self) -> bool {
+        !self.errors.is_empty()
+    }
+
     /// All invalid fields, also those that the body does not list.
     pub(crate) fn into_errors(self) -> Vec<FieldError> {
         self.errors

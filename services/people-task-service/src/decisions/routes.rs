@@ -2,7 +2,7 @@ use actix_web::put;
 use actix_web::web::{Data, Json, Path};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
-use http_kit::{BodyProblems, OptionalJsonBody, Problem, path_id};
+use http_kit::{BodyProblems, OptionalJsonBody, Problem, combine_errors, path_id};
 use service_http::DatabaseProblems;
 
 use crate::context::Context;
@@ -63,8 +63,7 @@ async fn decide_task(
 ) -> Result<Json<TaskResponse>, Problem> {
     let body = body.and_then(DecisionRequest::parse);
     let secret = body.map(|body| body.secret.map(|secret| secret.fingerprint()));
-    let credentials = credentials.with_secret(secret)?;
-    let fields = fields?;
+    let (credentials, fields) = combine_errors(credentials.with_secret(secret), fields)?;
     let id = path_id(&id, "task")?;
     let (task, relations) = decide(
         &context.database,

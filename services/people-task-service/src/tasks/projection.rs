@@ -4,7 +4,7 @@ use std::future::{Ready, ready};
 
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
-use http_kit::{FieldError, Problem, Query};
+use http_kit::{FieldError, Problem, Query, combine_errors};
 use utoipa::IntoParams;
 use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
@@ -186,12 +186,12 @@ impl FromRequest for Projection {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         let query = Query::parse(request.query_string());
-        ready(
-            FieldSelection::parse(request, &query).and_then(|mut selection| {
-                let left_out = parse_fields(&query, "projection", "-", TaskField::ALL)?;
-                selection.fields.retain(|field| !left_out.contains(field));
-                Ok(Self(selection))
-            }),
-        )
+        let included = FieldSelection::parse(request, &query);
+        let left_out = parse_fields(&query, "projection", "-", TaskField::ALL);
+        let parsed = combine_errors(included, left_out);
+        ready(parsed.map(|(mut selection, left_out)| {
+            selection.fields.retain(|field| !left_out.contains(field));
+            Self(selection)
+        }))
     }
 }
