@@ -5,16 +5,11 @@ use diesel::PgConnection;
 use diesel::connection::SimpleConnection as _;
 use diesel::r2d2::{ConnectionManager, Error, ManageConnection};
 
-use crate::DatabaseSettings;
+use crate::{DatabaseSettings, PoolOptions, observer};
 
 /// A connection that worked within this time is used without a check, unless another connection was found
 /// broken since.
 const TRUSTED_FOR: Duration = Duration::from_secs(1);
-
-/// The server ends transactions whose process hangs between two statements, waits for locks, and endless
-/// statements, because others wait for the locks that they hold.
-const TIMEOUTS: &str = "SET idle_in_transaction_session_timeout = '5s'; SET lock_timeout = '10s'; \
-    SET statement_timeout = '60s';";
 
 /// A pooled connection, and when it last worked: `None` if its last use failed.
 pub(crate) struct Session {
@@ -30,16 +25,21 @@ impl Session {
         }
     }
 
-    /// Records whether the last use succeeded.
-    pub(crate) fn record_use(&mut self, succeeded: bool) {
-        self.last_success = succeeded.then(Instant::now);
+    /// Ends a use: records whether the server responded, and returns the message of a statement that the server
+    /// ended because of a deadlock or a timeout.
+    pub(crate) fn finish_use(&mut self) -> Option<String> {
+        let outcome = observer::take_outcome(&mut self.connection);
+        if let Some(responded) = outcome.responded {
+            self.last_success = responded.then(Instant::now);
+        }
+        outcome.ended
     }
 }
 
 /// Opens and checks the connections of the pool.
 pub(crate) struct Connector {
     manager: ConnectionManager<PgConnection>,
-    on_connect: &'static str,
+    options: PoolOptions,
     found_broken: Mutex<Option<Instant>>,
     gate: ConnectGate,
 }
@@ -47,13 +47,13 @@ pub(crate) struct Connector {
 impl Connector {
     pub(crate) fn new(
         settings: &DatabaseSettings,
-        on_connect: &'static str,
+        options: PoolOptions,
         gate: ConnectGate,
     ) -> Self {
         let url = with_timeouts(settings.url.expose(), settings.timeout);
         Self {
             manager: ConnectionManager::new(url),
-            on_connect,
+            options,
             found_broken: Mutex::default(),
             gate,
         }
@@ -61,7 +61,10 @@ impl Connector {
 
     fn open(&self) -> Result<Session, Error> {
         let mut connection = self.manager.connect()?;
-        connection.batch_execute(&format!("{TIMEOUTS}{}", self.on_connect))?;
+        if !self.options.on_connect.is_empty() {
+            connection.batch_execute(self.options.on_connect)?;
+        }
+        observer::limit_statements(&mut connection, self.options.limits)?;
         Ok(Session::new(connection))
     }
 

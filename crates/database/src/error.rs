@@ -1,7 +1,14 @@
 use diesel::r2d2::PoolError;
 use diesel::result::{DatabaseErrorKind, Error as DieselError};
 
+/// The error below an [`Error`].
+pub type Cause = Box<dyn std::error::Error + Send + Sync>;
+
 /// Why the database did not run the work.
+///
+/// The variants follow from diesel's [`DatabaseErrorKind`], which stands for the SQLSTATE, and never from a message:
+/// servers write those in their own language. [`Database::run`](crate::Database::run) recognises the deadlocks and
+/// timeouts, for which diesel has no kind.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Every connection is in use, and too many callers wait already or waited too long.
@@ -9,10 +16,10 @@ pub enum Error {
     Busy,
     /// The server ended the statement because of a deadlock or a timeout. It had no effect and can be retried.
     #[error("the database ended a statement")]
-    Contended(#[source] DieselError),
+    Contended(#[source] Cause),
     /// The database cannot be reached, or the connection broke.
     #[error("the database is unavailable")]
-    Unavailable(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Unavailable(#[source] Cause),
     /// The statement failed.
     #[error("a database statement failed")]
     Statement(#[source] DieselError),
@@ -34,12 +41,16 @@ impl Error {
 
 impl From<DieselError> for Error {
     fn from(error: DieselError) -> Self {
-        if is_connection_loss(&error) {
-            Self::Unavailable(Box::new(error))
-        } else if is_contention(&error) {
-            Self::Contended(error)
-        } else {
-            Self::Statement(error)
+        let kind = match &error {
+            DieselError::DatabaseError(kind, _) => Some(kind),
+            _ => None,
+        };
+        match kind {
+            _ if is_connection_loss(&error) => Self::Unavailable(Box::new(error)),
+            // After a failover, the connection leads to a server that is no longer the primary.
+            Some(DatabaseErrorKind::ReadOnlyTransaction) => Self::Unavailable(Box::new(error)),
+            Some(DatabaseErrorKind::SerializationFailure) => Self::Contended(Box::new(error)),
+            _ => Self::Statement(error),
         }
     }
 }
@@ -50,33 +61,15 @@ impl From<PoolError> for Error {
     }
 }
 
-fn is_connection_loss(error: &DieselError) -> bool {
-    match error {
-        DieselError::BrokenTransactionManager => true,
-        DieselError::DatabaseError(
-            DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
-            _,
-        ) => true,
-        // diesel has no kind for the errors of a server that stops or starts.
-        DieselError::DatabaseError(DatabaseErrorKind::Unknown, information) => {
-            let message = information.message();
-            message.contains("terminating connection")
-                || message.contains("the database system is")
-                || message.contains("server closed the connection")
-                || message.contains("no connection to the server")
-        }
-        _ => false,
-    }
-}
-
-/// Whether the server ended the statement because of a deadlock or a timeout.
-fn is_contention(error: &DieselError) -> bool {
-    // diesel has no kinds for the SQLSTATEs 40P01, 55P03 and 57014, and does not show the state.
+/// Whether the connection can no longer be used, because the server, the network or an administrator ended it.
+pub(crate) fn is_connection_loss(error: &DieselError) -> bool {
     matches!(
         error,
-        DieselError::DatabaseError(DatabaseErrorKind::Unknown, information)
-            if information.message().contains("deadlock detected")
-                || information.message().contains("canceling statement due to")
+        DieselError::BrokenTransactionManager
+            | DieselError::DatabaseError(
+                DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
+                _,
+            )
     )
 }
 

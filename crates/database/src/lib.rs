@@ -12,15 +12,18 @@
 mod connector;
 mod error;
 mod interval;
+mod limits;
 mod migrations;
+mod observer;
 mod pool;
 mod prepared;
 mod settings;
 
-pub use error::{Error, violated_constraint};
+pub use error::{Cause, Error, violated_constraint};
 pub use interval::interval;
+pub use limits::StatementLimits;
 pub use migrations::{MigrationError, migrate};
-pub use pool::{Database, transaction};
+pub use pool::{Database, PoolOptions, ServicePools, transaction};
 pub use prepared::{And, Prepared, prepared};
 pub use settings::DatabaseSettings;
 

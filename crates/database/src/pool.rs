@@ -8,7 +8,7 @@ use diesel::r2d2::Pool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connector::{ConnectGate, Connector};
-use crate::{Connection, DatabaseSettings, Error};
+use crate::{Connection, DatabaseSettings, Error, StatementLimits};
 
 /// How many closures may wait for each connection before more are refused.
 const WAITING_PER_CONNECTION: usize = 64;
@@ -35,18 +35,66 @@ pub struct Database {
     timeout: Duration,
 }
 
-impl Database {
-    /// Creates a pool that connects in the background, so an unavailable database does not stop the start.
+/// How the connections of a pool are used.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolOptions {
+    /// The limits that the server enforces.
+    pub limits: StatementLimits,
+    /// Statements that each new connection runs first, such as `SET`.
+    pub on_connect: &'static str,
+}
+
+/// The two pools of a service.
+#[derive(Debug, Clone)]
+pub struct ServicePools {
+    /// For everything but lists.
+    pub database: Database,
+    /// For lists and counts, so that slow ones leave the connections of other requests alone.
+    pub lists: Database,
+}
+
+impl ServicePools {
+    /// Creates the pools of a service, which together have the connections that the settings allow. A quarter of
+    /// them, at least one, are for lists.
     #[must_use]
     pub fn connect(settings: &DatabaseSettings) -> Self {
-        Self::connect_with(settings, "")
+        let lists = (settings.pool_size / 4).max(1);
+        let others = settings.pool_size.saturating_sub(lists).max(1);
+        let options = PoolOptions {
+            limits: StatementLimits::SERVICE,
+            on_connect: "",
+        };
+        let connect = |pool_size| {
+            let settings = DatabaseSettings {
+                pool_size,
+                ..settings.clone()
+            };
+            Database::connect_with(&settings, options)
+        };
+        Self {
+            database: connect(others),
+            lists: connect(lists),
+        }
+    }
+}
+
+impl Database {
+    /// Creates the pool of a worker. It connects in the background, so an unavailable database does not stop the
+    /// start.
+    #[must_use]
+    pub fn connect(settings: &DatabaseSettings) -> Self {
+        let options = PoolOptions {
+            limits: StatementLimits::WORKER,
+            on_connect: "",
+        };
+        Self::connect_with(settings, options)
     }
 
-    /// Like [`Database::connect`], but each new connection first runs `on_connect`, such as `SET` statements.
+    /// Creates a pool like [`Database::connect`], with other options.
     #[must_use]
-    pub fn connect_with(settings: &DatabaseSettings, on_connect: &'static str) -> Self {
+    pub fn connect_with(settings: &DatabaseSettings, options: PoolOptions) -> Self {
         let gate = ConnectGate::default();
-        let connector = Connector::new(settings, on_connect, gate.clone());
+        let connector = Connector::new(settings, options, gate.clone());
         let size = settings.pool_size as usize;
         let pool = Pool::builder()
             .max_size(settings.pool_size)
@@ -65,7 +113,8 @@ impl Database {
     /// Runs a closure with a connection on a thread for blocking work.
     ///
     /// # Errors
-    /// What the closure returns, or [`Error`] when no connection is free in time.
+    /// What the closure returns, or [`Error`] when no connection is free in time. When the closure fails after the
+    /// server ended one of its statements, that is the error: [`Error::Contended`].
     pub async fn run<T, E, F>(&self, work: F) -> Result<T, E>
     where
         F: FnOnce(&mut Connection) -> Result<T, E> + Send + 'static,
@@ -82,8 +131,10 @@ impl Database {
             span.in_scope(|| {
                 let mut session = sessions.pool.get().map_err(Error::from)?;
                 let done = work(&mut session.connection);
-                session.record_use(done.is_ok());
-                done
+                match (done, session.finish_use()) {
+                    (Err(_), Some(message)) => Err(Error::Contended(message.into()).into()),
+                    (done, _) => done,
+                }
             })
         });
         done.await.unwrap_or_else(|_| Err(Error::Panicked.into()))

@@ -4,12 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use database::{Database, DatabaseSettings, Error, migrate};
-use diesel::{PgConnection, RunQueryDsl as _};
+use database::{Database, DatabaseSettings, Error, ServicePools, migrate};
+use diesel::connection::SimpleConnection as _;
+use diesel::sql_types::{BigInt, Text};
+use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use testkit::{TestDatabase, eventually};
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
+const LATER_MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/later_migrations");
 
 fn settings(test: &TestDatabase, pool_size: u32) -> DatabaseSettings {
     DatabaseSettings {
@@ -63,14 +66,17 @@ async fn a_nested_transaction_that_fails_rolls_back_alone() {
     database.run(insert(2)).await.unwrap();
 }
 
-#[tokio::test]
-async fn closures_beyond_the_number_of_connections_are_refused_after_the_timeout() {
-    let test = TestDatabase::users(MIGRATIONS);
-    let database = Database::connect(&settings(&test, 2));
-    let running = Arc::new(AtomicUsize::new(0));
-    let release = Arc::new(AtomicBool::new(false));
-    let busy: Vec<_> = (0..2)
-        .map(|_| {
+/// Closures that hold the connections of a pool.
+struct Busy {
+    release: Arc<AtomicBool>,
+    closures: Vec<tokio::task::JoinHandle<Result<(), Error>>>,
+}
+
+impl Busy {
+    async fn start(database: &Database, connections: usize) -> Self {
+        let running = Arc::new(AtomicUsize::new(0));
+        let release = Arc::new(AtomicBool::new(false));
+        let closure = |_| {
             let (database, running, release) =
                 (database.clone(), Arc::clone(&running), Arc::clone(&release));
             tokio::spawn(async move {
@@ -83,18 +89,51 @@ async fn closures_beyond_the_number_of_connections_are_refused_after_the_timeout
                 };
                 database.run(work).await
             })
+        };
+        let closures = (0..connections).map(closure).collect();
+        eventually("the connections to be in use", || async {
+            (running.load(Ordering::SeqCst) == connections).then_some(())
         })
-        .collect();
-    eventually("both connections to be in use", || async {
-        (running.load(Ordering::SeqCst) == 2).then_some(())
-    })
-    .await;
-    assert!(matches!(database.run(insert(1)).await, Err(Error::Busy)));
-    release.store(true, Ordering::SeqCst);
-    for task in busy {
-        task.await.unwrap().unwrap();
+        .await;
+        Self { release, closures }
     }
+
+    async fn end(mut self) {
+        self.release.store(true, Ordering::SeqCst);
+        for closure in std::mem::take(&mut self.closures) {
+            closure.await.unwrap().unwrap();
+        }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        // Without this, a failed test would wait for the closures.
+        self.release.store(true, Ordering::SeqCst);
+    }
+}
+
+#[tokio::test]
+async fn closures_beyond_the_number_of_connections_are_refused_after_the_timeout() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test, 2));
+    let busy = Busy::start(&database, 2).await;
+    assert!(matches!(database.run(insert(1)).await, Err(Error::Busy)));
+    busy.end().await;
     database.run(insert(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_quarter_of_the_connections_of_a_service_is_for_lists() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let ServicePools { database, lists } = ServicePools::connect(&settings(&test, 8));
+    let slow_lists = Busy::start(&lists, 2).await;
+    assert!(matches!(lists.run(insert(1)).await, Err(Error::Busy)));
+    let others = Busy::start(&database, 6).await;
+    assert!(matches!(database.run(insert(1)).await, Err(Error::Busy)));
+    slow_lists.end().await;
+    lists.run(insert(1)).await.unwrap();
+    others.end().await;
 }
 
 #[tokio::test]
@@ -159,31 +198,86 @@ async fn a_hanging_transaction_is_ended_and_releases_its_locks() {
     database.run(insert(1)).await.unwrap();
 }
 
+#[derive(QueryableByName)]
+struct LastStatement {
+    #[diesel(sql_type = Text)]
+    query: String,
+}
+
 #[tokio::test]
-async fn one_of_two_deadlocked_transactions_fails_as_contended() {
+async fn a_connection_that_responded_to_a_closure_that_failed_is_not_checked() {
     let test = TestDatabase::users(MIGRATIONS);
-    let database = Database::connect(&settings(&test, 2));
-    let both = Arc::new(std::sync::Barrier::new(2));
-    let crossing = [(1, 2), (2, 1)].map(|(first, second)| {
-        let (database, both) = (database.clone(), Arc::clone(&both));
-        tokio::spawn(async move {
-            let work = move |connection: &mut PgConnection| {
-                lock(first)(connection)?;
-                both.wait();
-                lock(second)(connection)
-            };
-            database.transaction(work).await
-        })
-    });
-    let ended = futures_util::future::join_all(crossing).await;
-    let failed: Vec<Error> = ended
-        .into_iter()
-        .filter_map(|ended| ended.unwrap().err())
-        .collect();
-    assert!(
-        matches!(failed.as_slice(), [Error::Contended(_)]),
-        "{failed:?}"
-    );
+    let database = Database::connect(&settings(&test, 1));
+    // The first failure is the closure's own, the second one Postgres reports.
+    let own_failure = |connection: &mut PgConnection| {
+        diesel::sql_query("SELECT 'found'").execute(connection)?;
+        Err::<(), _>(Error::Busy)
+    };
+    let reported_failure = |connection: &mut PgConnection| {
+        diesel::sql_query("SELECT 1 / 0").execute(connection)?;
+        Ok::<_, Error>(())
+    };
+    let last_statement = || {
+        let sql = "SELECT query FROM pg_stat_activity
+            WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        let last: LastStatement = diesel::sql_query(sql)
+            .get_result(&mut test.admin())
+            .unwrap();
+        last.query
+    };
+    // A connection that was idle for a second is checked, so a slow machine may need several attempts.
+    eventually("the connection to be used without a check", || async {
+        database.run(own_failure).await.unwrap_err();
+        database.run(|_| Ok::<_, Error>(())).await.unwrap();
+        (last_statement() == "SELECT 'found'").then_some(())
+    })
+    .await;
+    eventually("the connection to be used without a check", || async {
+        database.run(reported_failure).await.unwrap_err();
+        database.run(|_| Ok::<_, Error>(())).await.unwrap();
+        (last_statement() == "SELECT 1 / 0").then_some(())
+    })
+    .await;
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+}
+
+fn count(sql: &'static str) -> impl FnOnce(&mut PgConnection) -> Result<i64, Error> + Send {
+    move |connection| {
+        let count: Count = diesel::sql_query(sql).get_result(connection)?;
+        Ok(count.count)
+    }
+}
+
+#[tokio::test]
+async fn a_migration_that_waits_for_a_lock_lets_other_statements_pass_and_succeeds_later() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test, 1));
+    let mut reader = test.admin();
+    reader
+        .batch_execute("BEGIN; SELECT count(*) FROM users.notes")
+        .unwrap();
+    let settings = settings(&test, 1);
+    let migrating =
+        tokio::spawn(async move { migrate(&settings, "users", LATER_MIGRATIONS).await });
+    eventually("the migration to wait for the reader", || async {
+        let waiting = "SELECT count(*) AS count FROM pg_locks
+            WHERE NOT granted AND relation = 'users.notes'::regclass";
+        let waiting = count(waiting)(&mut test.admin()).unwrap();
+        (waiting > 0).then_some(())
+    })
+    .await;
+    // This statement queues up behind the migration until that gives up.
+    let notes = database.run(count("SELECT count(*) AS count FROM notes"));
+    assert_eq!(notes.await.unwrap(), 0);
+    reader.batch_execute("COMMIT").unwrap();
+    migrating.await.unwrap().unwrap();
+    let authors = count("SELECT count(author) AS count FROM notes");
+    assert_eq!(database.run(authors).await.unwrap(), 0);
 }
 
 #[tokio::test]

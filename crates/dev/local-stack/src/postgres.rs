@@ -19,6 +19,9 @@ use crate::{
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
 const STOP_LIMIT: Duration = Duration::from_secs(20);
+/// The language of translated messages. gettext reads it from the environment for any locale but C, so that tests need
+/// no German locale on the machine.
+const MESSAGES_LANGUAGE: &str = "de";
 
 /// A private Postgres server. The superuser is `postgres`, and it listens only on 127.0.0.1.
 #[derive(Debug, Clone)]
@@ -100,6 +103,9 @@ impl Postgres {
             command.arg("-c").arg(setting);
         }
         self.as_user(command);
+        if self.durability == Durability::Discardable {
+            command.env("LANGUAGE", MESSAGES_LANGUAGE);
+        }
         self.pid_file().write(server.spawn()?)
     }
 
@@ -236,6 +242,8 @@ impl Postgres {
             // Data is lost only if the machine fails. A commit still waits until the operating system has
             // it (`synchronous_commit` stays on), so a killed server loses nothing.
             settings.extend(["fsync=off", "full_page_writes=off"].map(str::to_owned));
+            // English, except in a database that sets `lc_messages` to another locale, such as C.UTF-8.
+            settings.push("lc_messages=C".to_owned());
         }
         settings
     }

@@ -121,6 +121,22 @@ impl TestDatabase {
         servers().postgres.admin_url_of(&self.name).unwrap()
     }
 
+    /// Makes the server write its messages to new connections in German.
+    pub fn translate_messages(&self) {
+        self.alter("SET lc_messages = 'C.UTF-8'");
+    }
+
+    /// Limits the connections of the services' roles.
+    pub fn limit_connections(&self, limit: u32) {
+        self.alter(&format!("CONNECTION LIMIT {limit}"));
+    }
+
+    fn alter(&self, change: &str) {
+        let mut admin = connect(&servers().postgres.admin_url);
+        let alter = format!("ALTER DATABASE {} {change}", self.name);
+        diesel::sql_query(alter).execute(&mut admin).unwrap();
+    }
+
     /// Returns all rows of a schema that contain a text, as `table: row`, to prove that nothing is left.
     #[must_use]
     pub fn rows_that_hold(&self, schema: &str, text: &str) -> Vec<String> {

@@ -57,7 +57,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(1);
 pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     let (sender, limits) = (sender(&settings)?, limits(&settings));
     database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
-    let database = Database::connect_with(&settings.database, store::CONNECTION_SETTINGS);
+    let database = Database::connect_with(&settings.database, store::POOL_OPTIONS);
     let mut running = Running::new();
     let shutdown = running.shutdown();
     let (due, incoming) = mpsc::channel(PREFETCH.into());

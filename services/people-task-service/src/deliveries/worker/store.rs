@@ -1,7 +1,7 @@
 //! The worker's statements. They are raw SQL because each acts on many rows of several tables in one round
 //! trip (`unnest`, `LATERAL`, `SKIP LOCKED`, writing CTEs), which diesel's query builder cannot express.
 //!
-//! Connections cache their plans, and [`CONNECTION_SETTINGS`] limits the planner's choices: a plan that was made
+//! Connections cache their plans, and [`POOL_OPTIONS`] limits the planner's choices: a plan that was made
 //! while the table was empty must suit a million rows. So statements name rows by `= ANY(array)` and not by a
 //! join, use `finished IS NULL`, which no index serves, for `status = 'pending'` where the rows are already
 //! named, and order rows by the index that should find them.
@@ -9,7 +9,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use database::prepared;
+use database::{PoolOptions, StatementLimits, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
 use messaging::Message;
@@ -18,9 +18,10 @@ use values::{DeliveryId, WebhookId};
 
 use crate::tasks::Task;
 
-/// The settings of each connection.
-pub(super) const CONNECTION_SETTINGS: &str =
-    "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan";
+pub(super) const POOL_OPTIONS: PoolOptions = PoolOptions {
+    limits: StatementLimits::WORKER,
+    on_connect: "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan",
+};
 
 /// The advisory lock under which all workers claim, one after the other, so that limits hold over all of them.
 const CLAIM_LOCK: i64 = 0x7765_6268_6f6f_6b73;

@@ -1,0 +1,98 @@
+//! Watches the statements of a connection.
+//!
+//! diesel shows the SQLSTATE of an error only as a [`DatabaseErrorKind`], which has no variant for deadlocks and
+//! timeouts, and the server's messages may be in any language. But a statement that exceeded a limit is known by
+//! the time that it took, and a deadlock by its details, which name the processes of its cycle.
+
+use std::time::{Duration, Instant};
+
+use diesel::connection::{Instrumentation, InstrumentationEvent, SimpleConnection as _};
+use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error};
+use diesel::{Connection as _, PgConnection, QueryResult, RunQueryDsl as _};
+
+use crate::StatementLimits;
+use crate::error::is_connection_loss;
+
+#[diesel::declare_sql_function]
+extern "SQL" {
+    fn pg_backend_pid() -> Integer;
+}
+
+/// How far the clocks of the server and of this process may differ while a statement runs.
+const CLOCK_TOLERANCE: Duration = Duration::from_millis(20);
+
+/// What is known about the statements of a connection.
+#[derive(Debug)]
+struct StatementObserver {
+    limits: StatementLimits,
+    /// The server's process, as its messages write it.
+    process: String,
+    started: Instant,
+    outcome: Outcome,
+}
+
+/// What happened since the last call of [`take_outcome`].
+#[derive(Debug, Default)]
+pub(crate) struct Outcome {
+    /// Whether the server responded to the last statement; `None` if there was none.
+    pub(crate) responded: Option<bool>,
+    /// The message of a statement that the server ended because of a deadlock or a timeout.
+    pub(crate) ended: Option<String>,
+}
+
+/// Sets the limits of a connection's statements, and watches its statements from now on.
+pub(crate) fn limit_statements(
+    connection: &mut PgConnection,
+    limits: StatementLimits,
+) -> QueryResult<()> {
+    connection.batch_execute(&limits.to_sql())?;
+    let process: i32 = diesel::select(pg_backend_pid()).get_result(connection)?;
+    connection.set_instrumentation(StatementObserver {
+        limits,
+        process: process.to_string(),
+        started: Instant::now(),
+        outcome: Outcome::default(),
+    });
+    Ok(())
+}
+
+/// What happened on a connection since the last call.
+pub(crate) fn take_outcome(connection: &mut PgConnection) -> Outcome {
+    let observer = connection.instrumentation();
+    let observer = observer.downcast_mut::<StatementObserver>();
+    observer.map_or_else(Outcome::default, |observer| {
+        std::mem::take(&mut observer.outcome)
+    })
+}
+
+impl StatementObserver {
+    fn record(&mut self, error: Option<&Error>) {
+        self.outcome.responded = Some(!error.is_some_and(is_connection_loss));
+        if let Some(Error::DatabaseError(DatabaseErrorKind::Unknown, information)) = error
+            && (self.exceeded_limit() || self.is_deadlock(&**information))
+        {
+            self.outcome.ended = Some(information.message().to_owned());
+        }
+    }
+
+    fn exceeded_limit(&self) -> bool {
+        self.started.elapsed() + CLOCK_TOLERANCE >= self.limits.shortest()
+    }
+
+    /// Whether the details have a line for each of several processes, of which this connection's is one.
+    fn is_deadlock(&self, information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+        let details = information.details().unwrap_or_default();
+        let mut numbers = details.split(|character: char| !character.is_ascii_digit());
+        details.lines().count() > 1 && numbers.any(|number| number == self.process)
+    }
+}
+
+impl Instrumentation for StatementObserver {
+    fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
+        match event {
+            InstrumentationEvent::StartQuery { .. } => self.started = Instant::now(),
+            InstrumentationEvent::FinishQuery { error, .. } => self.record(error),
+            _ => {}
+        }
+    }
+}
