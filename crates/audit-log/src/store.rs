@@ -1,4 +1,5 @@
 use chrono::{DateTime, Utc};
+use database::{LimitedRows, RowLimit, load_limited};
 use diesel::dsl::{exists, sql_query};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Double, Inet, Integer, Nullable};
@@ -34,11 +35,15 @@ pub(crate) struct Row {
     pub(crate) detail: Option<Value>,
 }
 
-/// Loads the rows of a page, and one more if there is a next page.
+/// The size of a row in bytes, approximately.
+const SIZE: &str = "octet_length(request_id) + coalesce(octet_length(detail::text), 0) + 512";
+
+/// Loads the rows of a page.
 pub(crate) fn load_page(
     connection: &mut PgConnection,
     list: &ListQuery<AuditSort, AuditFilter>,
-) -> QueryResult<Vec<Row>> {
+    limit: RowLimit,
+) -> QueryResult<LimitedRows<Row>> {
     let mut query = audit_log::table
         .select((
             audit_log::id,
@@ -75,10 +80,10 @@ pub(crate) fn load_page(
             query.order((audit_log::action.desc(), at.desc(), id.desc()))
         }
     };
-    query
+    let query = query
         .limit(list.paging.rows_to_fetch())
-        .offset(list.paging.offset)
-        .load(connection)
+        .offset(list.paging.offset);
+    load_limited(connection, query, SIZE, limit)
 }
 
 /// The bytes of an identifier that was validated when it was parsed.

@@ -12,6 +12,7 @@
 mod connector;
 mod error;
 mod interval;
+mod limited;
 mod limits;
 mod migrations;
 mod observer;
@@ -21,9 +22,10 @@ mod settings;
 
 pub use error::{Cause, Error, violated_constraint};
 pub use interval::interval;
-pub use limits::StatementLimits;
+pub use limited::{Limited, LimitedRows, RowLimit, limited_sql, load_limited};
+pub use limits::{PoolOptions, StatementLimits};
 pub use migrations::{MigrationError, migrate};
-pub use pool::{Database, PoolOptions, ServicePools, transaction};
+pub use pool::{Database, ServicePools, transaction};
 pub use prepared::{And, Prepared, prepared};
 pub use settings::DatabaseSettings;
 

@@ -8,7 +8,7 @@ use diesel::r2d2::Pool;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::connector::{ConnectGate, Connector};
-use crate::{Connection, DatabaseSettings, Error, StatementLimits};
+use crate::{Connection, DatabaseSettings, Error, PoolOptions, StatementLimits};
 
 /// How many closures may wait for each connection before more are refused.
 const WAITING_PER_CONNECTION: usize = 64;
@@ -33,15 +33,6 @@ pub struct Database {
     waiting: Arc<AtomicUsize>,
     max_waiting: usize,
     timeout: Duration,
-}
-
-/// How the connections of a pool are used.
-#[derive(Debug, Clone, Copy)]
-pub struct PoolOptions {
-    /// The limits that the server enforces.
-    pub limits: StatementLimits,
-    /// Statements that each new connection runs first, such as `SET`.
-    pub on_connect: &'static str,
 }
 
 /// The two pools of a service.

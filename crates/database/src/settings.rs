@@ -31,7 +31,7 @@ impl Settings for DatabaseSettings {
                 "DATABASE_POOL_SIZE",
                 "32",
                 "a whole number from 1 to 200",
-                "The maximum number of connections to Postgres; the sum over all processes must stay below its `max_connections`.",
+                "The maximum number of connections to Postgres; the sum over all processes must stay below its `max_connections`. Services keep a quarter of them, at least one, for lists and counts.",
                 |size| (1..=200).contains(size),
             )?,
             timeout: reader.or_default(

@@ -1,5 +1,7 @@
 //! The guarantees of the bridge when the database is slow, busy or unavailable.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

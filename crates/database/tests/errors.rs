@@ -1,5 +1,7 @@
 //! What the errors of a server are called, whatever its language. The messages of these tests' server are German.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 

@@ -44,7 +44,8 @@ impl IntoParams for Paging {
         vec![
             parameter(
                 "limit",
-                "The maximum number of rows of a page. If there are more, the `Link` header leads to the next page.",
+                "The maximum number of rows of a page. A page of large rows has fewer: at most 4 MiB. If there are more rows, the \
+                 `Link` header leads to the next page.",
                 limit,
             ),
             parameter("offset", "How many rows to skip.", offset),

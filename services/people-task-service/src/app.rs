@@ -8,12 +8,11 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::RemoteAuthority;
-use database::Database;
+use database::ServicePools;
 use http_kit::{Health, ProblemBody};
-use listing::RowBudget;
 use messaging::Publisher;
 use outbound::SystemResolver;
-use service_http::{BearerToken, Document};
+use service_http::{BearerToken, Document, Lists};
 use service_runtime::Running;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
@@ -77,7 +76,7 @@ fn start_context(
     signer: WebhookSigner,
     running: &Running,
 ) -> anyhow::Result<Context> {
-    let database = Database::connect(&settings.database);
+    let ServicePools { database, lists } = ServicePools::connect(&settings.database);
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
     let (rules, shutdown) = (vec![erasure::RETENTION], running.shutdown());
@@ -87,7 +86,7 @@ fn start_context(
     Ok(Context {
         database,
         deliveries,
-        row_budget: RowBudget::default(),
+        lists: Lists::new(lists),
         signer,
         address_policy: settings.addresses,
         resolver: SystemResolver::from_system()?,

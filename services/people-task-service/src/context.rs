@@ -1,9 +1,9 @@
 //! The state that the handlers of all capabilities share.
 
 use database::Database;
-use listing::RowBudget;
 use messaging::Publisher;
 use outbound::{AddressPolicy, SystemResolver};
+use service_http::Lists;
 use url::Url;
 
 use crate::signing::WebhookSigner;
@@ -13,7 +13,7 @@ pub(crate) struct Context {
     pub(crate) database: Database,
     /// Publishes deliveries that are due.
     pub(crate) deliveries: Publisher,
-    pub(crate) row_budget: RowBudget,
+    pub(crate) lists: Lists,
     pub(crate) signer: WebhookSigner,
     /// The addresses that webhooks may have.
     pub(crate) address_policy: AddressPolicy,

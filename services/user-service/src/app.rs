@@ -9,11 +9,10 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
-use database::Database;
+use database::ServicePools;
 use http_kit::{Health, ProblemBody};
-use listing::RowBudget;
 use messaging::{BrokerSettings, Publisher, Queue};
-use service_http::{BearerToken, Document};
+use service_http::{BearerToken, Document, Lists};
 use service_runtime::Running;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
@@ -91,7 +90,7 @@ async fn start_context(
     settings: UserServiceSettings,
     running: &Running,
 ) -> anyhow::Result<Context> {
-    let database = Database::connect(&settings.database);
+    let ServicePools { database, lists } = ServicePools::connect(&settings.database);
     let has_engine = settings.flow_engine.is_some();
     deletions::record_with_engine(&database, has_engine).await?;
     let hasher = Hasher::start(settings.passwords.cost);
@@ -112,7 +111,7 @@ async fn start_context(
         deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
         notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
         database,
-        row_budget: RowBudget::default(),
+        lists: Lists::new(lists),
         hasher,
         rules,
         signer,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use actix_web::http::StatusCode;
 use auth::{Signer, Verifier};
 use database::Database;
-use listing::RowBudget;
 use messaging::Publisher;
+use service_http::Lists;
 
 use crate::hashing::{Hasher, PasswordRules};
 use crate::settings::{ChannelSettings, CodeRequestSettings, EmailVerification, SignUpSettings};
@@ -14,7 +14,7 @@ use crate::settings::{ChannelSettings, CodeRequestSettings, EmailVerification, S
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) database: Database,
-    pub(crate) row_budget: RowBudget,
+    pub(crate) lists: Lists,
     pub(crate) hasher: Hasher,
     pub(crate) rules: PasswordRules,
     pub(crate) signer: Signer,

@@ -24,6 +24,12 @@ pub(crate) const PACKAGES: [&str; 4] = [
 const WEBHOOK_NETWORKS: &str =
     "127.0.0.0/8,::1/128,10.0.0.0/8,172.16.0.0/12,192.168.0.0/16,fc00::/7";
 
+/// Settings of the C library, as in `deploy/Dockerfile`, so that processes need as much memory as in containers.
+const MALLOC_THRESHOLDS: [(&str, &str); 2] = [
+    ("MALLOC_MMAP_THRESHOLD_", "65536"),
+    ("MALLOC_TRIM_THRESHOLD_", "131072"),
+];
+
 /// The number of processes of each program. The default is one.
 pub type Replicas = BTreeMap<String, usize>;
 
@@ -129,6 +135,9 @@ impl Plan {
             let tasks = urls.get("people-task-service", *replica);
             *replica += 1;
             process.variables.insert("LOG_FORMAT", "text".to_owned());
+            process
+                .variables
+                .extend(MALLOC_THRESHOLDS.map(|(name, value)| (name, value.to_owned())));
             process
                 .variables
                 .insert(MARKER, workspace.local().display().to_string());

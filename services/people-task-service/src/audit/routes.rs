@@ -25,10 +25,10 @@ use crate::context::Context;
 )]
 #[get("/people-task/audit")]
 pub(crate) async fn list_audit(
-    _admin: AdminCaller,
+    admin: AdminCaller,
     query: Query,
     request: HttpRequest,
     context: Data<Context>,
 ) -> Result<HttpResponse, Problem> {
-    audit_log::list(&context.database, &context.row_budget, &query, &request).await
+    audit_log::list(&context.lists, admin.id(), &query, &request).await
 }

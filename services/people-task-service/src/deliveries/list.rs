@@ -1,4 +1,4 @@
-use database::Database;
+use database::{Database, RowLimit};
 use listing::{Page, Paging};
 use values::TaskId;
 
@@ -7,23 +7,25 @@ use crate::deliveries::store::{self, DeliveryWithAttempts};
 use crate::tasks::access::{Actor, Permission};
 use crate::tasks::find_permitted;
 
-/// One page of a task's deliveries, oldest first. For the task's creator and administrators.
+/// One page of a task's deliveries of at most `max_bytes`, oldest first. For the task's creator and administrators.
 ///
 /// # Errors
 /// Those of the task.
 #[tracing::instrument(skip_all, fields(task.id = %task))]
 pub(crate) async fn list(
-    database: &Database,
+    database: Database,
     actor: Actor,
     task: TaskId,
     paging: Paging,
+    max_bytes: usize,
 ) -> Result<Page<DeliveryWithAttempts>, DeliveryError> {
-    let rows = database
+    let limit = RowLimit::new(paging.limit, max_bytes);
+    database
         .run(move |connection| {
             find_permitted(connection, &actor, task, Permission::ViewDeliveries)?;
-            let deliveries = store::load_of_task(connection, task, paging)?;
-            Ok::<_, DeliveryError>(store::load_attempts(connection, deliveries)?)
+            let found = store::load_of_task(connection, task, paging, limit)?;
+            let rows = store::load_attempts(connection, found.rows)?;
+            Ok(paging.page(rows, found.found))
         })
-        .await?;
-    Ok(paging.page(rows))
+        .await
 }

@@ -34,9 +34,14 @@ pub(crate) async fn list_task_deliveries(
 ) -> Result<HttpResponse, Problem> {
     let paging = Paging::parse(&query)?;
     let id = path_id(&id, "task")?;
-    let _permit = context.row_budget.acquire_rows(paging).await?;
-    let page = list::list(&context.database, user.actor, id, paging).await?;
-    Ok(page.map(DeliveryResponse::from).respond(&request))
+    let (caller, actor) = (user.caller.id(), user.actor);
+    let load =
+        move |database, max_bytes| list::list(database, actor.clone(), id, paging, max_bytes);
+    let lists = &context.lists;
+    let page = lists
+        .page(Some(caller), load, DeliveryResponse::from)
+        .await?;
+    Ok(page.respond(request.path(), request.query_string()))
 }
 
 /// Sends a delivery again now, whatever its status. A delivery that is being sent at this moment is not

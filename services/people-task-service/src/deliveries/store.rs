@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 
 use chrono::{DateTime, Utc};
-use database::{Error, interval, prepared};
+use database::{Error, LimitedRows, RowLimit, interval, load_limited, prepared};
 use diesel::dsl::{now, sql_query};
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Timestamptz};
@@ -63,19 +63,28 @@ macro_rules! select_delivery {
     };
 }
 
-/// Loads a page of a task's deliveries, oldest first, and one more if there is another page.
+/// Loads a page of a task's deliveries, oldest first. Their size includes the attempts that are shown.
 pub(crate) fn load_of_task(
     connection: &mut PgConnection,
     task: TaskId,
     paging: Paging,
-) -> Result<Vec<Delivery>, Error> {
-    let rows = select_delivery!()
+    limit: RowLimit,
+) -> Result<LimitedRows<Delivery>, Error> {
+    let query = select_delivery!()
         .filter(deliveries::task_id.eq(task))
         .order(deliveries::id)
         .limit(paging.rows_to_fetch())
-        .offset(paging.offset)
-        .load(connection);
-    Ok(rows?)
+        .offset(paging.offset);
+    let size = format!(
+        "octet_length(url) + 512 + coalesce((
+            SELECT sum(coalesce(octet_length(response), 0) + coalesce(octet_length(error), 0) + 256)
+            FROM (
+                SELECT response, error FROM delivery_attempts WHERE delivery_id = page.id
+                ORDER BY number DESC LIMIT {SHOWN_ATTEMPTS}
+            ) AS shown
+        ), 0)"
+    );
+    Ok(load_limited(connection, query, size, limit)?)
 }
 
 /// Inserts the delivery of a task's decision to a webhook that was registered after it.

@@ -1,4 +1,4 @@
-use database::Database;
+use database::{Database, RowLimit};
 use listing::Page;
 
 use crate::tasks::access::{Actor, Relations};
@@ -18,27 +18,29 @@ pub(crate) fn check_role(actor: &Actor, role: Option<Role>) -> Result<(), TaskEr
     Ok(())
 }
 
-/// One page of an actor's tasks, each with the actor's relations to it.
+/// One page of an actor's tasks of at most `max_bytes`, each with the actor's relations to it.
 ///
 /// # Errors
 /// [`TaskError::NotAdmin`].
 pub(crate) async fn list(
-    database: &Database,
+    database: Database,
     actor: Actor,
     role: Option<Role>,
     query: TaskListQuery,
+    max_bytes: usize,
 ) -> Result<Page<(Task, Relations)>, TaskError> {
     check_role(&actor, role)?;
     let paging = query.paging;
+    let limit = RowLimit::new(paging.limit, max_bytes);
     let load = move |connection: &mut _| {
-        let tasks = list_store::load_page(connection, &actor, role, &query)?;
-        let with_relations = tasks.into_iter().map(|task| {
+        let tasks = list_store::load_page(connection, &actor, role, &query, limit)?;
+        let page = paging.page(tasks.rows, tasks.found);
+        Ok(page.map(|task| {
             let relations = actor.relations_to(&task);
             (task, relations)
-        });
-        Ok::<_, TaskError>(with_relations.collect())
+        }))
     };
-    Ok(paging.page(database.run(load).await?))
+    database.run(load).await
 }
 
 /// How many tasks a list without a limit would have.
@@ -46,7 +48,7 @@ pub(crate) async fn list(
 /// # Errors
 /// [`TaskError::NotAdmin`].
 pub(crate) async fn count(
-    database: &Database,
+    database: Database,
     actor: Actor,
     selection: TaskSelection,
 ) -> Result<i64, TaskError> {

@@ -1,7 +1,7 @@
 //! The statements of task lists. They are raw SQL, because diesel's query builder can neither push a
 //! limit into the branches of a union nor name the sort key of a branch.
 
-use database::Error;
+use database::{Error, LimitedRows, RowLimit, limited_sql};
 use diesel::pg::Pg;
 use diesel::prelude::*;
 use diesel::query_builder::BoxedSqlQuery;
@@ -123,22 +123,35 @@ fn order(sort: Sort<TaskSort>) -> (&'static str, String) {
     (key, format!("sort_key {direction}{nulls}, id {direction}"))
 }
 
-/// Loads the tasks of one page, and one more if there is another page.
+/// The size of a task in bytes, approximately.
+const SIZE: &str = "octet_length(title) + octet_length(description) + octet_length(approver) \
+                    + octet_length(requester) + 512";
+
+#[derive(QueryableByName)]
+struct FoundTask {
+    #[diesel(embed)]
+    task: Task,
+    #[diesel(sql_type = BigInt)]
+    found: i64,
+}
+
+/// Loads the tasks of one page.
 pub(crate) fn load_page(
     connection: &mut PgConnection,
     actor: &Actor,
     role: Option<Role>,
     query: &TaskListQuery,
-) -> Result<Vec<Task>, Error> {
+    limit: RowLimit,
+) -> Result<LimitedRows<Task>, Error> {
     let mut binds = Binds::default();
     let branches = branches(actor, role, &mut binds);
     if branches.is_empty() {
-        return Ok(Vec::new());
+        return Ok(LimitedRows::from_iter([]));
     }
     let restrictions = restrictions(&query.conditions, &mut binds);
     let (key, order) = order(query.sort);
     let rows = query.paging.rows_to_fetch();
-    let (limit, offset) = (
+    let (fetched, offset) = (
         binds.add(Bind::Number(rows)),
         binds.add(Bind::Number(query.paging.offset)),
     );
@@ -150,11 +163,18 @@ pub(crate) fn load_page(
         )
     });
     let union = branches.collect::<Vec<_>>().join(" UNION ");
-    let sql = format!(
-        "WITH page AS (SELECT id, sort_key FROM ({union}) AS selected ORDER BY {order} LIMIT {limit} OFFSET {offset}) \
+    let page = format!(
+        "WITH page AS (SELECT id, sort_key FROM ({union}) AS selected ORDER BY {order} LIMIT {fetched} OFFSET {offset}) \
          SELECT tasks.* FROM page JOIN tasks USING (id) ORDER BY {order}"
     );
-    Ok(binds.statement(sql).load(connection)?)
+    let (rows, bytes) = (
+        binds.add(Bind::Number(limit.rows)),
+        binds.add(Bind::Number(limit.bytes)),
+    );
+    let sql = limited_sql(&page, SIZE, &rows, &bytes);
+    let tasks: Vec<FoundTask> = binds.statement(sql).load(connection)?;
+    let tasks = tasks.into_iter().map(|found| (found.task, found.found));
+    Ok(tasks.collect())
 }
 
 #[derive(QueryableByName)]

@@ -1,4 +1,3 @@
-use actix_web::http::header::LINK;
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
@@ -44,15 +43,14 @@ pub(crate) async fn list_tasks(
     let Credentials(actor) = credentials;
     check_role(&actor, &query)?;
     let ((list, role), Projection(fields)) = combine_errors(parse_list(&query), projection)?;
-    let _permit = context.row_budget.acquire_rows(list.paging).await?;
-    let page = list::list(&context.database, actor, role, list).await?;
-    let page = page.map(|(task, relations)| TaskResponse::new(task, relations, &fields));
-    let mut response = HttpResponse::Ok();
+    let caller = actor.user();
+    let load = move |database, max_bytes| {
+        list::list(database, actor.clone(), role, list.clone(), max_bytes)
+    };
+    let response = move |(task, relations)| TaskResponse::new(task, relations, &fields);
+    let page = context.lists.page(caller, load, response).await?;
     let path = plugin_paths::original_path(&request);
-    if let Some(link) = page.link(&path, request.query_string()) {
-        response.insert_header((LINK, link));
-    }
-    Ok(response.json(&page.rows))
+    Ok(page.respond(&path, request.query_string()))
 }
 
 /// The number of tasks in the list, regardless of `limit`.
@@ -75,7 +73,9 @@ pub(crate) async fn count_tasks(
     let Credentials(actor) = credentials;
     check_role(&actor, &query)?;
     let selection = parse_selection(&query)?;
-    let count = list::count(&context.database, actor, selection).await?;
+    let caller = actor.user();
+    let count = |database| list::count(database, actor, selection);
+    let count = context.lists.query(caller, count).await?;
     Ok(Json(CountResponse { count }))
 }
 

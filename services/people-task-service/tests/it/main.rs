@@ -18,6 +18,7 @@ mod erasure;
 mod erasure_batches;
 mod fixture;
 mod list_tasks;
+mod long_lists;
 mod new_secrets;
 mod outages;
 mod plugin_paths;

@@ -1,25 +1,29 @@
-use database::Connection;
+use database::{Connection, Database, RowLimit};
 use listing::Page;
 
 use super::error::AccountError;
 use super::list_query::{UserConditions, UserListQuery};
 use super::store::{self, User};
-use crate::context::Context;
 
+/// One page of users of at most `max_bytes`.
 pub(super) async fn list(
-    context: &Context,
+    database: Database,
     query: UserListQuery,
+    max_bytes: usize,
 ) -> Result<Page<User>, AccountError> {
     let paging = query.paging;
-    let list =
-        move |connection: &mut Connection| Ok::<_, AccountError>(store::list(connection, &query)?);
-    Ok(paging.page(context.database.run(list).await?))
+    let limit = RowLimit::new(paging.limit, max_bytes);
+    let list = move |connection: &mut Connection| {
+        let users = store::list(connection, &query, limit)?;
+        Ok(paging.page(users.rows, users.found))
+    };
+    database.run(list).await
 }
 
 pub(super) async fn count(
-    context: &Context,
+    database: Database,
     conditions: UserConditions,
 ) -> Result<i64, AccountError> {
     let count = move |connection: &mut Connection| Ok(store::count(connection, &conditions)?);
-    context.database.run(count).await
+    database.run(count).await
 }

@@ -111,15 +111,18 @@ pub(crate) async fn get_user(
 )]
 #[get("/users")]
 pub(crate) async fn list_users(
-    _admin: AdminCaller,
+    admin: AdminCaller,
     context: Data<Context>,
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    let list_query = UserListQuery::parse(&query, Sort::descending(UserSort::Created))?;
-    let _permit = context.row_budget.acquire_rows(list_query.paging).await?;
-    let page = list(&context, list_query).await?;
-    Ok(page.map(UserResponse::from).respond(&request))
+    let query = UserListQuery::parse(&query, Sort::descending(UserSort::Created))?;
+    let load = move |database, max_bytes| list(database, query.clone(), max_bytes);
+    let lists = &context.lists;
+    let page = lists
+        .page(Some(admin.id()), load, UserResponse::from)
+        .await?;
+    Ok(page.respond(request.path(), request.query_string()))
 }
 
 /// Get the number of users
@@ -135,11 +138,13 @@ pub(crate) async fn list_users(
 )]
 #[get("/users/count")]
 pub(crate) async fn count_users(
-    _admin: AdminCaller,
+    admin: AdminCaller,
     context: Data<Context>,
     query: Query,
 ) -> Result<Json<CountResponse>, Problem> {
-    let count = count(&context, UserConditions::parse(&query)?).await?;
+    let conditions = UserConditions::parse(&query)?;
+    let count = |database| count(database, conditions);
+    let count = context.lists.query(Some(admin.id()), count).await?;
     Ok(Json(CountResponse { count }))
 }
 

@@ -29,10 +29,10 @@ use crate::context::Context;
 )]
 #[get("/audit")]
 pub(crate) async fn list_audit(
-    _admin: AdminCaller,
+    admin: AdminCaller,
     context: Data<Context>,
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
-    audit_log::list(&context.database, &context.row_budget, &query, &request).await
+    audit_log::list(&context.lists, admin.id(), &query, &request).await
 }

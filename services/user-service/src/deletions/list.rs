@@ -1,17 +1,19 @@
-use database::Connection;
+use database::{Connection, Database, RowLimit};
 use listing::{Page, Paging};
 
 use super::error::DeletionError;
 use super::store::{self, Deletion};
-use crate::context::Context;
 
-/// A page of all deletions, newest first.
+/// A page of all deletions of at most `max_bytes`, newest first.
 pub(super) async fn list(
-    context: &Context,
+    database: Database,
     paging: Paging,
+    max_bytes: usize,
 ) -> Result<Page<Deletion>, DeletionError> {
+    let limit = RowLimit::new(paging.limit, max_bytes);
     let load = move |connection: &mut Connection| {
-        Ok::<_, DeletionError>(store::load_page(connection, paging)?)
+        let deletions = store::load_page(connection, paging, limit)?;
+        Ok(paging.page(deletions.rows, deletions.found))
     };
-    Ok(paging.page(context.database.run(load).await?))
+    database.run(load).await
 }

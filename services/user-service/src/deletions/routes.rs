@@ -137,13 +137,16 @@ pub(crate) async fn retry_deletions(
 )]
 #[get("/users/deletions")]
 pub(crate) async fn list_deletions(
-    _admin: AdminCaller,
+    admin: AdminCaller,
     context: Data<Context>,
     query: Query,
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let paging = Paging::parse(&query)?;
-    let _permit = context.row_budget.acquire_rows(paging).await?;
-    let page = list::list(&context, paging).await?;
-    Ok(page.map(DeletionResponse::from).respond(&request))
+    let load = move |database, max_bytes| list::list(database, paging, max_bytes);
+    let lists = &context.lists;
+    let page = lists
+        .page(Some(admin.id()), load, DeletionResponse::from)
+        .await?;
+    Ok(page.respond(request.path(), request.query_string()))
 }

@@ -2,7 +2,7 @@
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
-use database::{Connection, Error, interval};
+use database::{Connection, Error, LimitedRows, RowLimit, interval, load_limited};
 use diesel::dsl::{exists, not, now};
 use diesel::prelude::*;
 use diesel::sql_types::Timestamptz;
@@ -206,16 +206,17 @@ pub(super) fn find_with_engine(connection: &mut Connection) -> Result<Option<boo
     Ok(found.first(connection).optional()?)
 }
 
-/// Loads the deletions of a page, newest first, and one more if there is another page.
+/// Loads the deletions of a page, newest first.
 pub(super) fn load_page(
     connection: &mut Connection,
     paging: Paging,
-) -> Result<Vec<Deletion>, Error> {
-    let found = deletions::table
+    limit: RowLimit,
+) -> Result<LimitedRows<Deletion>, Error> {
+    let query = deletions::table
         .select(Deletion::as_select())
         .order((deletions::created.desc(), deletions::id.desc()))
         .limit(paging.rows_to_fetch())
-        .offset(paging.offset)
-        .load(connection);
-    Ok(found?)
+        .offset(paging.offset);
+    let size = "coalesce(octet_length(failure::text), 0) + 512";
+    Ok(load_limited(connection, query, size, limit)?)
 }

@@ -17,6 +17,7 @@ mod deletion_worker;
 mod fixture;
 mod incarnation;
 mod list_users;
+mod long_lists;
 mod notification_worker;
 mod passwords;
 mod revocations;

@@ -1,6 +1,6 @@
 //! Lists and counts of accounts. Every sort, filter and pattern has an index.
 
-use database::{Connection, Error};
+use database::{Connection, Error, LimitedRows, RowLimit, load_limited};
 use diesel::dsl::count_star;
 use diesel::pg::Pg;
 use diesel::prelude::*;
@@ -25,16 +25,25 @@ type Condition = Box<
         >,
 >;
 
-/// The rows of one page, plus one if there is a next page.
-pub(crate) fn list(connection: &mut Connection, list: &UserListQuery) -> Result<Vec<User>, Error> {
+/// The size of a user in bytes, approximately.
+const SIZE: &str = "octet_length(username) + octet_length(email) + octet_length(plan) \
+                    + octet_length(scope::text) + coalesce(octet_length(vendor::text), 0) \
+                    + octet_length(allowed_private_components::text) + octet_length(metadata::text) + 512";
+
+/// The rows of one page.
+pub(crate) fn list(
+    connection: &mut Connection,
+    list: &UserListQuery,
+    limit: RowLimit,
+) -> Result<LimitedRows<User>, Error> {
     let mut query = users::table.select(User::as_select()).into_boxed();
     for condition in sql_conditions(&list.conditions) {
         query = query.filter(condition);
     }
-    Ok(ordered(query, list.sort)
+    let query = ordered(query, list.sort)
         .limit(list.paging.rows_to_fetch())
-        .offset(list.paging.offset)
-        .load(connection)?)
+        .offset(list.paging.offset);
+    Ok(load_limited(connection, query, SIZE, limit)?)
 }
 
 /// The number of accounts that match.

@@ -1,0 +1,165 @@
+//! Lists and counts: their connections, and limits on the memory of pages.
+//!
+//! A page has at most [`LONG_PAGE`] bytes; a longer one ends early, and its `Link` leads to the rest. Long pages share
+//! a fixed amount of memory, from before they are loaded until they are sent. When it is used up, only lists that turn
+//! out to be longer than [`SHORT_PAGE`] wait for it.
+//!
+//! Few queries run for one user at the same time, however many requests there are. A query whose caller is gone counts
+//! until it ends, because it still has a connection.
+
+mod encoded_page;
+mod permits;
+
+use std::future::Future;
+use std::sync::Arc;
+
+use actix_web::rt;
+use actix_web::web;
+use database::Database;
+use http_kit::Problem;
+use listing::Page;
+use serde::Serialize;
+use tracing::Instrument as _;
+use values::UserId;
+
+pub use encoded_page::EncodedPage;
+use encoded_page::{Held, SHORT_PAGE};
+use permits::{CallerLimit, Permits};
+
+/// The maximum length of a page, both of its rows in the database and of its JSON.
+const LONG_PAGE: u32 = 4 * 1024 * 1024;
+/// The memory of a long page until it is JSON: first the database's result and the rows, then the rows and the JSON.
+const LOADING: u32 = 2 * LONG_PAGE;
+/// The memory of all long pages.
+const LONG_PAGES: u32 = 8 * LOADING;
+/// How many queries for lists run for one user at the same time.
+const QUERIES_PER_CALLER: usize = 2;
+/// How many long pages of one user there are at the same time.
+const LONG_PAGES_PER_CALLER: usize = 2;
+
+/// Runs the lists and counts of a service.
+#[derive(Debug, Clone)]
+pub struct Lists {
+    database: Database,
+    queries: Arc<CallerLimit>,
+    long_pages: Arc<CallerLimit>,
+    memory: Arc<Permits>,
+}
+
+impl Lists {
+    /// Uses the connections of `database`, which should be for lists only.
+    #[must_use]
+    pub fn new(database: Database) -> Self {
+        Self {
+            database,
+            queries: Arc::new(CallerLimit::new(QUERIES_PER_CALLER)),
+            long_pages: Arc::new(CallerLimit::new(LONG_PAGES_PER_CALLER)),
+            memory: Arc::new(Permits::new(LONG_PAGES as usize)),
+        }
+    }
+
+    /// Runs a query with a short result, such as a count.
+    ///
+    /// # Errors
+    /// The error of the query, and `503 overloaded` when too many queries of the caller run.
+    pub async fn query<T, E, Fut>(
+        &self,
+        caller: Option<UserId>,
+        query: impl FnOnce(Database) -> Fut + 'static,
+    ) -> Result<T, Problem>
+    where
+        T: 'static,
+        Fut: Future<Output = Result<T, E>>,
+        Problem: From<E>,
+    {
+        let lists = self.clone();
+        detached(async move {
+            let _permit = lists.queries.acquire(caller).await.ok_or_else(overloaded)?;
+            Ok(query(lists.database).await?)
+        })
+        .await
+    }
+
+    /// Loads a page and serializes its rows. `load` gets the maximum size of the rows in bytes, and may run twice.
+    ///
+    /// # Errors
+    /// The error of `load`, and `503 overloaded` when too many queries of the caller run, or too many long pages are in
+    /// memory.
+    pub async fn page<R, T, E, Fut>(
+        &self,
+        caller: Option<UserId>,
+        load: impl Fn(Database, usize) -> Fut + 'static,
+        response: impl Fn(R) -> T + Clone + Send + 'static,
+    ) -> Result<EncodedPage, Problem>
+    where
+        R: Send + 'static,
+        T: Serialize,
+        Fut: Future<Output = Result<Page<R>, E>>,
+        Problem: From<E>,
+    {
+        let lists = self.clone();
+        detached(async move {
+            let load_up_to = async |max_bytes: u32| {
+                let max_bytes = max_bytes as usize;
+                let permit = lists.queries.acquire(caller).await.ok_or_else(overloaded)?;
+                let page = load(lists.database.clone(), max_bytes).await?;
+                drop(permit);
+                encode(page, max_bytes, response.clone()).await
+            };
+            let held = match lists.try_hold(caller) {
+                Some(held) => held,
+                None => {
+                    let short = load_up_to(SHORT_PAGE).await?;
+                    if !short.is_cut() {
+                        return Ok(short);
+                    }
+                    drop(short);
+                    lists.hold(caller).await.ok_or_else(overloaded)?
+                }
+            };
+            Ok(load_up_to(LONG_PAGE).await?.hold(held))
+        })
+        .await
+    }
+
+    fn try_hold(&self, caller: Option<UserId>) -> Option<Held> {
+        let caller = self.long_pages.try_acquire(caller)?;
+        let memory = self.memory.try_acquire(LOADING)?;
+        Some(Held::new(memory, caller))
+    }
+
+    async fn hold(&self, caller: Option<UserId>) -> Option<Held> {
+        let caller = self.long_pages.acquire(caller).await?;
+        let memory = self.memory.acquire(LOADING).await?;
+        Some(Held::new(memory, caller))
+    }
+}
+
+/// Serializes a page on a thread for blocking work.
+async fn encode<R, T: Serialize>(
+    page: Page<R>,
+    max_bytes: usize,
+    response: impl Fn(R) -> T + Send + 'static,
+) -> Result<EncodedPage, Problem>
+where
+    R: Send + 'static,
+{
+    let encoded = web::block(move || EncodedPage::new(page, max_bytes, response)).await;
+    let encoded = encoded.map_err(|error| Problem::internal(&error))?;
+    encoded.map_err(|error| Problem::internal(&error))
+}
+
+/// Runs to its end even if the caller goes away, so that permits are held as long as a statement runs.
+async fn detached<T: 'static>(
+    work: impl Future<Output = Result<T, Problem>> + 'static,
+) -> Result<T, Problem> {
+    let done = rt::spawn(work.in_current_span()).await;
+    done.unwrap_or_else(|error| Err(Problem::internal(&error)))
+}
+
+fn overloaded() -> Problem {
+    Problem::unavailable(
+        "overloaded",
+        "Too many lists are being read. Try again shortly, or ask for fewer rows with `limit`.",
+    )
+}
