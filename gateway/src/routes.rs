@@ -99,6 +99,7 @@ pub static ROUTES: &[Route] = &[
     credentials("/user/forgot-password", Public),
     credentials("/user/forgot-password/reset", Public),
     credentials("/user/verify-email", Public),
+    credentials("/user/verify-email/resend", Token),
     user(Method::GET, "/user", Token),
     user(Method::POST, "/user/reset-password", Token),
     user(Method::GET, "/users", Token),

@@ -18,9 +18,9 @@ values::names! {
     pub(crate) enum AuditFilter {
         /// The action's name.
         Action = "action",
-        /// The identifier of the user who made the change.
+        /// The identifier of the user who made the change. It finds the entries of a deleted user, too.
         Actor = "actor",
-        /// The identifier of the user or task that was changed.
+        /// The identifier of the user or task that was changed. It finds the entries of a deleted user, too.
         Subject = "subject",
         /// The request id.
         RequestId = "requestId",

@@ -5,6 +5,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Double, Inet, Integer, Nullable};
 use listing::{Direction, ListQuery};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 use values::{TaskId, UserId};
 
@@ -62,8 +63,16 @@ pub(crate) fn load_page(
     for (field, value) in &list.conditions.filters {
         query = match field {
             AuditFilter::Action => query.filter(audit_log::action.eq(value)),
-            AuditFilter::Actor => query.filter(audit_log::actor_id.eq(bytes(value))),
-            AuditFilter::Subject => query.filter(audit_log::subject_id.eq(bytes(value))),
+            AuditFilter::Actor => match identities(connection, value)? {
+                (id, None) => query.filter(audit_log::actor_id.eq(id)),
+                (id, Some(pseudonym)) => query.filter(audit_log::actor_id.eq_any([id, pseudonym])),
+            },
+            AuditFilter::Subject => match identities(connection, value)? {
+                (id, None) => query.filter(audit_log::subject_id.eq(id)),
+                (id, Some(pseudonym)) => {
+                    query.filter(audit_log::subject_id.eq_any([id, pseudonym]))
+                }
+            },
             AuditFilter::RequestId => query.filter(audit_log::request_id.eq(value)),
             AuditFilter::After => query.filter(audit_log::at.nullable().ge(parse_time(value))),
             AuditFilter::Before => query.filter(audit_log::at.nullable().lt(parse_time(value))),
@@ -86,9 +95,26 @@ pub(crate) fn load_page(
     load_limited(connection, query, SIZE, limit)
 }
 
-/// The bytes of an identifier that was validated when it was parsed.
-fn bytes(id: &str) -> Vec<u8> {
-    hex::decode(id).unwrap_or_default()
+/// The bytes of an identifier that was validated when it was parsed, and its pseudonym if the log has it.
+///
+/// The log of a user who was not deleted is read in the order of its index, which a second value would prevent.
+fn identities(connection: &mut PgConnection, id: &str) -> QueryResult<(Vec<u8>, Option<Vec<u8>>)> {
+    let id = hex::decode(id).unwrap_or_default();
+    let hash = Sha256::digest(&id);
+    let pseudonym: Vec<u8> = hash.iter().take(id.len()).copied().collect();
+    let exists = has_entries(connection, &pseudonym)?;
+    Ok((id, exists.then_some(pseudonym)))
+}
+
+/// Whether there are entries with this actor or subject.
+fn has_entries(connection: &mut PgConnection, id: &[u8]) -> QueryResult<bool> {
+    // Two statements, because each has its own index.
+    let acted = audit_log::table.filter(audit_log::actor_id.eq(id));
+    if diesel::select(exists(acted)).get_result(connection)? {
+        return Ok(true);
+    }
+    let concerned = audit_log::table.filter(audit_log::subject_id.eq(id));
+    diesel::select(exists(concerned)).get_result(connection)
 }
 
 #[derive(QueryableByName)]
@@ -130,14 +156,9 @@ pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<
         .bind::<Binary, _>(user)
         .bind::<Integer, _>(BATCH)
         .get_result(connection)?;
-    let acted = audit_log::table.filter(audit_log::actor_id.eq(user.as_bytes().as_slice()));
-    let concerned = audit_log::table.filter(audit_log::subject_id.eq(user.as_bytes().as_slice()));
-    // Two statements, because each has its own index.
-    let more = diesel::select(exists(acted)).get_result(connection)?
-        || diesel::select(exists(concerned)).get_result(connection)?;
     Ok(Pseudonymised {
         rows: changed.rows,
-        more,
+        more: has_entries(connection, user.as_bytes())?,
     })
 }
 

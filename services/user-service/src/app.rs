@@ -25,7 +25,9 @@ use crate::notifications::Channel;
 use crate::revocations::Poller;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
-use crate::{accounts, audit, deletions, notifications, passwords, revocations, sign_in};
+use crate::{
+    accounts, audit, deletions, notifications, passwords, revocations, sign_in, verification,
+};
 
 /// bcrypt costs below this one are for tests.
 const MIN_SAFE_COST: u32 = 10;
@@ -172,7 +174,8 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(sign_in::routes::sign_in)
         .service(accounts::routes::create_user)
         .service(accounts::routes::current_user)
-        .service(accounts::routes::verify_email)
+        .service(verification::routes::verify_email)
+        .service(verification::routes::resend_code)
         .service(passwords::routes::change_password)
         .service(passwords::routes::reset_password)
         .service(passwords::routes::forgot_password)

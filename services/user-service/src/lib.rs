@@ -33,6 +33,7 @@ mod schema;
 mod schema_tests;
 pub mod settings;
 mod sign_in;
+mod verification;
 
 pub use app::{openapi, run};
 pub use deletions::worker::run_deletion_worker;

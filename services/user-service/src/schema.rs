@@ -31,6 +31,7 @@ diesel::table! {
         mtime -> Timestamptz,
         last_sign_in -> Nullable<Timestamptz>,
         deletion_in_progress -> Bool,
+        email_confirmed -> Nullable<Timestamptz>,
     }
 }
 
@@ -69,6 +70,15 @@ diesel::table! {
         republish_at -> Timestamptz,
         lease_until -> Nullable<Timestamptz>,
         finished -> Nullable<Timestamptz>,
+        generation -> Nullable<BigInt>,
+    }
+}
+
+diesel::table! {
+    former_emails (user_id, email_key) {
+        user_id -> Binary,
+        email_key -> Text,
+        until -> Timestamptz,
     }
 }
 
@@ -91,6 +101,7 @@ diesel::table! {
         finished -> Nullable<Timestamptz>,
         epoch_transaction -> Nullable<BigInt>,
         started -> Timestamptz,
+        email_trusted -> Bool,
     }
 }
 
@@ -184,6 +195,7 @@ diesel::allow_tables_to_appear_in_same_query!(
     deletion_settings,
     deletion_steps,
     deletions,
+    former_emails,
     known_networks,
     notifications,
     sign_in_failures,

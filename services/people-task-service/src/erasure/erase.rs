@@ -1,11 +1,12 @@
 use audit_log::RequestMeta;
 use database::{Connection, Database, Error};
 use serde_json::json;
-use values::{EmailAddress, UserId};
+use values::UserId;
 
 use crate::audit::AuditAction;
 use crate::erasure::requests::EraseRequest;
 use crate::erasure::store;
+use crate::tasks::store::RequesterAddress;
 use crate::{deliveries, tasks, webhooks};
 
 /// Tasks that one transaction deletes at most, each with at most 20 webhooks and their deliveries.
@@ -20,7 +21,7 @@ const ATTEMPTS: usize = 5_000;
 struct ErasedUser {
     id: UserId,
     /// The addresses under which the user requested tasks.
-    emails: Vec<EmailAddress>,
+    addresses: Vec<RequesterAddress>,
 }
 
 /// The result of one call.
@@ -45,7 +46,7 @@ pub(crate) async fn erase(
     database: &Database,
     id: UserId,
     EraseRequest {
-        emails,
+        addresses,
         incarnation,
     }: EraseRequest,
     meta: RequestMeta,
@@ -55,7 +56,7 @@ pub(crate) async fn erase(
         store::record_erased_user(connection, id, incarnation.as_deref())
     };
     database.run(record).await?;
-    let user = ErasedUser { id, emails };
+    let user = ErasedUser { id, addresses };
     let erased = database
         .transaction(move |connection| erase_in_transaction(connection, &user, meta))
         .await?;
@@ -121,7 +122,7 @@ impl Batch {
 ///
 /// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
 fn delete_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
-    let mut ids = tasks::store::lock_tasks_of_user(connection, user.id, &user.emails, TASKS)?;
+    let mut ids = tasks::store::lock_tasks_of_user(connection, user.id, &user.addresses, TASKS)?;
     let mut held = deliveries::store::lock_free_of_tasks(connection, &ids)?;
     held.extend(webhooks::store::lock_free_of_tasks(connection, &ids)?);
     ids.retain(|id| !held.contains(id));
@@ -135,7 +136,7 @@ fn delete_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch,
     Ok(Batch {
         deleted: ids.len(),
         progress: false,
-        more: tasks::store::has_tasks_of_user(connection, user.id, &user.emails)?,
+        more: tasks::store::has_tasks_of_user(connection, user.id, &user.addresses)?,
     })
 }
 

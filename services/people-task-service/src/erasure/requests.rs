@@ -1,31 +1,77 @@
-use http_kit::{FieldError, Fields, Problem};
-use values::{EmailAddress, FromText as _};
+use chrono::DateTime;
+use http_kit::{FieldValue, Fields, Problem};
+use serde_json::Value;
+use values::{EmailAddress, Invalid};
+
+use crate::tasks::store::RequesterAddress;
 
 /// What the deletion-worker knows about a deleted user.
 #[derive(Debug)]
 pub(crate) struct EraseRequest {
-    /// The user's e-mail addresses.
-    pub(crate) emails: Vec<EmailAddress>,
+    /// The addresses under which the user requested tasks.
+    pub(crate) addresses: Vec<RequesterAddress>,
     /// The incarnation of the database that the user is deleted from. Workers of version 0.1 do not send it.
     pub(crate) incarnation: Option<String>,
 }
 
 impl EraseRequest {
-    /// Parses the body of a request.
+    /// Parses the body of a request: `emails`, and `formerEmails`, which the user had until a time.
     ///
     /// # Errors
     /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
-        let texts: Option<Vec<String>> = fields.required("emails");
+        let present: Option<Present> = fields.required("emails");
+        let former: Option<Former> = fields.optional("formerEmails");
         let incarnation = fields.optional("incarnation");
-        fields.finish()?;
-        let emails = texts.iter().flatten().map(|text| {
-            EmailAddress::from_text(text)
-                .map_err(|invalid| Problem::validation(vec![FieldError::new("emails", invalid)]))
-        });
+        let (present, former) = fields.finish_with(present.map(|present| (present, former)))?;
+        let mut addresses = present.0;
+        addresses.extend(former.into_iter().flat_map(|former| former.0));
         Ok(Self {
-            emails: emails.collect::<Result<_, _>>()?,
+            addresses,
             incarnation,
         })
     }
+}
+
+/// Addresses that are the user's.
+struct Present(Vec<RequesterAddress>);
+
+/// Addresses that were the user's, each with `email` and `until`.
+struct Former(Vec<RequesterAddress>);
+
+impl FieldValue for Present {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let address = |email| {
+            Ok(RequesterAddress {
+                email: EmailAddress::from_json(email)?,
+                until: None,
+            })
+        };
+        let addresses = array(value)?.iter().map(address);
+        addresses.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+impl FieldValue for Former {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let wrong = || Invalid::new("invalid-date", "Must be a time in RFC 3339 format.");
+        let address = |former: &Value| {
+            let until = former
+                .get("until")
+                .and_then(Value::as_str)
+                .ok_or_else(wrong)?;
+            let until = DateTime::parse_from_rfc3339(until).map_err(|_| wrong())?;
+            Ok(RequesterAddress {
+                email: EmailAddress::from_json(former.get("email").unwrap_or(&Value::Null))?,
+                until: Some(until.to_utc()),
+            })
+        };
+        let addresses = array(value)?.iter().map(address);
+        addresses.collect::<Result<_, _>>().map(Self)
+    }
+}
+
+fn array(value: &Value) -> Result<&Vec<Value>, Invalid> {
+    let wrong = || Invalid::new("invalid-type", "Must be an array.");
+    value.as_array().ok_or_else(wrong)
 }

@@ -153,6 +153,23 @@ pub(crate) fn update(
     Ok(entry.record_with(update).get_result(connection)?)
 }
 
+/// An address under which a user requested tasks.
+#[derive(Debug, Clone)]
+pub(crate) struct RequesterAddress {
+    pub(crate) email: EmailAddress,
+    /// Tasks that were created later are not the user's. `None` if the user still has the address.
+    pub(crate) until: Option<DateTime<Utc>>,
+}
+
+impl RequesterAddress {
+    /// No task that was created at this time or later is the user's.
+    fn end(&self) -> DateTime<Utc> {
+        // Postgres cannot store the latest time of chrono.
+        let far_future = || DateTime::from_timestamp(253_402_300_799, 0);
+        self.until.or_else(far_future).unwrap_or_default()
+    }
+}
+
 /// Locks at most `limit` tasks that the user created or requested until the end of the transaction, and skips those
 /// that another transaction has locked.
 ///
@@ -161,7 +178,7 @@ pub(crate) fn update(
 pub(crate) fn lock_tasks_of_user(
     connection: &mut PgConnection,
     user: UserId,
-    emails: &[EmailAddress],
+    addresses: &[RequesterAddress],
     limit: usize,
 ) -> Result<Vec<TaskId>, Error> {
     let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
@@ -173,13 +190,14 @@ pub(crate) fn lock_tasks_of_user(
         .for_update()
         .skip_locked()
         .load(connection)?;
-    for email in emails {
+    for address in addresses {
         if ids.len() >= limit {
             break;
         }
         // The first statement has already found what the user also created.
         let requested: Vec<TaskId> = tasks::table
-            .filter(tasks::requester_key.eq(email.normalized()))
+            .filter(tasks::requester_key.eq(address.email.normalized()))
+            .filter(tasks::created.lt(address.end()))
             .filter(tasks::creator.ne(user))
             .order((tasks::created, tasks::id))
             .limit(rows(ids.len()))
@@ -196,14 +214,16 @@ pub(crate) fn lock_tasks_of_user(
 pub(crate) fn has_tasks_of_user(
     connection: &mut PgConnection,
     user: UserId,
-    emails: &[EmailAddress],
+    addresses: &[RequesterAddress],
 ) -> Result<bool, Error> {
     let created = tasks::table.filter(tasks::creator.eq(user));
     if diesel::select(exists(created)).get_result(connection)? {
         return Ok(true);
     }
-    for email in emails {
-        let requested = tasks::table.filter(tasks::requester_key.eq(email.normalized()));
+    for address in addresses {
+        let requested = tasks::table
+            .filter(tasks::requester_key.eq(address.email.normalized()))
+            .filter(tasks::created.lt(address.end()));
         if diesel::select(exists(requested)).get_result(connection)? {
             return Ok(true);
         }

@@ -271,6 +271,14 @@ async fn erasure_replaces_ids_by_pseudonyms_and_removes_addresses() {
     assert_eq!(rows[0]["subject"], pseudonym(&ada.id.to_string()));
     assert_eq!(rows[0]["actorKind"], "service");
     assert_eq!(rows[0]["proof"], "service-token");
+    for (filter, expected) in [
+        ("actor", vec!["task-approved", "task-created"]),
+        ("subject", vec!["user-erased"]),
+    ] {
+        let query = format!("?filter={filter}:{}", ada.id);
+        let rows = self::rows(&app, &root, &query).await;
+        assert_eq!(actions(&rows), expected, "{filter}");
+    }
 }
 
 #[tokio::test]

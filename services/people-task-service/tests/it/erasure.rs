@@ -70,6 +70,31 @@ async fn erasure_deletes_a_users_tasks_but_not_those_the_user_approves() {
     assert_eq!(erase().await.expect(200).json, deleted(0, false));
 }
 
+#[tokio::test]
+async fn tasks_requested_under_a_former_address_are_erased_until_the_user_gave_it_up() {
+    let app = Fixture::start().await;
+    let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
+    for title in ["before", "after"] {
+        let task = json!({"title": title, "requester": "Former@example.com"});
+        let _ = app.create(&other, task).await;
+    }
+    app.execute("UPDATE tasks SET created = now() - interval '2 days' WHERE title = 'before'");
+    let until = chrono::Utc::now() - chrono::TimeDelta::days(1);
+    let former = json!([{"email": "former@example.com", "until": until}]);
+    let body = json!({"emails": [], "formerEmails": former});
+    let reply = erase(&app, &me, body).await.expect(200);
+    assert_eq!(reply.json, deleted(1, false));
+    assert_eq!(app.titles(&other, "").await, ["after"]);
+    for wrong in [
+        json!({}),
+        json!([{}]),
+        json!([{"email": "a@b", "until": 1}]),
+    ] {
+        let reply = erase(&app, &me, json!({"emails": [], "formerEmails": wrong})).await;
+        assert_eq!(reply.bad_fields(), ["formerEmails"]);
+    }
+}
+
 async fn erase(app: &Fixture, user: &User, body: Value) -> Reply {
     let path = format!("/internal/users/{}/erase", user.id);
     let request = app.http.post(&path).bearer(&service_token(app));

@@ -26,8 +26,6 @@ pub(super) struct UserChange {
     pub(super) vendor: Option<Option<Vendor>>,
     pub(super) allowed_private_components: Option<ComponentTypes>,
     pub(super) metadata: Option<Metadata>,
-    /// `Some(false)` when a new address has to be confirmed.
-    pub(super) email_verified: Option<bool>,
     /// Whether earlier tokens contain or depend on an outdated value.
     pub(super) revokes_tokens: bool,
     /// Whether earlier codes went to an outdated address or would replace an outdated password.
@@ -60,7 +58,6 @@ impl UserChange {
                 || is_active.is_some()
                 || password_hash.is_some(),
             revokes_codes: email_moves || password_hash.is_some(),
-            email_verified: None,
             username: request.username.filter(|new| differs(new, &user.username)),
             email: request.email.filter(|new| differs(new, &user.email)),
             password_hash,
@@ -135,7 +132,7 @@ mod tests {
             vendor: Some(json!(["acme"])),
             allowed_private_components: Vec::new(),
             metadata: json!({}),
-            email_verified: true,
+            email_confirmed: None,
             epoch: 0,
             created: Utc::now(),
             mtime: Utc::now(),

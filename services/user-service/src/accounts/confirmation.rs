@@ -1,23 +1,22 @@
-use audit_log::RequestMeta;
 use database::Connection;
 use messaging::Message;
 use telemetry::RequestContext;
-use values::{Secret, UserId};
+use values::UserId;
 
-use super::error::AccountError;
-use super::store;
+use super::store::User;
 use crate::context::Context;
+use crate::notifications::store::Recipient;
 use crate::notifications::{self, Channel, Kind};
 use crate::settings::EmailVerification;
 
-/// Whether an e-mail address must be confirmed before it is trusted.
-pub(super) fn is_required(context: &Context) -> bool {
-    context.email_verification == EmailVerification::Required
+/// Whether the user's e-mail address gives access to tasks: it was confirmed, or need not be.
+pub(crate) fn is_trusted(verification: EmailVerification, user: &User) -> bool {
+    user.email_confirmed.is_some() || verification == EmailVerification::Off
 }
 
 /// The confirmation of a new e-mail address: a code is sent to it through every channel.
 #[derive(Debug)]
-pub(super) struct Confirmation {
+pub(crate) struct Confirmation {
     channels: Vec<Channel>,
     request: RequestContext,
 }
@@ -25,39 +24,40 @@ pub(super) struct Confirmation {
 impl Confirmation {
     /// A confirmation on behalf of the current request. `None` if addresses need not be confirmed.
     pub(super) fn required(context: &Context) -> Option<Self> {
-        is_required(context).then(|| Self {
+        let is_required = context.email_verification == EmailVerification::Required;
+        is_required.then(|| Self::requested(context))
+    }
+
+    /// A confirmation that the caller of the current request wants, required or not.
+    pub(crate) fn requested(context: &Context) -> Self {
+        Self {
             channels: Channel::configured(&context.channels),
             request: RequestContext::current_or_fresh(),
-        })
+        }
+    }
+
+    /// Whether a channel is configured that can carry a code.
+    pub(crate) fn has_channel(&self) -> bool {
+        !self.channels.is_empty()
     }
 
     /// Stores the notifications in the transaction that sets the address. The caller sends the messages
     /// after its commit.
-    pub(super) fn queue(
+    pub(crate) fn queue(
         &self,
         connection: &mut Connection,
         user: UserId,
     ) -> Result<Vec<Message>, database::Error> {
         let kind = Kind::VerifyEmail;
         let (channels, request) = (&self.channels, &self.request);
-        let queued = notifications::store::insert(connection, kind, Some(user), channels, request)?;
+        let recipient = Some(Recipient {
+            user,
+            generation: None,
+        });
+        let queued = notifications::store::insert(connection, kind, recipient, channels, request)?;
         let messages = queued
             .iter()
             .map(|queued| Message::new(queued.id, request.clone()));
         Ok(messages.collect())
     }
-}
-
-/// Confirms an e-mail address by the code that was sent to it.
-#[tracing::instrument(skip_all)]
-pub(super) async fn verify_email(
-    context: &Context,
-    code: &Secret,
-    meta: RequestMeta,
-) -> Result<(), AccountError> {
-    let code = code.fingerprint();
-    let verify = move |connection: &mut Connection| {
-        store::verify_email(connection, code, meta)?.ok_or(AccountError::InvalidCode)
-    };
-    context.database.transaction(verify).await.map(drop)
 }

@@ -34,7 +34,7 @@ pub(super) async fn create(
         .await?;
     let confirmation = Confirmation::required(context);
     let fields = request.by_admin.names();
-    let new = new_user(context, request, password_hash, confirmation.is_none());
+    let new = new_user(context, request, password_hash);
     // Someone else's token creates an account for another person.
     let own_client = caller.is_none().then(|| client.clone());
     let entry = match caller {
@@ -83,7 +83,6 @@ fn new_user(
     context: &Context,
     request: CreateUserRequest,
     password_hash: String,
-    email_verified: bool,
 ) -> NewUser {
     let (names, chosen, defaults) = (request.names, request.by_admin, &context.sign_up);
     let default_vendor = || {
@@ -109,6 +108,6 @@ fn new_user(
             .unwrap_or_else(default_vendor)
             .map(|vendor| vendor.0),
         metadata: chosen.metadata.unwrap_or_default().0,
-        email_verified,
+        email_confirmed: false,
     }
 }

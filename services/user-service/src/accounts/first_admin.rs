@@ -39,7 +39,7 @@ pub(crate) async fn create_first_admin(
         scope: vec![USER_SCOPE.to_owned(), ADMIN_SCOPE.to_owned()],
         vendor: sign_up.vendor.clone().map(serde_json::Value::String),
         metadata: serde_json::Map::new(),
-        email_verified: true,
+        email_confirmed: true,
     };
     let entry = AuditAction::FirstAdminMade.entry(Actor::Service, new.id, RequestMeta::internal());
     match database

@@ -5,7 +5,7 @@
 //! the same transaction.
 
 mod change;
-mod confirmation;
+pub(crate) mod confirmation;
 mod create;
 mod error;
 mod first_admin;

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::schema::{AnyOfBuilder, ArrayBuilder, ObjectBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
-use values::{EmailAddress, FromText, Invalid, Secret, bounded_text};
+use values::{EmailAddress, FromText, Invalid, bounded_text};
 
 pub(super) use admin_fields::AdminFields;
 use names::Names;
@@ -102,21 +102,6 @@ impl UpdateUserRequest {
         };
         fields.finish()?;
         Ok(request)
-    }
-}
-
-/// The body of a confirmation of an e-mail address.
-#[derive(Debug, ToSchema)]
-pub(super) struct VerifyEmailRequest {
-    /// The code that was sent.
-    #[schema(value_type = String)]
-    pub(super) code: Secret,
-}
-
-impl VerifyEmailRequest {
-    pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
-        let code = fields.required("code");
-        fields.finish_with(code).map(|code| Self { code })
     }
 }
 

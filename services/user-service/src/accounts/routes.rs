@@ -9,14 +9,13 @@ use listing::{CountResponse, Sort};
 use service_http::DatabaseProblems;
 use values::UserId;
 
-use super::confirmation::verify_email as verify_email_by_code;
 use super::create::create;
-use super::error::{CodeProblems, SignUpProblems, UpdateProblems, UserProblems};
+use super::error::{SignUpProblems, UpdateProblems, UserProblems};
 use super::list::{count, list};
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::read::{read, read_current};
-use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest, VerifyEmailRequest};
-use super::responses::{CurrentUserResponse, EmptyResponse, SignInResponse, UserResponse};
+use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest};
+use super::responses::{CurrentUserResponse, SignInResponse, UserResponse};
 use super::update::update;
 use crate::audit::RequestActor;
 use crate::client_network::ClientNetwork;
@@ -179,26 +178,4 @@ pub(crate) async fn update_user(
     );
     let user = update(&context, id, &client, request, actor).await?;
     Ok(Json(user.into()))
-}
-
-/// Confirm an e-mail address
-///
-/// Takes the code that was sent to it after sign-up or after a change of the address, if
-/// `EMAIL_VERIFICATION` is `required`. The user's next token says that the address is confirmed.
-#[utoipa::path(
-    operation_id = "verifyEmail",
-    tag = "users",
-    request_body = VerifyEmailRequest,
-    responses((status = 200, description = "The address is confirmed.", body = EmptyResponse), CodeProblems, DatabaseProblems),
-    security(())
-)]
-#[post("/user/verify-email")]
-pub(crate) async fn verify_email(
-    context: Data<Context>,
-    meta: RequestMeta,
-    body: JsonBody,
-) -> Result<Json<EmptyResponse>, Problem> {
-    let request = VerifyEmailRequest::parse(body.0)?;
-    verify_email_by_code(&context, &request.code, meta).await?;
-    Ok(Json(EmptyResponse {}))
 }

@@ -1,5 +1,6 @@
-//! Accounts and the codes that confirm their addresses in the database.
+//! Accounts and the confirmation of their addresses in the database.
 
+pub(crate) mod former_emails;
 mod list;
 pub(crate) mod user;
 
@@ -8,10 +9,11 @@ pub(super) use user::NewUser;
 pub(crate) use user::{TokenSubject, User};
 
 use audit_log::{Actor, AuthMethod, Entry, RequestMeta};
+use chrono::{DateTime, Utc};
 use database::{Connection, Error};
-use diesel::dsl::now;
+use diesel::dsl::{not, now};
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Binary};
+use diesel::sql_types::{BigInt, Binary, Timestamptz};
 use values::{Fingerprint, UserId};
 
 use super::change::UserChange;
@@ -39,7 +41,9 @@ pub(super) fn insert(
             users::scope.eq(&new.scope),
             users::vendor.eq(&new.vendor),
             users::metadata.eq(metadata),
-            users::email_verified.eq(new.email_verified),
+            users::email_verified.eq(new.email_confirmed),
+            new.email_confirmed
+                .then(|| users::email_confirmed.eq(now.into_sql::<Timestamptz>().nullable())),
         ))
         .returning(TokenSubject::as_returning());
     Ok(entry.record_with(insert).get_result(connection)?)
@@ -125,11 +129,12 @@ pub(super) fn has_admin(connection: &mut Connection) -> Result<bool, Error> {
 }
 
 /// Writes a change and its audit entry. Raises the epoch and the generation of codes if the change
-/// revokes tokens or codes.
+/// revokes tokens or codes. A new mailbox is not confirmed.
 pub(super) fn update(
     connection: &mut Connection,
     id: UserId,
     change: &UserChange,
+    moves_email: bool,
     entry: Entry,
 ) -> Result<User, Error> {
     let (username, email) = (change.username.as_ref(), change.email.as_ref());
@@ -157,7 +162,8 @@ pub(super) fn update(
             .metadata
             .as_ref()
             .map(|v| users::metadata.eq(serde_json::Value::Object(v.0.clone()))),
-        change.email_verified.map(|v| users::email_verified.eq(v)),
+        moves_email.then(|| users::email_verified.eq(false)),
+        moves_email.then(|| users::email_confirmed.eq(None::<DateTime<Utc>>)),
         users::epoch.eq(users::epoch + i64::from(change.revokes_tokens)),
         users::code_generation.eq(users::code_generation + i64::from(change.revokes_codes)),
         users::mtime.eq(now),
@@ -199,9 +205,19 @@ pub(crate) fn delete(connection: &mut Connection, id: UserId) -> Result<(), Erro
     Ok(())
 }
 
+/// The columns of an address that is confirmed now.
+macro_rules! confirmed {
+    () => {
+        (
+            users::email_verified.eq(true),
+            users::email_confirmed.eq(now.into_sql::<Timestamptz>().nullable()),
+        )
+    };
+}
+
 /// Records that the user's current address was confirmed by a code that was sent to it. `None` if the
 /// code is unknown, used, expired, or of an earlier address, or if the user is being deleted.
-pub(super) fn verify_email(
+pub(crate) fn verify_email(
     connection: &mut Connection,
     code: Fingerprint,
     meta: RequestMeta,
@@ -212,9 +228,9 @@ pub(super) fn verify_email(
     let current = users::table
         .find(id)
         .filter(users::email_key.eq(email_key))
-        .filter(diesel::dsl::not(users::deletion_in_progress));
+        .filter(not(users::deletion_in_progress));
     let verify = diesel::update(current)
-        .set(users::email_verified.eq(true))
+        .set(confirmed!())
         .returning(users::id);
     let entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
     let verified = entry
@@ -224,4 +240,23 @@ pub(super) fn verify_email(
         .optional()?;
     let deleted = code_store::delete_of_kind(connection, id, Kind::VerifyEmail)?;
     Ok(verified.filter(|_| deleted > 0))
+}
+
+/// Records that the user's current address is confirmed, unless it was before.
+pub(crate) fn confirm_email(
+    connection: &mut Connection,
+    id: UserId,
+    entry: Entry,
+) -> Result<(), Error> {
+    let unconfirmed = users::table
+        .find(id)
+        .filter(users::email_confirmed.is_null());
+    let confirm = diesel::update(unconfirmed)
+        .set(confirmed!())
+        .returning(users::id);
+    entry
+        .record_with(confirm)
+        .get_result::<UserId>(connection)
+        .optional()?;
+    Ok(())
 }

@@ -15,7 +15,7 @@ pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Result<Se
         scope: user.scope.clone(),
         epoch: user.epoch,
         incarnation: Some(incarnation.clone()),
-        email_verified: user.email_verified || !confirmation::is_required(context),
+        email_verified: confirmation::is_trusted(context.email_verification, user),
     })
 }
 

@@ -80,14 +80,18 @@ fn apply(
     if can_demote {
         check_not_last_admin(&user, &admins)?;
     }
-    let mut change = UserChange::between(&user, request, password_hash);
+    let change = UserChange::between(&user, request, password_hash);
     if change.is_empty() {
         return Ok((user, Vec::new()));
     }
-    let confirmation = confirmation.filter(|_| change.moves_email(&user));
-    change.email_verified = confirmation.is_some().then_some(false);
+    let moves_email = change.moves_email(&user);
+    let was_trusted = user.email_confirmed.is_some() || confirmation.is_none();
+    if moves_email && was_trusted {
+        store::former_emails::insert(connection, id, user.email.normalized())?;
+    }
+    let confirmation = confirmation.filter(|_| moves_email);
     let entry = entry.fields(&change.fields());
-    let user = store::update(connection, id, &change, entry)?;
+    let user = store::update(connection, id, &change, moves_email, entry)?;
     if change.password_hash.is_some() {
         end_back_off(connection, id, [&user.username, &user.email], None)?;
     }

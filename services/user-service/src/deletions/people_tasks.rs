@@ -7,7 +7,7 @@ use auth::Signer;
 use reqwest::{Client, StatusCode};
 use serde::{Deserialize, Serialize};
 use url::Url;
-use values::UserId;
+use values::{Timestamp, UserId};
 
 use crate::deletions::calls::{CallError, append_path, with_context};
 
@@ -33,8 +33,27 @@ pub(crate) enum EraseError {
 
 #[derive(Serialize)]
 struct EraseRequest<'a> {
-    emails: &'a [String],
+    #[serde(flatten)]
+    addresses: &'a RequesterAddresses,
     incarnation: &'a str,
+}
+
+/// The addresses under which a user requested tasks.
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct RequesterAddresses {
+    /// Addresses that are the user's.
+    pub(crate) emails: Vec<String>,
+    /// Addresses that were the user's for some time.
+    pub(crate) former_emails: Vec<FormerAddress>,
+}
+
+/// An address that was the user's.
+#[derive(Debug, Serialize)]
+pub(crate) struct FormerAddress {
+    pub(crate) email: String,
+    /// Tasks that were created later may be of another person.
+    pub(crate) until: Timestamp,
 }
 
 /// The result of one call.
@@ -66,14 +85,14 @@ impl PeopleTasks {
     pub(crate) async fn erase(
         &self,
         user: UserId,
-        emails: &[String],
+        addresses: &RequesterAddresses,
         incarnation: &str,
     ) -> Result<Erased, EraseError> {
         let token = self.signer.sign_for_service(SUBJECT)?;
         let path = ["internal", "users", &user.to_string(), "erase"];
         let request = self.client.post(append_path(&self.base, &path, &[]));
         let request = request.bearer_auth(token.expose()).json(&EraseRequest {
-            emails,
+            addresses,
             incarnation,
         });
         let response = with_context(request)

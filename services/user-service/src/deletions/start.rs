@@ -7,9 +7,11 @@ use values::{DeletionId, Secret, UserId};
 use super::error::DeletionError;
 use super::steps::Step;
 use super::store;
+use crate::accounts::confirmation::is_trusted;
 use crate::accounts::{self, AccountError, User, check_not_last_admin, revoke_earlier_tokens};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
+use crate::settings::EmailVerification;
 
 enum Started {
     /// A deletion was in progress before.
@@ -32,11 +34,13 @@ pub(super) async fn start(
 ) -> Result<Secret, DeletionError> {
     let request = RequestContext::current_or_fresh();
     let steps = Step::for_new_deletion(context.has_engine);
-    let row_request = request.clone();
+    let (row_request, verification) = (request.clone(), context.email_verification);
     let entry = actor.entry(AuditAction::DeletionRequested, id);
     let started = context
         .database
-        .transaction(move |connection| insert(connection, id, &steps, &row_request, entry))
+        .transaction(move |connection| {
+            insert(connection, id, &steps, verification, &row_request, entry)
+        })
         .await?;
     match started {
         Started::Before(ticket) => Ok(ticket),
@@ -53,6 +57,7 @@ fn insert(
     connection: &mut Connection,
     id: UserId,
     steps: &[Step],
+    verification: EmailVerification,
     request: &RequestContext,
     entry: Entry,
 ) -> Result<Started, DeletionError> {
@@ -63,8 +68,9 @@ fn insert(
     }
     let user = user.ok_or(AccountError::NotFound)?;
     check_not_last_admin(&user, &admins)?;
+    let email_trusted = is_trusted(verification, &user);
     let user = Box::new(accounts::store::deactivate(connection, user.id, entry)?);
     let ticket = Secret::random();
-    let id = store::insert(connection, user.id, &ticket, steps, request)?;
+    let id = store::insert(connection, user.id, &ticket, steps, email_trusted, request)?;
     Ok(Started::Now { id, ticket, user })
 }

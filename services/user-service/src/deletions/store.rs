@@ -53,12 +53,14 @@ pub(super) fn find_ticket_in_progress(
     Ok(found?)
 }
 
-/// Inserts a deletion and its steps.
+/// Inserts a deletion and its steps. `email_trusted` says whether the tasks that were requested under the user's address
+/// are erased.
 pub(super) fn insert(
     connection: &mut Connection,
     user: UserId,
     ticket: &Secret,
     steps: &[Step],
+    email_trusted: bool,
     context: &RequestContext,
 ) -> Result<DeletionId, Error> {
     let id = DeletionId::generate();
@@ -81,6 +83,7 @@ pub(super) fn insert(
             deletions::ticket.eq(ticket.expose()),
             deletions::user_id.eq(user),
             deletions::steps_total.eq(total),
+            deletions::email_trusted.eq(email_trusted),
             deletions::request_id.eq(&context.request_id),
             deletions::traceparent.eq(context.trace.to_string()),
             deletions::republish_at.eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),

@@ -34,20 +34,24 @@ pub(super) async fn forgot(
     }
     let (limits, counted) = (context.code_requests, email.clone());
     let count = move |connection: &mut Connection| {
-        count_code_request(connection, limits, &counted, &client_network)
+        let kind = Kind::ForgotPassword;
+        match count_code_request(connection, limits, kind, &counted, &client_network)? {
+            Some(wait) => Err(PasswordError::TooManyRequests(wait)),
+            None => Ok(()),
+        }
     };
     // A separate transaction, because a deletion locks the user before the counts.
     context.database.transaction(count).await?;
     let request = RequestContext::current_or_fresh();
     let row_request = request.clone();
     let insert = move |connection: &mut Connection| {
-        let user = store::invalidate_codes(connection, &email)?;
+        let recipient = store::invalidate_codes(connection, &email)?;
         let action = AuditAction::PasswordResetRequested;
+        let user = recipient.map(|recipient| recipient.user);
         let entry = action.entry_about(Actor::Anonymous, user, meta);
         entry.record(connection)?;
         let kind = Kind::ForgotPassword;
-        let queued = notifications::store::insert(connection, kind, user, &channels, &row_request)?;
-        Ok::<_, database::Error>(queued)
+        notifications::store::insert(connection, kind, recipient, &channels, &row_request)
     };
     let queued = context.database.transaction(insert).await?;
     let messages = queued

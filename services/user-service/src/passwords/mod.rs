@@ -14,5 +14,6 @@ mod responses;
 pub(crate) mod routes;
 pub(crate) mod store;
 
+pub(crate) use rate_limit::{count_code_request, mailbox_hash};
 #[cfg(test)]
 pub(crate) use store::LimitScope;

@@ -4,34 +4,42 @@
 //! The counts are in the database, so all replicas share them. Requests for unknown addresses count, too,
 //! so the limit does not reveal which addresses exist.
 
-use database::Connection;
+use std::time::Duration;
+
+use database::{Connection, Error};
 use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, Names as _};
 
-use super::error::PasswordError;
 use super::store::{self, LimitScope};
 use crate::back_off::name_hash;
 use crate::client_network::ClientNetwork;
+use crate::notifications::Kind;
 use crate::settings::CodeRequestSettings;
 
-/// Counts a request for a code.
-///
-/// Must run in its own transaction, so that a refused request is rolled back and does not count.
-///
-/// # Errors
-/// [`PasswordError::TooManyRequests`] if the request exceeds a limit.
-pub(super) fn count_code_request(
+/// What the requests for codes of a kind to an e-mail address are counted by. Requests to confirm an address count
+/// separately, because anybody can request codes for a forgotten password, but only the user can request these.
+pub(crate) fn mailbox_hash(kind: Kind, email: &str) -> [u8; 32] {
+    match kind {
+        Kind::ForgotPassword => name_hash(email),
+        Kind::VerifyEmail => Sha256::digest(format!("{} {email}", kind.name())).into(),
+    }
+}
+
+/// Counts a request for a code. If the request exceeds a limit, returns how long to wait, and the caller must roll back
+/// the transaction, so that the request does not count.
+pub(crate) fn count_code_request(
     connection: &mut Connection,
     limits: CodeRequestSettings,
+    kind: Kind,
     email: &EmailAddress,
     client_network: &ClientNetwork,
-) -> Result<(), PasswordError> {
+) -> Result<Option<Duration>, Error> {
     // Always in this order, so that two transactions cannot deadlock.
     let client = Sha256::digest(client_network.as_str()).into();
-    let account = name_hash(email.normalized());
+    let mailbox = mailbox_hash(kind, email.normalized());
     for (scope, subject, per_hour) in [
         (LimitScope::Client, client, limits.per_client),
-        (LimitScope::Account, account, limits.per_account),
+        (LimitScope::Account, mailbox, limits.per_account),
     ] {
         if per_hour == 0 {
             continue;
@@ -39,8 +47,8 @@ pub(super) fn count_code_request(
         if let Some(wait) = store::count_code_request(connection, scope, subject, per_hour)? {
             metrics::counter!("code_requests_refused_total", "counted" => scope.name())
                 .increment(1);
-            return Err(PasswordError::TooManyRequests(wait));
+            return Ok(Some(wait));
         }
     }
-    Ok(())
+    Ok(None)
 }

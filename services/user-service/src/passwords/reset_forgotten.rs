@@ -28,8 +28,12 @@ pub(super) async fn reset_forgotten(
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
     let hash = context.hasher.hash(client, request.password).await?;
-    let entry = AuditAction::PasswordReset.entry(Actor::User(id), id, meta);
-    let entry = entry.authenticated_by(AuthMethod::ResetCode);
+    let entry = |action: AuditAction| {
+        let entry = action.entry(Actor::User(id), id, meta.clone());
+        entry.authenticated_by(AuthMethod::ResetCode)
+    };
+    let reset = entry(AuditAction::PasswordReset);
+    let confirmed = entry(AuditAction::EmailVerified);
     let own_client = client.clone();
     let redeem = move |connection: &mut Connection| {
         // The lock makes the second of two concurrent requests find the code used.
@@ -37,11 +41,13 @@ pub(super) async fn reset_forgotten(
         if code_store::find_user_of_reset(connection, code)? != Some(id) {
             return Err(PasswordError::InvalidCode);
         }
-        let user = store::update_password(connection, id, None, &hash, entry)?
+        let user = store::update_password(connection, id, None, &hash, reset)?
             .ok_or(PasswordError::InvalidCode)?
             .user;
         code_store::delete_of_kind(connection, id, Kind::ForgotPassword)?;
         delete_pending_forgot_password(connection, id)?;
+        // The code was sent to the user's address, because a change of the address invalidates codes.
+        accounts::store::confirm_email(connection, id, confirmed)?;
         let names = [&user.username, &user.email];
         end_back_off(connection, id, names, Some(&own_client))?;
         Ok(user)

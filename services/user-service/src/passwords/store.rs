@@ -10,6 +10,7 @@ use diesel::sql_types::{BigInt, Binary, Double, Text};
 use values::{EmailAddress, Names as _, UserId};
 
 use crate::accounts::TokenSubject;
+use crate::notifications::store::Recipient;
 use crate::schema::{code_requests, users};
 
 /// The username and the password's hash of a user with this epoch.
@@ -65,19 +66,24 @@ pub(super) fn update_password(
         .optional()?)
 }
 
-/// Invalidates all codes of the user with this e-mail address, if there is one who is not being deleted.
+/// Invalidates all codes of the user with this e-mail address, if there is one who is not being deleted. Returns the
+/// user as the recipient of the next code.
 pub(super) fn invalidate_codes(
     connection: &mut Connection,
     email: &EmailAddress,
-) -> Result<Option<UserId>, Error> {
+) -> Result<Option<Recipient>, Error> {
     let user = users::table
         .filter(users::email_key.eq(email.normalized()))
         .filter(diesel::dsl::not(users::deletion_in_progress));
-    Ok(diesel::update(user)
+    let invalidated = diesel::update(user)
         .set(users::code_generation.eq(users::code_generation + 1))
-        .returning(users::id)
-        .get_result(connection)
-        .optional()?)
+        .returning((users::id, users::code_generation))
+        .get_result::<(UserId, i64)>(connection)
+        .optional()?;
+    Ok(invalidated.map(|(user, generation)| Recipient {
+        user,
+        generation: Some(generation),
+    }))
 }
 
 values::names! {
@@ -90,15 +96,15 @@ values::names! {
     }
 }
 
-/// Deletes the counters of requested codes: one row for each name of a user.
+/// Deletes the counters of requested codes of these mailboxes.
 pub(crate) fn delete_code_requests(
     connection: &mut Connection,
-    name_hashes: &[[u8; 32]],
+    mailboxes: &[[u8; 32]],
 ) -> Result<(), Error> {
-    let name_hashes = name_hashes.iter().map(<[u8; 32]>::as_slice);
+    let mailboxes = mailboxes.iter().map(<[u8; 32]>::as_slice);
     let counters = code_requests::table
         .filter(code_requests::counted.eq(LimitScope::Account.name()))
-        .filter(code_requests::subject.eq_any(name_hashes));
+        .filter(code_requests::subject.eq_any(mailboxes));
     diesel::delete(counters).execute(connection)?;
     Ok(())
 }

@@ -1,8 +1,12 @@
-//! `POST /user/verify-email`, and what depends on it.
+//! `POST /user/verify-email` and `/user/verify-email/resend`, and what depends on them.
 
-use diesel::RunQueryDsl as _;
+use diesel::connection::SimpleConnection as _;
+use diesel::sql_types::{Bool, Text};
+use diesel::{QueryableByName, RunQueryDsl as _};
 use serde_json::{Value, json};
-use testkit::Reply;
+use testkit::{Reply, TestDatabase};
+
+use user_service::MIGRATIONS;
 
 use crate::fixture::{Fixture, PASSWORD, Person};
 
@@ -100,4 +104,193 @@ async fn without_verification_every_address_counts_and_nothing_is_sent() {
     let ada = app.sign_up("ada@example.com").await;
     assert!(is_verified(&ada.token));
     assert_eq!(pending(&app), 0);
+}
+
+async fn resend(app: &Fixture, person: &Person) -> Reply {
+    let request = app.http.post("/user/verify-email/resend");
+    request.bearer(&person.token).send().await
+}
+
+#[tokio::test]
+async fn users_can_request_another_code_until_the_address_is_confirmed() {
+    let app = Fixture::start_with(&REQUIRED).await;
+    let ada = app.sign_up("ada@example.com").await;
+    let reply = resend(&app, &ada).await.expect(200);
+    assert_eq!(reply.json, json!({}));
+    assert_eq!(pending(&app), 2);
+    store_code(&app, &ada, "first");
+    let _ = verify(&app, "first").await.expect(200);
+    let reply = resend(&app, &ada).await;
+    reply.expect_problem(409, "email-already-confirmed");
+    assert_eq!(pending(&app), 2);
+}
+
+#[tokio::test]
+async fn requests_for_another_code_are_limited_and_not_by_requests_of_others() {
+    let limits = [("FORGOT_PASSWORD_PER_ACCOUNT", "2")];
+    let app = Fixture::start_with(&[&REQUIRED[..], &limits].concat()).await;
+    let ada = app.sign_up("ada@example.com").await;
+    for _ in 0..2 {
+        let forgot = app.http.post("/user/forgot-password");
+        let forgot = forgot.json(&json!({"email": "ada@example.com"}));
+        let _ = forgot.send().await.expect(200);
+    }
+    for _ in 0..2 {
+        let _ = resend(&app, &ada).await.expect(200);
+    }
+    let reply = resend(&app, &ada).await;
+    reply.expect_problem(429, "rate-limited");
+    assert!(reply.header("retry-after").is_some());
+    assert_eq!(pending(&app), 3);
+}
+
+#[tokio::test]
+async fn without_a_channel_no_code_can_be_requested() {
+    let app = Fixture::start().await;
+    let ada = app.sign_up("ada@example.com").await;
+    let reply = resend(&app, &ada).await;
+    reply.expect_problem(503, "verification-not-configured");
+}
+
+#[tokio::test]
+async fn addresses_of_the_time_without_verification_are_unconfirmed_when_it_is_required() {
+    let app = Fixture::start_with(&[("FORGOT_PASSWORD_LOG", "true")]).await;
+    let (ada, _) = (
+        app.sign_up("ada@example.com").await,
+        app.sign_up("bob@example.com").await,
+    );
+    // Users can confirm their addresses before it is required.
+    let _ = resend(&app, &ada).await.expect(200);
+    store_code(&app, &ada, "early");
+    let _ = verify(&app, "early").await.expect(200);
+    let required = app.replica(&REQUIRED).await;
+    for (email, confirmed) in [("ada@example.com", true), ("bob@example.com", false)] {
+        let body = json!({"username": email, "password": PASSWORD});
+        let reply = required.post("/user/auth").json(&body).send().await;
+        let person = Person::of(&reply.expect(200));
+        assert_eq!(is_verified(&person.token), confirmed, "{email}");
+    }
+}
+
+#[tokio::test]
+async fn a_new_address_of_the_time_without_verification_is_unconfirmed() {
+    let app = Fixture::start_with(&[("FORGOT_PASSWORD_LOG", "true")]).await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    store_code(&app, &ada, "code");
+    let _ = verify(&app, "code").await.expect(200);
+    let change = json!({"email": "new@example.com"});
+    let _ = app.update(&admin, &ada.id, &change).await.expect(200);
+    let required = app.replica(&REQUIRED).await;
+    let body = json!({"username": "new@example.com", "password": PASSWORD});
+    let reply = required.post("/user/auth").json(&body).send().await;
+    assert!(!is_verified(&Person::of(&reply.expect(200)).token));
+}
+
+#[tokio::test]
+async fn a_code_that_resets_a_password_confirms_the_address() {
+    let app = Fixture::start_with(&REQUIRED).await;
+    let ada = app.sign_up("ada@example.com").await;
+    store_code(&app, &ada, "reset");
+    app.admin_connection()
+        .batch_execute("UPDATE users.codes SET purpose = 'forgot-password', email_key = NULL")
+        .unwrap();
+    let reset = app.http.post("/user/forgot-password/reset");
+    let reset = reset.json(&json!({"code": "reset", "password": PASSWORD}));
+    let _ = reset.send().await.expect(200);
+    assert!(is_verified(&sign_in(&app, "ada@example.com").await.token));
+    let reply = resend(&app, &sign_in(&app, "ada@example.com").await).await;
+    reply.expect_problem(409, "email-already-confirmed");
+}
+
+/// Whether a deletion of the user erases the tasks that were requested under the present address, and under former
+/// ones.
+async fn erased_addresses(app: &Fixture, admin: &Person, person: &Person) -> (bool, bool) {
+    #[derive(QueryableByName)]
+    struct Addresses {
+        #[diesel(sql_type = Bool)]
+        present: bool,
+        #[diesel(sql_type = Bool)]
+        former: bool,
+    }
+    let reply = app.delete(admin, &format!("/users/{}", person.id)).await;
+    let _ = reply.expect(200);
+    let addresses: Addresses = diesel::sql_query(
+        "SELECT email_trusted AS present,
+            EXISTS (SELECT FROM users.former_emails AS f WHERE f.user_id = d.user_id) AS former
+         FROM users.deletions AS d WHERE encode(user_id, 'hex') = $1",
+    )
+    .bind::<Text, _>(&person.id)
+    .get_result(&mut app.admin_connection())
+    .unwrap();
+    (addresses.present, addresses.former)
+}
+
+#[tokio::test]
+async fn only_addresses_that_gave_access_to_tasks_are_erased_with_the_account() {
+    let app = Fixture::start_with(&REQUIRED).await;
+    let admin = app.admin().await;
+    for (email, confirmed, expected) in [
+        ("eve@example.com", false, (false, false)),
+        ("ada@example.com", true, (false, true)),
+    ] {
+        let person = app.sign_up(email).await;
+        if confirmed {
+            store_code(&app, &person, email);
+            let _ = verify(&app, email).await.expect(200);
+        }
+        let change = json!({"email": format!("new-{email}")});
+        let _ = app.update(&admin, &person.id, &change).await.expect(200);
+        assert_eq!(erased_addresses(&app, &admin, &person).await, expected);
+    }
+    let bob = app.sign_up("bob@example.com").await;
+    store_code(&app, &bob, "bob");
+    let _ = verify(&app, "bob").await.expect(200);
+    assert_eq!(erased_addresses(&app, &admin, &bob).await, (true, false));
+}
+
+#[test]
+fn the_migration_finds_confirmed_addresses_in_the_audit_log() {
+    #[derive(QueryableByName)]
+    struct Confirmed {
+        #[diesel(sql_type = Text)]
+        email: String,
+    }
+    let mut connection = TestDatabase::users(MIGRATIONS).admin();
+    let user = |id: u8, actions: &str| {
+        format!(
+            "INSERT INTO users (id, username, email, username_key, email_key, password_hash, plan, scope, email_verified)
+             SELECT decode(lpad('{id}', 24, '0'), 'hex'), n, n, n, n, 'x', 'free', '{{user}}', true
+             FROM (SELECT 'user{id}@example.com' AS n) AS name;
+             INSERT INTO audit_log (at, action, actor_kind, subject_kind, subject_id, proof, request_id, detail)
+             SELECT now() + n * interval '1 second', action, 'service', 'user', decode(lpad('{id}', 24, '0'), 'hex'),
+                nullif(proof, ''), 'r', detail::jsonb
+             FROM (VALUES {actions}) AS made (n, action, proof, detail);"
+        )
+    };
+    let (verified, moved) = (
+        "(1, 'email-verified', 'verification-code', NULL)",
+        "'user-updated', 'token', '{\"fields\": [\"email\"]}'",
+    );
+    let users = [
+        user(1, "(1, 'user-created', '', NULL)"),
+        user(2, verified),
+        user(3, &format!("{verified}, (2, {moved})")),
+        user(4, &format!("{verified}, (0, {moved})")),
+        user(5, "(1, 'password-reset', 'reset-code', NULL)"),
+        user(6, "(1, 'password-reset', 'token', NULL)"),
+        user(7, "(1, 'first-admin-made', '', NULL)"),
+    ];
+    let down = include_str!("../../migrations/00000000000013_confirmed_addresses/down.sql");
+    let up = include_str!("../../migrations/00000000000013_confirmed_addresses/up.sql");
+    for statements in ["SET search_path = users", down, &users.concat(), up] {
+        connection.batch_execute(statements).unwrap();
+    }
+    let confirmed: Vec<Confirmed> = diesel::sql_query(
+        "SELECT email FROM users WHERE email_confirmed IS NOT NULL ORDER BY email",
+    )
+    .load(&mut connection)
+    .unwrap();
+    let confirmed: Vec<_> = confirmed.iter().map(|row| row.email.as_str()).collect();
+    let expected = [2, 4, 5, 7].map(|id| format!("user{id}@example.com"));
+    assert_eq!(confirmed, expected);
 }

@@ -19,7 +19,8 @@ pub(crate) struct User {
     pub(crate) vendor: Option<Value>,
     pub(crate) allowed_private_components: Vec<String>,
     pub(crate) metadata: Value,
-    pub(crate) email_verified: bool,
+    /// When the present address was confirmed by a code.
+    pub(crate) email_confirmed: Option<DateTime<Utc>>,
     pub(crate) epoch: i64,
     pub(crate) created: DateTime<Utc>,
     pub(crate) mtime: DateTime<Utc>,
@@ -57,5 +58,6 @@ pub(crate) struct NewUser {
     pub(crate) scope: Vec<String>,
     pub(crate) vendor: Option<Value>,
     pub(crate) metadata: Map<String, Value>,
-    pub(crate) email_verified: bool,
+    /// Whether the address needs no code, because the operator chose it.
+    pub(crate) email_confirmed: bool,
 }

@@ -1,21 +1,29 @@
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use audit_log::{Actor, RequestMeta};
 use database::Database;
+use values::Names as _;
 
 use super::error::StepError;
 use super::progress::{BLOCKED_PAUSE, Progress};
 use super::store::{self, Job};
-use super::user_data;
-use crate::accounts::{self, User};
+use super::user_data::{self, UserHashes};
+use crate::accounts;
+use crate::accounts::store::former_emails::FormerEmail;
 use crate::audit::AuditAction;
 use crate::back_off::name_hash;
 use crate::deletions::engine::{Engine, EngineResponse, Erasure};
-use crate::deletions::people_tasks::PeopleTasks;
+use crate::deletions::people_tasks::{FormerAddress, PeopleTasks, RequesterAddresses};
 use crate::deletions::steps::Step;
+use crate::notifications::Kind;
+use crate::passwords::mailbox_hash;
 
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
+/// Former addresses of a user whose tasks one call erases.
+const FORMER_EMAILS: i64 = 100;
+
 /// Executes the steps of jobs.
 #[derive(Debug, Clone)]
 pub(super) struct StepExecutor {
@@ -65,54 +73,84 @@ impl StepExecutor {
         if let Some(pause) = time_left.await? {
             return Ok(Progress::Waiting(pause));
         }
-        // An address that is not confirmed may belong to another person, and so may the username.
-        let user = self
-            .load_user(job)
-            .await?
-            .filter(|user| user.email_verified);
-        let emails = Vec::from_iter(user.map(|user| user.email.normalized().to_owned()));
+        let (addresses, former) = self.requester_addresses(job).await?;
         let incarnation = self.database.run(store::load_incarnation).await?;
-        let erase = self.people_tasks.erase(job.user, &emails, &incarnation);
+        let erase = self.people_tasks.erase(job.user, &addresses, &incarnation);
         let erased = erase.await?;
         tracing::debug!(tasks = erased.deleted, "people tasks erased");
-        Ok(if erased.blocked {
-            Progress::Waiting(BLOCKED_PAUSE)
-        } else {
-            more_or_done(erased.more)
-        })
+        if erased.blocked {
+            return Ok(Progress::Waiting(BLOCKED_PAUSE));
+        }
+        if erased.more || former.is_empty() {
+            return Ok(more_or_done(erased.more));
+        }
+        // There may be former addresses beyond these.
+        let delete = move |connection: &mut _| {
+            accounts::store::former_emails::delete(connection, job.user, &former)
+        };
+        self.database.run(delete).await?;
+        Ok(Progress::More)
+    }
+
+    /// The user's address and a batch of former ones. An address that never gave access to tasks may belong to another
+    /// person, and so may the username.
+    async fn requester_addresses(
+        &self,
+        job: Job,
+    ) -> Result<(RequesterAddresses, Vec<FormerEmail>), database::Error> {
+        let load = move |connection: &mut _| {
+            let user = accounts::store::find(connection, job.user)?;
+            let former = accounts::store::former_emails::load(connection, job.user, FORMER_EMAILS)?;
+            Ok::<_, database::Error>((user, former))
+        };
+        let (user, former) = self.database.run(load).await?;
+        let user = user.filter(|_| job.email_trusted);
+        let former_emails = former.iter().map(|former| FormerAddress {
+            email: former.email.clone(),
+            until: former.until.into(),
+        });
+        let addresses = RequesterAddresses {
+            emails: Vec::from_iter(user.map(|user| user.email.normalized().to_owned())),
+            former_emails: former_emails.collect(),
+        };
+        Ok((addresses, former))
     }
 
     async fn delete_sign_in_data(&self, job: Job) -> Result<Progress, StepError> {
-        let name_hashes = self.name_hashes(job).await?;
+        let hashes = self.hashes(job).await?;
         let delete = move |connection: &mut _| {
-            user_data::delete_sign_in_data(connection, job.user, &name_hashes, BATCH)
+            user_data::delete_sign_in_data(connection, job.user, &hashes, BATCH)
         };
         Ok(self.database.transaction(delete).await?)
     }
 
     async fn delete_user(&self, job: Job, position: i32) -> Result<Progress, StepError> {
-        let name_hashes = self.name_hashes(job).await?;
+        let hashes = self.hashes(job).await?;
         let entry =
             AuditAction::UserDeleted.entry(Actor::Service, job.user, RequestMeta::internal());
         let delete = move |connection: &mut _| {
-            user_data::delete_user(connection, job, position, &name_hashes, &entry)
+            user_data::delete_user(connection, job, position, &hashes, &entry)
         };
         Ok(self.database.transaction(delete).await?)
     }
 
-    /// The hashes of the names by which the user signs in; none if the user no longer exists.
-    async fn name_hashes(&self, job: Job) -> Result<Vec<[u8; 32]>, database::Error> {
-        let Some(user) = self.load_user(job).await? else {
-            return Ok(Vec::new());
-        };
-        let mut names = vec![user.email.normalized(), user.username.normalized()];
-        names.dedup();
-        Ok(names.into_iter().map(name_hash).collect())
-    }
-
-    async fn load_user(&self, job: Job) -> Result<Option<User>, database::Error> {
+    /// The hashes by which things about the user are counted; none if the user no longer exists.
+    async fn hashes(&self, job: Job) -> Result<UserHashes, database::Error> {
         let find = move |connection: &mut _| accounts::store::find(connection, job.user);
-        self.database.run(find).await
+        let user = self.database.run(find).await?;
+        let names = user.iter().flat_map(|user| {
+            let names = [user.email.normalized(), user.username.normalized()];
+            names.map(str::to_owned)
+        });
+        let names: BTreeSet<String> = names.collect();
+        let mailboxes = names.iter().flat_map(|name| {
+            let kinds = Kind::ALL.iter();
+            kinds.map(move |kind| mailbox_hash(*kind, name))
+        });
+        Ok(UserHashes {
+            names: names.iter().map(|name| name_hash(name)).collect(),
+            mailboxes: mailboxes.collect(),
+        })
     }
 }
 

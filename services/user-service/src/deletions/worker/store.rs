@@ -21,6 +21,8 @@ use crate::schema::{database_incarnation, deletion_steps, deletions};
 pub(super) struct Job {
     pub(super) lease: Lease<DeletionId>,
     pub(super) user: UserId,
+    /// Whether the user's address gave access to tasks when the deletion was requested.
+    pub(super) email_trusted: bool,
     /// Whether some of its steps are at the flow engine.
     pub(super) with_engine: bool,
 }
@@ -53,9 +55,9 @@ pub(super) fn claim(
     let Some(lease) = JOBS.claim(connection, claim)? else {
         return Ok(None);
     };
-    let user = deletions::table
+    let (user, email_trusted) = deletions::table
         .find(lease.id)
-        .select(deletions::user_id)
+        .select((deletions::user_id, deletions::email_trusted))
         .first(connection)?;
     let steps = deletion_steps::table.filter(deletion_steps::deletion_id.eq(lease.id));
     let names: Vec<String> = steps.select(deletion_steps::name).load(connection)?;
@@ -63,6 +65,7 @@ pub(super) fn claim(
     Ok(Some(Job {
         lease,
         user,
+        email_trusted,
         with_engine: steps.into_iter().any(Step::is_of_engine),
     }))
 }

@@ -6,6 +6,15 @@ use super::progress::{BLOCKED_PAUSE, Progress};
 use super::store::{self, Job};
 use crate::{accounts, back_off, notifications, passwords};
 
+/// The hashes by which the service counts things about a user.
+#[derive(Debug)]
+pub(super) struct UserHashes {
+    /// Of the names that failed sign-ins are counted by.
+    pub(super) names: Vec<[u8; 32]>,
+    /// Of the mailboxes that requests for codes are counted by.
+    pub(super) mailboxes: Vec<[u8; 32]>,
+}
+
 /// Deletes at most `batch` of the user's codes, notifications and failed sign-ins each, all networks of sign-ins, and the
 /// client addresses and the identifier in a batch of the audit log.
 ///
@@ -13,15 +22,15 @@ use crate::{accounts, back_off, notifications, passwords};
 pub(super) fn delete_sign_in_data(
     connection: &mut Connection,
     user: UserId,
-    name_hashes: &[[u8; 32]],
+    hashes: &UserHashes,
     batch: i64,
 ) -> Result<Progress, Error> {
     let codes = notifications::code_store::delete_batch(connection, user, batch)?;
     let notifications = notifications::store::delete_batch(connection, user, batch)?;
-    passwords::store::delete_code_requests(connection, name_hashes)?;
+    passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
     let entries = audit_log::pseudonymise(connection, user)?;
     back_off::forget_networks(connection, user, None)?;
-    let failures = back_off::delete_failures_batch(connection, name_hashes, batch)?;
+    let failures = back_off::delete_failures_batch(connection, &hashes.names, batch)?;
     let most = codes.max(notifications).max(failures);
     if i64::try_from(most).is_ok_and(|most| most >= batch) {
         return Ok(Progress::More);
@@ -37,7 +46,7 @@ pub(super) fn delete_user(
     connection: &mut Connection,
     job: Job,
     position: i32,
-    name_hashes: &[[u8; 32]],
+    hashes: &UserHashes,
     entry: &Entry,
 ) -> Result<Progress, Error> {
     // Every transaction that locks a user and its deletion locks the user first.
@@ -50,8 +59,8 @@ pub(super) fn delete_user(
     if !store::complete(connection, job, position)? {
         return Ok(Progress::Lost);
     }
-    back_off::delete_all_failures(connection, name_hashes)?;
-    passwords::store::delete_code_requests(connection, name_hashes)?;
+    back_off::delete_all_failures(connection, &hashes.names)?;
+    passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
     entry.record(connection)?;
     audit_log::pseudonymise(connection, job.user)?;
     accounts::store::delete(connection, job.user)?;

@@ -59,9 +59,20 @@ impl Worker for NotificationWorker {
             store::close(connection, row.lease, None)?;
             return Ok(None);
         };
+        if row.is_superseded(&recipient) {
+            tracing::info!(notification.id = %row.lease.id, "notification superseded");
+            store::close(connection, row.lease, Some("superseded"))?;
+            return Ok(None);
+        }
         let content = self.prepare(&row, &recipient);
         if let Ok((_, notification)) = &content {
-            store::insert_code(connection, &recipient, notification, self.codes.lifetime)?;
+            store::insert_code(
+                connection,
+                &row,
+                &recipient,
+                notification,
+                self.codes.lifetime,
+            )?;
         }
         let lease = row.lease;
         Ok(Some(Attempt { lease, content }))

@@ -20,6 +20,15 @@ pub(super) struct ClaimedRow {
     pub(super) kind: String,
     pub(super) channel: String,
     pub(super) created: DateTime<Utc>,
+    generation: Option<i64>,
+}
+
+impl ClaimedRow {
+    /// Whether the code would be invalid already: a newer one was requested, or the password or the address was changed.
+    pub(super) fn is_superseded(&self, recipient: &Recipient) -> bool {
+        self.generation
+            .is_some_and(|generation| generation != recipient.generation)
+    }
 }
 
 /// The user whom a notification is for.
@@ -67,12 +76,13 @@ pub(super) fn claim(
     let Some(lease) = JOBS.claim(connection, claim)? else {
         return Ok(None);
     };
-    let (kind, channel, created) = notifications::table
+    let (kind, channel, created, generation) = notifications::table
         .find(lease.id)
         .select((
             notifications::kind,
             notifications::channel,
             notifications::created,
+            notifications::generation,
         ))
         .first(connection)?;
     Ok(Some(ClaimedRow {
@@ -80,13 +90,15 @@ pub(super) fn claim(
         kind,
         channel,
         created,
+        generation,
     }))
 }
 
-/// Stores the hash of a notification's code. Only a code of [`Kind::VerifyEmail`] depends on the user's
+/// Stores the hash of a notification's code. It is valid at the generation that the request raised. Only a code of [`Kind::VerifyEmail`] depends on the user's
 /// present e-mail address.
 pub(super) fn insert_code(
     connection: &mut Connection,
+    row: &ClaimedRow,
     recipient: &Recipient,
     notification: &Notification,
     lifetime: Duration,
@@ -98,7 +110,7 @@ pub(super) fn insert_code(
             codes::fingerprint.eq(fingerprint.as_bytes().as_slice()),
             codes::user_id.eq(recipient.user),
             codes::purpose.eq(notification.kind.name()),
-            codes::generation.eq(recipient.generation),
+            codes::generation.eq(row.generation.unwrap_or(recipient.generation)),
             codes::email_key.eq(for_address.then_some(recipient.email_key.as_str())),
             codes::expires.eq(now.into_sql::<Timestamptz>() + interval(lifetime)),
         ))

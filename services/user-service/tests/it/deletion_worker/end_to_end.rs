@@ -259,3 +259,36 @@ async fn a_code_sent_after_an_outage_works() {
     assert_eq!(system.sign_in(ADA, "another horse").await.status, 200);
     system.stop().await;
 }
+
+#[actix_web::test]
+async fn tasks_requested_under_former_addresses_are_erased() {
+    let system = System::start(Control::default()).await;
+    let admin = system.admin().await;
+    let (id, _) = system.sign_up().await;
+    let user = format!("/users/{id}");
+    for email in ["second@example.com", "third@example.com"] {
+        let change = system.http.put(&user).bearer(&admin);
+        let change = change.json(&json!({"email": email, "username": email}));
+        let _ = change.send().await.expect(200);
+    }
+    // Another user has the second address now.
+    let body = json!({"email": "second@example.com", "password": PASSWORD});
+    let reply = system.http.post("/user").json(&body).send().await;
+    let _ = reply.expect(200);
+    let (_, status) = system.delete(&admin, &user).await;
+    assert_eq!(
+        text(&system.ended(&admin, &status).await, "/status"),
+        "completed"
+    );
+
+    let calls = system.fixture.people_tasks.calls();
+    assert_eq!(calls[0].emails, json!(["third@example.com"]));
+    let former = calls[0].former_emails.as_array().unwrap();
+    assert_eq!(former.len(), 1, "{former:?}");
+    assert_eq!(former[0]["email"], ADA.to_lowercase());
+    assert!(former[0]["until"].is_string());
+    let name = ADA.to_lowercase();
+    let left = system.fixture.database.rows_that_hold("users", &name);
+    assert_eq!(left, Vec::<String>::new());
+    system.stop().await;
+}

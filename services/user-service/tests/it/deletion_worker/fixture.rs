@@ -148,8 +148,10 @@ impl Fixture {
         let rows = rows.collect::<Vec<_>>().join(", ");
         self.sql(&format!(
             "BEGIN;
-             INSERT INTO users.deletions (id, ticket, user_id, steps_total, request_id, traceparent, republish_at)
-             VALUES ({bytes}, 'ticket-{id}', decode('{user}', 'hex'), {total}, '{REQUEST_ID}', '{TRACEPARENT}', now());
+             INSERT INTO users.deletions (id, ticket, user_id, steps_total, request_id, traceparent, republish_at,
+                email_trusted)
+             SELECT {bytes}, 'ticket-{id}', decode('{user}', 'hex'), {total}, '{REQUEST_ID}', '{TRACEPARENT}', now(),
+                EXISTS (SELECT FROM users.users WHERE id = decode('{user}', 'hex') AND email_verified);
              INSERT INTO users.deletion_steps (deletion_id, position, name) VALUES {rows};
              COMMIT;"
         ));
@@ -239,6 +241,7 @@ impl Drop for WorkerProcess {
 pub(crate) struct Erasure {
     pub(crate) user: String,
     pub(crate) emails: Value,
+    pub(crate) former_emails: Value,
 }
 
 /// What the internal endpoint responds.
@@ -325,6 +328,7 @@ async fn erase(
     tasks.calls.push(Erasure {
         user: user.into_inner(),
         emails: body.get("emails").cloned().unwrap_or_default(),
+        former_emails: body.get("formerEmails").cloned().unwrap_or_default(),
     });
     let body = match tasks.responses.pop_front() {
         Some(ErasureResponse::Failure) => return HttpResponse::InternalServerError().finish(),

@@ -126,6 +126,29 @@ async fn nothing_is_sent_for_an_unknown_address() {
 }
 
 #[actix_web::test]
+async fn a_notification_that_a_new_password_or_request_superseded_is_not_sent() {
+    let fixture = Fixture::new().await;
+    let ada = fixture.user();
+    let (old, present) = (
+        fixture.forgot_password(ada, "webhook"),
+        fixture.forgot_password(ada, "webhook"),
+    );
+    fixture.sql(&format!(
+        "UPDATE users.notifications SET generation = CASE WHEN id = decode('{old}', 'hex') THEN 4 ELSE 5 END"
+    ));
+    let worker = fixture.worker(&[]).await;
+    let closed = fixture.closed(old).await;
+    assert_eq!(closed.status, "fail");
+    assert_eq!(closed.last_error.as_deref(), Some("superseded"));
+    assert_eq!(fixture.closed(present).await.status, "sent");
+    let received = fixture.received();
+    assert_eq!(received.len(), 1);
+    assert!(fixture.knows(received[0].body["code"].as_str().unwrap()));
+    assert_eq!(fixture.codes().len(), 1);
+    worker.stop(STOP_TIMEOUT).await;
+}
+
+#[actix_web::test]
 async fn nothing_is_sent_to_a_deleted_user() {
     let fixture = Fixture::new().await;
     let ada = fixture.user();

@@ -1,0 +1,43 @@
+-- When the user's e-mail address was confirmed by a code that was sent to it; null if it never was. email_verified was
+-- also true for addresses that nobody had to confirm, so it cannot tell them apart once confirmation is required. It is
+-- still written, for processes of an earlier version.
+ALTER TABLE users ADD COLUMN email_confirmed timestamptz;
+
+-- The audit log knows who returned a code, for the address or for a password, and who was made by the operator.
+UPDATE users SET email_confirmed = log.confirmed
+FROM (
+    SELECT subject_id, max(at) AS confirmed FROM audit_log
+    WHERE action IN ('email-verified', 'first-admin-made')
+        OR (action = 'password-reset' AND proof = 'reset-code')
+    GROUP BY subject_id
+) AS log
+WHERE users.id = log.subject_id AND users.email_verified AND NOT EXISTS (
+    SELECT FROM audit_log AS later
+    WHERE later.subject_id = users.id AND later.action = 'user-updated' AND later.at > log.confirmed
+        AND later.detail -> 'fields' @> '["email"]'
+);
+
+DROP TRIGGER users_refuse_change_during_deletion ON users;
+CREATE TRIGGER users_refuse_change_during_deletion BEFORE UPDATE OF
+    username, username_key, email, email_key, password_hash, is_active, plan, scope, vendor,
+    allowed_private_components, metadata, email_verified, email_confirmed, code_generation ON users
+FOR EACH ROW WHEN (OLD.deletion_in_progress AND NEW.deletion_in_progress)
+EXECUTE FUNCTION refuse_change_during_deletion();
+
+-- Addresses that gave a user access to tasks until the user got another one. The tasks that were requested under them
+-- are erased with the account.
+CREATE TABLE former_emails (
+    user_id bytea NOT NULL REFERENCES users ON DELETE CASCADE,
+    email_key text NOT NULL,
+    until timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (user_id, email_key)
+);
+
+-- Whether the user's address gave access to tasks when the deletion was requested.
+ALTER TABLE deletions ADD COLUMN email_trusted boolean NOT NULL DEFAULT false;
+UPDATE deletions SET email_trusted = true
+FROM users WHERE users.id = deletions.user_id AND users.email_verified;
+
+-- The code_generation that the request raised. A code is valid only while it is the user's, so a notification that is
+-- sent later makes no valid code. Null if the code does not depend on it.
+ALTER TABLE notifications ADD COLUMN generation bigint;

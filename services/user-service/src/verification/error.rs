@@ -1,0 +1,67 @@
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use http_kit::Problem;
+use service_http::{DatabaseProblems, database_problem};
+
+use crate::accounts::AccountError;
+
+/// Why an address was not confirmed or a code was not sent.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum VerificationError {
+    /// The code is unknown, used or expired, or was sent to another address.
+    #[error("the code is invalid")]
+    InvalidCode,
+    /// The user of the token was deleted.
+    #[error("the token's user was deleted")]
+    CallerGone,
+    /// The address is confirmed.
+    #[error("the address is confirmed")]
+    AlreadyConfirmed,
+    /// Too many codes were requested. The next request succeeds after this time.
+    #[error("too many codes were requested")]
+    TooManyRequests(Duration),
+    /// No channel for codes is configured.
+    #[error("no channel for codes is configured")]
+    NotConfigured,
+    /// The database failed.
+    #[error(transparent)]
+    Database(#[from] database::Error),
+}
+
+impl From<VerificationError> for Problem {
+    fn from(error: VerificationError) -> Self {
+        match error {
+            VerificationError::InvalidCode => AccountError::InvalidCode.into(),
+            VerificationError::CallerGone => AccountError::CallerGone.into(),
+            VerificationError::AlreadyConfirmed => Self::new(
+                StatusCode::CONFLICT,
+                "email-already-confirmed",
+                "The e-mail address is confirmed. Sign in again to get a token that says so.",
+            ),
+            VerificationError::TooManyRequests(wait) => Self::new(
+                StatusCode::TOO_MANY_REQUESTS,
+                "rate-limited",
+                "Too many codes were requested. Codes of the last hour still work. Request another one after \
+                 `Retry-After`.",
+            )
+            .retry_after(wait),
+            VerificationError::NotConfigured => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "verification-not-configured",
+                "This system cannot send codes.",
+            ),
+            VerificationError::Database(error) => database_problem(error),
+        }
+    }
+}
+
+http_kit::problem_responses! {
+    /// Problems of requesting another code.
+    pub(crate) ResendProblems: DatabaseProblems {
+        VerificationError::AlreadyConfirmed,
+        VerificationError::TooManyRequests(Duration::from_secs(60))
+            => "Too many codes were requested for this e-mail address or by this client.",
+        VerificationError::NotConfigured => "No channel is configured that could carry a code.",
+    }
+}

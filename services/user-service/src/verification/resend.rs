@@ -1,0 +1,53 @@
+use database::Connection;
+use messaging::Message;
+use values::UserId;
+
+use super::error::VerificationError;
+use crate::accounts;
+use crate::accounts::confirmation::Confirmation;
+use crate::client_network::ClientNetwork;
+use crate::context::Context;
+use crate::notifications::Kind;
+use crate::passwords::count_code_request;
+use crate::settings::CodeRequestSettings;
+
+/// Queues another code for the user's e-mail address, for every channel. Earlier codes stay valid.
+#[tracing::instrument(skip_all, fields(user.id = %id))]
+pub(super) async fn resend(
+    context: &Context,
+    id: UserId,
+    client: ClientNetwork,
+) -> Result<(), VerificationError> {
+    let (confirmation, limits) = (Confirmation::requested(context), context.code_requests);
+    if !confirmation.has_channel() {
+        return Err(VerificationError::NotConfigured);
+    }
+    let queue =
+        move |connection: &mut Connection| queue(connection, id, &confirmation, limits, &client);
+    let messages = context.database.transaction(queue).await?;
+    context.notifications.send(messages);
+    Ok(())
+}
+
+/// Must run in a transaction, so that a refused request does not count. Like a deletion, it locks the user before the
+/// counts.
+fn queue(
+    connection: &mut Connection,
+    id: UserId,
+    confirmation: &Confirmation,
+    limits: CodeRequestSettings,
+    client: &ClientNetwork,
+) -> Result<Vec<Message>, VerificationError> {
+    let user = accounts::store::lock(connection, id)?.ok_or(VerificationError::CallerGone)?;
+    if user.deletion_in_progress {
+        return Err(VerificationError::CallerGone);
+    }
+    if user.email_confirmed.is_some() {
+        return Err(VerificationError::AlreadyConfirmed);
+    }
+    let kind = Kind::VerifyEmail;
+    if let Some(wait) = count_code_request(connection, limits, kind, &user.email, client)? {
+        return Err(VerificationError::TooManyRequests(wait));
+    }
+    Ok(confirmation.queue(connection, id)?)
+}

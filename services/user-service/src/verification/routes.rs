@@ -1,0 +1,62 @@
+//! The HTTP side of confirming e-mail addresses.
+
+use actix_web::post;
+use actix_web::web::{Data, Json};
+use audit_log::RequestMeta;
+use auth::{Caller, TokenProblems};
+use http_kit::{JsonBody, Problem};
+use service_http::DatabaseProblems;
+
+use super::confirm::confirm;
+use super::error::ResendProblems;
+use super::requests::VerifyEmailRequest;
+use super::resend::resend;
+use crate::accounts::{CodeProblems, EmptyResponse};
+use crate::client_network::ClientNetwork;
+use crate::context::Context;
+
+/// Confirm an e-mail address
+///
+/// Takes the code that was sent to it: after sign-up or a change of the address if `EMAIL_VERIFICATION` is `required`,
+/// or on request. The user's next token says that the address is confirmed.
+#[utoipa::path(
+    operation_id = "verifyEmail",
+    tag = "users",
+    request_body = VerifyEmailRequest,
+    responses((status = 200, description = "The address is confirmed.", body = EmptyResponse), CodeProblems, DatabaseProblems),
+    security(())
+)]
+#[post("/user/verify-email")]
+pub(crate) async fn verify_email(
+    context: Data<Context>,
+    meta: RequestMeta,
+    body: JsonBody,
+) -> Result<Json<EmptyResponse>, Problem> {
+    let request = VerifyEmailRequest::parse(body.0)?;
+    confirm(&context, &request.code, meta).await?;
+    Ok(Json(EmptyResponse {}))
+}
+
+/// Request another code to confirm your e-mail address
+///
+/// Sends a code to the user's address through every configured channel. Earlier codes stay valid. It also works while
+/// `EMAIL_VERIFICATION` is `off`, so that users can confirm their addresses before it is required. Requests are limited
+/// for each user and for each client address (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`).
+#[utoipa::path(
+    operation_id = "resendVerificationCode",
+    tag = "users",
+    responses(
+        (status = 200, description = "A code was queued for each channel.", body = EmptyResponse),
+        TokenProblems, ResendProblems
+    ),
+    security(("bearer" = []))
+)]
+#[post("/user/verify-email/resend")]
+pub(crate) async fn resend_code(
+    caller: Caller,
+    context: Data<Context>,
+    client: ClientNetwork,
+) -> Result<Json<EmptyResponse>, Problem> {
+    resend(&context, caller.id(), client).await?;
+    Ok(Json(EmptyResponse {}))
+}
