@@ -45,36 +45,31 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     running.health = health(&authority, &state.upstreams, &clients.next());
     start_tasks(&running, &authority, &state);
 
-    let tls = tls(&running, settings.tls.as_ref())?;
     let (listener, address) = service_runtime::bind(settings.listen_address)?;
     running.address = Some(address);
+    let listener = Listener::new(listener, tls(&running, settings.tls.as_ref())?)
+        .share_connections(settings.trusted_proxies)
+        .explain_refusals();
     let health = Data::new(running.health.clone());
     let verifier = Data::from(authority.verifier());
     let authority = Data::from(authority);
     let state = Data::from(state);
-    service_runtime::serve(
-        &running,
-        Listener::new(listener, tls)
-            .share_connections(settings.trusted_proxies)
-            .explain_refusals(),
-        settings.http,
-        move || {
-            App::new()
-                .app_data(Data::<Verifier>::clone(&verifier))
-                .app_data(Data::<RemoteAuthority>::clone(&authority))
-                .app_data(Data::<AppState>::clone(&state))
-                .app_data(Data::<Documents>::clone(&documents))
-                .app_data(Data::<Health>::clone(&health))
-                .app_data(Data::new(clients.next()))
-                .configure(mount)
-                .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
-                .wrap(from_fn(head_requests::remove_body))
-                .wrap(cors(&settings.cors_allowed_origins))
-                .wrap(from_fn(explain_refusals))
-                .wrap(from_fn(hsts::send_hsts))
-                .wrap(from_fn(http_kit::request_context))
-        },
-    )?;
+    service_runtime::serve(&running, listener, settings.http, move || {
+        App::new()
+            .app_data(Data::<Verifier>::clone(&verifier))
+            .app_data(Data::<RemoteAuthority>::clone(&authority))
+            .app_data(Data::<AppState>::clone(&state))
+            .app_data(Data::<Documents>::clone(&documents))
+            .app_data(Data::<Health>::clone(&health))
+            .app_data(Data::new(clients.next()))
+            .configure(mount)
+            .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
+            .wrap(from_fn(head_requests::remove_body))
+            .wrap(cors(&settings.cors_allowed_origins))
+            .wrap(from_fn(explain_refusals))
+            .wrap(from_fn(hsts::send_hsts))
+            .wrap(from_fn(http_kit::request_context))
+    })?;
     Ok(running)
 }
 

@@ -21,7 +21,7 @@ BEGIN
     GET DIAGNOSTICS acted = ROW_COUNT;
     UPDATE audit_log SET
         subject_id = pseudonym,
-        -- The address of somebody else who changed the user stays.
+        -- The address of another user who changed this one stays.
         client_address = CASE WHEN actor_id IS NULL THEN NULL ELSE client_address END
     WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM audit_log WHERE subject_id = who

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use chrono::{DateTime, Utc};
 use database::{LimitedRows, RowLimit, load_limited};
 use diesel::dsl::{exists, sql_query};
@@ -6,7 +8,6 @@ use diesel::sql_types::{Array, BigInt, Binary, Double, Inet, Integer, Nullable};
 use listing::{Direction, ListQuery};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use std::time::Duration;
 use values::{TaskId, UserId};
 
 use crate::query::{AuditFilter, AuditSort, parse_time};
@@ -21,7 +22,8 @@ extern "SQL" {
 }
 
 /// A row of the audit log.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = audit_log, check_for_backend(diesel::pg::Pg))]
 pub(crate) struct Row {
     pub(crate) id: i64,
     pub(crate) at: DateTime<Utc>,
@@ -31,6 +33,7 @@ pub(crate) struct Row {
     pub(crate) subject_kind: Option<String>,
     pub(crate) subject_id: Option<Vec<u8>>,
     pub(crate) proof: Option<String>,
+    #[diesel(select_expression = host(audit_log::client_address))]
     pub(crate) client_address: Option<String>,
     pub(crate) request_id: String,
     pub(crate) detail: Option<Value>,
@@ -45,21 +48,7 @@ pub(crate) fn load_page(
     list: &ListQuery<AuditSort, AuditFilter>,
     limit: RowLimit,
 ) -> QueryResult<LimitedRows<Row>> {
-    let mut query = audit_log::table
-        .select((
-            audit_log::id,
-            audit_log::at,
-            audit_log::action,
-            audit_log::actor_kind,
-            audit_log::actor_id,
-            audit_log::subject_kind,
-            audit_log::subject_id,
-            audit_log::proof,
-            host(audit_log::client_address),
-            audit_log::request_id,
-            audit_log::detail,
-        ))
-        .into_boxed();
+    let mut query = audit_log::table.select(Row::as_select()).into_boxed();
     for (field, value) in &list.conditions.filters {
         query = match field {
             AuditFilter::Action => query.filter(audit_log::action.eq(value)),

@@ -176,7 +176,7 @@ impl RemoteAuthority {
             } else {
                 POLL_INTERVAL
             };
-            // Timing out means that nobody wants the keys earlier.
+            // A timeout means that no request needs the keys earlier.
             let _ = tokio::time::timeout(pause, self.keys_wanted.notified()).await;
             tokio::time::sleep(MIN_KEYS_INTERVAL.saturating_sub(started.elapsed())).await;
         }

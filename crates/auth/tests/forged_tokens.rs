@@ -124,8 +124,8 @@ fn missing_and_invalid_claims_are_rejected() {
         );
     }
     for (name, value, rejection) in [
-        ("iss", json!("somebody"), Rejection::Invalid),
-        ("aud", json!("somebody"), Rejection::Invalid),
+        ("iss", json!("another"), Rejection::Invalid),
+        ("aud", json!("another"), Rejection::Invalid),
         ("aud", json!(Signer::SERVICE_AUDIENCE), Rejection::Invalid),
         ("exp", json!(now() - 31), Rejection::Expired),
         ("exp", json!((now() + 60).to_string()), Rejection::Invalid),

@@ -260,7 +260,8 @@ async fn forward(listener: TcpListener, broker: String, muted: CancellationToken
     let mut buffer = [0; 4096];
     while let Ok(length @ 1..) = from_server.read(&mut buffer).await {
         if !muted.is_cancelled() {
-            to_client.write_all(&buffer[..length]).await.unwrap();
+            let read = buffer.get(..length).unwrap();
+            to_client.write_all(read).await.unwrap();
         }
     }
 }

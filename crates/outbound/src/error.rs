@@ -2,20 +2,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
-use hickory_resolver::net::NetError;
-
 use crate::{Refusal, Unresolved};
-
-/// Why a client or a resolver could not be created.
-#[derive(Debug, thiserror::Error)]
-pub enum BuildError {
-    /// For example, there are no root certificates.
-    #[error("the HTTP client cannot be created")]
-    Client(#[from] reqwest::Error),
-    /// The name servers cannot be set up.
-    #[error("the DNS resolver cannot be created")]
-    Resolver(#[from] NetError),
-}
 
 /// Why a request had no response, in words for the owner of the webhook.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

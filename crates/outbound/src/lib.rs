@@ -15,6 +15,7 @@
 //! Deliberately absent: retries and limits per host, which depend on what is sent.
 
 mod address_policy;
+mod build_error;
 mod client;
 mod error;
 mod guarded_resolver;
@@ -22,7 +23,8 @@ mod resolver;
 mod retry_after;
 
 pub use address_policy::{AddressPolicy, Refusal};
+pub use build_error::BuildError;
 pub use client::{GuardedClient, Limits, TruncatedResponse};
-pub use error::{BuildError, SendError};
+pub use error::SendError;
 pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved};
 pub use retry_after::retry_after;

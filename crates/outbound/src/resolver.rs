@@ -191,7 +191,7 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// The last two labels of a host: for most names the part that somebody registered.
+/// The last two labels of a host: for most names the registered domain.
 fn domain_of(host: &str) -> &str {
     let host = host.trim_end_matches('.');
     let mut dots = host.rmatch_indices('.').map(|(at, _)| at);

@@ -268,7 +268,7 @@ fn delete_attempts(
     ids: Vec<&[u8]>,
     limit: usize,
 ) -> Result<usize, Error> {
-    // The DSL has no LIMIT for DELETE. Nobody else changes attempts, so their addresses in the table stay the same.
+    // The DSL has no LIMIT for DELETE. No other statement changes attempts, so their addresses in the table stay the same.
     let delete = sql_query(format!(
         "DELETE FROM delivery_attempts WHERE ctid = ANY (ARRAY(
             SELECT attempt.ctid FROM deliveries

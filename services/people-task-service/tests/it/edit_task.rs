@@ -151,7 +151,7 @@ async fn a_requester_cannot_become_the_approver() {
     };
     let reply = by_secret(to("ada@example.com")).send().await;
     reply.expect_problem(403, "forbidden");
-    // Nor somebody else with the requester's secret.
+    // Nor another user with the requester's secret.
     let eve = app.user("eve@example.com");
     let reply = by_secret(to("eve@example.com")).bearer(&eve.token);
     reply.send().await.expect_problem(403, "forbidden");

@@ -79,11 +79,7 @@ fn insert(
 }
 
 /// The account that a request describes, with the defaults for what it leaves open.
-fn new_user(
-    context: &Context,
-    request: CreateUserRequest,
-    password_hash: String,
-) -> NewUser {
+fn new_user(context: &Context, request: CreateUserRequest, password_hash: String) -> NewUser {
     let (names, chosen, defaults) = (request.names, request.by_admin, &context.sign_up);
     let default_vendor = || {
         defaults

@@ -6,7 +6,7 @@ use super::known_network_store::forget_networks;
 use super::store;
 use crate::client_network::ClientNetwork;
 
-/// Ends the back-off of a user who has a new password. Whoever knew the old one may have signed in with it, so
+/// Ends the back-off of a user who has a new password. An attacker who knew the old one may have signed in with it, so
 /// the networks of earlier sign-ins are forgotten, except for `kept`.
 ///
 /// The caller has locked the user.

@@ -6,7 +6,7 @@ use crate::client_network::ClientNetwork;
 /// A bounded queue that gives each client network the same share of places and turns.
 ///
 /// Networks take turns, so an item waits for at most one item of each other network before the next one of
-/// its own network is served. A network may fill the whole queue while nobody else needs it. Once the queue
+/// its own network is served. A network may fill the whole queue while no other network needs it. Once the queue
 /// is full, a network with a shorter line takes a place from the one with the longest line.
 pub(super) struct FairQueue<T> {
     lines: HashMap<ClientNetwork, VecDeque<T>>,

@@ -17,7 +17,7 @@ use crate::notifications::Kind;
 use crate::settings::CodeRequestSettings;
 
 /// What the requests for codes of a kind to an e-mail address are counted by. Requests to confirm an address count
-/// separately, because anybody can request codes for a forgotten password, but only the user can request these.
+/// separately, because anyone can request codes for a forgotten password, but only the user can request these.
 pub(crate) fn mailbox_hash(kind: Kind, email: &str) -> [u8; 32] {
     match kind {
         Kind::ForgotPassword => name_hash(email),

@@ -103,7 +103,7 @@ fn pruning_deletes_the_oldest_rows_but_none_of_the_last_thirty_days() {
 }
 
 #[test]
-fn rows_about_nobody_are_kept_for_thirty_days_only() {
+fn rows_without_a_subject_are_kept_for_thirty_days_only() {
     let database = TestDatabase::users(MIGRATIONS);
     let (mut service, mut admin) = connections(&database);
     let user = format!("'\\x{:024x}'", 1);

@@ -12,7 +12,7 @@ const NEW: &str = "battery staple";
 /// Networks from which a user signed in.
 const HOME: &str = "203.0.113.1";
 const OFFICE: &str = "203.0.113.2";
-/// A network from which nobody signed in.
+/// A network from which no user signed in.
 const ELSEWHERE: &str = "203.0.113.99";
 
 async fn post_from(app: &Fixture, address: &str, token: &str, path: &str, body: &Value) -> Reply {

@@ -248,6 +248,19 @@ async fn only_addresses_that_gave_access_to_tasks_are_erased_with_the_account() 
     assert_eq!(erased_addresses(&app, &admin, &bob).await, (true, false));
 }
 
+/// Inserts a user of version 0.1 and the audit log's entries about them.
+fn user_with_entries(id: u8, entries: &str) -> String {
+    format!(
+        "INSERT INTO users (id, username, email, username_key, email_key, password_hash, plan, scope, email_verified)
+         SELECT decode(lpad('{id}', 24, '0'), 'hex'), n, n, n, n, 'x', 'free', '{{user}}', true
+         FROM (SELECT 'user{id}@example.com' AS n) AS name;
+         INSERT INTO audit_log (at, action, actor_kind, subject_kind, subject_id, proof, request_id, detail)
+         SELECT now() + n * interval '1 second', action, 'service', 'user', decode(lpad('{id}', 24, '0'), 'hex'),
+            nullif(proof, ''), 'r', detail::jsonb
+         FROM (VALUES {entries}) AS entry (n, action, proof, detail);"
+    )
+}
+
 #[test]
 fn the_migration_finds_confirmed_addresses_in_the_audit_log() {
     #[derive(QueryableByName)]
@@ -255,18 +268,9 @@ fn the_migration_finds_confirmed_addresses_in_the_audit_log() {
         #[diesel(sql_type = Text)]
         email: String,
     }
-    let mut connection = TestDatabase::users(MIGRATIONS).admin();
-    let user = |id: u8, actions: &str| {
-        format!(
-            "INSERT INTO users (id, username, email, username_key, email_key, password_hash, plan, scope, email_verified)
-             SELECT decode(lpad('{id}', 24, '0'), 'hex'), n, n, n, n, 'x', 'free', '{{user}}', true
-             FROM (SELECT 'user{id}@example.com' AS n) AS name;
-             INSERT INTO audit_log (at, action, actor_kind, subject_kind, subject_id, proof, request_id, detail)
-             SELECT now() + n * interval '1 second', action, 'service', 'user', decode(lpad('{id}', 24, '0'), 'hex'),
-                nullif(proof, ''), 'r', detail::jsonb
-             FROM (VALUES {actions}) AS made (n, action, proof, detail);"
-        )
-    };
+    let database = TestDatabase::users(MIGRATIONS);
+    let mut connection = database.admin();
+    let user = user_with_entries;
     let (verified, moved) = (
         "(1, 'email-verified', 'verification-code', NULL)",
         "'user-updated', 'token', '{\"fields\": [\"email\"]}'",
@@ -280,8 +284,8 @@ fn the_migration_finds_confirmed_addresses_in_the_audit_log() {
         user(6, "(1, 'password-reset', 'token', NULL)"),
         user(7, "(1, 'first-admin-made', '', NULL)"),
     ];
-    let down = include_str!("../../migrations/00000000000013_confirmed_addresses/down.sql");
-    let up = include_str!("../../migrations/00000000000013_confirmed_addresses/up.sql");
+    let down = include_str!("../../migrations/00000000000011_confirmed_addresses/down.sql");
+    let up = include_str!("../../migrations/00000000000011_confirmed_addresses/up.sql");
     for statements in ["SET search_path = users", down, &users.concat(), up] {
         connection.batch_execute(statements).unwrap();
     }

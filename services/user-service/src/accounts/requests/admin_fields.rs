@@ -1,7 +1,7 @@
 use http_kit::Fields;
 use utoipa::ToSchema;
 
-use super::{Metadata, Plan, Scopes, Vendor};
+use super::field_values::{Metadata, Plan, Scopes, Vendor};
 
 /// The fields of a new user that only an administrator's token sets. For other callers they are ignored and the
 /// defaults apply, as they do for a field that is absent.

@@ -17,7 +17,7 @@ BEGIN
     RETURN pruned;
 END $$;
 
-DROP INDEX audit_log_about_nobody;
+DROP INDEX audit_log_without_subject;
 
 -- Rows with the new value stay.
 ALTER TABLE audit_log

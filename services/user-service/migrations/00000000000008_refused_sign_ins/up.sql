@@ -23,19 +23,19 @@ ALTER TABLE audit_log
     )) NOT VALID;
 
 -- What unknown callers did to no known user: refused sign-ins and requests for codes under unknown names.
-CREATE INDEX audit_log_about_nobody ON audit_log (at, id) WHERE subject_id IS NULL AND actor_id IS NULL;
+CREATE INDEX audit_log_without_subject ON audit_log (at, id) WHERE subject_id IS NULL AND actor_id IS NULL;
 
 -- The function below runs with this search path.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
--- Deletes the oldest rows, at most `most`, but none of the last 30 days. Rows about nobody are deleted after
+-- Deletes the oldest rows, at most `most`, but none of the last 30 days. Rows without a subject are deleted after
 -- 30 days, however long the others are kept.
 CREATE OR REPLACE FUNCTION prune_audit_log(older_than interval, most integer) RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
 DECLARE
     latest timestamptz := now() - interval '30 days';
     before timestamptz := now() - older_than;
-    about_nobody bigint;
+    without_subject bigint;
     pruned bigint;
 BEGIN
     -- Compares the resulting time and not the interval, because an interval of months and negative days
@@ -47,11 +47,11 @@ BEGIN
         SELECT at, id FROM audit_log WHERE subject_id IS NULL AND actor_id IS NULL AND at < latest
         ORDER BY at, id LIMIT most FOR UPDATE SKIP LOCKED
     );
-    GET DIAGNOSTICS about_nobody = ROW_COUNT;
+    GET DIAGNOSTICS without_subject = ROW_COUNT;
     DELETE FROM audit_log WHERE (at, id) IN (
         SELECT at, id FROM audit_log WHERE at < before
-        ORDER BY at, id LIMIT most - about_nobody FOR UPDATE SKIP LOCKED
+        ORDER BY at, id LIMIT most - without_subject FOR UPDATE SKIP LOCKED
     );
     GET DIAGNOSTICS pruned = ROW_COUNT;
-    RETURN about_nobody + pruned;
+    RETURN without_subject + pruned;
 END $$;

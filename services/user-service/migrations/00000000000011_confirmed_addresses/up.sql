@@ -1,5 +1,5 @@
 -- When the user's e-mail address was confirmed by a code that was sent to it; null if it never was. email_verified was
--- also true for addresses that nobody had to confirm, so it cannot tell them apart once confirmation is required. It is
+-- also true for addresses that did not have to be confirmed, so it cannot tell them apart once confirmation is required. It is
 -- still written, for processes of an earlier version.
 ALTER TABLE users ADD COLUMN email_confirmed timestamptz;
 
