@@ -91,10 +91,12 @@ impl Paging {
         self.limit + 1
     }
 
-    /// The offset of the next page if this one ends after `rows` of the `found` rows, unless it is the last one.
+    /// The offset of the next page if this one ends after `rows` of the `found` rows, unless it is the last one or the
+    /// offset is too high.
     #[must_use]
     pub fn next_offset(self, rows: i64, found: i64) -> Option<i64> {
-        (rows < found).then(|| self.offset.saturating_add(rows))
+        let next = self.offset.saturating_add(rows);
+        (rows < found && next <= MAX_OFFSET).then_some(next)
     }
 }
 

@@ -12,6 +12,7 @@ mod permits;
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use actix_web::rt;
 use actix_web::web;
@@ -30,6 +31,10 @@ use permits::{CallerLimit, Permits};
 const LONG_PAGE: u32 = 4 * 1024 * 1024;
 /// The memory of a long page until it is JSON: first the database's result and the rows, then the rows and the JSON.
 const LOADING: u32 = 2 * LONG_PAGE;
+/// The rows that are loaded for a short page in bytes: what is estimated for a row may be much more than its JSON.
+const SHORT_ROWS: u32 = 4 * SHORT_PAGE;
+/// A long page is not loaded later than this, so that it is not loaded for a gateway that has given up.
+const MAX_WAIT_FOR_LONG_PAGE: Duration = Duration::from_secs(12);
 /// The memory of all long pages.
 const LONG_PAGES: u32 = 8 * LOADING;
 /// How many queries for lists run for one user at the same time.
@@ -99,31 +104,36 @@ impl Lists {
     {
         let lists = self.clone();
         detached(async move {
-            let load_up_to = async |max_bytes: u32| {
-                let max_bytes = max_bytes as usize;
+            let started = Instant::now();
+            let load_up_to = async |max_loaded: u32, max_bytes: u32| {
                 let permit = lists.queries.acquire(caller).await.ok_or_else(overloaded)?;
-                let page = load(lists.database.clone(), max_bytes).await?;
+                let page = load(lists.database.clone(), max_loaded as usize).await?;
                 drop(permit);
-                encode(page, max_bytes, response.clone()).await
+                encode(page, max_bytes as usize, response.clone()).await
             };
             let held = match lists.try_hold(caller) {
                 Some(held) => held,
                 None => {
-                    let short = load_up_to(SHORT_PAGE).await?;
-                    if !short.is_cut() {
+                    let short = load_up_to(SHORT_ROWS, SHORT_PAGE).await?;
+                    if !short.is_cut() || caller.is_none() {
                         return Ok(short);
                     }
                     drop(short);
-                    lists.hold(caller).await.ok_or_else(overloaded)?
+                    let held = lists.hold(caller).await.ok_or_else(overloaded)?;
+                    if started.elapsed() > MAX_WAIT_FOR_LONG_PAGE {
+                        return Err(overloaded());
+                    }
+                    held
                 }
             };
-            Ok(load_up_to(LONG_PAGE).await?.hold(held))
+            Ok(load_up_to(LONG_PAGE, LONG_PAGE).await?.hold(held))
         })
         .await
     }
 
+    /// Callers without a token have no long pages, because they could not be told apart.
     fn try_hold(&self, caller: Option<UserId>) -> Option<Held> {
-        let caller = self.long_pages.try_acquire(caller)?;
+        let caller = self.long_pages.try_acquire(Some(caller?))?;
         let memory = self.memory.try_acquire(LOADING)?;
         Some(Held::new(memory, caller))
     }
