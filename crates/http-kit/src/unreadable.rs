@@ -24,7 +24,7 @@ pub fn unreadable_request(status: StatusCode) -> Option<Vec<u8>> {
         ),
         StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => (
             "head-too-large",
-            "The head of the request must have less than 128 KiB (131072 bytes).",
+            "The head of the request must have less than 128 KiB (131072 bytes) and at most 96 headers.",
         ),
         _ => return None,
     };

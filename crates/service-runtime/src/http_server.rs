@@ -17,10 +17,9 @@ use anyhow::Context as _;
 use app_config::Networks;
 use rustls::ServerConfig;
 
-use crate::accept::{accept, accept_tls};
+use crate::accept::{ClientStream, accept, accept_tls};
 use crate::connections::{Connections, limited};
 use crate::open_files;
-use crate::problem_stream::ProblemStream;
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
 use crate::slow_clients::{self, TrackedBody};
@@ -130,30 +129,27 @@ where
     // must be accepted to displace another one.
     let shared = (total - (total / 16).max(1)).max(1);
     let connections = unlimited.map(|peers| Connections::new(shared, peers));
-    let builder = ServerBuilder::default()
-        .workers(settings.workers)
-        .max_concurrent_connections(per_worker)
-        .shutdown_timeout(settings.grace.as_secs())
-        .disable_signals();
+    let builder = builder(settings, per_worker);
     let stopping = builder.graceful_shutdown_signal();
     let builder = match tls {
         None => builder.listen("http", tcp, move || {
-            let watch = move |stream: &ProblemStream<TcpStream>, data: &mut Extensions| {
-                slow_clients::watch_connection(settings, stream.get_ref(), data);
-            };
-            let http = protocol(settings, &stopping).on_connect_ext(watch);
+            let http = protocol(settings, &stopping).on_connect_ext(
+                move |stream: &ClientStream<TcpStream>, data: &mut Extensions| {
+                    track(settings, stream, |tcp| tcp, data);
+                },
+            );
             let service = accept(explains).and_then(http.finish(requests(app())));
             limited(connections.clone(), service)
         })?,
         Some(tls) => builder.listen("https", tcp, move || {
             // Otherwise handshakes that stall would keep others from connecting.
             actix_tls::accept::max_concurrent_tls_connect(per_worker);
-            let watch = move |stream: &ProblemStream<TlsStream<TcpStream>>,
-                              data: &mut Extensions| {
-                data.insert(OverTls);
-                slow_clients::watch_connection(settings, stream.get_ref().get_ref().0, data);
-            };
-            let http = protocol(settings, &stopping).on_connect_ext(watch);
+            let http = protocol(settings, &stopping).on_connect_ext(
+                move |stream: &ClientStream<TlsStream<TcpStream>>, data: &mut Extensions| {
+                    data.insert(OverTls);
+                    track(settings, stream, |tls| tls.get_ref().0, data);
+                },
+            );
             let http = http.finish(requests(app())).map_err(TlsError::Service);
             let accept = accept_tls(tls.clone(), settings.head_timeout, explains);
             limited(connections.clone(), accept.and_then(http))
@@ -161,6 +157,26 @@ where
     };
     run(running, builder.run());
     Ok(())
+}
+
+fn builder(settings: HttpServerSettings, max_connections_per_worker: usize) -> ServerBuilder {
+    ServerBuilder::default()
+        .workers(settings.workers)
+        .max_concurrent_connections(max_connections_per_worker)
+        .shutdown_timeout(settings.grace.as_secs())
+        .disable_signals()
+}
+
+/// Gives the application what it needs to know of a new connection.
+fn track<T>(
+    settings: HttpServerSettings,
+    stream: &ClientStream<T>,
+    socket: impl Fn(&T) -> &TcpStream,
+    data: &mut Extensions,
+) {
+    let stream = stream.get_ref();
+    data.insert(stream.intake());
+    slow_clients::watch_connection(settings, socket(stream.get_ref()), data);
 }
 
 /// The settings of HTTP/1.1.

@@ -9,6 +9,7 @@
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd as _;
 use std::pin::Pin;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -22,6 +23,7 @@ use actix_web::web::Bytes;
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
 
+use crate::intake::Intake;
 use crate::settings::HttpServerSettings;
 
 /// One connection of a client.
@@ -116,30 +118,49 @@ impl Drop for Connection {
 
 /// A request in progress, until its whole response has been passed to actix-web.
 #[derive(Debug)]
-struct RequestInProgress(Arc<Connection>);
+struct RequestInProgress {
+    connection: Option<Arc<Connection>>,
+    intake: Option<Rc<Intake>>,
+}
 
 impl RequestInProgress {
-    fn begin(connection: &Arc<Connection>) -> Self {
-        connection.set(State::HandlingRequest(Instant::now()));
-        Self(Arc::clone(connection))
+    fn begin(request: &mut ServiceRequest) -> Self {
+        let connection: Option<Arc<Connection>> = request.conn_data().cloned();
+        let intake: Option<Rc<Intake>> = request.conn_data().cloned();
+        if let Some(connection) = &connection {
+            connection.set(State::HandlingRequest(Instant::now()));
+        }
+        if let Some(intake) = &intake {
+            intake.begin(request);
+        }
+        Self { connection, intake }
     }
 }
 
 impl Drop for RequestInProgress {
     fn drop(&mut self) {
-        self.0.set(State::AwaitingHead(Instant::now()));
+        if let Some(connection) = &self.connection {
+            connection.set(State::AwaitingHead(Instant::now()));
+        }
+        if let Some(intake) = &self.intake {
+            intake.end();
+        }
     }
 }
 
-/// Outermost middleware: records when a request of a watched connection starts and when its response ends.
+/// Outermost middleware: records when a request of a connection starts and when its response ends.
 ///
 /// # Errors
 /// The error of an inner middleware.
 pub(crate) async fn track_requests<B: MessageBody + 'static>(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<TrackedBody>, Error> {
-    let in_progress = request.conn_data().map(RequestInProgress::begin);
+    let in_progress = RequestInProgress::begin(&mut request);
+    if let Some(intake) = &in_progress.intake {
+        // actix-http closes the connection after a response that did not need the rest of the body.
+        intake.arrived().await;
+    }
     let response = next.call(request).await?;
     Ok(response.map_body(|_, body| TrackedBody {
         body: BoxBody::new(body),
@@ -151,7 +172,7 @@ pub(crate) async fn track_requests<B: MessageBody + 'static>(
 #[derive(Debug)]
 pub(crate) struct TrackedBody {
     body: BoxBody,
-    _in_progress: Option<RequestInProgress>,
+    _in_progress: RequestInProgress,
 }
 
 impl MessageBody for TrackedBody {

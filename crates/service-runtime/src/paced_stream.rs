@@ -1,0 +1,339 @@
+//! Passes on to actix-http what a client sends, one request at a time.
+//!
+//! actix-http parses all that it has read: thousands of requests or chunks that arrive at once would each take
+//! memory, several KB for a request of 20 bytes, although their responses are never read. It also parses the head of
+//! a request again with each part that arrives. So the stream passes on a head only up to its end or in parts that
+//! double, and the next request only when the response to the last one has ended and was taken by the socket.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use actix_web::web::BytesMut;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+use crate::intake::{Intake, Phase};
+
+/// The most that is received at once, in bytes.
+const MAX_RECEIVED: usize = 8 * 1024;
+/// The most of a body of unknown length that is passed on at once, in bytes: a chunk of one byte takes 32 in memory.
+const MAX_STREAMED: usize = 2 * 1024;
+
+/// A connection of a client.
+pub(crate) struct PacedStream<T> {
+    io: T,
+    intake: Rc<Intake>,
+    /// Bytes that were received and not passed on.
+    received: BytesMut,
+    blank_line: BlankLine,
+    /// How much of the current head was passed on.
+    passed: usize,
+    /// Whether actix-http must parse what was passed on before it gets more.
+    parsing: bool,
+    /// Whether the client does not read what is sent to it.
+    blocked: bool,
+}
+
+/// Finds the blank line that ends a head, and also a body in chunks.
+#[derive(Default)]
+struct BlankLine {
+    /// How many of the received bytes were searched.
+    searched: usize,
+    last: LastBytes,
+    /// Where the first blank line ends among the received bytes.
+    end: Option<usize>,
+}
+
+#[derive(Default, Clone, Copy, PartialEq, Eq)]
+enum LastBytes {
+    #[default]
+    Other,
+    Newline,
+    NewlineAndReturn,
+}
+
+impl BlankLine {
+    /// Searches the bytes that were not searched before, up to the first blank line.
+    fn search(&mut self, received: &[u8]) {
+        if self.end.is_some() {
+            return;
+        }
+        for byte in received.get(self.searched..).unwrap_or_default() {
+            self.searched += 1;
+            self.last = match (byte, self.last) {
+                (b'\n', LastBytes::Other) => LastBytes::Newline,
+                (b'\n', _) => {
+                    self.end = Some(self.searched);
+                    return;
+                }
+                (b'\r', LastBytes::Newline) => LastBytes::NewlineAndReturn,
+                _ => LastBytes::Other,
+            };
+        }
+    }
+
+    /// Forgets the first `count` of the received bytes. Returns whether they were everything up to a blank line.
+    fn advance(&mut self, count: usize) -> bool {
+        self.searched = self.searched.saturating_sub(count);
+        if self.end.is_some_and(|end| end <= count) {
+            *self = Self::default();
+            return true;
+        }
+        self.end = self.end.map(|end| end - count);
+        false
+    }
+}
+
+impl<T> PacedStream<T> {
+    pub(crate) fn new(io: T) -> Self {
+        Self {
+            io,
+            intake: Intake::new(),
+            received: BytesMut::new(),
+            blank_line: BlankLine::default(),
+            passed: 0,
+            parsing: false,
+            blocked: false,
+        }
+    }
+
+    pub(crate) fn get_ref(&self) -> &T {
+        &self.io
+    }
+
+    pub(crate) fn intake(&self) -> Rc<Intake> {
+        Rc::clone(&self.intake)
+    }
+
+    /// How many of the received bytes may be passed on, or `None` if more must be received first.
+    fn passable(&mut self, phase: Phase) -> Option<usize> {
+        let received = self.received.len();
+        if received == 0 {
+            return None;
+        }
+        match phase {
+            Phase::SizedBody(left) => {
+                Some(usize::try_from(left).map_or(received, |left| left.min(received)))
+            }
+            Phase::StreamedBody { .. } => {
+                self.blank_line.search(&self.received);
+                Some(self.blank_line.end.unwrap_or(received).min(MAX_STREAMED))
+            }
+            Phase::Head | Phase::Response => {
+                self.blank_line.search(&self.received);
+                let enough = received >= self.passed.min(MAX_RECEIVED);
+                self.blank_line.end.or(enough.then_some(received))
+            }
+        }
+    }
+
+    fn pass(&mut self, phase: Phase, count: usize, buffer: &mut ReadBuf<'_>) {
+        let count = count.min(buffer.remaining());
+        buffer.put_slice(&self.received.split_to(count));
+        if self.received.is_empty() {
+            // An idle connection keeps no buffer.
+            self.received = BytesMut::new();
+        }
+        if let Phase::SizedBody(_) = phase {
+            self.intake.pass(count);
+            return;
+        }
+        self.passed += count;
+        let ended = self.blank_line.advance(count);
+        if ended {
+            self.passed = 0;
+        }
+        self.parsing = ended || matches!(phase, Phase::StreamedBody { .. });
+    }
+}
+
+impl<T: AsyncRead + Unpin> PacedStream<T> {
+    /// Receives more. Returns how many bytes; none at the end.
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
+        let mut bytes = [MaybeUninit::uninit(); MAX_RECEIVED];
+        let mut buffer = ReadBuf::uninit(&mut bytes);
+        ready!(Pin::new(&mut self.io).poll_read(context, &mut buffer))?;
+        self.received.extend_from_slice(buffer.filled());
+        Poll::Ready(Ok(buffer.filled().len()))
+    }
+}
+
+impl<T: AsyncRead + Unpin> AsyncRead for PacedStream<T> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if std::mem::take(&mut self.parsing) {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        let phase = ready!(self.intake.poll_phase(context));
+        if phase == Phase::Head && self.blocked {
+            // `poll_write` wakes the task.
+            return Poll::Pending;
+        }
+        loop {
+            if let Some(count) = self.passable(phase) {
+                self.pass(phase, count, buffer);
+                return Poll::Ready(Ok(()));
+            }
+            if ready!(self.poll_receive(context))? == 0 {
+                let rest = self.received.len();
+                self.pass(phase, rest, buffer);
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+impl<T: AsyncWrite + Unpin> AsyncWrite for PacedStream<T> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let result = Pin::new(&mut self.io).poll_write(context, bytes);
+        if self.blocked && result.is_ready() {
+            context.waker().wake_by_ref();
+        }
+        self.blocked = result.is_pending();
+        result
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::poll;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+
+    use super::{MAX_RECEIVED, PacedStream};
+    use crate::intake::Phase;
+
+    const HEAD: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
+
+    /// Everything that the stream passes on until it waits.
+    async fn passed(stream: &mut PacedStream<DuplexStream>) -> String {
+        let mut all = String::new();
+        let mut bytes = vec![0; 64 * 1024];
+        let mut pauses = 0;
+        while pauses < 2 {
+            match poll!(Box::pin(stream.read(&mut bytes))) {
+                std::task::Poll::Ready(read) => {
+                    all.push_str(std::str::from_utf8(&bytes[..read.unwrap()]).unwrap());
+                    pauses = 0;
+                }
+                // The first pause lets actix-http parse.
+                std::task::Poll::Pending => pauses += 1,
+            }
+        }
+        all
+    }
+
+    #[tokio::test]
+    async fn a_request_is_passed_on_when_the_response_to_the_last_one_has_ended() {
+        let (mut client, server) = duplex(64 * 1024);
+        let mut stream = PacedStream::new(server);
+        client
+            .write_all(HEAD.repeat(1_000).as_bytes())
+            .await
+            .unwrap();
+        let mut bytes = [0; 1024];
+        for _ in 0..1_000 {
+            let mut head = String::new();
+            while !head.ends_with("\r\n\r\n") {
+                let count = stream.read(&mut bytes).await.unwrap();
+                head.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+            }
+            assert_eq!(head, HEAD);
+            stream.intake.set(Phase::Response);
+            assert_eq!(passed(&mut stream).await, "");
+            stream.intake.end();
+        }
+        assert_eq!(passed(&mut stream).await, "");
+    }
+
+    #[tokio::test]
+    async fn a_head_with_bare_newlines_ends_as_well() {
+        let (mut client, server) = duplex(1024);
+        let mut stream = PacedStream::new(server);
+        let head = "GET / HTTP/1.1\nHost: x\n\n";
+        client.write_all(head.repeat(2).as_bytes()).await.unwrap();
+        let mut bytes = [0; 1024];
+        assert_eq!(stream.read(&mut bytes).await.unwrap(), head.len());
+    }
+
+    #[tokio::test]
+    async fn a_body_is_passed_on_up_to_its_length() {
+        let (mut client, server) = duplex(64 * 1024);
+        let mut stream = PacedStream::new(server);
+        stream.intake.set(Phase::SizedBody(20_000));
+        let sent = "x".repeat(20_000) + HEAD;
+        client.write_all(sent.as_bytes()).await.unwrap();
+        assert_eq!(passed(&mut stream).await, "x".repeat(20_000));
+        stream.intake.end();
+        assert_eq!(passed(&mut stream).await, HEAD);
+    }
+
+    #[tokio::test]
+    async fn a_body_in_chunks_is_passed_on_while_it_is_wanted_and_not_past_its_end() {
+        let (mut client, server) = duplex(64 * 1024);
+        let mut stream = PacedStream::new(server);
+        let body = "1\r\nx\r\n".repeat(2_000) + "0\r\n\r\n";
+        let sent = body.clone() + HEAD;
+        client.write_all(sent.as_bytes()).await.unwrap();
+        stream.intake.set(Phase::StreamedBody { wanted: false });
+        assert_eq!(passed(&mut stream).await, "");
+        stream.intake.set(Phase::StreamedBody { wanted: true });
+        let mut received = String::new();
+        while !received.ends_with("0\r\n\r\n") {
+            let mut bytes = [0; 4 * 1024];
+            let count = stream.read(&mut bytes).await.unwrap();
+            assert!(count <= super::MAX_STREAMED);
+            received.push_str(std::str::from_utf8(&bytes[..count]).unwrap());
+        }
+        assert_eq!(received, body);
+    }
+
+    #[tokio::test]
+    async fn a_head_that_trickles_in_is_passed_on_in_few_parts() {
+        let (mut client, server) = duplex(64 * 1024);
+        let mut stream = PacedStream::new(server);
+        let head = format!(
+            "GET / HTTP/1.1\r\nA: {}\r\n\r\n",
+            "a".repeat(10 * MAX_RECEIVED)
+        );
+        let (mut parts, mut received) = (0, String::new());
+        for byte in head.as_bytes() {
+            client.write_all(&[*byte]).await.unwrap();
+            let part = passed(&mut stream).await;
+            parts += usize::from(!part.is_empty());
+            received.push_str(&part);
+        }
+        assert_eq!(received, head);
+        assert!(parts < 30, "{parts}");
+    }
+
+    #[tokio::test]
+    async fn no_request_is_passed_on_while_the_client_does_not_read() {
+        let (mut client, server) = duplex(100);
+        let mut stream = PacedStream::new(server);
+        client.write_all(HEAD.as_bytes()).await.unwrap();
+        assert_eq!(stream.write(&[b'x'; 100]).await.unwrap(), 100);
+        assert!(poll!(Box::pin(stream.write(b"x"))).is_pending());
+        assert_eq!(passed(&mut stream).await, "");
+        client.read_exact(&mut [0; 100]).await.unwrap();
+        stream.write_all(b"x").await.unwrap();
+        assert_eq!(passed(&mut stream).await, HEAD);
+    }
+}
