@@ -3,6 +3,7 @@
 mod attack;
 mod connections;
 mod requests;
+mod webhooks;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +16,7 @@ use xtask::outln;
 
 use crate::client::Client;
 use attack::Attack;
+use webhooks::Webhooks;
 
 /// Tasks with the longest description, in four-byte characters, which the attacker then lists.
 const LARGE_TASKS: usize = 300;
@@ -64,6 +66,7 @@ pub(crate) fn start(anonymous: &Client, signed_in: &Client, only: &str, end: Ins
     for attack in connections::SIGNED_IN.iter().chain(requests::SIGNED_IN) {
         attacks.add(attack, signed_in, only, end);
     }
+    attacks.add(&webhooks::ATTACK, signed_in, only, end);
     attacks
 }
 
@@ -84,11 +87,15 @@ impl Attacks {
 
 async fn repeat(attack: &Attack, number: usize, client: &Client, outcomes: &Outcomes) {
     let mut tick = tokio::time::interval(attack.interval);
-    for round in number.. {
+    let mut webhooks = Webhooks::default();
+    for round in 0.. {
         tick.tick().await;
-        let outcome = match connections::run(attack.name, client).await {
-            Some(outcome) => outcome,
-            None => requests::run(attack.name, client, round).await,
+        let outcome = if attack.name == webhooks::ATTACK.name {
+            webhooks.run(client, number, round).await
+        } else if let Some(outcome) = connections::run(attack.name, client).await {
+            outcome
+        } else {
+            requests::run(attack.name, client, number + round).await
         };
         outcomes.count(attack.name, outcome);
     }
