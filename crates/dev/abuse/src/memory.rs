@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use procfs::process::Process;
+use procfs::process::{ProcState, Process};
 use xtask::outln;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The resident memory of one process, in bytes.
+/// The resident memory of one process, in bytes. The highest is that since the process started.
 #[derive(Debug, Clone, Copy, Default)]
 struct Resident {
     now: u64,
@@ -17,7 +17,7 @@ struct Resident {
     ended: bool,
 }
 
-/// Watches the memory of processes once a second.
+/// Watches the memory of processes, once a second and by the kernel's maximum.
 #[derive(Debug)]
 pub(crate) struct Memory(Arc<Mutex<BTreeMap<String, Resident>>>);
 
@@ -67,16 +67,57 @@ impl Memory {
 }
 
 fn observe(resident: &mut Resident, pid: i32) {
-    let memory = Process::new(pid).and_then(|process| process.statm());
-    match memory {
-        Ok(memory) => {
-            resident.now = memory.resident.saturating_mul(procfs::page_size());
-            resident.highest = resident.highest.max(resident.now);
-        }
-        Err(_) => resident.ended = true,
+    let Some(process) = running(pid) else {
+        resident.ended = true;
+        return;
+    };
+    if let Ok(memory) = process.statm() {
+        resident.now = memory.resident.saturating_mul(procfs::page_size());
     }
+    // The kernel's own maximum since the process started, which includes peaks between two samples.
+    let status = process.status().ok();
+    let peak = status.and_then(|status| status.vmhwm).unwrap_or_default();
+    let peak = peak.saturating_mul(1024);
+    resident.highest = resident.highest.max(resident.now).max(peak);
+}
+
+/// The process, if it has not ended. Until its parent waits for it, an ended process exists as a zombie.
+fn running(pid: i32) -> Option<Process> {
+    let process = Process::new(pid).ok()?;
+    let state = process.stat().ok()?.state().ok()?;
+    let ended = matches!(state, ProcState::Zombie | ProcState::Dead);
+    (!ended).then_some(process)
 }
 
 fn mebibytes(bytes: u64) -> u64 {
     bytes / (1024 * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::{Resident, observe};
+
+    #[test]
+    fn a_peak_between_two_samples_is_seen() {
+        let memory = vec![1_u8; 64 * 1024 * 1024];
+        drop(std::hint::black_box(memory));
+        let mut resident = Resident::default();
+        observe(&mut resident, std::process::id().try_into().unwrap());
+        assert!(resident.highest >= 64 * 1024 * 1024, "{resident:?}");
+        assert!(resident.now < resident.highest, "{resident:?}");
+        assert!(!resident.ended);
+    }
+
+    #[test]
+    fn a_zombie_has_ended() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let mut resident = Resident::default();
+        while !resident.ended {
+            observe(&mut resident, child.id().try_into().unwrap());
+            std::thread::yield_now();
+        }
+        child.wait().unwrap();
+    }
 }
