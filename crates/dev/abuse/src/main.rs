@@ -28,6 +28,7 @@ use xtask::stack_file::Stack;
 use xtask::workspace::Workspace;
 
 use crate::client::Client;
+use crate::latencies::{Calls, Latencies};
 use crate::memory::Memory;
 use crate::normal_user::NormalUser;
 
@@ -79,19 +80,20 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     user.warm_up().await?;
     let mut failures = Vec::new();
     say("the normal user alone");
-    failures.extend(user.measure(arguments.baseline).await.print("before"));
-    memory.print("before");
+    let before = user.measure(arguments.baseline).await;
+    failures.extend(report("before", &before, None, &memory));
+    let baseline = before.all_others();
 
     say("the same under attack");
     let end = Instant::now() + arguments.duration;
     let attacks = attacks::start(&anonymous, &signed_in, &arguments.only, end);
-    failures.extend(user.measure(arguments.duration).await.print("under attack"));
-    memory.print("under attack");
+    let attacked = user.measure(arguments.duration).await;
+    failures.extend(report("under attack", &attacked, Some(&baseline), &memory));
     attacks.finish_and_print().await;
 
     say("the normal user alone again");
-    failures.extend(user.measure(arguments.baseline).await.print("after"));
-    memory.print("after");
+    let after = user.measure(arguments.baseline).await;
+    failures.extend(report("after", &after, Some(&baseline), &memory));
 
     failures.extend(memory.failures(arguments.memory));
     for failure in &failures {
@@ -102,6 +104,18 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Prints what a phase measured. Returns a line for the failed calls, if there are any.
+fn report(
+    phase: &str,
+    latencies: &Latencies,
+    baseline: Option<&Calls>,
+    memory: &Memory,
+) -> Option<String> {
+    latencies.print(phase, baseline);
+    memory.print(phase);
+    latencies.failure(phase)
 }
 
 /// The gateway's URL, if it is an address of this machine.
