@@ -22,6 +22,16 @@ pub(super) static ATTACKS: &[Attack] = &[
         interval: Duration::from_secs(2),
     },
     Attack {
+        name: "pipelined requests",
+        loops: 50,
+        interval: Duration::from_secs(2),
+    },
+    Attack {
+        name: "tiny chunks",
+        loops: 200,
+        interval: Duration::from_secs(2),
+    },
+    Attack {
         name: "long methods",
         loops: 4,
         interval: Duration::from_millis(100),
@@ -44,6 +54,13 @@ pub(super) async fn run(name: &str, client: &Client) -> Option<String> {
             let body = "x".repeat(BODY - 1);
             format!("{head}Content-Length: {BODY}\r\n\r\n{body}")
         }
+        "pipelined requests" => "GET / HTTP/1.1\r\nHost:a\r\n\r\n".repeat(5_000),
+        "tiny chunks" => {
+            let path = format!("/people-task/tasks/{:024x}/approve?secret={:064x}", 1, 1);
+            let head = format!("PUT {path} HTTP/1.1\r\nHost: gateway\r\n");
+            let chunks = "1\r\nx\r\n".repeat(20_000);
+            format!("{head}Transfer-Encoding: chunked\r\n\r\n{chunks}")
+        }
         "unfinished heads" => "GET /user HTTP/1.1\r\nHost: gateway\r\nX-Wait".to_owned(),
         "long methods" => {
             let method = "M".repeat(60_000);
@@ -56,7 +73,7 @@ pub(super) async fn run(name: &str, client: &Client) -> Option<String> {
         }
         _ => return None,
     };
-    let read = name != "unread responses";
+    let read = !matches!(name, "unread responses" | "pipelined requests");
     Some(
         exchange(client, &request, read)
             .await
