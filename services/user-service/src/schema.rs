@@ -32,6 +32,7 @@ diesel::table! {
         last_sign_in -> Nullable<Timestamptz>,
         deletion_in_progress -> Bool,
         email_confirmed -> Nullable<Timestamptz>,
+        email_since -> Timestamptz,
     }
 }
 
@@ -75,9 +76,11 @@ diesel::table! {
 }
 
 diesel::table! {
-    former_emails (user_id, email_key) {
+    former_emails (user_id, id) {
+        id -> BigInt,
         user_id -> Binary,
         email_key -> Text,
+        since -> Timestamptz,
         until -> Timestamptz,
     }
 }

@@ -1,4 +1,4 @@
-use chrono::DateTime;
+use chrono::{DateTime, Utc};
 use http_kit::{FieldValue, Fields, Problem};
 use serde_json::Value;
 use values::{EmailAddress, Invalid};
@@ -15,7 +15,7 @@ pub(crate) struct EraseRequest {
 }
 
 impl EraseRequest {
-    /// Parses the body of a request: `emails`, and `formerEmails`, which the user had until a time.
+    /// Parses the body of a request: `emails`, and `formerEmails`, which the user had for some time.
     ///
     /// # Errors
     /// `400` with every invalid field.
@@ -36,7 +36,7 @@ impl EraseRequest {
 /// Addresses that are the user's.
 struct Present(Vec<RequesterAddress>);
 
-/// Addresses that were the user's, each with `email` and `until`.
+/// Addresses that were the user's, each with `email`, `until` and, if it is known, `since`.
 struct Former(Vec<RequesterAddress>);
 
 impl FieldValue for Present {
@@ -44,6 +44,7 @@ impl FieldValue for Present {
         let address = |email| {
             Ok(RequesterAddress {
                 email: EmailAddress::from_json(email)?,
+                since: None,
                 until: None,
             })
         };
@@ -54,21 +55,25 @@ impl FieldValue for Present {
 
 impl FieldValue for Former {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let wrong = || Invalid::new("invalid-date", "Must be a time in RFC 3339 format.");
         let address = |former: &Value| {
-            let until = former
-                .get("until")
-                .and_then(Value::as_str)
-                .ok_or_else(wrong)?;
-            let until = DateTime::parse_from_rfc3339(until).map_err(|_| wrong())?;
+            let field = |name| former.get(name).unwrap_or(&Value::Null);
+            let since = Some(field("since")).filter(|since| !since.is_null());
             Ok(RequesterAddress {
-                email: EmailAddress::from_json(former.get("email").unwrap_or(&Value::Null))?,
-                until: Some(until.to_utc()),
+                email: EmailAddress::from_json(field("email"))?,
+                since: since.map(time).transpose()?,
+                until: Some(time(field("until"))?),
             })
         };
         let addresses = array(value)?.iter().map(address);
         addresses.collect::<Result<_, _>>().map(Self)
     }
+}
+
+fn time(value: &Value) -> Result<DateTime<Utc>, Invalid> {
+    let wrong = || Invalid::new("invalid-date", "Must be a time in RFC 3339 format.");
+    let text = value.as_str().ok_or_else(wrong)?;
+    let time = DateTime::parse_from_rfc3339(text).map_err(|_| wrong())?;
+    Ok(time.to_utc())
 }
 
 fn array(value: &Value) -> Result<&Vec<Value>, Invalid> {

@@ -157,11 +157,18 @@ pub(crate) fn update(
 #[derive(Debug, Clone)]
 pub(crate) struct RequesterAddress {
     pub(crate) email: EmailAddress,
+    /// Tasks that were created earlier are not the user's. `None` if all earlier ones are.
+    pub(crate) since: Option<DateTime<Utc>>,
     /// Tasks that were created later are not the user's. `None` if the user still has the address.
     pub(crate) until: Option<DateTime<Utc>>,
 }
 
 impl RequesterAddress {
+    /// The user's tasks were created at this time or later.
+    fn start(&self) -> DateTime<Utc> {
+        self.since.unwrap_or_default()
+    }
+
     /// No task that was created at this time or later is the user's.
     fn end(&self) -> DateTime<Utc> {
         // Postgres cannot store the latest time of chrono.
@@ -197,6 +204,7 @@ pub(crate) fn lock_tasks_of_user(
         // The first statement has already found what the user also created.
         let requested: Vec<TaskId> = tasks::table
             .filter(tasks::requester_key.eq(address.email.normalized()))
+            .filter(tasks::created.ge(address.start()))
             .filter(tasks::created.lt(address.end()))
             .filter(tasks::creator.ne(user))
             .order((tasks::created, tasks::id))
@@ -223,6 +231,7 @@ pub(crate) fn has_tasks_of_user(
     for address in addresses {
         let requested = tasks::table
             .filter(tasks::requester_key.eq(address.email.normalized()))
+            .filter(tasks::created.ge(address.start()))
             .filter(tasks::created.lt(address.end()));
         if diesel::select(exists(requested)).get_result(connection)? {
             return Ok(true);

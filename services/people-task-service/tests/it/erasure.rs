@@ -71,24 +71,30 @@ async fn erasure_deletes_a_users_tasks_but_not_those_the_user_approves() {
 }
 
 #[tokio::test]
-async fn tasks_requested_under_a_former_address_are_erased_until_the_user_gave_it_up() {
+async fn tasks_requested_under_a_former_address_are_erased_as_long_as_the_user_had_it() {
     let app = Fixture::start().await;
     let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
-    for title in ["before", "after"] {
-        let task = json!({"title": title, "requester": "Former@example.com"});
+    for days in [0, 2, 4] {
+        let task = json!({"title": days.to_string(), "requester": "Former@example.com"});
         let _ = app.create(&other, task).await;
     }
-    app.execute("UPDATE tasks SET created = now() - interval '2 days' WHERE title = 'before'");
-    let until = chrono::Utc::now() - chrono::TimeDelta::days(1);
-    let former = json!([{"email": "former@example.com", "until": until}]);
+    app.execute("UPDATE tasks SET created = now() - title::int * interval '1 day'");
+    let ago = |days| chrono::Utc::now() - chrono::TimeDelta::days(days);
+    let former = json!([{"email": "former@example.com", "since": ago(3), "until": ago(1)}]);
     let body = json!({"emails": [], "formerEmails": former});
     let reply = erase(&app, &me, body).await.expect(200);
     assert_eq!(reply.json, deleted(1, false));
-    assert_eq!(app.titles(&other, "").await, ["after"]);
+    assert_eq!(app.titles(&other, "").await, ["0", "4"]);
+    let former = json!([{"email": "former@example.com", "until": ago(1)}]);
+    let body = json!({"emails": [], "formerEmails": former});
+    let reply = erase(&app, &me, body).await.expect(200);
+    assert_eq!(reply.json, deleted(1, false));
+    assert_eq!(app.titles(&other, "").await, ["0"]);
     for wrong in [
         json!({}),
         json!([{}]),
         json!([{"email": "a@b", "until": 1}]),
+        json!([{"email": "a@b", "since": 1, "until": ago(1)}]),
     ] {
         let reply = erase(&app, &me, json!({"emails": [], "formerEmails": wrong})).await;
         assert_eq!(reply.bad_fields(), ["formerEmails"]);

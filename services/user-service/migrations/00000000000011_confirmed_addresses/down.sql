@@ -7,4 +7,5 @@ CREATE TRIGGER users_refuse_change_during_deletion BEFORE UPDATE OF
     allowed_private_components, metadata, email_verified, code_generation ON users
 FOR EACH ROW WHEN (OLD.deletion_in_progress AND NEW.deletion_in_progress)
 EXECUTE FUNCTION refuse_change_during_deletion();
+ALTER TABLE users DROP COLUMN email_since;
 ALTER TABLE users DROP COLUMN email_confirmed;

@@ -24,13 +24,23 @@ CREATE TRIGGER users_refuse_change_during_deletion BEFORE UPDATE OF
 FOR EACH ROW WHEN (OLD.deletion_in_progress AND NEW.deletion_in_progress)
 EXECUTE FUNCTION refuse_change_during_deletion();
 
+-- Since when the user has the e-mail address.
+ALTER TABLE users ADD COLUMN email_since timestamptz;
+UPDATE users SET email_since = coalesce((
+    SELECT max(at) FROM audit_log
+    WHERE subject_id = users.id AND action = 'user-updated' AND detail -> 'fields' @> '["email"]'
+), created);
+ALTER TABLE users ALTER COLUMN email_since SET DEFAULT now(), ALTER COLUMN email_since SET NOT NULL;
+
 -- Addresses that gave a user access to tasks until the user got another one. The tasks that were requested under them
--- are erased with the account.
+-- meanwhile are erased with the account. A user can have the same address several times.
 CREATE TABLE former_emails (
+    id bigint GENERATED ALWAYS AS IDENTITY,
     user_id bytea NOT NULL REFERENCES users ON DELETE CASCADE,
     email_key text NOT NULL,
+    since timestamptz NOT NULL,
     until timestamptz NOT NULL DEFAULT now(),
-    PRIMARY KEY (user_id, email_key)
+    PRIMARY KEY (user_id, id)
 );
 
 -- Whether the user's address gave access to tasks when the deletion was requested.

@@ -164,6 +164,7 @@ pub(super) fn update(
             .map(|v| users::metadata.eq(serde_json::Value::Object(v.0.clone()))),
         moves_email.then(|| users::email_verified.eq(false)),
         moves_email.then(|| users::email_confirmed.eq(None::<DateTime<Utc>>)),
+        moves_email.then(|| users::email_since.eq(now)),
         users::epoch.eq(users::epoch + i64::from(change.revokes_tokens)),
         users::code_generation.eq(users::code_generation + i64::from(change.revokes_codes)),
         users::mtime.eq(now),

@@ -87,7 +87,7 @@ fn apply(
     let moves_email = change.moves_email(&user);
     let was_trusted = user.email_confirmed.is_some() || confirmation.is_none();
     if moves_email && was_trusted {
-        store::former_emails::insert(connection, id, user.email.normalized())?;
+        store::former_emails::insert_present(connection, id)?;
     }
     let confirmation = confirmation.filter(|_| moves_email);
     let entry = entry.fields(&change.fields());

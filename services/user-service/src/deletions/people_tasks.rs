@@ -7,7 +7,7 @@ use auth::Signer;
 use reqwest::{Client, StatusCode};
 use serde::{Deserialize, Serialize};
 use url::Url;
-use values::{Timestamp, UserId};
+use values::{EmailAddress, Timestamp, UserId};
 
 use crate::deletions::calls::{CallError, append_path, with_context};
 
@@ -43,7 +43,7 @@ struct EraseRequest<'a> {
 #[serde(rename_all = "camelCase")]
 pub(crate) struct RequesterAddresses {
     /// Addresses that are the user's.
-    pub(crate) emails: Vec<String>,
+    pub(crate) emails: Vec<EmailAddress>,
     /// Addresses that were the user's for some time.
     pub(crate) former_emails: Vec<FormerAddress>,
 }
@@ -51,7 +51,9 @@ pub(crate) struct RequesterAddresses {
 /// An address that was the user's.
 #[derive(Debug, Serialize)]
 pub(crate) struct FormerAddress {
-    pub(crate) email: String,
+    pub(crate) email: EmailAddress,
+    /// Tasks that were created earlier may be of another person.
+    pub(crate) since: Timestamp,
     /// Tasks that were created later may be of another person.
     pub(crate) until: Timestamp,
 }

@@ -297,4 +297,11 @@ fn the_migration_finds_confirmed_addresses_in_the_audit_log() {
     let confirmed: Vec<_> = confirmed.iter().map(|row| row.email.as_str()).collect();
     let expected = [2, 4, 5, 7].map(|id| format!("user{id}@example.com"));
     assert_eq!(confirmed, expected);
+    // The third got the address a while after signing up.
+    let later: Vec<Confirmed> =
+        diesel::sql_query("SELECT email FROM users WHERE email_since <> created ORDER BY email")
+            .load(&mut connection)
+            .unwrap();
+    let later: Vec<_> = later.iter().map(|row| row.email.as_str()).collect();
+    assert_eq!(later, ["user3@example.com"]);
 }

@@ -107,10 +107,11 @@ impl StepExecutor {
         let user = user.filter(|_| job.email_trusted);
         let former_emails = former.iter().map(|former| FormerAddress {
             email: former.email.clone(),
+            since: former.since.into(),
             until: former.until.into(),
         });
         let addresses = RequesterAddresses {
-            emails: Vec::from_iter(user.map(|user| user.email.normalized().to_owned())),
+            emails: Vec::from_iter(user.map(|user| user.email)),
             former_emails: former_emails.collect(),
         };
         Ok((addresses, former))

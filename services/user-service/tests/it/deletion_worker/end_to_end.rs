@@ -266,7 +266,7 @@ async fn tasks_requested_under_former_addresses_are_erased() {
     let admin = system.admin().await;
     let (id, _) = system.sign_up().await;
     let user = format!("/users/{id}");
-    for email in ["second@example.com", "third@example.com"] {
+    for email in ["second@example.com", ADA, "third@example.com"] {
         let change = system.http.put(&user).bearer(&admin);
         let change = change.json(&json!({"email": email, "username": email}));
         let _ = change.send().await.expect(200);
@@ -284,11 +284,16 @@ async fn tasks_requested_under_former_addresses_are_erased() {
     let calls = system.fixture.people_tasks.calls();
     assert_eq!(calls[0].emails, json!(["third@example.com"]));
     let former = calls[0].former_emails.as_array().unwrap();
-    assert_eq!(former.len(), 1, "{former:?}");
-    assert_eq!(former[0]["email"], ADA.to_lowercase());
-    assert!(former[0]["until"].is_string());
-    let name = ADA.to_lowercase();
-    let left = system.fixture.database.rows_that_hold("users", &name);
+    let (ada, second) = (ADA.to_lowercase(), "second@example.com");
+    let emails: Vec<_> = former.iter().map(|one| text(one, "/email")).collect();
+    assert_eq!(emails, [&ada, second, &ada]);
+    let times = former
+        .iter()
+        .flat_map(|one| [text(one, "/since"), text(one, "/until")]);
+    assert!(times.is_sorted(), "{former:?}");
+    assert_eq!(text(&former[1], "/since"), text(&former[0], "/until"));
+    assert_eq!(text(&former[2], "/since"), text(&former[1], "/until"));
+    let left = system.fixture.database.rows_that_hold("users", &ada);
     assert_eq!(left, Vec::<String>::new());
     system.stop().await;
 }

@@ -43,7 +43,7 @@ async fn steps_run_in_order_and_nothing_of_the_user_remains() {
     let erasures = fixture.people_tasks.calls();
     assert_eq!(erasures.len(), 1);
     assert_eq!(erasures[0].user, ada.to_string());
-    assert_eq!(erasures[0].emails, json!([EMAIL.to_lowercase()]));
+    assert_eq!(erasures[0].emails, json!([EMAIL]));
 
     let left = fixture.rows_of(&ada.to_string());
     assert_eq!(left.len(), 1, "only the job still has the id: {left:?}");
