@@ -32,6 +32,7 @@ diesel::table! {
         last_sign_in -> Nullable<Timestamptz>,
         deletion_in_progress -> Bool,
         email_confirmed -> Nullable<Timestamptz>,
+        reactivated -> Nullable<Timestamptz>,
         email_since -> Timestamptz,
     }
 }

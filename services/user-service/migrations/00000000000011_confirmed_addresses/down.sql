@@ -9,3 +9,4 @@ FOR EACH ROW WHEN (OLD.deletion_in_progress AND NEW.deletion_in_progress)
 EXECUTE FUNCTION refuse_change_during_deletion();
 ALTER TABLE users DROP COLUMN email_since;
 ALTER TABLE users DROP COLUMN email_confirmed;
+ALTER TABLE users DROP COLUMN reactivated;

@@ -44,6 +44,14 @@ CREATE TABLE former_emails (
 );
 
 -- Whether the user's address gave access to tasks when the deletion was requested.
+-- When the user was last reactivated. Deletions that failed before are not started again.
+ALTER TABLE users ADD COLUMN reactivated timestamptz;
+UPDATE users SET reactivated = (
+    SELECT max(at) FROM audit_log
+    WHERE subject_id = users.id AND action = 'user-updated' AND detail -> 'fields' @> '["isActive"]'
+)
+WHERE id IN (SELECT user_id FROM deletions WHERE status = 'failed');
+
 ALTER TABLE deletions ADD COLUMN email_trusted boolean NOT NULL DEFAULT false;
 UPDATE deletions SET email_trusted = true
 FROM users WHERE users.id = deletions.user_id AND users.email_verified;

@@ -1,5 +1,6 @@
 //! Accounts and the confirmation of their addresses in the database.
 
+mod changed_columns;
 pub(crate) mod former_emails;
 mod list;
 pub(crate) mod user;
@@ -16,10 +17,17 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Timestamptz};
 use values::{Fingerprint, UserId};
 
+use self::changed_columns::ChangedColumns;
 use super::change::UserChange;
 use crate::audit::AuditAction;
 use crate::notifications::{Kind, code_store};
 use crate::schema::users;
+
+#[diesel::declare_sql_function]
+extern "SQL" {
+    /// The time of the call. `now` is the time when the transaction began, perhaps before it waited for a lock.
+    fn clock_timestamp() -> Timestamptz;
+}
 
 /// Inserts an account and its audit entry. A taken name violates a named constraint.
 pub(super) fn insert(
@@ -137,32 +145,10 @@ pub(super) fn update(
     moves_email: bool,
     entry: Entry,
 ) -> Result<User, Error> {
-    let (username, email) = (change.username.as_ref(), change.email.as_ref());
+    let is_reactivated = change.is_active == Some(true);
     let columns = (
-        username.map(|v| users::username.eq(v.as_str())),
-        username.map(|v| users::username_key.eq(v.normalized())),
-        email.map(|v| users::email.eq(v.as_str())),
-        email.map(|v| users::email_key.eq(v.normalized())),
-        change
-            .password_hash
-            .as_ref()
-            .map(|v| users::password_hash.eq(v)),
-        change.is_active.map(|v| users::is_active.eq(v)),
-        change.plan.as_ref().map(|v| users::plan.eq(&v.0)),
-        change.scope.as_ref().map(|v| users::scope.eq(&v.0)),
-        change
-            .vendor
-            .as_ref()
-            .map(|v| users::vendor.eq(v.as_ref().map(|v| &v.0))),
-        change
-            .allowed_private_components
-            .as_ref()
-            .map(|v| users::allowed_private_components.eq(&v.0)),
-        change
-            .metadata
-            .as_ref()
-            .map(|v| users::metadata.eq(serde_json::Value::Object(v.0.clone()))),
-        moves_email.then(|| users::email_verified.eq(false)),
+        ChangedColumns::from(change),
+        is_reactivated.then(|| users::reactivated.eq(clock_timestamp().nullable())),
         moves_email.then(|| users::email_confirmed.eq(None::<DateTime<Utc>>)),
         moves_email.then(|| users::email_since.eq(now)),
         users::epoch.eq(users::epoch + i64::from(change.revokes_tokens)),

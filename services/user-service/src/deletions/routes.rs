@@ -101,7 +101,8 @@ pub(crate) async fn cancel_deletion(
 /// Start failed deletions again
 ///
 /// Each continues at the step that failed, under its old ticket, at most 1,000 in one call. Deletions of users who were
-/// changed after the failure, for example reactivated, are left as they are.
+/// reactivated after the failure are left as they are, and so are those that would skip the flow engine's steps: delete
+/// these users again.
 #[utoipa::path(
     tag = "users",
     operation_id = "retryDeletions",

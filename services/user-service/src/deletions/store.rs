@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use database::{Connection, Error, LimitedRows, RowLimit, interval, load_limited};
 use diesel::dsl::{exists, not, now};
 use diesel::prelude::*;
-use diesel::sql_types::Timestamptz;
+use diesel::sql_types::{Bool, Timestamptz};
 use jobs::REPUBLISH_GRACE;
 use listing::Paging;
 use serde_json::Value;
@@ -133,26 +133,43 @@ pub(super) fn update_to_cancelled(
         .optional()?)
 }
 
+/// Failed deletions that another attempt may complete. Not those of users who were reactivated since then or whose
+/// deletion was requested again, nor those without the flow engine's steps if there is an engine.
+macro_rules! retryable {
+    ($with_engine:expr) => {{
+        let newer = diesel::alias!(deletions as newer);
+        let newer = newer
+            .filter(newer.field(deletions::user_id).eq(deletions::user_id))
+            .filter(newer.field(deletions::created).gt(deletions::created));
+        let of_engine = Step::ALL.iter().filter(|step| step.is_of_engine());
+        let of_engine = deletion_steps::table
+            .filter(deletion_steps::deletion_id.eq(deletions::id))
+            .filter(deletion_steps::name.eq_any(of_engine.map(|step| step.name())));
+        let kept_inactive = users::reactivated
+            .is_null()
+            .or(users::reactivated.le(deletions::finished));
+        deletions::table
+            .inner_join(users::table.on(users::id.eq(deletions::user_id)))
+            .filter(deletions::status.eq(DeletionStatus::Failed.name()))
+            .filter(not(users::is_active))
+            .filter(kept_inactive.assume_not_null())
+            .filter(not(exists(newer)))
+            .filter(exists(of_engine).or((!$with_engine).into_sql::<Bool>()))
+    }};
+}
+
 /// Starts at most `limit` failed deletions again, each at the step that failed, and returns how many. The sweep
-/// publishes them. A user who was changed after the failure, or whose deletion was requested again, keeps the result.
+/// publishes them.
 ///
 /// Must run in a transaction.
 pub(super) fn retry_failed(
     connection: &mut Connection,
     limit: usize,
+    with_engine: bool,
     entry: impl Fn(UserId) -> Entry,
 ) -> Result<usize, Error> {
-    let newer = diesel::alias!(deletions as newer);
-    let newer = newer
-        .filter(newer.field(deletions::user_id).eq(deletions::user_id))
-        .filter(newer.field(deletions::created).gt(deletions::created));
     // It waits for no lock, so the order in which it locks a user and its deletion does not matter.
-    let failed: Vec<(DeletionId, UserId)> = deletions::table
-        .inner_join(users::table.on(users::id.eq(deletions::user_id)))
-        .filter(deletions::status.eq(DeletionStatus::Failed.name()))
-        .filter(not(users::is_active))
-        .filter(users::mtime.nullable().le(deletions::finished))
-        .filter(not(exists(newer)))
+    let failed: Vec<(DeletionId, UserId)> = retryable!(with_engine)
         .order(deletions::user_id)
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .select((deletions::id, deletions::user_id))
@@ -164,6 +181,12 @@ pub(super) fn retry_failed(
         entry(*user).record(connection)?;
     }
     Ok(failed.len())
+}
+
+/// Whether there are deletions that [`retry_failed`] would start again, or that other transactions hold.
+pub(super) fn has_retryable(connection: &mut Connection, with_engine: bool) -> Result<bool, Error> {
+    let retryable = retryable!(with_engine).select(deletions::id);
+    Ok(diesel::select(exists(retryable)).get_result(connection)?)
 }
 
 /// Makes a failed deletion due now. Its finished steps stay finished.

@@ -1,6 +1,7 @@
 //! `DELETE /users/:userId`, its delete status, cancelling, `GET /users/deletions`.
 
 use diesel::RunQueryDsl as _;
+use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::Text;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
@@ -287,7 +288,7 @@ async fn failed_deletions_are_started_again_under_their_tickets() {
 }
 
 #[tokio::test]
-async fn deletions_of_changed_users_and_older_failures_are_not_started_again() {
+async fn deletions_of_reactivated_users_and_older_failures_are_not_started_again() {
     let app = Fixture::start().await;
     let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
     let bob = app.sign_up("bob@example.com").await;
@@ -306,6 +307,62 @@ async fn deletions_of_changed_users_and_older_failures_are_not_started_again() {
     );
     let status = app.get(&admin, &status_path(&ada.id, &first)).await;
     assert_eq!(status.expect(200).json["status"], "failed");
+}
+
+#[tokio::test]
+async fn a_user_who_resets_the_password_is_still_deleted() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    start(&app, &admin, &ada.id).await;
+    fail_all(&app);
+    diesel::sql_query(
+        "INSERT INTO users.codes (fingerprint, user_id, purpose, generation, expires)
+        SELECT sha256('code'), id, 'forgot-password', code_generation, now() + interval '1 hour'
+        FROM users.users WHERE email = 'ada@example.com'",
+    )
+    .execute(&mut app.admin_connection())
+    .unwrap();
+    let reset = app.http.post("/user/forgot-password/reset");
+    let reset = reset.json(&json!({"code": "code", "password": "battery staple"}));
+    let _ = reset.send().await.expect(200);
+    assert_eq!(
+        retry(&app, &admin).await,
+        json!({"retried": 1, "more": false})
+    );
+}
+
+#[tokio::test]
+async fn deletions_that_other_transactions_hold_are_left() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    start(&app, &admin, &ada.id).await;
+    fail_all(&app);
+    let mut other = app.admin_connection();
+    other
+        .batch_execute("BEGIN; SELECT FROM users.deletions FOR UPDATE")
+        .unwrap();
+    assert_eq!(
+        retry(&app, &admin).await,
+        json!({"retried": 0, "more": true})
+    );
+    other.batch_execute("COMMIT").unwrap();
+    assert_eq!(
+        retry(&app, &admin).await,
+        json!({"retried": 1, "more": false})
+    );
+}
+
+#[tokio::test]
+async fn deletions_that_would_skip_the_engine_are_not_started_again() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    start(&app, &admin, &ada.id).await;
+    fail_all(&app);
+    let with_engine = [("FLOW_ENGINE_URL", "http://127.0.0.1:9")];
+    let replica = app.replica(&with_engine).await;
+    let request = replica.post("/users/deletions/retry").bearer(&admin.token);
+    let reply = request.send().await.expect(200);
+    assert_eq!(reply.json, json!({"retried": 0, "more": false}));
 }
 
 #[tokio::test]
