@@ -91,7 +91,7 @@ fn read_max_age(reader: &mut Reader) -> Result<Duration, app_config::Error> {
         "DELETE_MAX_AGE",
         "7d",
         "a duration from 1s to 365d",
-        "How long a deletion may be in progress before it fails, such as when the flow engine never finishes a step.",
+        "How long a deletion may be in progress. Then it fails unless it makes progress, such as when the flow engine never finishes a step.",
         |age: &Duration| (1..=365 * 24 * 3_600).contains(&age.as_secs()),
     )
 }

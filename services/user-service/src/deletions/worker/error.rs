@@ -25,6 +25,8 @@ pub(super) enum StepError {
     Database(#[from] database::Error),
     #[error("this version does not know the step")]
     UnknownStep,
+    #[error("internal error")]
+    Panicked,
 }
 
 impl StepError {
@@ -38,9 +40,11 @@ impl StepError {
         let status = match self {
             Self::Engine(_) | Self::PeopleTasks(_) => StatusCode::BAD_GATEWAY,
             Self::Overdue => StatusCode::GATEWAY_TIMEOUT,
-            Self::NoEngine | Self::EngineSkipped | Self::Database(_) | Self::UnknownStep => {
-                StatusCode::INTERNAL_SERVER_ERROR
-            }
+            Self::NoEngine
+            | Self::EngineSkipped
+            | Self::Database(_)
+            | Self::UnknownStep
+            | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let times = if attempts == 1 { "attempt" } else { "attempts" };
         let detail = format!(

@@ -1,7 +1,9 @@
+use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use audit_log::{Actor, RequestMeta};
 use database::{Connection, Error};
+use futures_util::FutureExt as _;
 use jobs::{Claim, JobTable, Lease, Outcome, RetryPolicy, Worker};
 use messaging::Queue;
 use serde_json::json;
@@ -53,7 +55,9 @@ impl Worker for DeletionWorker {
         match database.transaction(renew).await? {
             NextStep::Pending(pending) => {
                 let progress = match Step::from_name(&pending.name) {
-                    Some(step) => self.executor.execute(job, step, pending.position).await,
+                    Some(step) => {
+                        catch_panic(self.executor.execute(job, step, pending.position)).await
+                    }
                     None => Err(StepError::UnknownStep),
                 };
                 self.record(job, pending, progress).await
@@ -86,7 +90,7 @@ impl DeletionWorker {
                 Ok(Outcome::Settled)
             }
             Ok(Progress::Lost) => Ok(Outcome::Settled),
-            Ok(Progress::More | Progress::Waiting(_)) if pending.overdue => {
+            Ok(Progress::Waiting(_)) if pending.overdue => {
                 self.record_failure(job, pending, &StepError::Overdue).await
             }
             Ok(Progress::More) => {
@@ -172,7 +176,27 @@ impl DeletionWorker {
     }
 }
 
+/// A panic counts as a failed attempt, so that a deletion that causes panics ends as others do.
+async fn catch_panic(
+    step: impl Future<Output = Result<Progress, StepError>>,
+) -> Result<Progress, StepError> {
+    let done = AssertUnwindSafe(step).catch_unwind().await;
+    done.unwrap_or(Err(StepError::Panicked))
+}
+
 fn count(pending: &PendingStep, outcome: &'static str) {
     let step = Step::from_name(&pending.name).map_or("unknown", Names::name);
     metrics::counter!("deletion_steps_total", "step" => step, "outcome" => outcome).increment(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    #[expect(clippy::panic, reason = "it is what the test is about")]
+    async fn a_step_that_panics_has_failed_and_can_be_retried() {
+        let error = catch_panic(async { panic!("a bug") }).await.unwrap_err();
+        assert!(matches!(error, StepError::Panicked) && error.is_retryable());
+    }
 }

@@ -5,7 +5,7 @@ mod crashes;
 pub(crate) mod end_to_end;
 mod engine_setting;
 pub(crate) mod fixture;
-mod patience;
+mod retries;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

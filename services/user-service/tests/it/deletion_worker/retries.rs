@@ -1,4 +1,4 @@
-//! How long the deletion worker keeps trying, and starting failed deletions again.
+//! How often the deletion worker retries, and starting failed deletions again.
 
 use std::time::Duration;
 
@@ -54,6 +54,20 @@ async fn a_deletion_whose_engine_never_finishes_fails_at_its_maximum_age() {
     assert_eq!(failure["step"], "stop-flows");
     let detail = failure["detail"].as_str().unwrap();
     assert!(detail.contains("DELETE_MAX_AGE"), "{detail}");
+    worker.stop(STOP_TIMEOUT).await;
+}
+
+#[actix_web::test]
+async fn a_deletion_that_makes_progress_does_not_fail_at_its_maximum_age() {
+    let fixture = Fixture::new().await;
+    fixture
+        .people_tasks
+        .will_respond(&[ErasureResponse::More; 2]);
+    let job = fixture.delete(fixture.user(EMAIL));
+    fixture.sql("UPDATE users.deletions SET started = now() - interval '8 days'");
+    let worker = fixture.worker(&[]).await;
+    let ended = fixture.ended(job).await;
+    assert_eq!(ended.status, "completed", "{:?}", ended.failure);
     worker.stop(STOP_TIMEOUT).await;
 }
 
