@@ -3,7 +3,7 @@ use std::pin::Pin;
 
 use actix_web::dev::Payload;
 use actix_web::web::Data;
-use actix_web::{FromRequest, HttpRequest};
+use actix_web::{FromRequest, HttpRequest, ResponseError as _};
 use auth::{AdminCaller, Caller};
 use http_kit::Problem;
 
@@ -21,7 +21,7 @@ impl FromRequest for SignUpCaller {
         let context = request.app_data::<Data<Context>>();
         let Some(scopes) = context.and_then(|context| context.sign_up.scopes.clone()) else {
             let admin = AdminCaller::from_request(request, payload);
-            return Box::pin(async move { Ok(Self(admin.await.ok().map(|admin| admin.0))) });
+            return Box::pin(async move { ignore_others(admin.await).map(Self) });
         };
         let caller = Caller::from_request(request, payload);
         Box::pin(async move {
@@ -32,5 +32,33 @@ impl FromRequest for SignUpCaller {
                 Err(auth::insufficient_scope(&scopes.join(" ")))
             }
         })
+    }
+}
+
+/// A token that was not checked may be an administrator's, so its request is not treated as anonymous.
+fn ignore_others(admin: Result<AdminCaller, Problem>) -> Result<Option<Caller>, Problem> {
+    match admin {
+        Ok(admin) => Ok(Some(admin.0)),
+        Err(problem) if [401, 403].contains(&problem.status_code().as_u16()) => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn only_a_token_that_was_checked_is_ignored() {
+        for (status, is_ignored) in [
+            (StatusCode::UNAUTHORIZED, true),
+            (StatusCode::FORBIDDEN, true),
+            (StatusCode::SERVICE_UNAVAILABLE, false),
+        ] {
+            let caller = ignore_others(Err(Problem::new(status, "code", "Detail.")));
+            assert_eq!(caller.is_ok_and(|caller| caller.is_none()), is_ignored);
+        }
     }
 }
