@@ -1,4 +1,4 @@
--- The function runs with this search path.
+-- The functions run with this search path.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 CREATE OR REPLACE FUNCTION pseudonymise_audit_log(who bytea, most integer) RETURNS bigint
@@ -18,4 +18,21 @@ BEGIN
     );
     GET DIAGNOSTICS changed = ROW_COUNT;
     RETURN changed;
+END $$;
+
+CREATE OR REPLACE FUNCTION forget_audit_addresses(whose bytea[], most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    forgotten bigint;
+BEGIN
+    UPDATE audit_log SET client_address = NULL WHERE (at, id) IN (
+        SELECT at, id FROM audit_log
+        WHERE actor_id = ANY (whose) AND client_address IS NOT NULL
+        UNION ALL
+        SELECT at, id FROM audit_log
+        WHERE subject_id = ANY (whose) AND actor_id IS NULL AND client_address IS NOT NULL
+        LIMIT most
+    );
+    GET DIAGNOSTICS forgotten = ROW_COUNT;
+    RETURN forgotten;
 END $$;

@@ -1,4 +1,4 @@
--- The function runs with this search path.
+-- The functions run with this search path.
 SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
 
 -- Two deletions of administrators who changed each other change the same rows of the log. Each takes the rows that no
@@ -26,6 +26,29 @@ BEGIN
     WHERE ctid = ANY (ARRAY(
         SELECT ctid FROM audit_log WHERE subject_id = who
         ORDER BY at, id LIMIT most - acted FOR UPDATE SKIP LOCKED
+    ));
+    GET DIAGNOSTICS concerned = ROW_COUNT;
+    RETURN acted + concerned;
+END $$;
+
+-- Removes the client addresses from at most `most` rows that no other transaction holds: changes that `whose` made,
+-- and changes of `whose` that no known user made.
+CREATE OR REPLACE FUNCTION forget_audit_addresses(whose bytea[], most integer) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+DECLARE
+    acted bigint;
+    concerned bigint;
+BEGIN
+    UPDATE audit_log SET client_address = NULL WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM audit_log
+        WHERE actor_id = ANY (whose) AND client_address IS NOT NULL
+        LIMIT most FOR UPDATE SKIP LOCKED
+    ));
+    GET DIAGNOSTICS acted = ROW_COUNT;
+    UPDATE audit_log SET client_address = NULL WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM audit_log
+        WHERE subject_id = ANY (whose) AND actor_id IS NULL AND client_address IS NOT NULL
+        LIMIT most - acted FOR UPDATE SKIP LOCKED
     ));
     GET DIAGNOSTICS concerned = ROW_COUNT;
     RETURN acted + concerned;

@@ -33,4 +33,4 @@ pub use request_meta::RequestMeta;
 pub use responses::AuditEntry;
 pub use retention::{read_retention, retain};
 pub use statement::RecordWith;
-pub use store::{Pseudonymised, forget_addresses, pseudonymise};
+pub use store::{Changes, forget_addresses, pseudonymise};

@@ -112,23 +112,30 @@ struct Changed {
     rows: i64,
 }
 
-/// Removes the client addresses from at most 5,000 rows: changes of these tasks that no known user made. Returns
-/// whether there may be more.
+/// Removes the client addresses from at most 5,000 rows: changes of these tasks that no known user made. It does not
+/// wait for rows that other transactions hold.
 ///
 /// # Errors
 /// The database fails.
-pub fn forget_addresses(connection: &mut PgConnection, tasks: &[TaskId]) -> QueryResult<bool> {
+pub fn forget_addresses(connection: &mut PgConnection, tasks: &[TaskId]) -> QueryResult<Changes> {
     // A declaration for the DSL would be longer than the SQL.
     let changed: Changed = sql_query("SELECT forget_audit_addresses($1, $2) AS rows")
         .bind::<Array<Binary>, _>(tasks)
         .bind::<Integer, _>(BATCH)
         .get_result(connection)?;
-    Ok(changed.rows >= i64::from(BATCH))
+    let left = audit_log::table
+        .filter(audit_log::subject_id.eq_any(tasks))
+        .filter(audit_log::actor_id.is_null())
+        .filter(audit_log::client_address.is_not_null());
+    Ok(Changes {
+        rows: changed.rows,
+        more: diesel::select(exists(left)).get_result(connection)?,
+    })
 }
 
-/// What one call of [`pseudonymise`] did.
+/// What one call of [`pseudonymise`] or [`forget_addresses`] did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Pseudonymised {
+pub struct Changes {
     /// The number of rows that were changed.
     pub rows: i64,
     /// Whether there are rows left. Without any that were changed, another transaction holds them.
@@ -140,12 +147,12 @@ pub struct Pseudonymised {
 ///
 /// # Errors
 /// The database fails.
-pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<Pseudonymised> {
+pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<Changes> {
     let changed: Changed = sql_query("SELECT pseudonymise_audit_log($1, $2) AS rows")
         .bind::<Binary, _>(user)
         .bind::<Integer, _>(BATCH)
         .get_result(connection)?;
-    Ok(Pseudonymised {
+    Ok(Changes {
         rows: changed.rows,
         more: has_entries(connection, user.as_bytes())?,
     })

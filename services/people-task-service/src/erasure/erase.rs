@@ -126,11 +126,16 @@ fn delete_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch,
     let mut held = deliveries::store::lock_free_of_tasks(connection, &ids)?;
     held.extend(webhooks::store::lock_free_of_tasks(connection, &ids)?);
     ids.retain(|id| !held.contains(id));
-    if deliveries::store::delete_attempts_of_tasks(connection, &ids, ATTEMPTS)? >= ATTEMPTS
-        // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
-        || audit_log::forget_addresses(connection, &ids)?
-    {
+    if deliveries::store::delete_attempts_of_tasks(connection, &ids, ATTEMPTS)? >= ATTEMPTS {
         return Ok(Batch::PARTIAL);
+    }
+    // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
+    let entries = audit_log::forget_addresses(connection, &ids)?;
+    if entries.more {
+        return Ok(Batch {
+            progress: entries.rows > 0,
+            ..Batch::PARTIAL
+        });
     }
     tasks::store::delete(connection, &ids)?;
     Ok(Batch {

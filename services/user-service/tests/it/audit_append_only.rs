@@ -156,6 +156,28 @@ fn forgetting_removes_only_the_addresses_of_one_user() {
 }
 
 #[test]
+fn forgetting_addresses_does_not_wait() {
+    let database = TestDatabase::users(MIGRATIONS);
+    let (mut service, mut admin) = connections(&database);
+    let ada = format!("'\\x{:024x}'", 1);
+    admin
+        .batch_execute(&format!(
+            "INSERT INTO audit_log (action, actor_kind, subject_kind, subject_id, client_address, request_id)
+             VALUES ('user-updated', 'anonymous', 'user', {ada}, '203.0.113.1', 'free'),
+                ('user-updated', 'anonymous', 'user', {ada}, '203.0.113.1', 'held')"
+        ))
+        .unwrap();
+    admin
+        .batch_execute("BEGIN; SELECT FROM audit_log WHERE request_id = 'held' FOR UPDATE")
+        .unwrap();
+    service.batch_execute("SET lock_timeout = '2s'").unwrap();
+    let forget = format!("SELECT forget_audit_addresses(ARRAY[{ada}]::bytea[], 10)");
+    assert_eq!(number(&mut service, &forget), 1);
+    admin.batch_execute("COMMIT").unwrap();
+    assert_eq!(number(&mut service, &forget), 1);
+}
+
+#[test]
 fn pseudonymising_two_users_who_changed_each_other_does_not_wait() {
     let database = TestDatabase::users(MIGRATIONS);
     let (mut service, mut admin) = connections(&database);
@@ -174,6 +196,7 @@ fn pseudonymising_two_users_who_changed_each_other_does_not_wait() {
     service.batch_execute("BEGIN").unwrap();
     assert_eq!(number(&mut service, &pseudonymise(&ada)), 3);
     let mut other = PgConnection::establish(database.users_url().expose()).unwrap();
+    other.batch_execute("SET lock_timeout = '2s'").unwrap();
     assert_eq!(number(&mut other, &pseudonymise(&bob)), 2);
     service.batch_execute("COMMIT").unwrap();
     assert_eq!(number(&mut other, &pseudonymise(&bob)), 2);

@@ -1,4 +1,4 @@
-use audit_log::{Entry, Pseudonymised};
+use audit_log::{Changes, Entry};
 use database::{Connection, Error};
 use values::UserId;
 
@@ -68,7 +68,7 @@ pub(super) fn delete_user(
 }
 
 /// The progress of a step that has entries of the audit log left to change.
-fn unfinished(entries: Pseudonymised) -> Option<Progress> {
+fn unfinished(entries: Changes) -> Option<Progress> {
     entries.more.then_some(if entries.rows > 0 {
         Progress::More
     } else {
