@@ -1,10 +1,11 @@
 use audit_log::{Actor, AuthMethod, RequestMeta};
 use database::Connection;
+use values::UserId;
 
 use super::error::PasswordError;
 use super::requests::ResetForgottenPasswordRequest;
 use super::store;
-use crate::accounts::{self, revoke_earlier_tokens};
+use crate::accounts::{self, User, revoke_earlier_tokens};
 use crate::audit::AuditAction;
 use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
@@ -28,12 +29,6 @@ pub(super) async fn reset_forgotten(
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
     let hash = context.hasher.hash(client, request.password).await?;
-    let entry = |action: AuditAction| {
-        let entry = action.entry(Actor::User(id), id, meta.clone());
-        entry.authenticated_by(AuthMethod::ResetCode)
-    };
-    let reset = entry(AuditAction::PasswordReset);
-    let confirmed = entry(AuditAction::EmailVerified);
     let own_client = client.clone();
     let redeem = move |connection: &mut Connection| {
         // The lock makes the second of two concurrent requests find the code used.
@@ -41,18 +36,33 @@ pub(super) async fn reset_forgotten(
         if code_store::find_user_of_reset(connection, code)? != Some(id) {
             return Err(PasswordError::InvalidCode);
         }
-        let user = store::update_password(connection, id, None, &hash, reset)?
-            .ok_or(PasswordError::InvalidCode)?
-            .user;
-        code_store::delete_of_kind(connection, id, Kind::ForgotPassword)?;
-        delete_pending_forgot_password(connection, id)?;
-        // The code was sent to the user's address, because a change of the address invalidates codes.
-        accounts::store::confirm_email(connection, id, confirmed)?;
-        let names = [&user.username, &user.email];
-        end_back_off(connection, id, names, Some(&own_client))?;
-        Ok(user)
+        redeem(connection, id, &hash, &own_client, &meta)
     };
     let user = context.database.transaction(redeem).await?;
     revoke_earlier_tokens(context, &user);
     Ok(())
+}
+
+/// Sets the password of a locked user whose code is valid.
+fn redeem(
+    connection: &mut Connection,
+    id: UserId,
+    hash: &str,
+    client: &ClientNetwork,
+    meta: &RequestMeta,
+) -> Result<User, PasswordError> {
+    let entry = |action: AuditAction| {
+        let entry = action.entry(Actor::User(id), id, meta.clone());
+        entry.authenticated_by(AuthMethod::ResetCode)
+    };
+    let reset = entry(AuditAction::PasswordReset);
+    let user = store::update_password(connection, id, None, hash, reset)?
+        .ok_or(PasswordError::InvalidCode)?
+        .user;
+    code_store::delete_of_kind(connection, id, Kind::ForgotPassword)?;
+    delete_pending_forgot_password(connection, id)?;
+    // The code was sent to the user's address, because a change of the address invalidates codes.
+    accounts::store::confirm_email(connection, id, entry(AuditAction::EmailVerified))?;
+    end_back_off(connection, id, [&user.username, &user.email], Some(client))?;
+    Ok(user)
 }

@@ -94,8 +94,8 @@ pub(super) fn claim(
     }))
 }
 
-/// Stores the hash of a notification's code. It is valid at the generation that the request raised. Only a code of [`Kind::VerifyEmail`] depends on the user's
-/// present e-mail address.
+/// Stores the hash of a notification's code. It is valid at the generation that the request raised. Only a code of
+/// [`Kind::VerifyEmail`] depends on the user's present e-mail address.
 pub(super) fn insert_code(
     connection: &mut Connection,
     row: &ClaimedRow,

@@ -52,3 +52,34 @@ async fn a_deletion_without_steps_at_the_workers_engine_fails_and_deletes_nothin
     assert!(fixture.people_tasks.calls().is_empty());
     worker.stop(STOP_TIMEOUT).await;
 }
+
+#[actix_web::test]
+async fn engine_steps_fail_with_the_name_of_the_setting_when_no_engine_is_configured() {
+    let fixture = Fixture::new().await;
+    let worker = fixture
+        .worker(&[("FLOW_ENGINE_URL", ""), ("DELETE_MAX_ATTEMPTS", "1")])
+        .await;
+    let job = fixture.delete(fixture.user("ada@example.com"));
+    let failure = fixture.ended(job).await.failure.unwrap();
+    assert!(
+        failure["detail"]
+            .as_str()
+            .unwrap()
+            .contains("FLOW_ENGINE_URL"),
+        "{failure}"
+    );
+    worker.stop(STOP_TIMEOUT).await;
+}
+
+#[actix_web::test]
+async fn without_an_engine_the_other_steps_complete() {
+    let fixture = Fixture::new().await;
+    let worker = fixture.worker(&[("FLOW_ENGINE_URL", "")]).await;
+    let job = fixture.delete_by(
+        fixture.user("ada@example.com"),
+        &Step::for_new_deletion(false),
+    );
+    let ended = fixture.ended(job).await;
+    assert_eq!((ended.status.as_str(), ended.steps_done), ("completed", 3));
+    worker.stop(STOP_TIMEOUT).await;
+}

@@ -83,7 +83,7 @@ async fn only_a_confirmed_address_identifies_the_tasks_of_a_user() {
     fixture.sql(&format!(
         "UPDATE users.users SET username = 'victim@example.com', username_key = 'victim@example.com'
          WHERE id = decode('{ada}', 'hex');
-         UPDATE users.users SET email_verified = false WHERE id = decode('{eve}', 'hex');"
+         UPDATE users.users SET email_confirmed = NULL WHERE id = decode('{eve}', 'hex');"
     ));
     let worker = fixture.worker(&[]).await;
     for (user, emails) in [(ada, json!(["ada@example.com"])), (eve, json!([]))] {
@@ -258,34 +258,6 @@ async fn the_failure_says_that_the_engine_could_not_be_reached() {
         detail.contains("the flow engine could not be reached"),
         "{detail}"
     );
-    worker.stop(STOP_TIMEOUT).await;
-}
-
-#[actix_web::test]
-async fn engine_steps_fail_with_the_name_of_the_setting_when_no_engine_is_configured() {
-    let fixture = Fixture::new().await;
-    let worker = fixture
-        .worker(&[("FLOW_ENGINE_URL", ""), ("DELETE_MAX_ATTEMPTS", "1")])
-        .await;
-    let job = fixture.delete(fixture.user(EMAIL));
-    let failure = fixture.ended(job).await.failure.unwrap();
-    assert!(
-        failure["detail"]
-            .as_str()
-            .unwrap()
-            .contains("FLOW_ENGINE_URL"),
-        "{failure}"
-    );
-    worker.stop(STOP_TIMEOUT).await;
-}
-
-#[actix_web::test]
-async fn without_an_engine_the_other_steps_complete() {
-    let fixture = Fixture::new().await;
-    let worker = fixture.worker(&[("FLOW_ENGINE_URL", "")]).await;
-    let job = fixture.delete_by(fixture.user(EMAIL), &Step::for_new_deletion(false));
-    let ended = fixture.ended(job).await;
-    assert_eq!((ended.status.as_str(), ended.steps_done), ("completed", 3));
     worker.stop(STOP_TIMEOUT).await;
 }
 
