@@ -1,5 +1,14 @@
 ALTER TABLE notifications DROP COLUMN generation;
 ALTER TABLE deletions DROP COLUMN email_trusted;
+-- Rows with the new value stay.
+ALTER TABLE audit_log
+    DROP CONSTRAINT audit_log_action_check,
+    ADD CONSTRAINT audit_log_action_check CHECK (action IN (
+        'first-admin-made', 'user-created', 'user-updated', 'email-verified', 'signed-in',
+        'sign-in-refused', 'password-changed', 'password-change-refused', 'password-reset-requested',
+        'password-reset', 'user-deletion-requested', 'user-deletion-cancelled', 'user-deletion-failed',
+        'user-deleted'
+    )) NOT VALID;
 DROP TABLE former_emails;
 DROP TRIGGER users_refuse_change_during_deletion ON users;
 CREATE TRIGGER users_refuse_change_during_deletion BEFORE UPDATE OF

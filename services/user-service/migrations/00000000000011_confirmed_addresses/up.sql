@@ -43,7 +43,6 @@ CREATE TABLE former_emails (
     PRIMARY KEY (user_id, id)
 );
 
--- Whether the user's address gave access to tasks when the deletion was requested.
 -- When the user was last reactivated. Deletions that failed before are not started again.
 ALTER TABLE users ADD COLUMN reactivated timestamptz;
 UPDATE users SET reactivated = (
@@ -52,9 +51,20 @@ UPDATE users SET reactivated = (
 )
 WHERE id IN (SELECT user_id FROM deletions WHERE status = 'failed');
 
+-- Whether the user's address gave access to tasks when the deletion was requested.
 ALTER TABLE deletions ADD COLUMN email_trusted boolean NOT NULL DEFAULT false;
 UPDATE deletions SET email_trusted = true
 FROM users WHERE users.id = deletions.user_id AND users.email_verified;
+
+-- Existing rows have one of the values that were allowed before, so they need not be checked.
+ALTER TABLE audit_log
+    DROP CONSTRAINT audit_log_action_check,
+    ADD CONSTRAINT audit_log_action_check CHECK (action IN (
+        'first-admin-made', 'user-created', 'user-updated', 'verification-requested', 'email-verified',
+        'signed-in', 'sign-in-refused', 'password-changed', 'password-change-refused',
+        'password-reset-requested', 'password-reset', 'user-deletion-requested', 'user-deletion-cancelled',
+        'user-deletion-failed', 'user-deleted'
+    )) NOT VALID;
 
 -- The code_generation that the request raised. A code is valid only while it is the user's, so a notification that is
 -- sent later makes no valid code. Null if the code does not depend on it.

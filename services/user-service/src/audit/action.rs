@@ -7,6 +7,7 @@ values::names! {
         FirstAdminMade = "first-admin-made",
         UserCreated = "user-created",
         UserUpdated = "user-updated",
+        VerificationRequested = "verification-requested",
         EmailVerified = "email-verified",
         SignedIn = "signed-in",
         SignInRefused = "sign-in-refused",

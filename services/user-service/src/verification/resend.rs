@@ -5,6 +5,7 @@ use values::UserId;
 use super::error::VerificationError;
 use crate::accounts;
 use crate::accounts::confirmation::Confirmation;
+use crate::audit::{AuditAction, RequestActor};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::notifications::Kind;
@@ -17,13 +18,18 @@ pub(super) async fn resend(
     context: &Context,
     id: UserId,
     client: ClientNetwork,
+    actor: RequestActor,
 ) -> Result<(), VerificationError> {
     let (confirmation, limits) = (Confirmation::requested(context), context.code_requests);
     if !confirmation.has_channel() {
         return Err(VerificationError::NotConfigured);
     }
-    let queue =
-        move |connection: &mut Connection| queue(connection, id, &confirmation, limits, &client);
+    let entry = actor.entry(AuditAction::VerificationRequested, id);
+    let queue = move |connection: &mut Connection| {
+        let messages = queue(connection, id, &confirmation, limits, &client)?;
+        entry.record(connection).map_err(database::Error::from)?;
+        Ok::<_, VerificationError>(messages)
+    };
     let messages = context.database.transaction(queue).await?;
     context.notifications.send(messages);
     Ok(())

@@ -12,6 +12,7 @@ use super::error::ResendProblems;
 use super::requests::VerifyEmailRequest;
 use super::resend::resend;
 use crate::accounts::{CodeProblems, EmptyResponse};
+use crate::audit::RequestActor;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 
@@ -55,8 +56,10 @@ pub(crate) async fn verify_email(
 pub(crate) async fn resend_code(
     caller: Caller,
     context: Data<Context>,
+    meta: RequestMeta,
     client: ClientNetwork,
 ) -> Result<Json<EmptyResponse>, Problem> {
-    resend(&context, caller.id(), client).await?;
+    let actor = RequestActor::new(&caller, meta);
+    resend(&context, caller.id(), client, actor).await?;
     Ok(Json(EmptyResponse {}))
 }

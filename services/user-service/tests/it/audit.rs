@@ -79,6 +79,8 @@ async fn each_action_of_a_user_has_one_entry() {
     let wrong = credentials("ADA@example.com", "wrong");
     let _ = post("in", "/user/auth", right).await.expect(200);
     let _ = post("refused", "/user/auth", wrong).await.expect(401);
+    let reply = post("resend", "/user/verify-email/resend", json!({})).await;
+    let _ = reply.expect(200);
     let guess = json!({"oldPassword": "wrong", "newPassword": "battery staple"});
     let reply = post("guess", "/user/change-password", guess).await;
     reply.expect_problem(400, "wrong-password");
