@@ -117,7 +117,7 @@ fn read_lease(reader: &mut Reader) -> Result<Duration, app_config::Error> {
 fn read_engine(reader: &mut Reader) -> Result<Option<EngineSettings>, app_config::Error> {
     let url = reader.optional(
         "FLOW_ENGINE_URL",
-        "The URL of the flow engine, which deletes its own data about a user. If not set, deletions skip these steps.",
+        "The URL of the flow engine, which deletes its own data about a user. If not set, deletions skip these steps. Set it for the user-service and the deletion-worker, or for neither.",
     )?;
     let token = reader.optional("FLOW_ENGINE_TOKEN", "The bearer token for the flow engine.")?;
     Ok(url.map(|url| EngineSettings { url, token }))

@@ -31,7 +31,7 @@ pub struct UserServiceSettings {
     pub first_admin: Option<FirstAdmin>,
     /// `401`, or `403` for clients of Appmixer.
     pub sign_in_failure_status: u16,
-    /// The flow engine. If not set, deletions skip its steps.
+    /// The flow engine. If not set, deletions skip its steps. Set it for the user-service and the deletion-worker, or for neither.
     pub flow_engine: Option<Url>,
     /// The channels that send codes to users.
     pub channels: ChannelSettings,
@@ -165,7 +165,7 @@ impl Settings for CodeRequestSettings {
                 "FORGOT_PASSWORD_PER_ACCOUNT",
                 "10",
                 allowed,
-                "Codes that can be requested within an hour for one e-mail address; 0 for no limit.",
+                "Codes that can be requested within an hour for one e-mail address, for a forgotten password and to confirm the address each; 0 for no limit.",
                 accepts,
             )?,
             per_client: reader.in_range(

@@ -42,8 +42,8 @@ impl From<VerificationError> for Problem {
             VerificationError::TooManyRequests(wait) => Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "rate-limited",
-                "Too many codes were requested. Codes of the last hour still work. Request another one after \
-                 `Retry-After`.",
+                "Too many codes were requested. Codes that were sent before stay valid until they expire. Request \
+                 another one after `Retry-After`.",
             )
             .retry_after(wait),
             VerificationError::NotConfigured => Self::new(

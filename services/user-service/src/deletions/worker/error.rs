@@ -47,9 +47,14 @@ impl StepError {
             | Self::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
         };
         let times = if attempts == 1 { "attempt" } else { "attempts" };
+        let remedy = match self {
+            Self::EngineSkipped => "Delete the user again to continue.",
+            _ => {
+                "Start the deletion again (`POST /users/deletions/retry`) or delete the user again to continue."
+            }
+        };
         let detail = format!(
-            "The step `{step}` failed after {attempts} {times}: {self}. What was deleted stays deleted. \
-             Delete the user again to continue."
+            "The step `{step}` failed after {attempts} {times}: {self}. What was deleted stays deleted. {remedy}"
         );
         let problem = Problem::new(status, "deletion-step-failed", detail)
             .with("step", step)
