@@ -1,5 +1,6 @@
 use diesel::prelude::*;
 use serde_json::Value;
+use values::EmailAddress;
 
 use crate::accounts::change::UserChange;
 use crate::schema::users;
@@ -27,10 +28,10 @@ impl<'a> From<&'a UserChange> for ChangedColumns<'a> {
         let components = change.allowed_private_components.as_ref();
         let metadata = change.metadata.as_ref();
         Self {
-            username: username.map(|name| name.as_str()),
-            username_key: username.map(|name| name.normalized()),
-            email: email.map(|email| email.as_str()),
-            email_key: email.map(|email| email.normalized()),
+            username: username.map(EmailAddress::as_str),
+            username_key: username.map(EmailAddress::normalized),
+            email: email.map(EmailAddress::as_str),
+            email_key: email.map(EmailAddress::normalized),
             password_hash: change.password_hash.as_deref(),
             is_active: change.is_active,
             plan: change.plan.as_ref().map(|plan| plan.0.as_str()),

@@ -194,7 +194,6 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    #[expect(clippy::panic, reason = "it is what the test is about")]
     async fn a_step_that_panics_has_failed_and_can_be_retried() {
         let error = catch_panic(async { panic!("a bug") }).await.unwrap_err();
         assert!(matches!(error, StepError::Panicked) && error.is_retryable());
