@@ -22,7 +22,6 @@ diesel::table! {
         vendor -> Nullable<Jsonb>,
         allowed_private_components -> Array<Text>,
         metadata -> Jsonb,
-        email_verified -> Bool,
         epoch -> BigInt,
         epoch_raised -> Nullable<Timestamptz>,
         epoch_transaction -> Nullable<BigInt>,
@@ -32,8 +31,8 @@ diesel::table! {
         last_sign_in -> Nullable<Timestamptz>,
         deletion_in_progress -> Bool,
         email_confirmed -> Nullable<Timestamptz>,
-        reactivated -> Nullable<Timestamptz>,
         email_since -> Timestamptz,
+        reactivated -> Nullable<Timestamptz>,
     }
 }
 

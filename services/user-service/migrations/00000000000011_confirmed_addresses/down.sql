@@ -11,11 +11,15 @@ ALTER TABLE audit_log
     )) NOT VALID;
 DROP TABLE former_emails;
 DROP TRIGGER users_refuse_change_during_deletion ON users;
+-- Where addresses need not be confirmed, set it to true for all users.
+ALTER TABLE users ADD COLUMN email_verified boolean NOT NULL DEFAULT false;
+ALTER TABLE users ALTER COLUMN email_verified DROP DEFAULT;
+UPDATE users SET email_verified = email_confirmed IS NOT NULL;
 CREATE TRIGGER users_refuse_change_during_deletion BEFORE UPDATE OF
     username, username_key, email, email_key, password_hash, is_active, plan, scope, vendor,
     allowed_private_components, metadata, email_verified, code_generation ON users
 FOR EACH ROW WHEN (OLD.deletion_in_progress AND NEW.deletion_in_progress)
 EXECUTE FUNCTION refuse_change_during_deletion();
+ALTER TABLE users DROP COLUMN reactivated;
 ALTER TABLE users DROP COLUMN email_since;
 ALTER TABLE users DROP COLUMN email_confirmed;
-ALTER TABLE users DROP COLUMN reactivated;

@@ -1,6 +1,7 @@
+-- Replaces a column. Stop every process of an earlier version first: it reads and writes that column.
+
 -- When the user's e-mail address was confirmed by a code that was sent to it; null if it never was. email_verified was
--- also true for addresses that did not have to be confirmed, so it cannot tell them apart once confirmation is required. It is
--- still written, for processes of an earlier version.
+-- also true for addresses that did not have to be confirmed, so it cannot tell them apart once confirmation is required.
 ALTER TABLE users ADD COLUMN email_confirmed timestamptz;
 
 -- The audit log knows who returned a code, for the address or for a password, and who was made by the operator.
@@ -20,7 +21,7 @@ WHERE users.id = log.subject_id AND users.email_verified AND NOT EXISTS (
 DROP TRIGGER users_refuse_change_during_deletion ON users;
 CREATE TRIGGER users_refuse_change_during_deletion BEFORE UPDATE OF
     username, username_key, email, email_key, password_hash, is_active, plan, scope, vendor,
-    allowed_private_components, metadata, email_verified, email_confirmed, code_generation ON users
+    allowed_private_components, metadata, email_confirmed, code_generation ON users
 FOR EACH ROW WHEN (OLD.deletion_in_progress AND NEW.deletion_in_progress)
 EXECUTE FUNCTION refuse_change_during_deletion();
 
@@ -55,6 +56,8 @@ WHERE id IN (SELECT user_id FROM deletions WHERE status = 'failed');
 ALTER TABLE deletions ADD COLUMN email_trusted boolean NOT NULL DEFAULT false;
 UPDATE deletions SET email_trusted = true
 FROM users WHERE users.id = deletions.user_id AND users.email_verified;
+
+ALTER TABLE users DROP COLUMN email_verified;
 
 -- Existing rows have one of the values that were allowed before, so they need not be checked.
 ALTER TABLE audit_log

@@ -49,7 +49,6 @@ pub(super) fn insert(
             users::scope.eq(&new.scope),
             users::vendor.eq(&new.vendor),
             users::metadata.eq(metadata),
-            users::email_verified.eq(new.email_confirmed),
             new.email_confirmed
                 .then(|| users::email_confirmed.eq(now.into_sql::<Timestamptz>().nullable())),
         ))
@@ -192,16 +191,6 @@ pub(crate) fn delete(connection: &mut Connection, id: UserId) -> Result<(), Erro
     Ok(())
 }
 
-/// The columns of an address that is confirmed now.
-macro_rules! confirmed {
-    () => {
-        (
-            users::email_verified.eq(true),
-            users::email_confirmed.eq(now.into_sql::<Timestamptz>().nullable()),
-        )
-    };
-}
-
 /// Records that the user's current address was confirmed by a code that was sent to it. `None` if the
 /// code is unknown, used, expired, or of an earlier address, or if the user is being deleted.
 pub(crate) fn verify_email(
@@ -217,7 +206,7 @@ pub(crate) fn verify_email(
         .filter(users::email_key.eq(email_key))
         .filter(not(users::deletion_in_progress));
     let verify = diesel::update(current)
-        .set(confirmed!())
+        .set(users::email_confirmed.eq(now.into_sql::<Timestamptz>().nullable()))
         .returning(users::id);
     let entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
     let verified = entry
@@ -239,7 +228,7 @@ pub(crate) fn confirm_email(
         .find(id)
         .filter(users::email_confirmed.is_null());
     let confirm = diesel::update(unconfirmed)
-        .set(confirmed!())
+        .set(users::email_confirmed.eq(now.into_sql::<Timestamptz>().nullable()))
         .returning(users::id);
     entry
         .record_with(confirm)

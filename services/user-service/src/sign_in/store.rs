@@ -130,10 +130,9 @@ mod tests {
         assert_eq!(find_highest_cost(&mut connection).unwrap(), None);
         connection
             .batch_execute(
-                "INSERT INTO users (id, username, username_key, email, email_key, password_hash, plan, scope,
-                    email_verified)
+                "INSERT INTO users (id, username, username_key, email, email_key, password_hash, plan, scope)
                 SELECT substring(sha256(cost::bytea) FOR 12), cost, cost, cost, cost, '$2b$' || cost || '$x',
-                    'free', '{user}', true
+                    'free', '{user}'
                 FROM unnest(ARRAY['04', '13', '12']) AS cost",
             )
             .unwrap();

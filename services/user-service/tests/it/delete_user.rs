@@ -371,9 +371,9 @@ async fn many_failed_deletions_are_started_again_in_batches() {
     let admin = app.admin().await;
     let insert = "WITH made AS (
             INSERT INTO users.users (id, username, email, username_key, email_key, password_hash, plan, scope,
-                email_verified, is_active)
+                is_active)
             SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), n || '@a', n || '@a', n || '@a', n || '@a', 'x', 'free',
-                '{user}', true, false
+                '{user}', false
             FROM generate_series(1, 1250) AS n
             RETURNING id
         )

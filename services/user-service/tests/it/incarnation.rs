@@ -177,9 +177,9 @@ fn insert_raised_users(app: &Fixture, count: usize) {
     let insert = format!(
         "SET session_replication_role = replica;
         INSERT INTO users.users (id, username, email, username_key, email_key, password_hash, plan, scope,
-            email_verified, epoch, epoch_raised, epoch_transaction)
+            epoch, epoch_raised, epoch_transaction)
         SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), n || '@example.com', n || '@example.com',
-            n || '@example.com', n || '@example.com', '', 'free', '{{user}}', true, 1,
+            n || '@example.com', n || '@example.com', '', 'free', '{{user}}', 1,
             now() - n * interval '1 millisecond', 3 + n / 1000
         FROM generate_series(1, {count}) AS n"
     );

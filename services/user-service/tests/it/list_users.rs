@@ -208,8 +208,8 @@ async fn every_sort_filter_and_pattern_has_an_index() {
             EXECUTE format('ALTER DATABASE %I SET enable_indexonlyscan = off', current_database());
             EXECUTE format('ALTER DATABASE %I SET enable_sort = off', current_database());
         END $$;
-        INSERT INTO users.users (id, username, email, username_key, email_key, password_hash, plan, scope, vendor, email_verified)
-        SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), name, name, name, name, 'x', 'plan' || n, ARRAY['scope' || n], to_jsonb('vendor' || n), true
+        INSERT INTO users.users (id, username, email, username_key, email_key, password_hash, plan, scope, vendor)
+        SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), name, name, name, name, 'x', 'plan' || n, ARRAY['scope' || n], to_jsonb('vendor' || n)
         FROM (SELECT n, 'user' || n || '@example.com' AS name FROM generate_series(1, 2000) AS n) AS made;
         ANALYZE users.users;";
     connection.batch_execute(prepare).unwrap();

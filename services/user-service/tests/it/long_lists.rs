@@ -10,9 +10,9 @@ const MAX_PAGE: usize = 4 * 1024 * 1024;
 /// 60 rows of 150 kB in each list. Postgres compresses them to a fraction.
 const ROWS: &str = "
     INSERT INTO users.users
-        (id, username, email, username_key, email_key, password_hash, plan, scope, vendor, email_verified)
+        (id, username, email, username_key, email_key, password_hash, plan, scope, vendor)
     SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), name, name, name, name, 'x', 'free',
-        ARRAY['long'], to_jsonb(array_fill('vendor'::text, ARRAY[16000])), true
+        ARRAY['long'], to_jsonb(array_fill('vendor'::text, ARRAY[16000]))
     FROM (SELECT n, n || '@example.com' AS name FROM generate_series(1, 60) AS n) AS made;
     INSERT INTO users.deletions
         (id, ticket, user_id, status, steps_total, failure, request_id, traceparent, republish_at, finished)

@@ -150,9 +150,8 @@ async fn the_feed_lists_deleted_users_without_their_deletion() {
     }
     // A user that a restore of rows brings back is not deleted.
     execute(&format!(
-        "INSERT INTO users.users (id, username, email, username_key, email_key, password_hash, plan, scope,
-            email_verified)
-        SELECT decode('{}', 'hex'), a, a, a, a, '', 'free', '{{user}}', true
+        "INSERT INTO users.users (id, username, email, username_key, email_key, password_hash, plan, scope)
+        SELECT decode('{}', 'hex'), a, a, a, a, '', 'free', '{{user}}'
         FROM (VALUES ('ada@example.com')) AS addresses (a)",
         ada.id
     ));

@@ -117,8 +117,8 @@ impl Fixture {
         let account = hex::encode(Sha256::digest(&key));
         self.sql(&format!(
             "INSERT INTO users.users (id, username, email, username_key, email_key, password_hash,
-                plan, scope, email_verified)
-             VALUES ({bytes}, '{email}', '{email}', '{key}', '{key}', 'x', 'free', '{{user}}', true);
+                plan, scope, email_confirmed)
+             VALUES ({bytes}, '{email}', '{email}', '{key}', '{key}', 'x', 'free', '{{user}}', now());
              INSERT INTO users.codes (fingerprint, user_id, purpose, generation, expires)
              SELECT sha256(convert_to('{id}' || n, 'utf8')), {bytes}, 'forgot-password', 0, now() + interval '1 hour'
              FROM generate_series(1, 3) AS n;
@@ -151,7 +151,7 @@ impl Fixture {
              INSERT INTO users.deletions (id, ticket, user_id, steps_total, request_id, traceparent, republish_at,
                 email_trusted)
              SELECT {bytes}, 'ticket-{id}', decode('{user}', 'hex'), {total}, '{REQUEST_ID}', '{TRACEPARENT}', now(),
-                EXISTS (SELECT FROM users.users WHERE id = decode('{user}', 'hex') AND email_verified);
+                EXISTS (SELECT FROM users.users WHERE id = decode('{user}', 'hex') AND email_confirmed IS NOT NULL);
              INSERT INTO users.deletion_steps (deletion_id, position, name) VALUES {rows};
              COMMIT;"
         ));

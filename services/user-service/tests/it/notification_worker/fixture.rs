@@ -84,8 +84,8 @@ impl Fixture {
         let key = EMAIL.to_lowercase();
         self.sql(&format!(
             "INSERT INTO users.users (id, username, email, username_key, email_key, password_hash,
-                plan, scope, email_verified, code_generation)
-             VALUES (decode('{id}', 'hex'), '{EMAIL}', '{EMAIL}', '{key}', '{key}', 'x', 'free', '{{user}}', true, 5)"
+                plan, scope, code_generation)
+             VALUES (decode('{id}', 'hex'), '{EMAIL}', '{EMAIL}', '{key}', '{key}', 'x', 'free', '{{user}}', 5)"
         ));
         id
     }
