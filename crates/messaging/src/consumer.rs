@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::connection::{BrokerSettings, supervise};
-use crate::error::{Error, with_timeout};
+use crate::error::{Error, with_shutdown, with_timeout};
 use crate::message::Message;
 use crate::queue::Queue;
 
@@ -99,36 +99,38 @@ where
     R: Future<Output = Disposition> + Send + 'static,
 {
     let queue = config.queue;
-    with_timeout(channel.basic_qos(config.prefetch, BasicQosOptions::default())).await?;
+    let limited = channel.basic_qos(config.prefetch, BasicQosOptions::default());
+    with_shutdown(shutdown, with_timeout(limited)).await?;
     let consumer = channel.basic_consume(
         queue.name().into(),
         CONSUMER_TAG.into(),
         BasicConsumeOptions::default(),
         FieldTable::default(),
     );
-    let mut deliveries = with_timeout(consumer).await?;
+    let mut deliveries = with_shutdown(shutdown, with_timeout(consumer)).await?;
     config.connected.store(true, Ordering::Release);
     let mut liveness = tokio::time::interval(LIVENESS_INTERVAL);
     loop {
         tokio::select! {
             delivery = deliveries.next() => match delivery {
                 Some(delivery) => {
-                    tasks.spawn(process(queue, delivery?, handle.clone()));
+                    tasks.spawn(process(queue, delivery?, handle.clone(), shutdown.clone()));
                 }
                 None => return Ok(()),
             },
             _ = liveness.tick() => {
-                queue.depth(channel).await?;
+                with_shutdown(shutdown, queue.depth(channel)).await?;
             }
             () = shutdown.cancelled() => {
                 let options = BasicCancelOptions::default();
-                return with_timeout(channel.basic_cancel(CONSUMER_TAG.into(), options)).await;
+                let cancelled = channel.basic_cancel(CONSUMER_TAG.into(), options);
+                return with_shutdown(shutdown, with_timeout(cancelled)).await;
             }
         }
     }
 }
 
-async fn process<H, R>(queue: Queue, delivery: Delivery, handle: H)
+async fn process<H, R>(queue: Queue, delivery: Delivery, handle: H, shutdown: CancellationToken)
 where
     H: Fn(Message) -> R + Send,
     R: Future<Output = Disposition> + Send,
@@ -142,14 +144,18 @@ where
         }
         None => Disposition::Reject,
     };
-    let settled = match disposition {
-        Disposition::Done => with_timeout(delivery.ack(BasicAckOptions::default())).await,
-        Disposition::Requeue => with_timeout(delivery.nack(nack(true))).await,
-        Disposition::Reject => with_timeout(delivery.nack(nack(false))).await,
-    };
-    if let Err(error) = settled {
+    let settling = with_timeout(settle(&delivery, disposition));
+    if let Err(error) = with_shutdown(&shutdown, settling).await {
         // The broker delivers the message again; its row is done by then, and it is acknowledged.
         tracing::debug!(error = ?error, queue = queue.name(), "a message could not be settled");
+    }
+}
+
+async fn settle(delivery: &Delivery, disposition: Disposition) -> Result<bool, lapin::Error> {
+    match disposition {
+        Disposition::Done => delivery.ack(BasicAckOptions::default()).await,
+        Disposition::Requeue => delivery.nack(nack(true)).await,
+        Disposition::Reject => delivery.nack(nack(false)).await,
     }
 }
 

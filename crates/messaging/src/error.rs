@@ -1,8 +1,12 @@
 use std::future::Future;
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 /// The longest wait for any single response of the broker.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same once the process stops: what the broker missed, it delivers again.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Why an operation on the broker failed.
 #[derive(Debug, thiserror::Error)]
@@ -25,5 +29,21 @@ pub(crate) async fn with_timeout<T>(
     match tokio::time::timeout(RESPONSE_TIMEOUT, response).await {
         Ok(response) => Ok(response?),
         Err(_) => Err(Error::Timeout),
+    }
+}
+
+/// Waits for an operation, but not for long once `shutdown` is cancelled.
+pub(crate) async fn with_shutdown<T>(
+    shutdown: &CancellationToken,
+    operation: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    let overdue = async {
+        shutdown.cancelled().await;
+        tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
+    };
+    tokio::select! {
+        biased;
+        result = operation => result,
+        () = overdue => Err(Error::Timeout),
     }
 }

@@ -8,6 +8,7 @@ use futures_util::stream::FuturesUnordered;
 use lapin::options::ConfirmSelectOptions;
 use lapin::{Channel, Confirmation};
 use tokio::sync::{Mutex, mpsc};
+use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::connection::{BrokerSettings, supervise};
@@ -126,7 +127,7 @@ async fn session(
     state.connected.store(true, Ordering::Release);
     let mut unconfirmed = FuturesUnordered::new();
     let mut batch = Vec::with_capacity(BATCH);
-    let mut interval = tokio::time::interval(DEPTH_INTERVAL);
+    let mut interval = interval_at(Instant::now() + DEPTH_INTERVAL, DEPTH_INTERVAL);
     loop {
         let free = MAX_UNCONFIRMED.saturating_sub(unconfirmed.len()).min(BATCH);
         tokio::select! {

@@ -266,9 +266,8 @@ async fn forward(listener: TcpListener, broker: String, muted: CancellationToken
     }
 }
 
-#[tokio::test]
-async fn a_publisher_stops_in_time_although_the_broker_confirms_nothing() {
-    let broker = TestBroker::new();
+/// A broker that can be muted.
+async fn muted_broker(broker: &TestBroker) -> (BrokerSettings, CancellationToken) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = listener.local_addr().unwrap().port();
     let mut url = url::Url::parse(broker.url().expose()).unwrap();
@@ -276,12 +275,16 @@ async fn a_publisher_stops_in_time_although_the_broker_confirms_nothing() {
     url.set_host(Some("127.0.0.1")).unwrap();
     url.set_port(Some(port)).unwrap();
     let muted = CancellationToken::new();
-    let forwarding = tokio::spawn(forward(listener, address, muted.clone()));
+    tokio::spawn(forward(listener, address, muted.clone()));
+    let url = values::Secret::new(url.as_str());
+    (BrokerSettings { url }, muted)
+}
 
+#[tokio::test]
+async fn a_publisher_stops_in_time_although_the_broker_confirms_nothing() {
+    let broker = TestBroker::new();
+    let (settings, muted) = muted_broker(&broker).await;
     let shutdown = CancellationToken::new();
-    let settings = BrokerSettings {
-        url: values::Secret::new(url.as_str()),
-    };
     let (publisher, task) = Publisher::new(settings, QUEUE, shutdown.clone());
     let task = tokio::spawn(task);
     eventually("the publisher to be connected", async || {
@@ -299,5 +302,26 @@ async fn a_publisher_stops_in_time_although_the_broker_confirms_nothing() {
         .await
         .unwrap()
         .unwrap();
-    forwarding.abort();
+}
+
+#[tokio::test]
+async fn a_consumer_stops_in_time_although_the_broker_sends_nothing() {
+    let broker = TestBroker::new();
+    let (settings, muted) = muted_broker(&broker).await;
+    let shutdown = CancellationToken::new();
+    let config = ConsumerConfig::new(settings, QUEUE, 8);
+    let connected = Arc::clone(&config.connected);
+    let consuming = consume(config, shutdown.clone(), async |_| Disposition::Done);
+    let consuming = tokio::spawn(consuming);
+    eventually("the consumer to be connected", async || {
+        connected.load(Ordering::Acquire).then_some(())
+    })
+    .await;
+    muted.cancel();
+    shutdown.cancel();
+    // Two seconds for cancelling the consumer and two for closing the connection.
+    tokio::time::timeout(Duration::from_secs(7), consuming)
+        .await
+        .unwrap()
+        .unwrap();
 }
