@@ -140,10 +140,15 @@ impl SettingValue for Csv<String> {
 }
 
 impl SettingValue for Csv<Duration> {
-    const ALLOWED: &'static str = "durations separated by commas such as `5s,30s,2m`";
+    const ALLOWED: &'static str =
+        "durations separated by commas such as `5s,30s,2m`, or `none` for an empty list";
     const EXAMPLE: &'static str = "5s,30s";
 
     fn parse(text: &str) -> Result<Self, String> {
+        // An empty text means the default.
+        if text.trim() == "none" {
+            return Ok(Self(Vec::new()));
+        }
         parse_list(text, <Duration as SettingValue>::parse).map(Self)
     }
 }

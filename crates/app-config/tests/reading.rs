@@ -99,6 +99,8 @@ fn a_list_without_an_entry_is_refused_and_not_taken_for_an_unset_variable() {
     }
     let schedule = with(("SCHEDULE", "5s,,")).unwrap().schedule;
     assert_eq!(schedule.0, [Duration::from_secs(5)]);
+    assert_eq!(with(("SCHEDULE", "none")).unwrap().schedule.0, []);
+    assert!(with(("SCHEDULE", "none,5s")).is_err());
 }
 
 #[test]
