@@ -8,8 +8,8 @@ use crate::{Refusal, Unresolved};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The policy does not permit the URL or an address of its host.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
+    #[error("{}", without_address(.0))]
+    Refused(Refusal),
     /// The host does not resolve.
     #[error(transparent)]
     Unresolved(#[from] Unresolved),
@@ -27,8 +27,24 @@ pub enum SendError {
     Broken(String),
 }
 
+/// The owner must not learn what a host name resolves to inside the operator's network.
+fn without_address(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::NotPublic(_) => "the host's address is not allowed".to_owned(),
+        Refusal::Scheme | Refusal::NoHost => refusal.to_string(),
+    }
+}
+
 fn seconds(limit: &Duration) -> String {
     format!("{} s", limit.as_secs_f64())
+}
+
+impl From<Refusal> for SendError {
+    fn from(refusal: Refusal) -> Self {
+        // Only the operator reads the log, and may want to allow the address.
+        tracing::warn!(%refusal, "a call was refused");
+        Self::Refused(refusal)
+    }
 }
 
 impl SendError {
