@@ -1,3 +1,6 @@
+use std::io;
+use std::path::PathBuf;
+
 use hickory_resolver::net::NetError;
 
 /// Why a client or a resolver could not be created.
@@ -9,4 +12,12 @@ pub enum BuildError {
     /// The name servers cannot be set up.
     #[error("the DNS resolver cannot be created")]
     Resolver(#[from] NetError),
+    /// A file that says how to resolve names cannot be read.
+    #[error("{} cannot be read", path.display())]
+    Unreadable {
+        /// Its path.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
 }

@@ -10,7 +10,7 @@ pub enum SendError {
     /// The policy does not permit the URL or an address of its host.
     #[error("{}", without_address(.0))]
     Refused(Refusal),
-    /// The host does not resolve.
+    /// The host does not resolve, or was not looked up.
     #[error(transparent)]
     Unresolved(#[from] Unresolved),
     /// No process listens on the port.
@@ -75,8 +75,8 @@ fn known(error: &(dyn StdError + 'static)) -> Option<SendError> {
     if let Some(refusal) = error.downcast_ref::<Refusal>() {
         return Some(refusal.clone().into());
     }
-    if error.is::<Unresolved>() {
-        return Some(Unresolved.into());
+    if let Some(unresolved) = error.downcast_ref::<Unresolved>() {
+        return Some((*unresolved).into());
     }
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
         return Some(SendError::Tls(tls.to_string()));

@@ -24,7 +24,7 @@ impl reqwest::dns::Resolve for GuardedResolver {
             }
             match refusal {
                 Some(refusal) if permitted.is_empty() => Err(refusal.into()),
-                _ if permitted.is_empty() => Err(Unresolved.into()),
+                _ if permitted.is_empty() => Err(Unresolved::NoAddress.into()),
                 _ => Ok(Box::new(permitted.into_iter()) as reqwest::dns::Addrs),
             }
         })

@@ -19,8 +19,10 @@ mod build_error;
 mod client;
 mod error;
 mod guarded_resolver;
+mod lookup_permits;
 mod resolver;
 mod retry_after;
+mod system_config;
 
 pub use address_policy::{AddressPolicy, Refusal};
 pub use build_error::BuildError;

@@ -1,50 +1,53 @@
 use std::collections::HashMap;
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, ready};
-use hickory_resolver::TokioResolver;
-use hickory_resolver::config::{
-    LookupIpStrategy, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
-};
-use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::proto::rr::Name;
-use hickory_resolver::system_conf::read_system_conf;
 use moka::sync::Cache;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::BuildError;
+use crate::lookup_permits::LookupPermits;
+use crate::system_config::{Files, Names, SystemConfig};
 
-/// The maximum number of concurrent lookups.
-const MAX_LOOKUPS: usize = 256;
-/// The maximum number of concurrent lookups in one domain, so that no domain takes all of them.
-const MAX_LOOKUPS_PER_DOMAIN: usize = 16;
-/// The maximum number of hosts that are looked up or wait for it. The next ones do not resolve.
+/// The maximum number of hosts that are looked up or wait for it, and how many more may if they resolved recently.
+/// The next ones are not looked up.
 const MAX_PENDING: usize = 2_048;
-/// How long a lookup waits until it may start.
-const QUEUE_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a lookup takes at most.
-const LOOKUP_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long one of its two tries takes at most.
-const TRY_TIMEOUT: Duration = Duration::from_millis(1_250);
+const MAX_PENDING_KNOWN: usize = 2_048;
+/// How long a lookup waits until it may start. Waiting, looking up, and connecting to the address share the
+/// connection timeout of [`Limits`](crate::Limits).
+const QUEUE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a lookup takes at most: as long as two tries.
+const LOOKUP_TIMEOUT: Duration = Duration::from_millis(2_500);
 /// A lookup that takes this long and fails has met a name server that does not respond.
 const STALL: Duration = Duration::from_secs(1);
 /// How long a host is not looked up again after that.
-const STALL_PAUSE: Duration = Duration::from_secs(10);
-/// The maximum number of domains and of hosts that are remembered.
+const STALL_PAUSE: Duration = Duration::from_secs(3);
+/// How long a host counts as known after it resolved.
+const KNOWN_FOR: Duration = Duration::from_hours(24);
+/// The maximum number of hosts that are remembered.
 const MAX_REMEMBERED: u64 = 10_000;
 /// How many addresses of a host are used.
 const MAX_ADDRESSES: usize = 64;
 
-/// The host has no address, or no name server responded.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the host does not resolve")]
-pub struct Unresolved;
+/// Why there are no addresses of a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum Unresolved {
+    /// The host has no address, or no name server responded.
+    #[error("the host does not resolve")]
+    NoAddress,
+    /// No name server was asked: too many lookups wait, or none responded for this host a moment ago. A later lookup
+    /// may find the host.
+    #[error("the host was not looked up, because too many lookups wait or fail")]
+    NotAsked,
+}
 
 /// The future of [`Resolve::resolve`].
 pub type Resolved = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, Unresolved>> + Send>>;
@@ -55,22 +58,23 @@ pub trait Resolve: Send + Sync + 'static {
     fn resolve(&self, host: &str) -> Resolved;
 }
 
-/// Asks the name servers of `/etc/resolv.conf`, after `/etc/hosts`.
+/// Asks the name servers of `/etc/resolv.conf`, after `/etc/hosts`. Both are read again when they change.
 ///
 /// Callers choose the hosts, so some have name servers that never respond. No lookup takes longer than
-/// five seconds, and a host without a response is not looked up again for ten. Concurrent lookups of a host are
-/// one, and a domain has a share of all lookups. A host for which there is no capacity does not resolve.
+/// 3.5 seconds with its waiting, and a host without a response is not looked up again for three. Concurrent lookups of
+/// a host are one. A domain has a share of all lookups, and half of them are for hosts that resolved recently. A host
+/// for which there is no capacity is [not asked](Unresolved::NotAsked) for.
 #[derive(Clone)]
 pub struct SystemResolver(Arc<State>);
 
 struct State {
-    dns: TokioResolver,
+    config: Arc<SystemConfig>,
     pending: Mutex<HashMap<String, Lookup>>,
-    permits: Arc<Semaphore>,
-    /// The share of each domain.
-    shares: Cache<String, Arc<Semaphore>>,
+    permits: LookupPermits,
     /// Hosts whose name servers did not respond.
     stalled: Cache<String, ()>,
+    /// Hosts that resolved recently.
+    known: Cache<String, ()>,
 }
 
 type Lookup = Shared<BoxFuture<'static, Result<Vec<IpAddr>, Unresolved>>>;
@@ -80,15 +84,22 @@ impl SystemResolver {
     /// does.
     ///
     /// # Errors
-    /// The name servers cannot be set up.
+    /// A file exists and cannot be read, or the name servers cannot be set up.
     pub fn from_system() -> Result<Self, BuildError> {
-        let (config, options) = read_system_conf().unwrap_or_else(|error| {
-            tracing::warn!(%error, "/etc/resolv.conf names no name server; asking 127.0.0.1");
-            let local = NameServerConfig::udp_and_tcp(Ipv4Addr::LOCALHOST.into());
-            let config = ResolverConfig::from_parts(None, Vec::new(), vec![local]);
-            (config, ResolverOpts::default())
-        });
-        Self::new(config, options)
+        Self::from_files("/etc/resolv.conf", "/etc/hosts")
+    }
+
+    /// Like [`SystemResolver::from_system`], with files at other paths.
+    ///
+    /// # Errors
+    /// A file exists and cannot be read, or the name servers cannot be set up.
+    pub fn from_files(
+        resolv_conf: impl Into<PathBuf>,
+        hosts: impl Into<PathBuf>,
+    ) -> Result<Self, BuildError> {
+        let (resolv_conf, hosts) = (resolv_conf.into(), hosts.into());
+        let files = Files { resolv_conf, hosts };
+        Ok(Self::new(SystemConfig::from_files(files)?))
     }
 
     /// Asks one name server and ignores `/etc/hosts`, for tests.
@@ -100,78 +111,81 @@ impl SystemResolver {
         for connection in &mut server.connections {
             connection.port = address.port();
         }
-        let mut options = ResolverOpts::default();
-        options.use_hosts_file = ResolveHosts::Never;
         let config = ResolverConfig::from_parts(None, Vec::new(), vec![server]);
-        Self::new(config, options)
+        let config = SystemConfig::fixed(config, ResolverOpts::default())?;
+        Ok(Self::new(config))
     }
 
-    fn new(config: ResolverConfig, mut options: ResolverOpts) -> Result<Self, BuildError> {
-        options.timeout = TRY_TIMEOUT;
-        options.attempts = 1;
-        options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
-        // Callers choose the hosts, so a cache would hold as much as their name servers send.
-        options.cache_size = 0;
-        let provider = TokioRuntimeProvider::default();
-        let builder = TokioResolver::builder_with_config(config, provider).with_options(options);
-        Ok(Self(Arc::new(State {
-            dns: builder.build()?,
+    fn new(config: SystemConfig) -> Self {
+        let remembered = |time| {
+            let cache = Cache::builder().max_capacity(MAX_REMEMBERED);
+            cache.time_to_live(time).build()
+        };
+        Self(Arc::new(State {
+            config: Arc::new(config),
             pending: Mutex::default(),
-            permits: Arc::new(Semaphore::new(MAX_LOOKUPS)),
-            shares: Cache::new(MAX_REMEMBERED),
-            stalled: Cache::builder()
-                .max_capacity(MAX_REMEMBERED)
-                .time_to_live(STALL_PAUSE)
-                .build(),
-        })))
+            permits: LookupPermits::new(),
+            stalled: remembered(STALL_PAUSE),
+            known: remembered(KNOWN_FOR),
+        }))
     }
 }
 
 impl State {
-    fn shared_lookup(self: &Arc<Self>, host: String) -> Lookup {
+    async fn resolve(self: Arc<Self>, host: String) -> Result<Vec<IpAddr>, Unresolved> {
+        let name = Name::from_ascii(&host).map_err(|_| Unresolved::NoAddress)?;
+        let names = self.config.current().await;
+        let addresses = names.addresses(&name);
+        if addresses.is_empty() {
+            self.shared_lookup(host, name, names).await
+        } else {
+            Ok(addresses)
+        }
+    }
+
+    fn shared_lookup(self: &Arc<Self>, host: String, name: Name, names: Arc<Names>) -> Lookup {
+        let is_known = self.known.contains_key(&host);
         let mut pending = self.lock_pending();
         if let Some(lookup) = pending.get(&host) {
             return lookup.clone();
         }
-        if pending.len() >= MAX_PENDING || self.stalled.contains_key(&host) {
-            return ready(Err(Unresolved)).boxed().shared();
+        let limit = MAX_PENDING + if is_known { MAX_PENDING_KNOWN } else { 0 };
+        if pending.len() >= limit || self.stalled.contains_key(&host) {
+            return ready(Err(Unresolved::NotAsked)).boxed().shared();
         }
-        let lookup = Arc::clone(self).look_up(host.clone()).boxed().shared();
+        let lookup = Arc::clone(self).look_up(host.clone(), name, names, is_known);
+        let lookup = lookup.boxed().shared();
         pending.insert(host, lookup.clone());
         // A task drives the lookup, so that it ends even if all callers give up.
         tokio::spawn(lookup.clone());
         lookup
     }
 
-    async fn look_up(self: Arc<Self>, host: String) -> Result<Vec<IpAddr>, Unresolved> {
+    async fn look_up(
+        self: Arc<Self>,
+        host: String,
+        name: Name,
+        names: Arc<Names>,
+        is_known: bool,
+    ) -> Result<Vec<IpAddr>, Unresolved> {
         let pending = Pending { state: &self, host };
         let host = &pending.host;
-        let name = Name::from_ascii(host).map_err(|_| Unresolved)?;
-        let permits = timeout(QUEUE_TIMEOUT, self.acquire(host)).await;
-        let _permits = permits.ok().flatten().ok_or(Unresolved)?;
+        let permits = timeout(QUEUE_TIMEOUT, self.permits.acquire(host, is_known)).await;
+        let _permits = permits.ok().flatten().ok_or(Unresolved::NotAsked)?;
         let started = Instant::now();
-        let found = timeout(LOOKUP_TIMEOUT, self.dns.lookup_ip(name)).await;
+        let found = timeout(LOOKUP_TIMEOUT, names.dns.lookup_ip(name)).await;
         let addresses: Vec<_> = match found {
             Ok(Ok(found)) => found.iter().take(MAX_ADDRESSES).collect(),
             Ok(Err(_)) | Err(_) => Vec::new(),
         };
         if !addresses.is_empty() {
+            self.known.insert(host.clone(), ());
             return Ok(addresses);
         }
         if started.elapsed() >= STALL {
             self.stalled.insert(host.clone(), ());
         }
-        Err(Unresolved)
-    }
-
-    /// Waits for the right to look up a host.
-    async fn acquire(&self, host: &str) -> Option<[OwnedSemaphorePermit; 2]> {
-        let share = || Arc::new(Semaphore::new(MAX_LOOKUPS_PER_DOMAIN));
-        let share = self.shares.get_with(domain_of(host).to_owned(), share);
-        // First the share, so that a busy domain waits for itself.
-        let share = share.acquire_owned().await.ok()?;
-        let permit = Arc::clone(&self.permits).acquire_owned().await.ok()?;
-        Some([share, permit])
+        Err(Unresolved::NoAddress)
     }
 
     fn lock_pending(&self) -> MutexGuard<'_, HashMap<String, Lookup>> {
@@ -191,42 +205,14 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// The last two labels of a host: for most names the registered domain.
-fn domain_of(host: &str) -> &str {
-    let host = host.trim_end_matches('.');
-    let mut dots = host.rmatch_indices('.').map(|(at, _)| at);
-    dots.nth(1)
-        .and_then(|at| host.get(at + 1..))
-        .unwrap_or(host)
-}
-
 impl Resolve for SystemResolver {
     fn resolve(&self, host: &str) -> Resolved {
-        Box::pin(self.0.shared_lookup(host.to_ascii_lowercase()))
+        Box::pin(Arc::clone(&self.0).resolve(host.to_ascii_lowercase()))
     }
 }
 
 impl fmt::Debug for SystemResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SystemResolver").finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::domain_of;
-
-    #[test]
-    fn a_domain_is_the_last_two_labels() {
-        for (host, domain) in [
-            ("hooks.a.example.com", "example.com"),
-            ("example.com", "example.com"),
-            ("example.com.", "example.com"),
-            ("engine", "engine"),
-            ("a..", "a"),
-            ("", ""),
-        ] {
-            assert_eq!(domain_of(host), domain);
-        }
     }
 }

@@ -45,7 +45,7 @@ impl Resolve for Scripted {
         Box::pin(async move {
             Some(addresses)
                 .filter(|a| !a.is_empty())
-                .ok_or(Unresolved)
+                .ok_or(Unresolved::NoAddress)
         })
     }
 }

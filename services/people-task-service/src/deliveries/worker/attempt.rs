@@ -87,7 +87,8 @@ impl Sender {
             Err(SendError::Broken("internal error".to_owned()))
         });
         let duration = started.elapsed();
-        let decision = self.schedule.decide(earlier, &response, jitter());
+        let age = (at - lease.decided).to_std().unwrap_or_default();
+        let decision = self.schedule.decide(earlier, age, &response, jitter());
         let (status_code, error, response) = describe(response);
         AttemptResult {
             lease,

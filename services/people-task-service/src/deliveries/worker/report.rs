@@ -22,6 +22,7 @@ pub(super) fn attempt_recorded(result: &AttemptResult) {
         RetryDecision::Sent => "sent",
         RetryDecision::Retry(_) => "retry",
         RetryDecision::Fail => "fail",
+        RetryDecision::Postpone(pause) => return postponed(result, pause),
     };
     metrics::counter!("webhook_attempts_total", "outcome" => outcome).increment(1);
     metrics::histogram!("webhook_attempt_duration_seconds").record(result.duration.as_secs_f64());
@@ -34,6 +35,17 @@ pub(super) fn attempt_recorded(result: &AttemptResult) {
             .record(since.unwrap_or_default().as_secs_f64());
     }
     log(result, outcome);
+}
+
+fn postponed(result: &AttemptResult, pause: Duration) {
+    metrics::counter!("webhook_attempts_total", "outcome" => "postponed").increment(1);
+    tracing::debug!(
+        request_id = %result.lease.context.request_id,
+        delivery.id = %result.lease.delivery,
+        error = result.error,
+        pause_ms = pause.as_millis(),
+        "a webhook was not called"
+    );
 }
 
 fn log(result: &AttemptResult, outcome: &'static str) {

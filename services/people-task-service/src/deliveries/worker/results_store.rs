@@ -44,13 +44,15 @@ pub(super) fn record_results(
         .bind::<Array<Nullable<Integer>>, _>(column.codes)
         .bind::<Array<Nullable<Text>>, _>(column.errors)
         .bind::<Array<Nullable<Text>>, _>(column.responses)
+        .bind::<Array<Bool>, _>(column.attempted)
         .load(connection)
 }
 
 const RECORD_RESULTS: &str = "
 WITH result AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) AS result (
-        id, lease, webhook_id, status, pause, at, duration_ms, status_code, error, response)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS result (
+        id, lease, webhook_id, status, pause, at, duration_ms, status_code, error, response,
+        attempted)
 ), webhook AS (
     SELECT id FROM webhooks WHERE id = ANY($3) FOR NO KEY UPDATE SKIP LOCKED
 ), free AS (
@@ -60,7 +62,7 @@ WITH result AS (
     SELECT result.* FROM result JOIN free USING (id, lease)
     WHERE free.webhook_id IN (SELECT id FROM webhook)
 ), updated AS (
-    UPDATE deliveries SET status = accepted.status, attempts = deliveries.attempts + 1,
+    UPDATE deliveries SET status = accepted.status, attempts = deliveries.attempts + accepted.attempted::int,
         lease_until = NULL, claims_without_result = 0,
         next_attempt = CASE WHEN accepted.status = 'pending'
             THEN now() + accepted.pause * interval '1 ms' ELSE deliveries.next_attempt END,
@@ -77,7 +79,7 @@ WITH result AS (
     SELECT id,
         1 + coalesce((SELECT max(number) FROM delivery_attempts WHERE delivery_id = accepted.id), 0),
         at, duration_ms, status_code, error, response
-    FROM accepted
+    FROM accepted WHERE attempted
 )
 SELECT result.id AS delivery_id, accepted.id IS NOT NULL AS recorded,
     EXISTS (SELECT FROM deliveries WHERE deliveries.id = result.id
@@ -97,6 +99,8 @@ struct Columns<'a> {
     codes: Vec<Option<i32>>,
     errors: Vec<Option<&'a str>>,
     responses: Vec<Option<&'a str>>,
+    /// Whether it was an attempt, which is counted and listed.
+    attempted: Vec<bool>,
 }
 
 impl<'a> Columns<'a> {
@@ -106,8 +110,12 @@ impl<'a> Columns<'a> {
             let (status, pause) = match result.decision {
                 RetryDecision::Sent => (DeliveryStatus::Sent, Duration::ZERO),
                 RetryDecision::Fail => (DeliveryStatus::Fail, Duration::ZERO),
-                RetryDecision::Retry(pause) => (DeliveryStatus::Pending, pause),
+                RetryDecision::Retry(pause) | RetryDecision::Postpone(pause) => {
+                    (DeliveryStatus::Pending, pause)
+                }
             };
+            let postponed = matches!(result.decision, RetryDecision::Postpone(_));
+            columns.attempted.push(!postponed);
             columns.ids.push(result.lease.delivery);
             columns.leases.push(result.lease.number);
             columns.webhooks.push(result.lease.webhook);

@@ -1,10 +1,14 @@
 use std::time::Duration;
 
-use outbound::{SendError, TruncatedResponse, retry_after};
+use outbound::{SendError, TruncatedResponse, Unresolved, retry_after};
 use reqwest::StatusCode;
 
 /// A longer `Retry-After` counts as this.
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
+/// The shortest and the longest pause before the worker tries again to look up a host.
+const POSTPONEMENT: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
+/// How much longer than the whole schedule a delivery may be postponed.
+const MAX_POSTPONED: Duration = Duration::from_mins(10);
 
 /// The pauses after failed attempts.
 #[derive(Debug, Clone)]
@@ -17,19 +21,29 @@ pub(super) enum RetryDecision {
     Sent,
     /// Another attempt after this pause.
     Retry(Duration),
+    /// Nothing was sent, so this was no attempt. The next one follows after this pause.
+    Postpone(Duration),
     /// Nothing: the delivery has failed.
     Fail,
 }
 
 impl RetrySchedule {
-    /// Decides what happens after an attempt that follows `earlier` failed ones. `jitter` scales the schedule's pause, so
-    /// that deliveries that failed at once are not all retried at once.
+    /// Decides what happens after an attempt that follows `earlier` failed ones, `age` after the decision. `jitter`
+    /// scales the pause, so that deliveries that failed at once are not all retried at once.
     pub(super) fn decide(
         &self,
         earlier: usize,
+        age: Duration,
         response: &Result<TruncatedResponse, SendError>,
         jitter: f64,
     ) -> RetryDecision {
+        let not_asked = matches!(response, Err(SendError::Unresolved(Unresolved::NotAsked)));
+        if not_asked && age < self.total().saturating_add(MAX_POSTPONED) {
+            // The older deliveries are, the less often they compete for lookups.
+            let (shortest, longest) = POSTPONEMENT;
+            let pause = (age / 4).clamp(shortest, longest);
+            return RetryDecision::Postpone(pause.mul_f64(jitter));
+        }
         let status = response.as_ref().ok().map(|response| response.status);
         match status {
             Some(status) if status.is_success() => return RetryDecision::Sent,
@@ -47,6 +61,11 @@ impl RetrySchedule {
             }
             None => RetryDecision::Fail,
         }
+    }
+
+    fn total(&self) -> Duration {
+        let add = |total: Duration, pause: &Duration| total.saturating_add(*pause);
+        self.0.iter().fold(Duration::ZERO, add)
     }
 }
 
@@ -66,7 +85,7 @@ pub(super) fn jitter() -> f64 {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use outbound::{SendError, TruncatedResponse};
+    use outbound::{SendError, TruncatedResponse, Unresolved};
     use proptest::prelude::*;
     use reqwest::StatusCode;
     use reqwest::header::{HeaderMap, RETRY_AFTER};
@@ -92,7 +111,7 @@ mod tests {
     }
 
     fn decide(earlier: usize, response: &Result<TruncatedResponse, SendError>) -> RetryDecision {
-        schedule().decide(earlier, response, 1.0)
+        schedule().decide(earlier, Duration::ZERO, response, 1.0)
     }
 
     #[test]
@@ -142,11 +161,34 @@ mod tests {
         assert_eq!(pause(503, &past), 5 * SECOND);
     }
 
+    #[test]
+    fn a_delivery_whose_host_was_not_asked_for_is_postponed_for_a_limited_time() {
+        let not_asked = Err(SendError::Unresolved(Unresolved::NotAsked));
+        let decide = |earlier, age| schedule().decide(earlier, age, &not_asked, 1.0);
+        for (age, pause) in [(0, 2), (8, 2), (40, 10), (634, 158)] {
+            let pause = pause * SECOND..(pause + 1) * SECOND;
+            let decision = decide(2, age * SECOND);
+            let postponed =
+                matches!(decision, RetryDecision::Postpone(after) if pause.contains(&after));
+            assert!(postponed, "{decision:?}");
+        }
+        // The schedule lasts 35 seconds, and ten minutes are added.
+        assert_eq!(decide(0, 635 * SECOND), RetryDecision::Retry(5 * SECOND));
+        assert_eq!(decide(2, 635 * SECOND), RetryDecision::Fail);
+    }
+
+    #[test]
+    fn a_host_that_does_not_resolve_is_a_failed_attempt() {
+        let no_address = Err(SendError::Unresolved(Unresolved::NoAddress));
+        assert_eq!(decide(0, &no_address), RetryDecision::Retry(5 * SECOND));
+        assert_eq!(decide(2, &no_address), RetryDecision::Fail);
+    }
+
     proptest! {
         #[test]
         fn a_pause_is_within_20_percent_of_the_schedule(earlier in 0_usize..2) {
             let pause = schedule().0[earlier];
-            let decision = schedule().decide(earlier, &response(500, None), jitter());
+            let decision = schedule().decide(earlier, Duration::ZERO, &response(500, None), jitter());
             prop_assert!(matches!(decision, RetryDecision::Retry(p) if p >= pause.mul_f64(0.799) && p <= pause.mul_f64(1.201)));
         }
     }

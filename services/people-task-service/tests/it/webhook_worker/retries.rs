@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use outbound::{Resolve, Resolved};
+use outbound::{Resolve, Resolved, Unresolved};
 use people_task_service::run_webhook_worker;
 
 use crate::webhook_worker::fixture::{CannedResponse, Fixture, Receiver};
@@ -157,7 +157,7 @@ impl Resolve for OneThenOther {
         let address = match self.0.fetch_add(1, Ordering::Relaxed) {
             0 => Ok(vec!["127.0.0.1".parse().unwrap()]),
             1 => Ok(vec!["169.254.169.254".parse().unwrap()]),
-            _ => Err(outbound::Unresolved),
+            _ => Err(Unresolved::NoAddress),
         };
         Box::pin(async move { address })
     }
@@ -185,4 +185,34 @@ async fn the_address_is_checked_at_every_connection() {
         Some("the host's address is not allowed")
     );
     assert_eq!(receiver.calls().len(), 1);
+}
+
+/// Has no capacity the first time, and resolves every host to a loopback address after that.
+struct BusyAtFirst(AtomicUsize);
+
+impl Resolve for BusyAtFirst {
+    fn resolve(&self, _: &str) -> Resolved {
+        let address = match self.0.fetch_add(1, Ordering::Relaxed) {
+            0 => Err(Unresolved::NotAsked),
+            _ => Ok(vec!["127.0.0.1".parse().unwrap()]),
+        };
+        Box::pin(async move { address })
+    }
+}
+
+#[tokio::test]
+async fn a_lookup_that_was_not_made_is_no_attempt() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let ids = fixture.decide(&[format!("http://busy.example:{}/", receiver.address.port())]);
+    let mut settings = fixture.settings(&[("WEBHOOK_RETRY_SCHEDULE", "1h")]);
+    settings.resolver = Some(Arc::new(BusyAtFirst(AtomicUsize::new(0))));
+    let _worker = run_webhook_worker(settings).await.unwrap();
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!(row.attempts, 1);
+    let attempts = fixture.attempts(&ids[0]);
+    assert_eq!(attempts.len(), 1);
+    assert_eq!(attempts[0].status_code, Some(200));
 }

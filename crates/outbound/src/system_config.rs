@@ -1,0 +1,253 @@
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use hickory_resolver::config::{LookupIpStrategy, ResolveHosts, ResolverConfig, ResolverOpts};
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+use hickory_resolver::proto::op::Query;
+use hickory_resolver::proto::rr::{Name, RecordType};
+use hickory_resolver::system_conf::parse_resolv_conf;
+use hickory_resolver::{Hosts, TokioResolver};
+
+use crate::BuildError;
+
+/// How often the files are checked for changes, while hosts are looked up.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// How long one of the two tries of a lookup takes at most.
+const TRY_TIMEOUT: Duration = Duration::from_millis(1_250);
+/// What the C library does without name servers.
+const LOCAL_SERVER: &str = "\nnameserver 127.0.0.1\n";
+
+/// The system's name servers and hosts. Changes of their files apply within seconds.
+pub(crate) struct SystemConfig {
+    /// `None` if the configuration is fixed.
+    files: Option<Files>,
+    current: RwLock<Arc<Names>>,
+    next_check: Mutex<Instant>,
+}
+
+/// The files that say how to resolve names.
+#[derive(Debug, Clone)]
+pub(crate) struct Files {
+    pub(crate) resolv_conf: PathBuf,
+    pub(crate) hosts: PathBuf,
+}
+
+/// One version of the configuration.
+pub(crate) struct Names {
+    pub(crate) dns: TokioResolver,
+    hosts: Hosts,
+    versions: [Version; 2],
+}
+
+/// A file's modification time and size, if it exists.
+type Version = Option<(SystemTime, u64)>;
+
+impl SystemConfig {
+    /// Reads the files. Without name servers it asks the local host.
+    ///
+    /// # Errors
+    /// A file exists and cannot be read, or the name servers cannot be set up.
+    pub(crate) fn from_files(files: Files) -> Result<Self, BuildError> {
+        let names = Names::read(&files, true)?;
+        Ok(Self::new(Some(files), names))
+    }
+
+    /// A configuration that does not change, without hosts.
+    pub(crate) fn fixed(config: ResolverConfig, options: ResolverOpts) -> Result<Self, BuildError> {
+        let dns = build(config, options)?;
+        let (hosts, versions) = (Hosts::default(), [None; 2]);
+        let names = Names {
+            dns,
+            hosts,
+            versions,
+        };
+        Ok(Self::new(None, names))
+    }
+
+    fn new(files: Option<Files>, names: Names) -> Self {
+        Self {
+            files,
+            current: RwLock::new(Arc::new(names)),
+            next_check: Mutex::new(Instant::now() + CHECK_INTERVAL),
+        }
+    }
+
+    /// The current configuration. Now and then this checks the files first.
+    pub(crate) async fn current(self: &Arc<Self>) -> Arc<Names> {
+        if self.files.is_some() && self.is_check_due() {
+            let config = Arc::clone(self);
+            let _ = tokio::task::spawn_blocking(move || config.reload()).await;
+        }
+        self.names()
+    }
+
+    fn names(&self) -> Arc<Names> {
+        let current = self.current.read();
+        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn is_check_due(&self) -> bool {
+        let next_check = self.next_check.lock();
+        let mut next_check = next_check.unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        let due = now >= *next_check;
+        if due {
+            *next_check = now + CHECK_INTERVAL;
+        }
+        due
+    }
+
+    /// Reads changed files. While one cannot be read, for example because it is being replaced, the configuration
+    /// stays as it is.
+    fn reload(&self) {
+        let Some(files) = &self.files else { return };
+        if files.versions() == self.names().versions {
+            return;
+        }
+        match Names::read(files, false) {
+            Ok(names) => {
+                let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+                *current = Arc::new(names);
+                tracing::info!("the configuration of name resolution changed");
+            }
+            Err(error) => {
+                tracing::warn!(
+                    error = &error as &dyn std::error::Error,
+                    "the changed configuration of name resolution cannot be used; keeping the last one"
+                );
+            }
+        }
+    }
+}
+
+impl Files {
+    fn versions(&self) -> [Version; 2] {
+        [version(&self.resolv_conf), version(&self.hosts)]
+    }
+}
+
+fn version(path: &Path) -> Version {
+    let metadata = fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len()))
+}
+
+impl Names {
+    fn read(files: &Files, or_local_server: bool) -> Result<Self, BuildError> {
+        // The versions come first, so that a change during the reading is noticed later.
+        let versions = files.versions();
+        let mut resolv_conf = match fs::read_to_string(&files.resolv_conf) {
+            Err(error) if error.kind() == ErrorKind::NotFound && or_local_server => String::new(),
+            read => read.map_err(|error| unreadable(&files.resolv_conf, error))?,
+        };
+        if or_local_server && !names_a_server(&resolv_conf) {
+            tracing::warn!("there is no name server in resolv.conf; asking 127.0.0.1");
+            resolv_conf.push_str(LOCAL_SERVER);
+        }
+        let (config, options) = parse_resolv_conf(resolv_conf)?;
+        let dns = build(config, options)?;
+        let hosts = read_hosts(&files.hosts).map_err(|error| unreadable(&files.hosts, error))?;
+        Ok(Self {
+            dns,
+            hosts,
+            versions,
+        })
+    }
+
+    /// The addresses that the hosts file gives a name.
+    pub(crate) fn addresses(&self, name: &Name) -> Vec<IpAddr> {
+        let families = [RecordType::A, RecordType::AAAA].into_iter();
+        let found = families.filter_map(|family| {
+            let query = Query::query(name.clone(), family);
+            self.hosts.lookup_static_host(&query)
+        });
+        let ip = |lookup: hickory_resolver::lookup::Lookup| {
+            let records = lookup.answers().iter();
+            records
+                .filter_map(|record| record.data.ip_addr())
+                .collect::<Vec<_>>()
+        };
+        found.flat_map(ip).collect()
+    }
+}
+
+fn names_a_server(resolv_conf: &str) -> bool {
+    let mut lines = resolv_conf.lines();
+    lines.any(|line| line.split_whitespace().next() == Some("nameserver"))
+}
+
+fn read_hosts(path: &Path) -> io::Result<Hosts> {
+    let mut hosts = Hosts::default();
+    match fs::File::open(path) {
+        Ok(file) => hosts.read_hosts_conf(file)?,
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    Ok(hosts)
+}
+
+fn unreadable(path: &Path, source: io::Error) -> BuildError {
+    let path = path.to_owned();
+    BuildError::Unreadable { path, source }
+}
+
+fn build(config: ResolverConfig, mut options: ResolverOpts) -> Result<TokioResolver, BuildError> {
+    options.timeout = TRY_TIMEOUT;
+    options.attempts = 1;
+    options.ip_strategy = LookupIpStrategy::Ipv4AndIpv6;
+    // The hosts file comes before search domains and needs no permit, so it is read here.
+    options.use_hosts_file = ResolveHosts::Never;
+    // Callers choose the hosts, so a cache would hold as much as their name servers send.
+    options.cache_size = 0;
+    let provider = TokioRuntimeProvider::default();
+    let builder = TokioResolver::builder_with_config(config, provider);
+    Ok(builder.with_options(options).build()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::net::IpAddr;
+
+    use hickory_resolver::proto::rr::Name;
+
+    use super::{Files, SystemConfig};
+
+    fn engine(config: &SystemConfig) -> Vec<IpAddr> {
+        config
+            .names()
+            .addresses(&Name::from_ascii("engine").unwrap())
+    }
+
+    #[tokio::test]
+    async fn a_file_that_becomes_unusable_changes_nothing_until_it_is_usable_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = |name| directory.path().join(name);
+        let (resolv_conf, hosts) = (path("resolv.conf"), path("hosts"));
+        fs::write(&resolv_conf, "nameserver 192.0.2.1\n").unwrap();
+        fs::write(&hosts, "10.0.0.1 engine\n").unwrap();
+        let files = Files {
+            resolv_conf: resolv_conf.clone(),
+            hosts: hosts.clone(),
+        };
+        let config = SystemConfig::from_files(files).unwrap();
+        let first = engine(&config);
+        assert_eq!(first, ["10.0.0.1".parse::<IpAddr>().unwrap()]);
+
+        fs::write(&hosts, "10.0.0.22 engine\n").unwrap();
+        fs::remove_file(&resolv_conf).unwrap();
+        config.reload();
+        assert_eq!(engine(&config), first);
+        fs::write(&resolv_conf, "# being written\n").unwrap();
+        config.reload();
+        assert_eq!(engine(&config), first);
+
+        fs::write(&resolv_conf, "nameserver 192.0.2.2\n").unwrap();
+        config.reload();
+        let second = engine(&config);
+        assert_eq!(second, ["10.0.0.22".parse::<IpAddr>().unwrap()]);
+    }
+}
