@@ -87,7 +87,7 @@ fn finished(connection: &mut PgConnection) -> i64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn jobs_whose_handler_panics_are_found_by_the_sweep_and_hold_no_place() {
+async fn jobs_whose_handler_panics_are_found_by_the_sweep_and_hold_no_permit() {
     let (servers, broker) = (TestDatabase::empty(), TestBroker::new());
     servers.admin().batch_execute(CREATE).unwrap();
     let pairs = [("DATABASE_URL", servers.users_url().expose().to_owned())];

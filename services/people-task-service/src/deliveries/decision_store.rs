@@ -11,7 +11,7 @@ use diesel::{OptionalExtension as _, PgConnection, QueryableByName, RunQueryDsl 
 use telemetry::RequestContext;
 use values::{DeliveryId, TaskId, WebhookId};
 
-use crate::deliveries::origin_of;
+use crate::deliveries::host_of;
 use crate::status::TaskStatus;
 use crate::tasks::Task;
 
@@ -62,7 +62,7 @@ pub(crate) fn record_decision(
         .iter()
         .map(|_| DeliveryId::generate())
         .collect();
-    let origins: Vec<_> = snapshot.urls.iter().map(|url| origin_of(url)).collect();
+    let hosts: Vec<_> = snapshot.urls.iter().map(|url| host_of(url)).collect();
     let grace = interval(jobs::REPUBLISH_GRACE);
     let decide = prepared(RECORD_DECISION)
         .bind::<Binary, _>(snapshot.task.id)
@@ -70,7 +70,7 @@ pub(crate) fn record_decision(
         .bind::<Text, _>(status)
         .bind::<Array<Binary>, _>(&deliveries)
         .bind::<Array<Binary>, _>(&snapshot.webhooks)
-        .bind::<Array<Text>, _>(&origins)
+        .bind::<Array<Text>, _>(&hosts)
         .bind::<Text, _>(&cause.request_id)
         .bind::<Text, _>(cause.trace.to_string())
         .bind::<Interval, _>(grace)

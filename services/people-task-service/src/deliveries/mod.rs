@@ -2,8 +2,8 @@
 
 pub(crate) mod decision_store;
 mod error;
+mod host;
 mod list;
-mod origin;
 mod redeliver;
 mod responses;
 pub(crate) mod routes;
@@ -12,7 +12,7 @@ pub(crate) mod worker;
 
 use messaging::Queue;
 
-use self::origin::origin_of;
+use self::host::host_of;
 
 /// The queue of deliveries that are due.
 pub const QUEUE: Queue = Queue::new("webhook.deliveries");

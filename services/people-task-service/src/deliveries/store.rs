@@ -10,7 +10,7 @@ use listing::Paging;
 use telemetry::RequestContext;
 use values::{DeliveryId, TaskId, WebhookId};
 
-use crate::deliveries::origin_of;
+use crate::deliveries::host_of;
 use crate::schema::{deliveries, delivery_attempts, tasks, webhooks};
 use crate::status::{DeliveryStatus, TaskStatus};
 
@@ -99,7 +99,7 @@ pub(crate) fn insert(
         deliveries::id.eq(id),
         deliveries::webhook_id.eq(webhook),
         deliveries::task_id.eq(task),
-        deliveries::origin.eq(origin_of(url)),
+        deliveries::origin.eq(host_of(url)),
         deliveries::request_id.eq(&cause.request_id),
         deliveries::traceparent.eq(cause.trace.to_string()),
         deliveries::republish_at.eq(now.into_sql::<Timestamptz>() + interval(REPUBLISH_GRACE)),

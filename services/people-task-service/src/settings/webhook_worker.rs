@@ -8,7 +8,7 @@ use outbound::{AddressPolicy, Resolve};
 
 use crate::signing::SigningSettings;
 
-/// The number of concurrent attempts, over all origins.
+/// The number of concurrent attempts, over all hosts.
 const MAX_IN_FLIGHT: usize = 1_024;
 /// How much longer a lease is than an attempt, so that the result can be recorded under it.
 const LEASE_MARGIN: Duration = Duration::from_secs(20);

@@ -47,7 +47,7 @@ pub(super) struct Lease {
     pub(super) webhook: WebhookId,
     /// Each claim of a delivery has another number.
     pub(super) number: i64,
-    pub(super) origin: String,
+    pub(super) host: String,
     pub(super) decided: DateTime<Utc>,
     pub(super) context: RequestContext,
     pub(super) until: Instant,
@@ -60,7 +60,7 @@ impl LeasedDelivery {
             delivery: claimed.delivery_id,
             webhook: claimed.webhook_id,
             number: claimed.lease,
-            origin: claimed.origin.clone(),
+            host: claimed.host.clone(),
             decided: claimed.decided,
             context: RequestContext::continued(
                 Some(&claimed.request_id),

@@ -17,26 +17,26 @@ use crate::deliveries::worker::store::{self, Claim, ClaimedDelivery, Cursors};
 
 /// The largest number of messages, and of results, in a batch.
 const BATCH_SIZE: usize = 512;
-/// How often origins are scanned that no message and no result names: their deliveries are parked, or wait
+/// How often hosts are scanned that no message and no result names: their deliveries are parked, or wait
 /// behind many others in the sweeps.
 const SCAN_INTERVAL: Duration = Duration::from_millis(250);
-/// How many origins one scan covers. The next scan continues after them.
-const SCANNED_ORIGINS: i64 = 256;
-/// How long a delivery may stay due, although its origin was considered, before it is parked. Parking is a
+/// How many hosts one scan covers. The next scan continues after them.
+const SCANNED_HOSTS: i64 = 256;
+/// How long a delivery may stay due, although its host was considered, before it is parked. Parking is a
 /// write, and a fast receiver finishes a burst sooner.
 const PARK_AFTER: Duration = Duration::from_secs(3);
-/// How many origins are kept while there is no capacity for their deliveries. Scans find the others.
-const MAX_ORIGINS: usize = 2_048;
+/// How many hosts are kept while there is no capacity for their deliveries. Scans find the others.
+const MAX_HOSTS: usize = 2_048;
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(2);
 
 /// Limits of concurrent attempts.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct DispatchLimits {
-    /// The number of attempts in flight, over all origins.
+    /// The number of attempts in flight, over all hosts.
     pub(super) in_flight: usize,
-    /// The number of attempts in flight to one origin, over all workers.
-    pub(super) per_origin: u32,
+    /// The number of attempts in flight to one host, over all workers.
+    pub(super) per_host: u32,
     /// How long an attempt takes at most.
     pub(super) attempt: Duration,
     /// How long a lease lasts.
@@ -44,8 +44,8 @@ pub(super) struct DispatchLimits {
 }
 
 /// The one place that claims deliveries and records results. Each batch is one transaction over what has
-/// arrived: it records results, then claims the next deliveries of their origins and of the messages'
-/// origins. So a finished request lets the next one start at once, and batches grow with the load.
+/// arrived: it records results, then claims the next deliveries of their hosts and of the messages'
+/// hosts. So a finished request lets the next one start at once, and batches grow with the load.
 pub(super) struct Dispatcher {
     database: Database,
     sender: Arc<Sender>,
@@ -55,8 +55,8 @@ pub(super) struct Dispatcher {
     /// Received, but not handled yet. They survive an outage of the database.
     due: Vec<DueDelivery>,
     results: Vec<AttemptResult>,
-    origins: HashSet<String>,
-    /// The next batch scans origins.
+    hosts: HashSet<String>,
+    /// The next batch scans hosts.
     scan: bool,
     cursors: Cursors,
     /// No more deliveries are claimed.
@@ -88,7 +88,7 @@ impl Dispatcher {
             attempts: JoinSet::new(),
             due: Vec::new(),
             results: Vec::new(),
-            origins: HashSet::new(),
+            hosts: HashSet::new(),
             scan: false,
             cursors: Cursors::default(),
             stopping: false,
@@ -125,7 +125,7 @@ impl Dispatcher {
     /// Waits for the attempts in flight, and records their results.
     async fn finish(mut self) {
         self.stopping = true;
-        self.origins.clear();
+        self.hosts.clear();
         self.scan = false;
         self.incoming.close();
         // Dropping the reply channels requeues the messages.
@@ -166,7 +166,7 @@ impl Dispatcher {
         match ended {
             Ok(result) => {
                 if !self.stopping {
-                    self.origins.insert(result.lease.origin.clone());
+                    self.hosts.insert(result.lease.host.clone());
                 }
                 self.results.push(result);
             }
@@ -207,14 +207,14 @@ impl Dispatcher {
         }
     }
 
-    /// The deliveries that this batch may claim. A quarter of all attempts is reserved for origins that have none.
+    /// The deliveries that this batch may claim. A quarter of all attempts is reserved for hosts that have none.
     fn claim(&self) -> Claim {
         let free = self.limits.in_flight.saturating_sub(self.attempts.len());
         let capacity = free.saturating_sub(self.limits.in_flight / 4);
         Claim {
             ids: self.due.iter().map(|due| due.delivery).collect(),
-            origins: self.origins.iter().cloned().collect(),
-            per_origin: self.limits.per_origin,
+            hosts: self.hosts.iter().cloned().collect(),
+            per_host: self.limits.per_host,
             capacity,
             reserved: free - capacity,
             lease: self.limits.lease,
@@ -229,12 +229,12 @@ impl Dispatcher {
         started: Instant,
     ) {
         for due in self.due.drain(..) {
-            // The delivery is claimed, waits for its origin, or is finished. The consumer may have stopped.
+            // The delivery is claimed, waits for its host, or is finished. The consumer may have stopped.
             let _ = due.reply.send(Disposition::Done);
         }
         let limited = batch.claimed.len() >= capacity;
-        if !limited || self.origins.len() > MAX_ORIGINS {
-            self.origins.clear();
+        if !limited || self.hosts.len() > MAX_HOSTS {
+            self.hosts.clear();
         }
         self.scan = false;
         report::given_up(batch.given_up);
@@ -285,9 +285,9 @@ fn transact(
         batch.recorded = results_store::record_results(connection, results)?;
     }
     if let Some(cursors) = &mut cursors {
-        batch.given_up = store::give_up(connection, SCANNED_ORIGINS)?;
-        let origins = store::scan_due(connection, cursors, SCANNED_ORIGINS)?;
-        claim.origins.extend(origins);
+        batch.given_up = store::give_up(connection, SCANNED_HOSTS)?;
+        let hosts = store::scan_due(connection, cursors, SCANNED_HOSTS)?;
+        claim.hosts.extend(hosts);
     }
     batch.cursors = cursors;
     if !claim.is_empty() {

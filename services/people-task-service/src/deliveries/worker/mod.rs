@@ -3,14 +3,13 @@
 //!
 //! - [`dispatcher`] claims deliveries and records results. [`attempt`] makes one request, and [`schedule`]
 //!   decides what follows. [`sweep`] finds due rows that have no message in flight.
-//! - A message only says that something is due. Claims are made per origin, which is the host of the webhook's
-//!   URL, whatever its scheme and port (rows of earlier versions have both): a message for one delivery lets its
-//!   origin's oldest deliveries be claimed, as many as the origin's limit allows, and a finished request lets
-//!   the next one be claimed. So a million deliveries to a dead host are rows in an index and nothing else.
+//! - A message only says that something is due. Claims are made per host of the webhooks' URLs (see
+//!   [`host_of`](crate::deliveries::host_of)): a message for one delivery lets its host's oldest deliveries be
+//!   claimed, as many as the host's limit allows, and a finished request lets the next one be claimed. So a million deliveries to a dead host are rows in an index and nothing else.
 //!
 //! Invariants: a lease is longer than an attempt; an attempt starts only while its lease is fresh; a result
-//! counts only under the lease of its attempt; over all workers, an origin never has more leases than its
-//! limit; a waiting delivery is either republished by a sweep (`republish_at`) or parked, and the origins of
+//! counts only under the lease of its attempt; over all workers, a host never has more leases than its
+//! limit; a waiting delivery is either republished by a sweep (`republish_at`) or parked, and the hosts of
 //! both are scanned in turn, hundreds of them four times a second, with or without messages.
 
 mod attempt;
@@ -96,7 +95,7 @@ fn start_messaging(
     ));
     let sweeper = Sweeper {
         database: database.clone(),
-        per_origin: limits.per_origin,
+        per_host: limits.per_host,
     };
     running.spawn(sweeper.clone().relay(publisher.clone(), shutdown.clone()));
     running.spawn(sweeper.run_without_broker(publisher.clone(), due, shutdown));
@@ -128,7 +127,7 @@ fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
 fn limits(settings: &WebhookWorkerSettings) -> DispatchLimits {
     DispatchLimits {
         in_flight: settings.max_in_flight,
-        per_origin: settings.max_in_flight_per_host,
+        per_host: settings.max_in_flight_per_host,
         attempt: settings.timeout + READ_TIMEOUT,
         lease: settings.timeout + READ_TIMEOUT + settings.lease_margin,
     }

@@ -29,24 +29,24 @@ const CLAIM_LOCK: i64 = 0x7765_6268_6f6f_6b73;
 /// Which deliveries to claim, and how many.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
-    /// Deliveries from messages. Their origins are considered.
+    /// Deliveries from messages. Their hosts are considered.
     pub(super) ids: Vec<DeliveryId>,
-    /// More origins to consider.
-    pub(super) origins: Vec<String>,
-    /// The number of concurrent requests to one origin, over all workers.
-    pub(super) per_origin: u32,
+    /// More hosts to consider.
+    pub(super) hosts: Vec<String>,
+    /// The number of concurrent requests to one host, over all workers.
+    pub(super) per_host: u32,
     /// How many deliveries to claim.
     pub(super) capacity: usize,
-    /// How many more to claim for origins that have no request: slow receivers never take all capacity.
+    /// How many more to claim for hosts that have no request: slow receivers never take all capacity.
     pub(super) reserved: usize,
     /// How long the lease lasts.
     pub(super) lease: Duration,
 }
 
 impl Claim {
-    /// Whether there is no origin to consider.
+    /// Whether there is no host to consider.
     pub(super) fn is_empty(&self) -> bool {
-        self.ids.is_empty() && self.origins.is_empty()
+        self.ids.is_empty() && self.hosts.is_empty()
     }
 }
 
@@ -59,8 +59,8 @@ pub(super) struct ClaimedDelivery {
     pub(super) webhook_id: WebhookId,
     #[diesel(sql_type = BigInt)]
     pub(super) lease: i64,
-    #[diesel(sql_type = Text)]
-    pub(super) origin: String,
+    #[diesel(sql_type = Text, column_name = "origin")]
+    pub(super) host: String,
     #[diesel(sql_type = Integer)]
     pub(super) attempts: i32,
     #[diesel(sql_type = Text)]
@@ -79,9 +79,9 @@ pub(super) struct ClaimedDelivery {
     pub(super) task: Task,
 }
 
-/// Claims due deliveries, the oldest of each origin first, with the origins taking turns.
+/// Claims due deliveries, the oldest of each host first, with the hosts taking turns.
 ///
-/// An origin never has more than [`Claim::per_origin`] leases over all workers. Locked rows are skipped.
+/// A host never has more than [`Claim::per_host`] leases over all workers. Locked rows are skipped.
 pub(super) fn claim(
     connection: &mut PgConnection,
     claim: &Claim,
@@ -91,8 +91,8 @@ pub(super) fn claim(
         .execute(connection)?;
     prepared(CLAIM)
         .bind::<Array<Binary>, _>(&claim.ids)
-        .bind::<Array<Text>, _>(&claim.origins)
-        .bind::<BigInt, _>(i64::from(claim.per_origin))
+        .bind::<Array<Text>, _>(&claim.hosts)
+        .bind::<BigInt, _>(i64::from(claim.per_host))
         .bind::<BigInt, _>(count(claim.capacity))
         .bind::<BigInt, _>(count(claim.capacity + claim.reserved))
         .bind::<BigInt, _>(milliseconds(claim.lease))
@@ -170,55 +170,55 @@ pub(super) fn park_overdue(
 }
 
 #[derive(QueryableByName)]
-struct OriginRow {
-    #[diesel(sql_type = Text)]
-    origin: String,
+struct HostRow {
+    #[diesel(sql_type = Text, column_name = "origin")]
+    host: String,
     #[diesel(sql_type = Bool)]
     due: bool,
 }
 
-/// Where the next scan of origins starts, in alphabetical order.
+/// Where the next scan of hosts starts, in alphabetical order.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cursors {
     parked: String,
     pending: String,
 }
 
-/// Finds origins with due deliveries, in the next `limit` origins with parked deliveries and the next `limit`
-/// with pending ones, and moves the cursors. Each origin takes one step in an index, however many deliveries
+/// Finds hosts with due deliveries, in the next `limit` hosts with parked deliveries and the next `limit`
+/// with pending ones, and moves the cursors. Each host takes one step in an index, however many deliveries
 /// it has.
 pub(super) fn scan_due(
     connection: &mut PgConnection,
     cursors: &mut Cursors,
     limit: i64,
 ) -> QueryResult<Vec<String>> {
-    let mut found = next_origins(connection, PARKED_ORIGINS, &mut cursors.parked, limit)?;
-    found.extend(next_origins(
+    let mut found = next_hosts(connection, PARKED_HOSTS, &mut cursors.parked, limit)?;
+    found.extend(next_hosts(
         connection,
-        PENDING_ORIGINS,
+        PENDING_HOSTS,
         &mut cursors.pending,
         limit,
     )?);
     Ok(found)
 }
 
-fn next_origins(
+fn next_hosts(
     connection: &mut PgConnection,
     statement: &'static str,
     cursor: &mut String,
     limit: i64,
 ) -> QueryResult<Vec<String>> {
-    let origins: Vec<OriginRow> = prepared(statement)
+    let hosts: Vec<HostRow> = prepared(statement)
         .bind::<Text, _>(&*cursor)
         .bind::<BigInt, _>(limit)
         .load(connection)?;
-    let last = origins.last().filter(|_| count(origins.len()) >= limit);
-    *cursor = last.map(|row| row.origin.clone()).unwrap_or_default();
-    let due = origins.into_iter().filter(|row| row.due);
-    Ok(due.map(|row| row.origin).collect())
+    let last = hosts.last().filter(|_| count(hosts.len()) >= limit);
+    *cursor = last.map(|row| row.host.clone()).unwrap_or_default();
+    let due = hosts.into_iter().filter(|row| row.due);
+    Ok(due.map(|row| row.host).collect())
 }
 
-const PARKED_ORIGINS: &str = "
+const PARKED_HOSTS: &str = "
 WITH RECURSIVE step AS (
     (SELECT origin FROM deliveries WHERE status = 'pending' AND parked AND origin > $1
      ORDER BY origin LIMIT 1)
@@ -231,7 +231,7 @@ WITH RECURSIVE step AS (
 )
 SELECT origin, true AS due FROM step LIMIT $2";
 
-const PENDING_ORIGINS: &str = "
+const PENDING_HOSTS: &str = "
 WITH RECURSIVE step AS (
     (SELECT origin, next_attempt FROM deliveries WHERE status = 'pending' AND origin > $1
      ORDER BY origin, next_attempt, id LIMIT 1)
@@ -261,22 +261,22 @@ struct Due {
 pub(super) struct Swept {
     /// The number of deliveries.
     pub(super) found: usize,
-    /// Messages for those whose origin is below its limit.
+    /// Messages for those whose host is below its limit.
     pub(super) messages: Vec<Message>,
 }
 
-/// Takes due deliveries that have no message in flight. It parks those whose origin is at its limit; sweeps
+/// Takes due deliveries that have no message in flight. It parks those whose host is at its limit; sweeps
 /// skip the others for `republish_after`.
 pub(super) fn sweep(
     connection: &mut PgConnection,
     limit: i64,
     republish_after: Duration,
-    per_origin: u32,
+    per_host: u32,
 ) -> QueryResult<Swept> {
     let due: Vec<Due> = prepared(SWEEP)
         .bind::<BigInt, _>(limit)
         .bind::<BigInt, _>(milliseconds(republish_after))
-        .bind::<BigInt, _>(i64::from(per_origin))
+        .bind::<BigInt, _>(i64::from(per_host))
         .load(connection)?;
     let found = due.len();
     let unparked = due.into_iter().filter(|row| !row.parked);

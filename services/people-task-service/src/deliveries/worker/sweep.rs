@@ -23,7 +23,7 @@ const PAUSE_WITHOUT_BROKER: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Sweeper {
     pub(super) database: Database,
-    pub(super) per_origin: u32,
+    pub(super) per_host: u32,
 }
 
 impl Sweeper {
@@ -56,18 +56,13 @@ impl Sweeper {
         }
     }
 
-    /// Messages for due deliveries to origins below their limit. Sweeps that mostly park deliveries are
+    /// Messages for due deliveries to hosts below their limit. Sweeps that mostly park deliveries are
     /// repeated at once, so that these do not delay the others.
     async fn due(&self, limit: i64) -> Result<Vec<Message>, Error> {
-        let (mut messages, per_origin) = (Vec::new(), self.per_origin);
+        let (mut messages, per_host) = (Vec::new(), self.per_host);
         for _ in 0..MAX_SWEEPS {
             let sweep = move |connection: &mut Connection| -> Result<_, Error> {
-                Ok(store::sweep(
-                    connection,
-                    limit,
-                    REPUBLISH_AFTER,
-                    per_origin,
-                )?)
+                Ok(store::sweep(connection, limit, REPUBLISH_AFTER, per_host)?)
             };
             let mut swept = self.database.run(sweep).await?;
             let parked = swept.found - swept.messages.len();
