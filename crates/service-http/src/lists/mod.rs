@@ -39,8 +39,8 @@ const MAX_WAIT_FOR_LONG_PAGE: Duration = Duration::from_secs(12);
 const LONG_PAGES: u32 = 8 * LOADING;
 /// How many queries for lists run for one user at the same time.
 const QUERIES_PER_CALLER: usize = 2;
-/// How many long pages of one user there are at the same time.
-const LONG_PAGES_PER_CALLER: usize = 2;
+/// How many long pages of one user there are at the same time: one takes most of a core.
+const LONG_PAGES_PER_CALLER: usize = 1;
 
 /// Runs the lists and counts of a service.
 #[derive(Debug, Clone)]
