@@ -11,9 +11,9 @@ pub struct StatementLimits {
 }
 
 impl StatementLimits {
-    /// For a process whose callers wait for it: a request's statements end before the gateway gives up after 30 s,
-    /// so that no connection works for a caller that is gone. A transaction that hangs is ended after
-    /// [`StatementLimits::IDLE_TRANSACTION`], so waiting for its locks succeeds.
+    /// For a process whose callers wait for it: a statement ends before the gateway gives up after 30 s, so that few
+    /// connections work for callers that are gone. A transaction that hangs is ended after five seconds, so
+    /// waiting for its locks succeeds.
     pub const SERVICE: Self = Self {
         statement: Some(Duration::from_secs(10)),
         lock: Duration::from_secs(8),

@@ -14,7 +14,7 @@ use crate::routes::Service;
 use crate::settings::GatewaySettings;
 
 /// Bytes of request bodies that the gateway holds.
-const REQUEST_BODY_BYTES: u64 = 64 * 1024 * 1024;
+const REQUEST_BODY_BYTES: u64 = 32 * 1024 * 1024;
 
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 

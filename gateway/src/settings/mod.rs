@@ -16,9 +16,9 @@ pub use cors::AllowedOrigins;
 pub use rate_limit::{RateLimit, RateLimitSettings};
 pub use tls::TlsSettings;
 
-/// Concurrent connections of each thread. Strangers can make each take 150 KB, so that all of them together take
-/// less than the memory of a small container.
-const MAX_CONNECTIONS: usize = 1_024;
+/// Concurrent connections of each thread. Strangers can make each take 150 KB, so that with two threads all of them
+/// take 230 MB. With what may be buffered, that is less than the 512 MB of a small container.
+const MAX_CONNECTIONS: usize = 768;
 
 /// The gateway's settings.
 #[derive(Debug, Clone)]
@@ -144,7 +144,7 @@ fn read_request_limits(reader: &mut Reader) -> Result<(u64, u64), app_config::Er
 fn read_response_limit(reader: &mut Reader) -> Result<u64, app_config::Error> {
     reader.renamed_from("GATEWAY_MAX_DEPARTING_BYTES").in_range(
         "GATEWAY_MAX_BUFFERED_RESPONSE_BYTES",
-        "268435456",
+        "134217728",
         "a whole number from 1048576 to 1099511627776",
         "Bytes of responses that callers have not read yet, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.",
         |limit| (1_048_576..=1_099_511_627_776).contains(limit),
