@@ -157,10 +157,16 @@ impl Drill {
         say(&format!(
             "  {tokens} earlier tokens are refused by all processes, {elapsed:.1} s after the restore"
         ));
-        // None of them creates a task at the service that would accept one.
+        // None of them creates a task at the service that would accept one. While a restore is going on the service
+        // may see several incarnations, and responds with 503 in between.
         for (owner, token) in &self.tokens {
             let create = Call::new("POST", "/people-task/tasks").token(token);
-            let (status, _, _) = self.gateway.once(&create.body(task(&self.ada.email)))?;
+            let create = create.body(task(&self.ada.email));
+            let refused = wait_until(NOTICE_LIMIT, || match self.gateway.once(&create) {
+                Ok((503, _, _)) => None,
+                outcome => Some(outcome),
+            });
+            let (status, _, _) = refused.context("the service did not become ready")??;
             ensure!(status == 401, "{owner} could create a task: {status}");
         }
         Ok(())
@@ -171,8 +177,9 @@ impl Drill {
         sign_in(&self.gateway, &self.ada.email, PASSWORD)?;
         let bob = sign_in(&self.gateway, &self.bob.email, PASSWORD)?;
         let carol = sign_in(&self.gateway, &self.carol.email, PASSWORD)?;
-        self.create_task(&carol.token)
-            .context("a user whose deletion was undone")?;
+        // A service accepts the new tokens as soon as it has noticed the new incarnation.
+        let created = wait_until(NOTICE_LIMIT, || self.create_task(&carol.token).ok());
+        created.context("a user whose deletion was undone cannot create a task")?;
         let dave = sign_in(&self.gateway, &self.dave.email, PASSWORD)?;
         self.get("/users", &dave.token)?.expect(403)?;
         let erin = json!({"username": email("erin", self.number), "password": PASSWORD});
