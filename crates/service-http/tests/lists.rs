@@ -29,7 +29,7 @@ const UNSENT: usize = 15;
 
 fn lists() -> Lists {
     let settings = DatabaseSettings {
-        url: Secret::new("postgres://nobody@127.0.0.1:1/none"),
+        url: Secret::new("postgres://user@127.0.0.1:1/none"),
         owner_url: None,
         pool_size: 1,
         timeout: Duration::from_millis(100),

@@ -19,6 +19,7 @@ mod dashboard;
 mod decisions;
 pub mod deliveries;
 mod erasure;
+mod free_rows;
 mod plugin_paths;
 mod requests;
 mod schema;

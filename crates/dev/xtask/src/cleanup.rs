@@ -5,7 +5,7 @@ use std::fs;
 use anyhow::bail;
 use local_stack::{Servers, Stop};
 
-use crate::{processes, workspace::Workspace};
+use crate::{interrupt::Interrupt, output::say, processes, workspace::Workspace};
 
 /// Which files to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,6 +14,27 @@ pub enum Keep {
     Everything,
     /// None.
     Nothing,
+}
+
+/// Runs a test that starts a system of its own in `workspace`, and removes the system before and after it. Logs and data
+/// stay after a test that failed by itself.
+pub fn with_own_system<T>(
+    workspace: &Workspace,
+    interrupt: &Interrupt,
+    test: impl FnOnce() -> anyhow::Result<T>,
+    passed: impl FnOnce(&T) -> bool,
+) -> anyhow::Result<T> {
+    // A killed run leaves its system.
+    clean_up(workspace, Keep::Nothing)?;
+    let outcome = test();
+    say("stopping everything");
+    let keep = if outcome.as_ref().is_ok_and(passed) || interrupt.came() {
+        Keep::Nothing
+    } else {
+        Keep::Everything
+    };
+    clean_up(workspace, keep)?;
+    outcome
 }
 
 /// Kills every process and server of a system.

@@ -11,6 +11,7 @@ use telemetry::RequestContext;
 use values::{DeliveryId, TaskId, WebhookId};
 
 use crate::deliveries::host_of;
+use crate::free_rows::lock_free_rows;
 use crate::schema::{deliveries, delivery_attempts, tasks, webhooks};
 use crate::status::{DeliveryStatus, TaskStatus};
 
@@ -214,15 +215,7 @@ pub(crate) fn lock_free_of_tasks(
     connection: &mut PgConnection,
     tasks: &[TaskId],
 ) -> Result<Vec<TaskId>, Error> {
-    let of_tasks = deliveries::table.filter(deliveries::task_id.eq_any(tasks));
-    let locked: Vec<DeliveryId> = of_tasks
-        .clone()
-        .for_update()
-        .skip_locked()
-        .select(deliveries::id)
-        .load(connection)?;
-    let others = of_tasks.filter(deliveries::id.ne_all(locked));
-    Ok(others.select(deliveries::task_id).load(connection)?)
+    Ok(lock_free_rows!(connection, deliveries of type DeliveryId, task_id in tasks))
 }
 
 /// Locks those deliveries of webhooks that no other transaction has locked, until the end of the transaction.
@@ -231,15 +224,7 @@ pub(crate) fn lock_free_of_webhooks(
     connection: &mut PgConnection,
     webhooks: &[WebhookId],
 ) -> Result<Vec<WebhookId>, Error> {
-    let of_webhooks = deliveries::table.filter(deliveries::webhook_id.eq_any(webhooks));
-    let locked: Vec<DeliveryId> = of_webhooks
-        .clone()
-        .for_update()
-        .skip_locked()
-        .select(deliveries::id)
-        .load(connection)?;
-    let others = of_webhooks.filter(deliveries::id.ne_all(locked));
-    Ok(others.select(deliveries::webhook_id).load(connection)?)
+    Ok(lock_free_rows!(connection, deliveries of type DeliveryId, webhook_id in webhooks))
 }
 
 /// Deletes at most `limit` attempts of the deliveries of tasks, and returns how many were deleted.

@@ -6,6 +6,7 @@ use diesel::sql_types::{Binary, Bool, Nullable, Text};
 use serde_json::json;
 use values::{TaskId, UserId, WebhookId};
 
+use crate::free_rows::lock_free_rows;
 use crate::schema::{may_add_rows, webhooks};
 use crate::status::DeliveryStatus;
 use crate::webhooks::requests::{RegisterWebhookRequest, SigningSecret};
@@ -120,15 +121,7 @@ pub(crate) fn lock_free_of_tasks(
     connection: &mut PgConnection,
     tasks: &[TaskId],
 ) -> Result<Vec<TaskId>, Error> {
-    let of_tasks = webhooks::table.filter(webhooks::task_id.eq_any(tasks));
-    let locked: Vec<WebhookId> = of_tasks
-        .clone()
-        .for_update()
-        .skip_locked()
-        .select(webhooks::id)
-        .load(connection)?;
-    let others = of_tasks.filter(webhooks::id.ne_all(locked));
-    Ok(others.select(webhooks::task_id).load(connection)?)
+    Ok(lock_free_rows!(connection, webhooks of type WebhookId, task_id in tasks))
 }
 
 /// Locks those webhooks that no other transaction has locked, until the end of the transaction, and returns them.

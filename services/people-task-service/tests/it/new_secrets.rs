@@ -29,6 +29,18 @@ struct People {
     eve: User,
 }
 
+impl People {
+    fn of(app: &Fixture) -> Self {
+        Self {
+            carol: app.user("carol@example.com"),
+            root: app.admin(),
+            grace: app.user("grace@example.com"),
+            ada: app.user("ada@example.com"),
+            eve: app.user("eve@example.com"),
+        }
+    }
+}
+
 async fn edit(
     app: &Fixture,
     people: &People,
@@ -72,13 +84,7 @@ async fn only_the_creator_and_administrators_see_new_secrets() {
     const REQUESTER: &str = "200 requesterSecret";
     const BOTH: &str = "200 approverSecret requesterSecret";
     let app = Fixture::start().await;
-    let people = People {
-        carol: app.user("carol@example.com"),
-        root: app.admin(),
-        grace: app.user("grace@example.com"),
-        ada: app.user("ada@example.com"),
-        eve: app.user("eve@example.com"),
-    };
+    let people = People::of(&app);
     let (approver, requester) = ("linus@example.com", "hedy@example.com");
     let edits = [
         json!({"approver": approver}),
@@ -140,15 +146,9 @@ async fn the_creator_sees_both_secrets_once() {
 }
 
 #[tokio::test]
-async fn nobody_keeps_the_power_to_decide_after_a_handover() {
+async fn no_editor_keeps_the_power_to_decide_after_a_handover() {
     let app = Fixture::start().await;
-    let people = People {
-        carol: app.user("carol@example.com"),
-        root: app.admin(),
-        grace: app.user("grace@example.com"),
-        ada: app.user("ada@example.com"),
-        eve: app.user("eve@example.com"),
-    };
+    let people = People::of(&app);
     let to_linus = json!({"approver": "linus@example.com"});
     for prefix in PREFIXES {
         for who in [

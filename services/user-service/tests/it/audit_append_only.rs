@@ -112,7 +112,7 @@ fn rows_without_a_subject_are_kept_for_thirty_days_only() {
             "INSERT INTO audit_log (at, action, actor_kind, actor_id, subject_kind, subject_id, request_id)
             SELECT now() - days * interval '1 day', 'sign-in-refused', kind, actor, subject_kind, subject, label
             FROM unnest(ARRAY[29, 31, 50, 60]) AS days, (VALUES
-                ('anonymous', NULL::bytea, NULL, NULL::bytea, 'nobody'),
+                ('anonymous', NULL::bytea, NULL, NULL::bytea, 'about no user'),
                 ('anonymous', NULL, 'user', {user}, 'about a user'),
                 ('user', {user}, NULL, NULL, 'by a user')
             ) AS row (kind, actor, subject_kind, subject, label)"
@@ -125,7 +125,7 @@ fn rows_without_a_subject_are_kept_for_thirty_days_only() {
     assert_eq!(number(&mut service, prune), 1);
     assert_eq!(number(&mut service, prune), 0);
     let left = |label| format!("SELECT count(*) FROM audit_log WHERE request_id = '{label}'");
-    assert_eq!(number(&mut admin, &left("nobody")), 1);
+    assert_eq!(number(&mut admin, &left("about no user")), 1);
     assert_eq!(number(&mut admin, &left("about a user")), 3);
     assert_eq!(number(&mut admin, &left("by a user")), 3);
 }

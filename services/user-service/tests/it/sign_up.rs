@@ -103,7 +103,7 @@ async fn only_an_administrators_token_chooses_more_than_names_and_password() {
             ("by-user", Some(&user), unless_open(403)),
             ("by-former", Some(&former), unless_open(401)),
             ("by-junk", Some("junk"), unless_open(401)),
-            ("by-nobody", None, unless_open(401)),
+            ("by-anonymous", None, unless_open(401)),
         ] {
             let outcome = create_with_all_fields(&app, who, token).await;
             assert_eq!(outcome, expected, "{who}, {scope:?}");

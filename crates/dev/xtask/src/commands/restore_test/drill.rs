@@ -178,7 +178,11 @@ impl Drill {
         let bob = sign_in(&self.gateway, &self.bob.email, PASSWORD)?;
         let carol = sign_in(&self.gateway, &self.carol.email, PASSWORD)?;
         // A service accepts the new tokens as soon as it has noticed the new incarnation.
-        let created = wait_until(NOTICE_LIMIT, || self.create_task(&carol.token).ok());
+        let mut created = Err(anyhow::anyhow!("it was not tried"));
+        wait_until(NOTICE_LIMIT, || {
+            created = self.create_task(&carol.token);
+            created.is_ok().then_some(())
+        });
         created.context("a user whose deletion was undone cannot create a task")?;
         let dave = sign_in(&self.gateway, &self.dave.email, PASSWORD)?;
         self.get("/users", &dave.token)?.expect(403)?;

@@ -17,7 +17,7 @@ use clap::Args;
 use self::{drill::Drill, ways::Way};
 use crate::{
     backing::GivenServers,
-    cleanup::{Keep, clean_up},
+    cleanup::with_own_system,
     environment::Variables,
     interrupt::Interrupt,
     launch::{self, LaunchOptions},
@@ -45,17 +45,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let interrupt = Interrupt::watch()?;
     let _lock = base.lock("restore-test")?;
     let workspace = base.aside("restore-test");
-    // A killed run leaves its system.
-    clean_up(&workspace, Keep::Nothing)?;
-    let outcome = test(&workspace, arguments, &interrupt);
-    say("stopping everything");
-    let keep = if outcome.is_ok() || interrupt.came() {
-        Keep::Nothing
-    } else {
-        Keep::Everything
-    };
-    clean_up(&workspace, keep)?;
-    match outcome {
+    let test = || test(&workspace, arguments, &interrupt);
+    match with_own_system(&workspace, &interrupt, test, |()| true) {
         Ok(()) => {
             outln!("\nrestore-test: ok");
             Ok(ExitCode::SUCCESS)

@@ -17,7 +17,7 @@ use self::{
     tool::{Budget, Tool},
 };
 use crate::{
-    cleanup::{Keep, clean_up},
+    cleanup::with_own_system,
     duration::parse_duration,
     environment::Variables,
     interrupt::Interrupt,
@@ -62,18 +62,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let _lock = base.lock("schemathesis")?;
     let tool = Tool::install(&base)?;
     let workspace = base.aside("schemathesis");
-    // A killed run leaves its system.
-    clean_up(&workspace, Keep::Nothing)?;
-    let outcome = test(&workspace, arguments, seed, &tool, &interrupt);
-    let passed = matches!(outcome, Ok(true));
-    say("stopping everything");
-    let keep = if passed || interrupt.came() {
-        Keep::Nothing
-    } else {
-        Keep::Everything
-    };
-    clean_up(&workspace, keep)?;
-    if outcome? {
+    let test = || test(&workspace, arguments, seed, &tool, &interrupt);
+    if with_own_system(&workspace, &interrupt, test, |passed| *passed)? {
         outln!("\nschemathesis: ok");
         return Ok(ExitCode::SUCCESS);
     }
