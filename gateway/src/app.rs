@@ -24,7 +24,7 @@ use crate::middleware::counted::count_request;
 use crate::middleware::{head_requests, hsts};
 use crate::pages;
 use crate::routes::{self, Route, Service};
-use crate::settings::{GatewaySettings, TlsSettings};
+use crate::settings::{GatewaySettings, RateLimit, TlsSettings};
 use crate::tls::Certificates;
 use crate::upstream::{self, Upstreams};
 
@@ -121,6 +121,7 @@ fn app_state(settings: &GatewaySettings) -> AppState {
         body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),
         concurrency: ConcurrencyLimits::new(settings),
+        turns: (settings.rate_limit.mode == RateLimit::On).then(Arc::default),
         circuit_breakers: CircuitBreakers::new(settings.circuit),
     }
 }

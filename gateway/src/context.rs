@@ -1,3 +1,4 @@
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderValue;
@@ -6,6 +7,7 @@ use app_config::Networks;
 use crate::limits::circuit_breaker::CircuitBreakers;
 use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
+use crate::limits::turns::Turns;
 use crate::upstream::Upstreams;
 
 /// The state that all requests share.
@@ -19,5 +21,7 @@ pub(crate) struct AppState {
     pub(crate) body_timeout: Duration,
     pub(crate) rate_limits: RateLimits,
     pub(crate) concurrency: ConcurrencyLimits,
+    /// `None` if client addresses are not limited.
+    pub(crate) turns: Option<Arc<Turns>>,
     pub(crate) circuit_breakers: CircuitBreakers,
 }

@@ -15,6 +15,8 @@ pub struct Route {
     pub access: Access,
     /// The rate limit that it counts towards.
     pub rate: RateClass,
+    /// What it makes its service do, if requests of one network must not do it all at once.
+    pub work: Option<Work>,
 }
 
 impl Route {
@@ -26,7 +28,7 @@ impl Route {
 }
 
 /// A service behind the gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Service {
     /// The user service.
     User,
@@ -55,6 +57,17 @@ pub enum RateClass {
     Credentials,
 }
 
+/// What a request makes its service do. Requests of one client network wait only for others with the same work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Work {
+    /// Reads or writes a few rows.
+    Short,
+    /// Looks at many rows, or carries a long body.
+    Long,
+    /// Looks up a host name, which takes as long as its name servers want.
+    Lookup,
+}
+
 use Access::{Public, Token, TokenOrSecret};
 
 const fn user(method: Method, path: &'static str, access: Access) -> Route {
@@ -64,6 +77,7 @@ const fn user(method: Method, path: &'static str, access: Access) -> Route {
         service: Service::User,
         access,
         rate: RateClass::Normal,
+        work: Some(Work::Short),
     }
 }
 
@@ -74,6 +88,8 @@ const fn credentials(path: &'static str, access: Access) -> Route {
         service: Service::User,
         access,
         rate: RateClass::Credentials,
+        // The user service shares its hashing between networks itself.
+        work: None,
     }
 }
 
@@ -84,7 +100,22 @@ const fn task(method: Method, path: &'static str, access: Access) -> Route {
         service: Service::PeopleTask,
         access,
         rate: RateClass::Normal,
+        work: Some(Work::Short),
     }
+}
+
+/// A route that lists or counts.
+const fn long(route: Route) -> Route {
+    with_work(Work::Long, route)
+}
+
+const fn lookup(route: Route) -> Route {
+    with_work(Work::Lookup, route)
+}
+
+const fn with_work(work: Work, mut route: Route) -> Route {
+    route.work = Some(work);
+    route
 }
 
 /// This `GET` deletes a webhook, for compatibility. A `HEAD` must never do that.
@@ -102,43 +133,43 @@ pub static ROUTES: &[Route] = &[
     credentials("/user/verify-email/resend", Token),
     user(Method::GET, "/user", Token),
     user(Method::POST, "/user/reset-password", Token),
-    user(Method::GET, "/users", Token),
-    user(Method::GET, "/users/count", Token),
-    user(Method::GET, "/users/deletions", Token),
+    long(user(Method::GET, "/users", Token)),
+    long(user(Method::GET, "/users/count", Token)),
+    long(user(Method::GET, "/users/deletions", Token)),
     user(Method::POST, "/users/deletions/retry", Token),
     user(Method::GET, "/users/{userId}", Token),
     user(Method::PUT, "/users/{userId}", Token),
     user(Method::DELETE, "/users/{userId}", Token),
     user(Method::GET, "/users/{userId}/delete-status/{ticket}", Token),
     user(Method::DELETE, "/users/{userId}/delete-status/{ticket}", Token),
-    user(Method::GET, "/audit", Token),
+    long(user(Method::GET, "/audit", Token)),
     user(Method::GET, "/.well-known/jwks.json", Public),
 
-    task(Method::GET, "/people-task/tasks", TokenOrSecret),
+    long(task(Method::GET, "/people-task/tasks", TokenOrSecret)),
     task(Method::POST, "/people-task/tasks", Token),
-    task(Method::GET, "/people-task/tasks-count", TokenOrSecret),
+    long(task(Method::GET, "/people-task/tasks-count", TokenOrSecret)),
     task(Method::GET, "/people-task/tasks/{id}", TokenOrSecret),
     task(Method::PUT, "/people-task/tasks/{id}", TokenOrSecret),
     task(Method::PUT, "/people-task/tasks/{id}/approve", TokenOrSecret),
     task(Method::PUT, "/people-task/tasks/{id}/reject", TokenOrSecret),
     task(Method::GET, "/people-task/tasks/{id}/webhooks", Token),
-    task(Method::GET, "/people-task/tasks/{id}/deliveries", Token),
+    long(task(Method::GET, "/people-task/tasks/{id}/deliveries", Token)),
     task(Method::POST, "/people-task/deliveries/{id}/redeliver", Token),
-    task(Method::POST, "/people-task/webhooks", Token),
+    lookup(task(Method::POST, "/people-task/webhooks", Token)),
     task(Method::GET, "/people-task/webhooks/{id}", Token),
     task(Method::DELETE, "/people-task/webhooks/{id}", Token),
-    task(Method::GET, "/people-task/audit", Token),
+    long(task(Method::GET, "/people-task/audit", Token)),
     task(Method::GET, "/.well-known/webhook-keys.json", Public),
 
     // The Appmixer plugin paths, which the people-task service knows, too.
-    task(Method::GET, "/plugins/appmixer/utils/tasks/tasks", TokenOrSecret),
+    long(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks", TokenOrSecret)),
     task(Method::POST, "/plugins/appmixer/utils/tasks/tasks", Token),
-    task(Method::GET, "/plugins/appmixer/utils/tasks/tasks-count", TokenOrSecret),
+    long(task(Method::GET, "/plugins/appmixer/utils/tasks/tasks-count", TokenOrSecret)),
     task(Method::GET, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}", TokenOrSecret),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}/approve", TokenOrSecret),
     task(Method::PUT, "/plugins/appmixer/utils/tasks/tasks/{id}/reject", TokenOrSecret),
-    task(Method::POST, "/plugins/appmixer/utils/tasks/webhooks", Token),
+    lookup(task(Method::POST, "/plugins/appmixer/utils/tasks/webhooks", Token)),
     task(Method::DELETE, "/plugins/appmixer/utils/tasks/webhooks/{id}", Token),
     task(Method::GET, "/plugins/appmixer/utils/tasks/dashboard-url", Token),
 ];

@@ -3,18 +3,26 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use actix_service::{Service as _, ServiceFactory, apply_fn_factory};
 use actix_web::rt::net::TcpStream;
 use app_config::Networks;
 use http_kit::client_network;
+use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
+
+/// The time from one new connection of a network to the next, once it has opened [`AT_ONCE`]. A thread serves its
+/// connections in the order in which they become ready, so without a pause hundreds of new ones would come before
+/// the next request of another network.
+const PAUSE: Duration = Duration::from_micros(500);
+const AT_ONCE: u32 = 32;
 
 /// A limited number of connections.
 ///
 /// A network may have as many as no other network needs. At the limit, a connection of a network with fewer
 /// connections displaces the newest one of the network with the most, which is closed. So no network can keep
-/// others from connecting.
+/// others from connecting. Many new connections of one network are served one after the other.
 #[derive(Debug)]
 pub(crate) struct Connections {
     limit: usize,
@@ -26,8 +34,25 @@ pub(crate) struct Connections {
 struct Open {
     total: usize,
     next_id: u64,
-    /// What closes the connections of each network, oldest first.
-    by_network: HashMap<IpAddr, BTreeMap<u64, CancellationToken>>,
+    by_network: HashMap<IpAddr, Network>,
+}
+
+#[derive(Debug, Default)]
+struct Network {
+    /// What closes its connections, oldest first.
+    connections: BTreeMap<u64, CancellationToken>,
+    /// When its next connection is due, if all keep the pause.
+    next_due: Option<Instant>,
+}
+
+impl Network {
+    /// When a new connection is served.
+    fn schedule(&mut self, now: Instant) -> Instant {
+        let due = self.next_due.map_or(now, |next| next.max(now));
+        self.next_due = Some(due + PAUSE);
+        let early = due.checked_sub(AT_ONCE * PAUSE);
+        early.map_or(due, |early| early.max(now))
+    }
 }
 
 impl Connections {
@@ -45,7 +70,8 @@ impl Connections {
         let mut permit = Permit::default();
         if !self.unlimited.contains(peer) {
             let network = client_network(peer);
-            let id = self.add(network, permit.displaced.clone())?;
+            let (id, start) = self.add(network, permit.displaced.clone(), Instant::now())?;
+            permit.start = Some(start);
             permit.entry = Some(Entry {
                 connections: Arc::clone(self),
                 network,
@@ -55,11 +81,20 @@ impl Connections {
         Some(permit)
     }
 
-    fn add(&self, network: IpAddr, displaced: CancellationToken) -> Option<u64> {
+    /// Adds a connection. Returns its id and when it is served.
+    fn add(
+        &self,
+        network: IpAddr,
+        displaced: CancellationToken,
+        now: Instant,
+    ) -> Option<(u64, Instant)> {
         let mut open = self.open();
         if open.total >= self.limit {
-            let own = open.by_network.get(&network).map_or(0, BTreeMap::len);
-            let most = open.by_network.values_mut().max_by_key(|ids| ids.len())?;
+            let number = |network: &Network| network.connections.len();
+            let own = open.by_network.get(&network).map_or(0, number);
+            let networks = open.by_network.values_mut();
+            let most = networks.map(|network| &mut network.connections);
+            let most = most.max_by_key(|connections| connections.len())?;
             // Afterwards, the displaced network must not have fewer than this one.
             if most.len() <= own + 1 {
                 metrics::counter!("http_connections_refused_total").increment(1);
@@ -74,16 +109,16 @@ impl Connections {
         let id = open.next_id;
         open.next_id += 1;
         open.total += 1;
-        let ids = open.by_network.entry(network).or_default();
-        ids.insert(id, displaced);
-        Some(id)
+        let network = open.by_network.entry(network).or_default();
+        network.connections.insert(id, displaced);
+        Some((id, network.schedule(now)))
     }
 
     fn remove(&self, network: IpAddr, id: u64) {
         let mut open = self.open();
-        if let Some(ids) = open.by_network.get_mut(&network) {
-            let was_open = ids.remove(&id).is_some();
-            if ids.is_empty() {
+        if let Some(Network { connections, .. }) = open.by_network.get_mut(&network) {
+            let was_open = connections.remove(&id).is_some();
+            if connections.is_empty() {
                 open.by_network.remove(&network);
             }
             open.total -= usize::from(was_open);
@@ -100,8 +135,20 @@ impl Connections {
 struct Permit {
     /// Cancelled when the connection must close.
     displaced: CancellationToken,
+    /// When the connection is served; `None` if at once.
+    start: Option<Instant>,
     /// `None` if it is not counted.
     entry: Option<Entry>,
+}
+
+impl Permit {
+    async fn wait_for_start(&self) {
+        if let Some(start) = self.start
+            && start > Instant::now()
+        {
+            sleep_until(start).await;
+        }
+    }
 }
 
 #[derive(Debug)]
@@ -138,6 +185,10 @@ where
             let Some((serving, permit)) = serving else {
                 return Ok(());
             };
+            let serving = async {
+                permit.wait_for_start().await;
+                serving.await
+            };
             let served = permit.displaced.run_until_cancelled(serving).await;
             served.unwrap_or(Ok(()))
         }
@@ -151,7 +202,9 @@ mod tests {
 
     use app_config::{Networks, SettingValue as _};
 
-    use super::{Connections, Permit};
+    use tokio::time::Instant;
+
+    use super::{AT_ONCE, Connections, Network, PAUSE, Permit};
 
     fn connections(limit: usize) -> Arc<Connections> {
         Connections::new(limit, Networks::parse("10.0.0.0/8").unwrap())
@@ -212,6 +265,21 @@ mod tests {
         drop(other);
         assert!(connections.open().by_network.is_empty());
         assert_eq!(connections.open().total, 0);
+    }
+
+    #[test]
+    fn many_new_connections_of_a_network_start_one_after_the_other() {
+        let (mut network, now) = (Network::default(), Instant::now());
+        for _ in 0..=AT_ONCE {
+            assert_eq!(network.schedule(now), now);
+        }
+        assert_eq!(network.schedule(now), now + PAUSE);
+        assert_eq!(network.schedule(now), now + 2 * PAUSE);
+        let later = now + (AT_ONCE + 3) * PAUSE;
+        for _ in 0..=AT_ONCE {
+            assert_eq!(network.schedule(later), later);
+        }
+        assert_eq!(network.schedule(later), later + PAUSE);
     }
 
     #[test]

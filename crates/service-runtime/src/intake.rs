@@ -13,17 +13,23 @@ use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use actix_web::web::Bytes;
 use futures_util::Stream;
 
+/// Bodies up to this length, in bytes, are passed on before the application wants them: actix-http closes the
+/// connection after a response that did not need the rest of the body.
+const SHORT: u64 = 16 * 1024;
+
 /// What a connection expects from its client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     /// The head of a request.
     Head,
-    /// This many more bytes of a body.
-    SizedBody(u64),
+    /// `left` more bytes of a body, and whether the application waits for some of them.
+    SizedBody { left: u64, wanted: bool },
     /// A body of unknown length, and whether the application waits for more of it.
     StreamedBody { wanted: bool },
     /// Nothing before the response has ended.
     Response,
+    /// Nothing any more: the connection is being closed, and its client may still send the rest of a body.
+    Closing,
 }
 
 /// The phase of a connection, which its stream and the application share.
@@ -57,7 +63,10 @@ impl Intake {
     pub(crate) fn poll_phase(&self, context: &Context<'_>) -> Poll<Phase> {
         let mut state = self.state.borrow_mut();
         match state.phase {
-            Phase::SizedBody(0) | Phase::Response | Phase::StreamedBody { wanted: false } => {
+            Phase::Response
+            | Phase::SizedBody { left: 0, .. }
+            | Phase::SizedBody { wanted: false, .. }
+            | Phase::StreamedBody { wanted: false } => {
                 state.reader = Some(context.waker().clone());
                 Poll::Pending
             }
@@ -70,18 +79,18 @@ impl Intake {
 
     /// Records that `count` bytes of a body were passed on.
     pub(crate) fn pass(&self, count: usize) {
-        if let Phase::SizedBody(left) = &mut self.state.borrow_mut().phase {
+        if let Phase::SizedBody { left, .. } = &mut self.state.borrow_mut().phase {
             *left = left.saturating_sub(count as u64);
         }
     }
 
-    /// Waits until what has arrived of a body of known length was passed on.
+    /// Waits until what has arrived of a short body was passed on.
     pub(crate) async fn arrived(&self) {
         poll_fn(|_| {
             let state = self.state.borrow();
             match state.phase {
                 // `poll_phase` is called before the task of the connection polls the application again.
-                Phase::SizedBody(1..) if !state.asked => Poll::Pending,
+                Phase::SizedBody { left: 1.., wanted } if wanted && !state.asked => Poll::Pending,
                 _ => Poll::Ready(()),
             }
         })
@@ -92,11 +101,17 @@ impl Intake {
     pub(crate) fn begin(self: &Rc<Self>, request: &mut ServiceRequest) {
         let phase = match (request.parts().1, length(request)) {
             (Payload::None, _) => Phase::Response,
-            (_, Some(length)) => Phase::SizedBody(length),
+            (_, Some(left)) => Phase::SizedBody {
+                left,
+                wanted: left <= SHORT,
+            },
             (_, None) => Phase::StreamedBody { wanted: false },
         };
         self.set(phase);
-        if matches!(phase, Phase::StreamedBody { .. }) {
+        if matches!(
+            phase,
+            Phase::SizedBody { wanted: false, .. } | Phase::StreamedBody { .. }
+        ) {
             let inner = request.take_payload();
             let intake = Rc::clone(self);
             request.set_payload(Payload::Stream {
@@ -107,13 +122,20 @@ impl Intake {
 
     /// Ends a request: its whole response was passed to actix-http.
     pub(crate) fn end(&self) {
-        self.set(Phase::Head);
+        let unread = matches!(self.phase(), Phase::SizedBody { left: 1.., .. });
+        self.set(if unread { Phase::Closing } else { Phase::Head });
     }
 
     fn want(&self, wanted: bool) {
-        if matches!(self.state.borrow().phase, Phase::StreamedBody { .. }) {
-            self.set(Phase::StreamedBody { wanted });
+        match self.phase() {
+            Phase::SizedBody { left, .. } => self.set(Phase::SizedBody { left, wanted }),
+            Phase::StreamedBody { .. } => self.set(Phase::StreamedBody { wanted }),
+            Phase::Head | Phase::Response | Phase::Closing => {}
         }
+    }
+
+    fn phase(&self) -> Phase {
+        self.state.borrow().phase
     }
 
     pub(crate) fn set(&self, phase: Phase) {

@@ -18,6 +18,8 @@ use crate::intake::{Intake, Phase};
 
 /// The most that is received at once, in bytes.
 const MAX_RECEIVED: usize = 8 * 1024;
+/// The most that is received in a row of what is not wanted any more, in bytes.
+const MAX_DISCARDED: usize = 8 * MAX_RECEIVED;
 /// The most of a body of unknown length that is passed on at once, in bytes: a chunk of one byte takes 32 in memory.
 const MAX_STREAMED: usize = 2 * 1024;
 
@@ -114,14 +116,14 @@ impl<T> PacedStream<T> {
             return None;
         }
         match phase {
-            Phase::SizedBody(left) => {
+            Phase::SizedBody { left, .. } => {
                 Some(usize::try_from(left).map_or(received, |left| left.min(received)))
             }
             Phase::StreamedBody { .. } => {
                 self.blank_line.search(&self.received);
                 Some(self.blank_line.end.unwrap_or(received).min(MAX_STREAMED))
             }
-            Phase::Head | Phase::Response => {
+            Phase::Head | Phase::Response | Phase::Closing => {
                 self.blank_line.search(&self.received);
                 let enough = received >= self.passed.min(MAX_RECEIVED);
                 self.blank_line.end.or(enough.then_some(received))
@@ -136,7 +138,7 @@ impl<T> PacedStream<T> {
             // An idle connection keeps no buffer.
             self.received = BytesMut::new();
         }
-        if let Phase::SizedBody(_) = phase {
+        if let Phase::SizedBody { .. } = phase {
             self.intake.pass(count);
             return;
         }
@@ -158,6 +160,23 @@ impl<T: AsyncRead + Unpin> PacedStream<T> {
         self.received.extend_from_slice(buffer.filled());
         Poll::Ready(Ok(buffer.filled().len()))
     }
+
+    /// Receives the rest of what the client sends, up to the end, and drops it. Otherwise the client might get an
+    /// error before it reads the response.
+    fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.received = BytesMut::new();
+        let mut bytes = [MaybeUninit::uninit(); MAX_RECEIVED];
+        for _ in 0..MAX_DISCARDED / MAX_RECEIVED {
+            let mut buffer = ReadBuf::uninit(&mut bytes);
+            ready!(Pin::new(&mut self.io).poll_read(context, &mut buffer))?;
+            if buffer.filled().is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+        }
+        // Other connections get their turn.
+        context.waker().wake_by_ref();
+        Poll::Pending
+    }
 }
 
 impl<T: AsyncRead + Unpin> AsyncRead for PacedStream<T> {
@@ -171,6 +190,9 @@ impl<T: AsyncRead + Unpin> AsyncRead for PacedStream<T> {
             return Poll::Pending;
         }
         let phase = ready!(self.intake.poll_phase(context));
+        if phase == Phase::Closing {
+            return self.poll_discard(context);
+        }
         if phase == Phase::Head && self.blocked {
             // `poll_write` wakes the task.
             return Poll::Pending;
@@ -217,7 +239,7 @@ mod tests {
     use futures_util::poll;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
-    use super::{MAX_RECEIVED, PacedStream};
+    use super::{MAX_DISCARDED, MAX_RECEIVED, PacedStream};
     use crate::intake::Phase;
 
     const HEAD: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -277,12 +299,36 @@ mod tests {
     async fn a_body_is_passed_on_up_to_its_length() {
         let (mut client, server) = duplex(64 * 1024);
         let mut stream = PacedStream::new(server);
-        stream.intake.set(Phase::SizedBody(20_000));
+        stream.intake.set(Phase::SizedBody {
+            left: 20_000,
+            wanted: true,
+        });
         let sent = "x".repeat(20_000) + HEAD;
         client.write_all(sent.as_bytes()).await.unwrap();
         assert_eq!(passed(&mut stream).await, "x".repeat(20_000));
         stream.intake.end();
         assert_eq!(passed(&mut stream).await, HEAD);
+    }
+
+    #[tokio::test]
+    async fn the_rest_of_an_unwanted_body_is_received_and_not_passed_on() {
+        let (mut client, server) = duplex(1024 * 1024);
+        let mut stream = PacedStream::new(server);
+        stream.intake.set(Phase::SizedBody {
+            left: 500_000,
+            wanted: false,
+        });
+        client.write_all(&[b'x'; 500_000]).await.unwrap();
+        assert_eq!(passed(&mut stream).await, "");
+        stream.intake.end();
+        let mut bytes = [0; 1024];
+        let mut polls = 0;
+        client.shutdown().await.unwrap();
+        while poll!(Box::pin(stream.read(&mut bytes))).is_pending() {
+            polls += 1;
+        }
+        assert_eq!(polls, 500_000 / MAX_DISCARDED);
+        assert_eq!(stream.read(&mut bytes).await.unwrap(), 0);
     }
 
     #[tokio::test]

@@ -7,18 +7,25 @@ mod headers;
 mod request_body;
 mod response;
 
+use std::time::Duration;
+
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use http_kit::Problem;
+use http_kit::{Problem, ShareError};
 use reqwest::Client;
+use tokio::time::timeout;
 
 use self::error::ForwardError;
 use self::exchange::{UpstreamRequest, exchange};
-use self::request_body::Framing;
+use self::request_body::{Framing, RequestBody};
 use crate::client_info::ClientInfo;
 use crate::context::AppState;
-use crate::limits::concurrency::acquire;
-use crate::routes::Route;
+use crate::limits::concurrency::{acquire, refusal};
+use crate::limits::turns::Turn;
+use crate::routes::{Route, Work};
+
+/// How long a request may wait for others of its network.
+const MAX_WAIT: Duration = Duration::from_secs(10);
 
 /// Handles a request of a route: checks rate, token, path and size in this order, then asks the service.
 ///
@@ -59,9 +66,10 @@ async fn forward_counted(
     let path = headers::path(route, request.match_info());
     let framing = Framing::of(request.headers())?;
     let body = request_body::collect(framing, payload, client.address, state).await?;
-    let circuit = state.circuit_breakers.of(route.service).acquire()?;
     let in_flight = state.concurrency.in_flight(route.service);
     let in_flight = acquire(in_flight, client.address, 1)?;
+    let turn = turn(route, body.as_ref(), client, state).await?;
+    let circuit = state.circuit_breakers.of(route.service).acquire()?;
 
     let query = request.uri().query();
     let upstream_request = UpstreamRequest {
@@ -72,7 +80,7 @@ async fn forward_counted(
     };
     let response = exchange(http_client, upstream_request, state.upstream_timeout).await;
     // From now on the request costs its service only the memory that `response_bytes` counts.
-    drop(in_flight);
+    drop((in_flight, turn));
     let response = match response {
         Ok(response) => {
             circuit.record_response();
@@ -85,4 +93,24 @@ async fn forward_counted(
         Err(ForwardError::Caller(problem)) => return Err(problem),
     };
     response::relay(response, state, client.address, &route.method)
+}
+
+/// Waits until the request may be sent, if the requests of its network have to take turns.
+///
+/// # Errors
+/// `429 too-many-concurrent-requests` if earlier requests of the network take too long.
+async fn turn(
+    route: &Route,
+    body: Option<&RequestBody>,
+    client: &ClientInfo,
+    state: &AppState,
+) -> Result<Option<Turn>, Problem> {
+    let (Some(turns), Some(work)) = (&state.turns, route.work) else {
+        return Ok(None);
+    };
+    let is_long = body.is_some_and(RequestBody::is_long);
+    let work = if is_long { Work::Long } else { work };
+    let turn = turns.wait(client.address, route.service, work);
+    let turn = timeout(MAX_WAIT, turn).await;
+    turn.map(Some).map_err(|_| refusal(ShareError::Network))
 }

@@ -15,7 +15,7 @@ use tokio::time::timeout;
 use crate::context::AppState;
 use crate::limits::concurrency::{self, acquire};
 
-/// Bodies up to this length are not counted.
+/// Bodies up to this length, in bytes, are not counted.
 const UNCOUNTED: usize = 16 * 1024;
 
 /// How a request announces its body.
@@ -73,6 +73,13 @@ fn is_websocket(headers: &HeaderMap) -> bool {
 pub(super) struct RequestBody {
     pub(super) bytes: Bytes,
     _share: Option<Share>,
+}
+
+impl RequestBody {
+    /// Whether its service needs much longer for it than for the usual one.
+    pub(super) fn is_long(&self) -> bool {
+        self.bytes.len() > UNCOUNTED
+    }
 }
 
 /// Collects the body of a request, if it has one.

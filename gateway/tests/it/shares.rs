@@ -1,5 +1,8 @@
 //! What one client network takes, others still get.
 
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
 use testkit::{Reply, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
@@ -67,6 +70,34 @@ async fn many_clients_waiting_for_a_hung_service_leave_the_other_service_alone()
     for client in CLIENTS {
         assert_eq!(get(&fixture, "/user", client).await.status, 200);
         assert_eq!(sign_in(&fixture, client).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn requests_of_a_busy_client_wait_for_each_other_while_those_of_others_are_served() {
+    let time_limit = Duration::from_secs(3);
+    let fixture = Fixture::with(&[BEHIND_A_PROXY, ("GATEWAY_UPSTREAM_TIMEOUT", "3s")]).await;
+    let (tasks, task) = (
+        "/people-task/tasks",
+        format!("/people-task/tasks/{:024x}", 1),
+    );
+    assert_eq!(get(&fixture, "/user", CLIENTS[1]).await.status, 200);
+
+    let start = Instant::now();
+    let hanging = hang(&fixture, &CLIENTS[..1]).await;
+    let (next, others) = tokio::join!(
+        async { (get(&fixture, tasks, CLIENTS[0]).await, start.elapsed()) },
+        async {
+            let long = get(&fixture, tasks, CLIENTS[1]).await.status;
+            let short = get(&fixture, &task, CLIENTS[0]).await.status;
+            ([long, short], start.elapsed())
+        },
+    );
+    assert_eq!((next.0.status, others.0), (200, [200, 200]));
+    assert!(next.1 >= time_limit, "{:?}", next.1);
+    assert!(others.1 < time_limit, "{:?}", others.1);
+    for reply in join_all(hanging).await {
+        assert_eq!(reply.unwrap().status, 504);
     }
 }
 

@@ -1,0 +1,304 @@
+//! Keeps the requests of one client network from slowing down those of others.
+//!
+//! A network that has the gateway to itself may use all of it. While other networks send requests, too, only
+//! a few of its requests are worked on at a time, and the others wait.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use http_kit::client_network;
+use tokio::sync::oneshot;
+
+use crate::routes::{Service, Work};
+
+/// How long after its last request a network counts as one that needs the gateway.
+const CONTENTION_WINDOW: Duration = Duration::from_secs(10);
+
+/// How many requests of a network with the same work are worked on at a time while other networks need the gateway.
+const fn at_once(work: Work) -> usize {
+    match work {
+        Work::Long => 1,
+        Work::Short => 2,
+        Work::Lookup => 4,
+    }
+}
+
+/// The requests of all networks that are worked on or wait for their turn.
+#[derive(Debug, Default)]
+pub(crate) struct Turns(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    recent: RecentNetworks,
+    /// Only lines in which a request is worked on.
+    lines: HashMap<Key, Line>,
+}
+
+/// The requests of a network that compete with each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Key {
+    network: IpAddr,
+    service: Service,
+    work: Work,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    active: usize,
+    waiting: VecDeque<oneshot::Sender<Turn>>,
+}
+
+/// The two networks that sent requests last, the latest one first.
+#[derive(Debug, Default)]
+struct RecentNetworks([Option<(IpAddr, Instant)>; 2]);
+
+impl RecentNetworks {
+    fn record(&mut self, network: IpAddr, now: Instant) {
+        let [latest, before] = &mut self.0;
+        if latest.is_some_and(|(recorded, _)| recorded != network) {
+            *before = *latest;
+        }
+        *latest = Some((network, now));
+    }
+
+    /// Whether another network than this one needs the gateway, too.
+    fn compete_with(&self, network: IpAddr, now: Instant) -> bool {
+        let mut others = self.0.iter().flatten();
+        others.any(|(other, at)| {
+            *other != network && now.saturating_duration_since(*at) < CONTENTION_WINDOW
+        })
+    }
+}
+
+impl State {
+    /// Whether one more request may be worked on.
+    fn may_start(&self, key: Key, active: usize, now: Instant) -> bool {
+        active < at_once(key.work) || !self.recent.compete_with(key.network, now)
+    }
+}
+
+impl Turns {
+    /// Waits until a request may be sent to its service.
+    ///
+    /// Requests of a network that wait for the same service with the same [`Work`] are served in the order of
+    /// their arrival. The caller limits how many there are, and for how long they wait.
+    pub(crate) async fn wait(
+        self: &Arc<Self>,
+        client: IpAddr,
+        service: Service,
+        work: Work,
+    ) -> Turn {
+        let key = Key {
+            network: client_network(client),
+            service,
+            work,
+        };
+        let Some(turn) = self.start_or_wait(key, Instant::now()) else {
+            return self.turn(key);
+        };
+        metrics::counter!("gateway_requests_delayed_total").increment(1);
+        // The sender is only dropped with the line, which exists as long as somebody waits in it.
+        match turn.await {
+            Ok(turn) => turn,
+            Err(_) => self.turn(key),
+        }
+    }
+
+    /// Starts a request at once, or returns what its turn will come from.
+    fn start_or_wait(&self, key: Key, now: Instant) -> Option<oneshot::Receiver<Turn>> {
+        let mut state = self.state();
+        state.recent.record(key.network, now);
+        let active = state.lines.get(&key).map_or(0, |line| line.active);
+        let may_start = state.may_start(key, active, now);
+        let line = state.lines.entry(key).or_default();
+        if may_start {
+            line.active += 1;
+            return None;
+        }
+        let (sender, receiver) = oneshot::channel();
+        line.waiting.push_back(sender);
+        Some(receiver)
+    }
+
+    /// Ends a turn, and starts those that may begin now.
+    fn end(self: &Arc<Self>, key: Key, now: Instant) {
+        for next in self.next(key, now) {
+            // If its caller has disconnected meanwhile, the turn comes back and ends, too.
+            drop(next.send(self.turn(key)));
+        }
+    }
+
+    fn next(&self, key: Key, now: Instant) -> Vec<oneshot::Sender<Turn>> {
+        let mut state = self.state();
+        let Some(mut line) = state.lines.remove(&key) else {
+            return Vec::new();
+        };
+        line.active = line.active.saturating_sub(1);
+        let mut next = Vec::new();
+        while state.may_start(key, line.active, now)
+            && let Some(waiting) = line.waiting.pop_front()
+        {
+            if !waiting.is_closed() {
+                line.active += 1;
+                next.push(waiting);
+            }
+        }
+        if line.active > 0 {
+            state.lines.insert(key, line);
+        }
+        next
+    }
+
+    fn turn(self: &Arc<Self>, key: Key) -> Turn {
+        Turn {
+            turns: Arc::clone(self),
+            key,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request that is being worked on. Dropping it ends its turn.
+#[derive(Debug)]
+pub(crate) struct Turn {
+    turns: Arc<Turns>,
+    key: Key,
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.turns.end(self.key, Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use futures_util::future::{FutureExt as _, join_all};
+
+    use super::{CONTENTION_WINDOW, RecentNetworks, Turn, Turns};
+    use crate::routes::{Service, Work};
+
+    fn client(last: u8) -> IpAddr {
+        [203, 0, 113, last].into()
+    }
+
+    /// The turn of a request, if it need not wait.
+    fn start(turns: &Arc<Turns>, last: u8, work: Work) -> Option<Turn> {
+        let turn = turns.wait(client(last), Service::User, work);
+        turn.now_or_never()
+    }
+
+    fn start_all(turns: &Arc<Turns>, last: u8, work: Work) -> Vec<Turn> {
+        std::iter::from_fn(|| start(turns, last, work))
+            .take(100)
+            .collect()
+    }
+
+    #[test]
+    fn a_network_that_is_alone_does_not_wait() {
+        let turns = Arc::default();
+        assert_eq!(start_all(&turns, 1, Work::Long).len(), 100);
+        assert_eq!(start_all(&turns, 1, Work::Short).len(), 100);
+    }
+
+    #[test]
+    fn networks_that_send_at_the_same_time_get_a_few_turns_each() {
+        let turns = Arc::default();
+        drop(start(&turns, 1, Work::Short));
+        let second = start_all(&turns, 2, Work::Short);
+        let first = start_all(&turns, 1, Work::Short);
+        assert_eq!((first.len(), second.len()), (2, 2));
+        assert_eq!(start_all(&turns, 1, Work::Long).len(), 1);
+        let other_service = turns.wait(client(1), Service::PeopleTask, Work::Short);
+        assert!(other_service.now_or_never().is_some());
+    }
+
+    #[test]
+    fn requests_of_a_network_are_served_in_the_order_of_their_arrival() {
+        let turns: Arc<Turns> = Arc::default();
+        let active = start(&turns, 1, Work::Long);
+        let _other = start(&turns, 2, Work::Long);
+        let wait = || turns.wait(client(1), Service::User, Work::Long);
+        let (mut first, mut second) = (pin!(wait()), pin!(wait()));
+        assert!(first.as_mut().now_or_never().is_none());
+        assert!(second.as_mut().now_or_never().is_none());
+        drop(active);
+        assert!(second.as_mut().now_or_never().is_none());
+        let first = first.now_or_never().expect("its turn has come");
+        drop(first);
+        assert!(second.now_or_never().is_some());
+    }
+
+    #[test]
+    fn those_who_left_while_they_waited_keep_no_turn() {
+        let turns: Arc<Turns> = Arc::default();
+        let active = start(&turns, 1, Work::Long);
+        let _other = start(&turns, 2, Work::Long);
+        let wait = || turns.wait(client(1), Service::User, Work::Long);
+        let (mut before, mut after) = (Box::pin(wait()), Box::pin(wait()));
+        let mut last = pin!(wait());
+        for waiting in [&mut before, &mut after] {
+            assert!(waiting.now_or_never().is_none());
+        }
+        assert!(last.as_mut().now_or_never().is_none());
+        drop(before);
+        drop(active);
+        // This one leaves when its turn has already come.
+        drop(after);
+        assert!(last.now_or_never().is_some());
+        assert!(start(&turns, 1, Work::Long).is_some());
+    }
+
+    #[test]
+    fn everything_that_waits_starts_when_no_other_network_sends_requests_any_more() {
+        let turns: Arc<Turns> = Arc::default();
+        let active = start(&turns, 1, Work::Long).expect("no other request");
+        let _other = start(&turns, 2, Work::Long);
+        let mut waiting = pin!(join_all((0..10).map(|_| turns.wait(
+            client(1),
+            Service::User,
+            Work::Long
+        ))));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        turns.end(active.key, Instant::now() + CONTENTION_WINDOW);
+        let turns_of_all = waiting.now_or_never().expect("all turns have come");
+        assert_eq!(turns_of_all.len(), 10);
+        drop((turns_of_all, active));
+    }
+
+    #[test]
+    fn networks_without_requests_are_forgotten() {
+        let turns = Arc::default();
+        let active: Vec<_> = (1..=10)
+            .map(|last| start(&turns, last, Work::Short))
+            .collect();
+        assert_eq!(turns.state().lines.len(), 10);
+        drop(active);
+        assert!(turns.state().lines.is_empty());
+    }
+
+    #[test]
+    fn a_network_competes_with_others_until_a_while_after_its_last_request() {
+        let (mut recent, start) = (RecentNetworks::default(), Instant::now());
+        recent.record(client(1), start);
+        let later = start + Duration::from_secs(1);
+        recent.record(client(2), later);
+        recent.record(client(2), later);
+        let competes = |last, at| recent.compete_with(client(last), at);
+        assert!(competes(1, later) && competes(2, later) && competes(3, later));
+        let end = start + CONTENTION_WINDOW;
+        assert_eq!((competes(1, end), competes(2, end)), (true, false));
+        let end = later + CONTENTION_WINDOW;
+        assert!(!competes(1, end) && !competes(3, end));
+    }
+}
