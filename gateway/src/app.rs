@@ -28,7 +28,7 @@ use crate::settings::{GatewaySettings, RateLimit, TlsSettings};
 use crate::tls::Certificates;
 use crate::upstream::{self, Upstreams};
 
-const RATE_LIMIT_CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
+const LIMITS_CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Starts the gateway.
 ///
@@ -148,14 +148,18 @@ fn start_tasks(running: &Running, authority: &Arc<RemoteAuthority>, state: &Arc<
     let (authority, shutdown) = (Arc::clone(authority), running.shutdown());
     running.spawn(async move { authority.run(shutdown).await });
     let (state, shutdown) = (Arc::clone(state), running.shutdown());
-    running.spawn(async move { clean_up_rate_limits(&state, shutdown).await });
+    running.spawn(async move { clean_up_limits(&state, shutdown).await });
 }
 
-async fn clean_up_rate_limits(state: &AppState, shutdown: CancellationToken) {
+async fn clean_up_limits(state: &AppState, shutdown: CancellationToken) {
     loop {
         tokio::select! {
-            () = tokio::time::sleep(RATE_LIMIT_CLEANUP_INTERVAL) => state.rate_limits.remove_idle(),
+            () = tokio::time::sleep(LIMITS_CLEANUP_INTERVAL) => {}
             () = shutdown.cancelled() => return,
+        }
+        state.rate_limits.remove_idle();
+        if let Some(turns) = &state.turns {
+            turns.remove_idle();
         }
     }
 }

@@ -6,15 +6,21 @@
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use http_kit::client_network;
 use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
 
 use crate::routes::{Service, Work};
 
 /// How long after its last request a network counts as one that needs the gateway.
 const CONTENTION_WINDOW: Duration = Duration::from_secs(10);
+
+/// How much longer than a long request the pause after it is, so that a network takes a quarter of a core with them.
+const PAUSE_PER_WORK: u32 = 3;
+/// The longest such pause: a request that waited for a lock took no time of others.
+const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// How many requests of a network with the same work are worked on at a time while other networks need the gateway.
 const fn at_once(work: Work) -> usize {
@@ -32,7 +38,7 @@ pub(crate) struct Turns(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     recent: RecentNetworks,
-    /// Only lines in which a request is worked on.
+    /// Only lines in which a request is worked on, or that pause.
     lines: HashMap<Key, Line>,
 }
 
@@ -48,6 +54,14 @@ struct Key {
 struct Line {
     active: usize,
     waiting: VecDeque<oneshot::Sender<Turn>>,
+    /// When the pause ends.
+    pause_end: Option<Instant>,
+}
+
+impl Line {
+    fn is_idle(&self, now: Instant) -> bool {
+        self.active == 0 && self.pause_end.is_none_or(|end| end <= now)
+    }
 }
 
 /// The two networks that sent requests last, the latest one first.
@@ -95,19 +109,27 @@ impl Turns {
             service,
             work,
         };
-        let Some(turn) = self.start_or_wait(key, Instant::now()) else {
-            return self.turn(key);
-        };
-        metrics::counter!("gateway_requests_delayed_total").increment(1);
-        // The sender is only dropped with the line, which exists as long as somebody waits in it.
-        match turn.await {
+        let mut turn = match self.start_or_wait(key, Instant::now()) {
             Ok(turn) => turn,
-            Err(_) => self.turn(key),
+            Err(waiting) => {
+                metrics::counter!("gateway_requests_delayed_total").increment(1);
+                // A line is kept as long as a request waits in it.
+                waiting.await.unwrap_or_else(|_| self.turn(key))
+            }
+        };
+        if let Some(end) = self.pause_end(key, Instant::now()) {
+            sleep_until(end).await;
         }
+        turn.start = Instant::now();
+        turn
     }
 
-    /// Starts a request at once, or returns what its turn will come from.
-    fn start_or_wait(&self, key: Key, now: Instant) -> Option<oneshot::Receiver<Turn>> {
+    /// Starts a turn at once, or returns what it will come from.
+    fn start_or_wait(
+        self: &Arc<Self>,
+        key: Key,
+        now: Instant,
+    ) -> Result<Turn, oneshot::Receiver<Turn>> {
         let mut state = self.state();
         state.recent.record(key.network, now);
         let active = state.lines.get(&key).map_or(0, |line| line.active);
@@ -115,27 +137,43 @@ impl Turns {
         let line = state.lines.entry(key).or_default();
         if may_start {
             line.active += 1;
-            return None;
+            return Ok(self.turn(key));
         }
         let (sender, receiver) = oneshot::channel();
         line.waiting.push_back(sender);
-        Some(receiver)
+        Err(receiver)
+    }
+
+    /// When the pause of a line ends, if it has one and another network needs the gateway.
+    fn pause_end(&self, key: Key, now: Instant) -> Option<Instant> {
+        let state = self.state();
+        let end = state.lines.get(&key)?.pause_end?;
+        (end > now && state.recent.compete_with(key.network, now)).then_some(end)
+    }
+
+    /// Forgets the lines whose pause is over.
+    pub(crate) fn remove_idle(&self) {
+        let now = Instant::now();
+        self.state().lines.retain(|_, line| !line.is_idle(now));
     }
 
     /// Ends a turn, and starts those that may begin now.
-    fn end(self: &Arc<Self>, key: Key, now: Instant) {
-        for next in self.next(key, now) {
+    fn end(self: &Arc<Self>, key: Key, took: Duration, now: Instant) {
+        for next in self.next(key, took, now) {
             // If its caller has disconnected meanwhile, the turn comes back and ends, too.
             drop(next.send(self.turn(key)));
         }
     }
 
-    fn next(&self, key: Key, now: Instant) -> Vec<oneshot::Sender<Turn>> {
+    fn next(&self, key: Key, took: Duration, now: Instant) -> Vec<oneshot::Sender<Turn>> {
         let mut state = self.state();
         let Some(mut line) = state.lines.remove(&key) else {
             return Vec::new();
         };
         line.active = line.active.saturating_sub(1);
+        if key.work == Work::Long {
+            line.pause_end = Some(now + (took * PAUSE_PER_WORK).min(MAX_PAUSE));
+        }
         let mut next = Vec::new();
         while state.may_start(key, line.active, now)
             && let Some(waiting) = line.waiting.pop_front()
@@ -145,7 +183,7 @@ impl Turns {
                 next.push(waiting);
             }
         }
-        if line.active > 0 {
+        if !line.is_idle(now) {
             state.lines.insert(key, line);
         }
         next
@@ -155,6 +193,7 @@ impl Turns {
         Turn {
             turns: Arc::clone(self),
             key,
+            start: Instant::now(),
         }
     }
 
@@ -168,11 +207,14 @@ impl Turns {
 pub(crate) struct Turn {
     turns: Arc<Turns>,
     key: Key,
+    start: Instant,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        self.turns.end(self.key, Instant::now());
+        let now = Instant::now();
+        let took = now.saturating_duration_since(self.start);
+        self.turns.end(self.key, took, now);
     }
 }
 
@@ -181,9 +223,10 @@ mod tests {
     use std::net::IpAddr;
     use std::pin::pin;
     use std::sync::Arc;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use futures_util::future::{FutureExt as _, join_all};
+    use tokio::time::Instant;
 
     use super::{CONTENTION_WINDOW, RecentNetworks, Turn, Turns};
     use crate::routes::{Service, Work};
@@ -226,13 +269,13 @@ mod tests {
     #[test]
     fn requests_of_a_network_are_served_in_the_order_of_their_arrival() {
         let turns: Arc<Turns> = Arc::default();
-        let active = start(&turns, 1, Work::Long);
-        let _other = start(&turns, 2, Work::Long);
-        let wait = || turns.wait(client(1), Service::User, Work::Long);
+        let _other = start(&turns, 2, Work::Short);
+        let mut active = start_all(&turns, 1, Work::Short);
+        let wait = || turns.wait(client(1), Service::User, Work::Short);
         let (mut first, mut second) = (pin!(wait()), pin!(wait()));
         assert!(first.as_mut().now_or_never().is_none());
         assert!(second.as_mut().now_or_never().is_none());
-        drop(active);
+        drop(active.pop());
         assert!(second.as_mut().now_or_never().is_none());
         let first = first.now_or_never().expect("its turn has come");
         drop(first);
@@ -242,9 +285,9 @@ mod tests {
     #[test]
     fn those_who_left_while_they_waited_keep_no_turn() {
         let turns: Arc<Turns> = Arc::default();
-        let active = start(&turns, 1, Work::Long);
-        let _other = start(&turns, 2, Work::Long);
-        let wait = || turns.wait(client(1), Service::User, Work::Long);
+        let _other = start(&turns, 2, Work::Short);
+        let mut active = start_all(&turns, 1, Work::Short);
+        let wait = || turns.wait(client(1), Service::User, Work::Short);
         let (mut before, mut after) = (Box::pin(wait()), Box::pin(wait()));
         let mut last = pin!(wait());
         for waiting in [&mut before, &mut after] {
@@ -252,28 +295,27 @@ mod tests {
         }
         assert!(last.as_mut().now_or_never().is_none());
         drop(before);
-        drop(active);
+        drop(active.pop());
         // This one leaves when its turn has already come.
         drop(after);
-        assert!(last.now_or_never().is_some());
-        assert!(start(&turns, 1, Work::Long).is_some());
+        let last = last.now_or_never();
+        assert!(last.is_some() && start(&turns, 1, Work::Short).is_none());
+        drop(last);
+        assert!(start(&turns, 1, Work::Short).is_some());
     }
 
     #[test]
     fn everything_that_waits_starts_when_no_other_network_sends_requests_any_more() {
         let turns: Arc<Turns> = Arc::default();
-        let active = start(&turns, 1, Work::Long).expect("no other request");
-        let _other = start(&turns, 2, Work::Long);
-        let mut waiting = pin!(join_all((0..10).map(|_| turns.wait(
-            client(1),
-            Service::User,
-            Work::Long
-        ))));
+        let _other = start(&turns, 2, Work::Short);
+        let active = start_all(&turns, 1, Work::Short);
+        let wait = |_| turns.wait(client(1), Service::User, Work::Short);
+        let mut waiting = pin!(join_all((0..10).map(wait)));
         assert!(waiting.as_mut().now_or_never().is_none());
-        turns.end(active.key, Instant::now() + CONTENTION_WINDOW);
+        let later = Instant::now() + CONTENTION_WINDOW;
+        turns.end(active[0].key, Duration::ZERO, later);
         let turns_of_all = waiting.now_or_never().expect("all turns have come");
         assert_eq!(turns_of_all.len(), 10);
-        drop((turns_of_all, active));
     }
 
     #[test]
@@ -300,5 +342,32 @@ mod tests {
         assert_eq!((competes(1, end), competes(2, end)), (true, false));
         let end = later + CONTENTION_WINDOW;
         assert!(!competes(1, end) && !competes(3, end));
+    }
+
+    #[test]
+    fn long_requests_of_a_network_leave_a_pause_only_while_others_send_requests() {
+        let turns: Arc<Turns> = Arc::default();
+        let (took, now) = (Duration::from_millis(100), Instant::now());
+        let key = start(&turns, 1, Work::Long).unwrap().key;
+        turns.start_or_wait(key, now).unwrap().forget();
+        assert!(turns.next(key, took, now).is_empty());
+        assert_eq!(turns.pause_end(key, now), None);
+
+        drop(start(&turns, 2, Work::Short));
+        assert_eq!(turns.pause_end(key, now), Some(now + 3 * took));
+        assert_eq!(turns.pause_end(key, now + 3 * took), None);
+        turns.remove_idle();
+        assert_eq!(turns.state().lines.len(), 1);
+        turns.start_or_wait(key, now).unwrap().forget();
+        assert!(turns.next(key, Duration::ZERO, now).is_empty());
+        turns.remove_idle();
+        assert!(turns.state().lines.is_empty());
+    }
+
+    impl Turn {
+        /// Does not end by itself.
+        fn forget(self) {
+            std::mem::forget(self);
+        }
     }
 }

@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
+use tokio::runtime::{Handle, Runtime};
 use tokio::time::Instant;
 use xtask::duration::parse_duration;
 use xtask::outln;
@@ -54,17 +55,35 @@ const NORMAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 const ANONYMOUS: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 2));
 const SIGNED_IN: IpAddr = IpAddr::V4(Ipv4Addr::new(127, 0, 0, 3));
 
+const ATTACKERS_NICENESS: i32 = 15;
+
 fn main() -> anyhow::Result<ExitCode> {
     // The TLS library needs it even without TLS.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
+    let normal = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(run(&Arguments::parse()))
+    let attackers = attackers()?;
+    let result = normal.block_on(run(&Arguments::parse(), attackers.handle()));
+    attackers.shutdown_background();
+    result
 }
 
-async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+/// Runs the attackers with a low priority: usually they have a machine of their own, and here their work must not
+/// take the cores from the system that they attack.
+fn attackers() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .on_thread_start(|| {
+            if let Err(error) = rustix::process::nice(ATTACKERS_NICENESS) {
+                say(&format!("the attackers keep the usual priority: {error}"));
+            }
+        })
+        .enable_all()
+        .build()
+}
+
+async fn run(arguments: &Arguments, attackers: &Handle) -> anyhow::Result<ExitCode> {
     let stack = Stack::read(&Workspace::find()?)?
         .context("no system is running: start one with `cargo xtask up --detach --release`")?;
     let gateway = loopback(&stack.gateway)?;
@@ -75,7 +94,10 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let mut user = NormalUser::prepare(Client::sign_up(&gateway, NORMAL).await?).await?;
     let anonymous = Client::new(&gateway, ANONYMOUS)?;
     let signed_in = Client::sign_up(&gateway, SIGNED_IN).await?;
-    attacks::prepare(&signed_in).await?;
+    let attacker = signed_in.clone();
+    attackers
+        .spawn(async move { attacks::prepare(&attacker).await })
+        .await??;
 
     user.warm_up().await?;
     let mut failures = Vec::new();
@@ -86,7 +108,7 @@ async fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 
     say("the same under attack");
     let end = Instant::now() + arguments.duration;
-    let attacks = attacks::start(&anonymous, &signed_in, &arguments.only, end);
+    let attacks = attacks::start(&anonymous, &signed_in, &arguments.only, end, attackers);
     let attacked = user.measure(arguments.duration).await;
     failures.extend(report("under attack", &attacked, Some(&baseline), &memory));
     attacks.finish_and_print().await;

@@ -10,8 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::Method;
 use serde_json::json;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, interval_at, timeout_at};
 use xtask::outln;
 
 use crate::client::Client;
@@ -55,11 +56,18 @@ impl Attacks {
 }
 
 /// Starts all attacks whose name contains `only`.
-pub(crate) fn start(anonymous: &Client, signed_in: &Client, only: &str, end: Instant) -> Attacks {
+pub(crate) fn start(
+    anonymous: &Client,
+    signed_in: &Client,
+    only: &str,
+    end: Instant,
+    runtime: &Handle,
+) -> Attacks {
     let mut attacks = Attacks {
         loops: JoinSet::new(),
         outcomes: Outcomes::default(),
     };
+    let _runtime = runtime.enter();
     for attack in connections::ATTACKS.iter().chain(requests::ANONYMOUS) {
         attacks.add(attack, anonymous, only, end);
     }
@@ -86,7 +94,9 @@ impl Attacks {
 }
 
 async fn repeat(attack: &Attack, number: usize, client: &Client, outcomes: &Outcomes) {
-    let mut tick = tokio::time::interval(attack.interval);
+    // The loops start one after the other, because the burst of all of them would keep this machine busy.
+    let offset = attack.interval.mul_f64(number as f64 / attack.loops as f64);
+    let mut tick = interval_at(Instant::now() + offset, attack.interval);
     let mut webhooks = Webhooks::default();
     for round in 0.. {
         tick.tick().await;
