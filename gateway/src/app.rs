@@ -11,6 +11,7 @@ use http_kit::{Health, Routes};
 use reqwest::Client;
 use rustls::ServerConfig;
 use service_runtime::{Listener, Running};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::AppState;
@@ -24,7 +25,7 @@ use crate::middleware::counted::count_request;
 use crate::middleware::{head_requests, hsts};
 use crate::pages;
 use crate::routes::{self, Route, Service};
-use crate::settings::{GatewaySettings, RateLimit, TlsSettings};
+use crate::settings::{GatewaySettings, TlsSettings};
 use crate::tls::Certificates;
 use crate::upstream::{self, Upstreams};
 
@@ -121,7 +122,7 @@ fn app_state(settings: &GatewaySettings) -> AppState {
         body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),
         concurrency: ConcurrencyLimits::new(settings),
-        turns: (settings.rate_limit.mode == RateLimit::On).then(Arc::default),
+        turns: Arc::default(),
         circuit_breakers: CircuitBreakers::new(settings.circuit),
     }
 }
@@ -158,9 +159,7 @@ async fn clean_up_limits(state: &AppState, shutdown: CancellationToken) {
             () = shutdown.cancelled() => return,
         }
         state.rate_limits.remove_idle();
-        if let Some(turns) = &state.turns {
-            turns.remove_idle();
-        }
+        state.turns.remove_idle(Instant::now());
     }
 }
 

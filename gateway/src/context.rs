@@ -21,7 +21,7 @@ pub(crate) struct AppState {
     pub(crate) body_timeout: Duration,
     pub(crate) rate_limits: RateLimits,
     pub(crate) concurrency: ConcurrencyLimits,
-    /// `None` if client addresses are not limited.
-    pub(crate) turns: Option<Arc<Turns>>,
+    /// Used by the clients to which `rate_limits` apply.
+    pub(crate) turns: Arc<Turns>,
     pub(crate) circuit_breakers: CircuitBreakers,
 }

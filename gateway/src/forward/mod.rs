@@ -39,7 +39,7 @@ pub(crate) async fn forward(
     http_client: Data<Client>,
 ) -> Result<HttpResponse, Problem> {
     let client = ClientInfo::of(&request, &state.trusted_proxies);
-    let status = state.rate_limits.count(route.rate, client.address)?;
+    let status = state.rate_limits.count(route.rate, client.address).await?;
     let response = forward_counted(route, &request, payload, &client, &state, &http_client).await;
     let Some(status) = status else {
         return response;
@@ -105,12 +105,13 @@ async fn turn(
     client: &ClientInfo,
     state: &AppState,
 ) -> Result<Option<Turn>, Problem> {
-    let (Some(turns), Some(work)) = (&state.turns, route.work) else {
+    let work = route.work;
+    let Some(work) = work.filter(|_| state.rate_limits.apply_to(client.address)) else {
         return Ok(None);
     };
     let is_long = body.is_some_and(RequestBody::is_long);
     let work = if is_long { Work::Long } else { work };
-    let turn = turns.wait(client.address, route.service, work);
+    let turn = state.turns.wait(client.address, route.service, work);
     let turn = timeout(MAX_WAIT, turn).await;
     turn.map(Some).map_err(|_| refusal(ShareError::Network))
 }

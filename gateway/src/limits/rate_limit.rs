@@ -11,13 +11,19 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
+use app_config::Networks;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use http_kit::{Problem, client_network, whole_seconds};
+use tokio::time::sleep;
 
 use crate::routes::RateClass;
 use crate::settings::{RateLimit, RateLimitSettings};
+
+/// How long a refused request waits for its response, so that a client that ignores `Retry-After` sends fewer of
+/// them: a refusal costs nearly as much as a short response.
+const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 
 /// The counts of all client addresses.
 #[derive(Debug)]
@@ -27,6 +33,7 @@ pub(crate) struct RateLimits(Option<Limits>);
 struct Limits {
     normal: Limit,
     credentials: Limit,
+    exempt: Networks,
 }
 
 struct Limit {
@@ -74,21 +81,42 @@ impl RateLimits {
         Self(Some(Limits {
             normal: Limit::new("requests", normal, per_second.saturating_mul(2)),
             credentials: Limit::new("credentials", credentials, settings.credentials_burst),
+            exempt: settings.exempt.clone(),
         }))
     }
 
-    /// Counts a request; `None` when there are no limits.
+    /// Whether there are limits on most requests of a client.
+    pub(crate) fn apply_to(&self, client: IpAddr) -> bool {
+        let limits = self.0.as_ref();
+        limits.is_some_and(|limits| !limits.exempt.contains(client))
+    }
+
+    /// Counts a request; `None` when there is no limit.
     ///
     /// # Errors
-    /// `429 rate-limited` with `Retry-After` when the limit is exceeded.
-    pub(crate) fn count(
+    /// `429 rate-limited` with `Retry-After` when the limit is exceeded, after [`REFUSAL_PAUSE`].
+    pub(crate) async fn count(
+        &self,
+        rate: RateClass,
+        client: IpAddr,
+    ) -> Result<Option<RateLimitStatus>, Problem> {
+        let counted = self.count_at_once(rate, client);
+        if counted.is_err() {
+            sleep(REFUSAL_PAUSE).await;
+        }
+        counted
+    }
+
+    fn count_at_once(
         &self,
         rate: RateClass,
         client: IpAddr,
     ) -> Result<Option<RateLimitStatus>, Problem> {
         match &self.0 {
-            None => Ok(None),
-            Some(limits) => limits.limit(rate).count(client).map(Some),
+            Some(limits) if rate == RateClass::Credentials || self.apply_to(client) => {
+                limits.limit(rate).count(client).map(Some)
+            }
+            _ => Ok(None),
         }
     }
 
@@ -177,6 +205,7 @@ fn positive(number: u32) -> NonZeroU32 {
 mod tests {
     use actix_web::ResponseError as _;
     use actix_web::http::header::HeaderMap;
+    use app_config::{Networks, SettingValue as _};
 
     use super::RateLimits;
     use crate::routes::RateClass;
@@ -188,13 +217,15 @@ mod tests {
             requests_per_second: 1000,
             credentials_per_minute: 1,
             credentials_burst: 2,
+            exempt: Networks::parse("10.0.0.0/8").unwrap(),
         })
     }
 
     #[test]
     fn the_limit_of_one_address_does_not_affect_others() {
         let limits = limits(RateLimit::On);
-        let count = |client: &str| limits.count(RateClass::Credentials, client.parse().unwrap());
+        let count =
+            |client: &str| limits.count_at_once(RateClass::Credentials, client.parse().unwrap());
         assert!(count("198.51.100.7").is_ok());
         assert!(count("198.51.100.7").is_ok());
         let problem = count("198.51.100.7").unwrap_err();
@@ -211,7 +242,7 @@ mod tests {
         assert!(count("198.51.100.8").is_ok());
         assert!(
             limits
-                .count(RateClass::Normal, "198.51.100.7".parse().unwrap())
+                .count_at_once(RateClass::Normal, "198.51.100.7".parse().unwrap())
                 .is_ok()
         );
     }
@@ -221,7 +252,7 @@ mod tests {
         let limits = limits(RateLimit::On);
         for left in [1, 0] {
             let mut headers = HeaderMap::new();
-            let status = limits.count(RateClass::Credentials, [198, 51, 100, 7].into());
+            let status = limits.count_at_once(RateClass::Credentials, [198, 51, 100, 7].into());
             status.unwrap().unwrap().write_headers(&mut headers);
             assert_eq!(
                 headers.get("ratelimit-policy").unwrap(),
@@ -235,7 +266,8 @@ mod tests {
     #[test]
     fn addresses_of_one_ipv6_network_count_together() {
         let limits = limits(RateLimit::On);
-        let count = |client: &str| limits.count(RateClass::Credentials, client.parse().unwrap());
+        let count =
+            |client: &str| limits.count_at_once(RateClass::Credentials, client.parse().unwrap());
         assert!(count("2001:db8::1").is_ok());
         assert!(count("2001:db8::2").is_ok());
         assert!(count("2001:db8::3").is_err());
@@ -246,8 +278,22 @@ mod tests {
     fn off_counts_nothing() {
         let limits = limits(RateLimit::Off);
         for _ in 0..10 {
-            let status = limits.count(RateClass::Credentials, [127, 0, 0, 1].into());
+            let status = limits.count_at_once(RateClass::Credentials, [127, 0, 0, 1].into());
             assert!(status.unwrap().is_none());
         }
+    }
+
+    #[test]
+    fn exempt_networks_are_limited_only_where_passwords_are_checked() {
+        let limits = limits(RateLimit::On);
+        let exempt = [10, 1, 2, 3].into();
+        assert!(!limits.apply_to(exempt) && limits.apply_to([198, 51, 100, 7].into()));
+        let count = |rate| limits.count_at_once(rate, exempt);
+        for _ in 0..10_000 {
+            assert!(count(RateClass::Normal).unwrap().is_none());
+        }
+        assert!(count(RateClass::Credentials).unwrap().is_some());
+        assert!(count(RateClass::Credentials).is_ok());
+        assert!(count(RateClass::Credentials).is_err());
     }
 }

@@ -120,7 +120,7 @@ impl Turns {
         if let Some(end) = self.pause_end(key, Instant::now()) {
             sleep_until(end).await;
         }
-        turn.start = Instant::now();
+        turn.start = Some(Instant::now());
         turn
     }
 
@@ -152,8 +152,7 @@ impl Turns {
     }
 
     /// Forgets the lines whose pause is over.
-    pub(crate) fn remove_idle(&self) {
-        let now = Instant::now();
+    pub(crate) fn remove_idle(&self, now: Instant) {
         self.state().lines.retain(|_, line| !line.is_idle(now));
     }
 
@@ -172,7 +171,8 @@ impl Turns {
         };
         line.active = line.active.saturating_sub(1);
         if key.work == Work::Long {
-            line.pause_end = Some(now + (took * PAUSE_PER_WORK).min(MAX_PAUSE));
+            let end = now + (took * PAUSE_PER_WORK).min(MAX_PAUSE);
+            line.pause_end = line.pause_end.max(Some(end));
         }
         let mut next = Vec::new();
         while state.may_start(key, line.active, now)
@@ -193,7 +193,7 @@ impl Turns {
         Turn {
             turns: Arc::clone(self),
             key,
-            start: Instant::now(),
+            start: None,
         }
     }
 
@@ -207,13 +207,14 @@ impl Turns {
 pub(crate) struct Turn {
     turns: Arc<Turns>,
     key: Key,
-    start: Instant,
+    /// When the work began; `None` while the turn still waits for the end of a pause.
+    start: Option<Instant>,
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
         let now = Instant::now();
-        let took = now.saturating_duration_since(self.start);
+        let took = self.start.map_or(Duration::ZERO, |start| now - start);
         self.turns.end(self.key, took, now);
     }
 }
@@ -356,11 +357,9 @@ mod tests {
         drop(start(&turns, 2, Work::Short));
         assert_eq!(turns.pause_end(key, now), Some(now + 3 * took));
         assert_eq!(turns.pause_end(key, now + 3 * took), None);
-        turns.remove_idle();
+        turns.remove_idle(now);
         assert_eq!(turns.state().lines.len(), 1);
-        turns.start_or_wait(key, now).unwrap().forget();
-        assert!(turns.next(key, Duration::ZERO, now).is_empty());
-        turns.remove_idle();
+        turns.remove_idle(now + 3 * took);
         assert!(turns.state().lines.is_empty());
     }
 

@@ -20,7 +20,8 @@ pub(crate) async fn count_request<B: MessageBody>(
     let status = match request.app_data::<Data<AppState>>() {
         Some(state) => {
             let client = ClientInfo::of(request.request(), &state.trusted_proxies);
-            state.rate_limits.count(RateClass::Normal, client.address)
+            let count = state.rate_limits.count(RateClass::Normal, client.address);
+            count.await
         }
         None => Ok(None),
     };

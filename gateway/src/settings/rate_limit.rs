@@ -1,4 +1,4 @@
-use app_config::{Reader, SettingValue, Settings};
+use app_config::{Networks, Reader, SettingValue, Settings};
 
 /// Whether requests are limited by client address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ impl SettingValue for RateLimit {
 }
 
 /// How many requests one client address may send.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct RateLimitSettings {
     /// Whether there are limits at all.
     pub mode: RateLimit,
@@ -33,6 +33,8 @@ pub struct RateLimitSettings {
     pub credentials_per_minute: u32,
     /// How many of those may be sent at once.
     pub credentials_burst: u32,
+    /// Clients that are limited only in the routes of `credentials_per_minute`.
+    pub exempt: Networks,
 }
 
 impl Settings for RateLimitSettings {
@@ -65,6 +67,11 @@ impl Settings for RateLimitSettings {
                 positive,
                 "How many of those calls one client address may make at once.",
                 accepts,
+            )?,
+            exempt: reader.or_default(
+                "RATE_LIMIT_EXEMPT",
+                "",
+                "Networks that `RATE_LIMIT_PER_SECOND` does not limit and whose requests do not wait for each other while other clients send some, such as that of the flow engine.",
             )?,
         })
     }

@@ -28,6 +28,7 @@ use xtask::output::say;
 use xtask::stack_file::Stack;
 use xtask::workspace::Workspace;
 
+use crate::attacks::Attacks;
 use crate::client::Client;
 use crate::latencies::{Calls, Latencies};
 use crate::memory::Memory;
@@ -49,6 +50,15 @@ struct Arguments {
     /// Runs only the attacks whose name contains this.
     #[arg(long, default_value = "")]
     only: String,
+    /// Leaves out the attacks whose name contains this. May be repeated.
+    #[arg(long)]
+    except: Vec<String>,
+}
+
+impl Arguments {
+    fn include(&self, attack: &str) -> bool {
+        attack.contains(&self.only) && !self.except.iter().any(|name| attack.contains(name))
+    }
 }
 
 const NORMAL: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
@@ -95,28 +105,16 @@ async fn run(arguments: &Arguments, attackers: &Handle) -> anyhow::Result<ExitCo
     let anonymous = Client::new(&gateway, ANONYMOUS)?;
     let signed_in = Client::sign_up(&gateway, SIGNED_IN).await?;
     let attacker = signed_in.clone();
-    attackers
-        .spawn(async move { attacks::prepare(&attacker).await })
-        .await??;
-
+    let preparing = attackers.spawn(async move { attacks::prepare(&attacker).await });
+    preparing.await??;
     user.warm_up().await?;
-    let mut failures = Vec::new();
-    say("the normal user alone");
-    let before = user.measure(arguments.baseline).await;
-    failures.extend(report("before", &before, None, &memory));
-    let baseline = before.all_others();
 
-    say("the same under attack");
-    let end = Instant::now() + arguments.duration;
-    let attacks = attacks::start(&anonymous, &signed_in, &arguments.only, end, attackers);
-    let attacked = user.measure(arguments.duration).await;
-    failures.extend(report("under attack", &attacked, Some(&baseline), &memory));
-    attacks.finish_and_print().await;
-
-    say("the normal user alone again");
-    let after = user.measure(arguments.baseline).await;
-    failures.extend(report("after", &after, Some(&baseline), &memory));
-
+    let start = || {
+        let end = Instant::now() + arguments.duration;
+        let include = |attack: &str| arguments.include(attack);
+        attacks::start(&anonymous, &signed_in, include, end, attackers)
+    };
+    let mut failures = measure(arguments, &mut user, &memory, start).await;
     failures.extend(memory.failures(arguments.memory));
     for failure in &failures {
         outln!("failed: {failure}");
@@ -126,6 +124,31 @@ async fn run(arguments: &Arguments, attackers: &Handle) -> anyhow::Result<ExitCo
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// Measures the three phases and prints what they showed. Returns a line for each phase with failed calls.
+async fn measure(
+    arguments: &Arguments,
+    user: &mut NormalUser,
+    memory: &Memory,
+    start: impl FnOnce() -> Attacks,
+) -> Vec<String> {
+    let mut failures = Vec::new();
+    say("the normal user alone");
+    let before = user.measure(arguments.baseline).await;
+    failures.extend(report("before", &before, None, memory));
+    let baseline = before.all_others();
+
+    say("the same under attack");
+    let attacks = start();
+    let attacked = user.measure(arguments.duration).await;
+    failures.extend(report("under attack", &attacked, Some(&baseline), memory));
+    attacks.finish_and_print().await;
+
+    say("the normal user alone again");
+    let after = user.measure(arguments.baseline).await;
+    failures.extend(report("after", &after, Some(&baseline), memory));
+    failures
 }
 
 /// Prints what a phase measured. Returns a line for the failed calls, if there are any.

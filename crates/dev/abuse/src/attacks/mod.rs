@@ -55,11 +55,11 @@ impl Attacks {
     }
 }
 
-/// Starts all attacks whose name contains `only`.
+/// Starts the attacks whose names `include` accepts.
 pub(crate) fn start(
     anonymous: &Client,
     signed_in: &Client,
-    only: &str,
+    include: impl Fn(&str) -> bool,
     end: Instant,
     runtime: &Handle,
 ) -> Attacks {
@@ -68,21 +68,19 @@ pub(crate) fn start(
         outcomes: Outcomes::default(),
     };
     let _runtime = runtime.enter();
-    for attack in connections::ATTACKS.iter().chain(requests::ANONYMOUS) {
-        attacks.add(attack, anonymous, only, end);
+    let by_anonymous = connections::ATTACKS.iter().chain(requests::ANONYMOUS);
+    let by_signed_in = connections::SIGNED_IN.iter().chain(requests::SIGNED_IN);
+    let by_signed_in = by_signed_in.chain([&webhooks::ATTACK]);
+    let all = by_anonymous.map(|attack| (attack, anonymous));
+    let all = all.chain(by_signed_in.map(|attack| (attack, signed_in)));
+    for (attack, client) in all.filter(|(attack, _)| include(attack.name)) {
+        attacks.add(attack, client, end);
     }
-    for attack in connections::SIGNED_IN.iter().chain(requests::SIGNED_IN) {
-        attacks.add(attack, signed_in, only, end);
-    }
-    attacks.add(&webhooks::ATTACK, signed_in, only, end);
     attacks
 }
 
 impl Attacks {
-    fn add(&mut self, attack: &'static Attack, client: &Client, only: &str, end: Instant) {
-        if !attack.name.contains(only) {
-            return;
-        }
+    fn add(&mut self, attack: &'static Attack, client: &Client, end: Instant) {
         for number in 0..attack.loops {
             let (client, outcomes) = (client.clone(), self.outcomes.clone());
             self.loops.spawn(async move {
