@@ -13,7 +13,7 @@ use values::{DeliveryId, TaskId, WebhookId};
 
 use crate::deliveries::host_of;
 use crate::status::TaskStatus;
-use crate::tasks::Task;
+use crate::tasks::{Task, task_columns};
 
 /// A task with its webhooks, as read before a decision.
 #[derive(QueryableByName)]
@@ -39,11 +39,14 @@ pub(crate) fn load_snapshot(
 }
 
 // xmin is the number of the transaction that last changed the row.
-const LOAD_SNAPSHOT: &str = "
-SELECT tasks.*, tasks.xmin::text AS version,
+const LOAD_SNAPSHOT: &str = concat!(
+    "SELECT ",
+    task_columns!("tasks"),
+    ", tasks.xmin::text AS version,
     ARRAY(SELECT id FROM webhooks WHERE task_id = tasks.id ORDER BY id) AS webhooks,
     ARRAY(SELECT url FROM webhooks WHERE task_id = tasks.id ORDER BY id) AS urls
-FROM tasks WHERE id = $1";
+FROM tasks WHERE id = $1"
+);
 
 /// A decided task, and its deliveries.
 pub(crate) type Decided = (Task, Vec<DeliveryId>);
@@ -81,8 +84,8 @@ pub(crate) fn record_decision(
 
 // The lock waits for a webhook that is being deleted, which then gets no delivery. Arrays are read by position
 // because a join with them would depend on their lengths, so that Postgres would plan every call again.
-const RECORD_DECISION: &str = "
-WITH decided AS (
+const RECORD_DECISION: &str = concat!(
+    "WITH decided AS (
     UPDATE tasks SET status = $3, decision_made = now(), mtime = now()
     WHERE id = $1 AND status = 'pending' AND xmin::text = $2
     RETURNING *
@@ -95,4 +98,7 @@ WITH decided AS (
     ORDER BY webhooks.id
     FOR KEY SHARE OF webhooks
 )
-SELECT decided.*, record_audit_entry($10) FROM decided";
+SELECT ",
+    task_columns!("decided"),
+    ", record_audit_entry($10) FROM decided"
+);

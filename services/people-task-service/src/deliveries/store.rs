@@ -149,6 +149,8 @@ pub(crate) fn restart(connection: &mut PgConnection, id: DeliveryId) -> Result<b
             deliveries::next_attempt.eq(now),
             deliveries::republish_at.eq(republish_at),
             deliveries::lease_until.eq(None::<DateTime<Utc>>),
+            // A worker whose lease ran out may still have a result, which must not count now.
+            deliveries::lease.eq(deliveries::lease + 1),
             // The retry schedule starts again.
             deliveries::attempts.eq(0),
             deliveries::claims_without_result.eq(0),
@@ -172,7 +174,9 @@ pub(crate) fn load_attempts(
     let ids: Vec<_> = deliveries.iter().map(|delivery| delivery.id).collect();
     // diesel's query builder has no LATERAL.
     let rows: Vec<Attempt> = prepared(
-        "SELECT attempt.* FROM unnest($1) AS delivery (id) CROSS JOIN LATERAL (
+        "SELECT attempt.delivery_id, attempt.at, attempt.duration_ms, attempt.status_code, attempt.error,
+            attempt.response
+        FROM unnest($1) AS delivery (id) CROSS JOIN LATERAL (
             SELECT * FROM delivery_attempts WHERE delivery_id = delivery.id
             ORDER BY number DESC LIMIT $2
         ) AS attempt

@@ -11,6 +11,7 @@ use listing::{Conditions, Direction, Sort, substring_pattern};
 use crate::tasks::access::Actor;
 use crate::tasks::list_query::{Role, TaskFilter, TaskListQuery, TaskSelection, TaskSort};
 use crate::tasks::store::Task;
+use crate::tasks::task_columns;
 
 /// A value that is bound to a statement.
 enum Bind {
@@ -165,7 +166,8 @@ pub(crate) fn load_page(
     let union = branches.collect::<Vec<_>>().join(" UNION ");
     let page = format!(
         "WITH page AS (SELECT id, sort_key FROM ({union}) AS selected ORDER BY {order} LIMIT {fetched} OFFSET {offset}) \
-         SELECT tasks.* FROM page JOIN tasks USING (id) ORDER BY {order}"
+         SELECT {columns} FROM page JOIN tasks USING (id) ORDER BY {order}",
+        columns = task_columns!("tasks"),
     );
     let (rows, bytes) = (
         binds.add(Bind::Number(limit.rows)),

@@ -1,6 +1,7 @@
 //! Tasks: a signed-in user creates and edits them. `decisions` has how they are approved or rejected.
 
 pub(crate) mod access;
+mod columns;
 mod create;
 pub(crate) mod credentials;
 mod edit;
@@ -15,6 +16,7 @@ pub(crate) mod responses;
 pub(crate) mod routes;
 pub(crate) mod store;
 
+pub(crate) use columns::task_columns;
 pub(crate) use error::TaskError;
 pub(crate) use read::find_permitted;
 pub(crate) use store::Task;

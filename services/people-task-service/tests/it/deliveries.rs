@@ -144,7 +144,7 @@ async fn redeliver_makes_a_finished_delivery_due_again() {
         let due = format!(
             "deliveries WHERE encode(id, 'hex') = '{id}' AND status = 'pending'
              AND next_attempt <= now() AND finished IS NULL AND lease_until IS NULL
-             AND republish_at < now() + interval '10 seconds' AND attempts = 0"
+             AND republish_at < now() + interval '10 seconds' AND attempts = 0 AND lease = 10"
         );
         assert_eq!(app.count(&due), 1, "{status}");
         let webhooks = app.get(&ada, &format!("{}/webhooks", task.path)).await;

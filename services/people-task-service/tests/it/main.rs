@@ -7,6 +7,7 @@
 #![expect(clippy::too_many_lines, reason = "tests may have up to 60 lines")]
 
 mod access;
+mod added_columns;
 mod audit;
 mod audit_list;
 mod create_task;

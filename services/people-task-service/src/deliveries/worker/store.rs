@@ -16,7 +16,7 @@ use messaging::Message;
 use telemetry::RequestContext;
 use values::{DeliveryId, WebhookId};
 
-use crate::tasks::Task;
+use crate::tasks::{Task, task_columns};
 
 pub(super) const POOL_OPTIONS: PoolOptions = PoolOptions {
     limits: StatementLimits::WORKER,
@@ -99,8 +99,8 @@ pub(super) fn claim(
         .load(connection)
 }
 
-const CLAIM: &str = "
-WITH wanted AS (
+const CLAIM: &str = concat!(
+    "WITH wanted AS (
     SELECT origin FROM deliveries WHERE id = ANY($1) AND finished IS NULL
     UNION
     SELECT unnest($2)
@@ -140,12 +140,15 @@ WITH wanted AS (
     WHERE id = ANY(ARRAY(SELECT id FROM free))
     RETURNING *
 )
-SELECT tasks.*, claimed.id AS delivery_id, claimed.webhook_id, claimed.lease, claimed.origin,
+SELECT ",
+    task_columns!("tasks"),
+    ", claimed.id AS delivery_id, claimed.webhook_id, claimed.lease, claimed.origin,
     claimed.attempts, claimed.request_id, claimed.traceparent, claimed.created AS decided,
     webhooks.url, webhooks.secret, webhooks.with_task_id
 FROM claimed
 JOIN webhooks ON webhooks.id = claimed.webhook_id
-JOIN tasks ON tasks.id = claimed.task_id";
+JOIN tasks ON tasks.id = claimed.task_id"
+);
 
 /// Parks those of these deliveries that have been due and unclaimed for `overdue`: sweeps skip them.
 pub(super) fn park_overdue(

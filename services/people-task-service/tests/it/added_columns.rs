@@ -1,0 +1,38 @@
+//! A later version may add columns while this one runs.
+
+use serde_json::json;
+
+use crate::fixture::{Fixture, Task, User};
+
+/// Uses every table through the service.
+async fn work(fixture: &Fixture, user: &User) {
+    let task: Task = fixture.create(user, json!({"approver": user.email})).await;
+    let webhook = fixture.register(user, &task, "http://127.0.0.1:9/").await;
+    assert_eq!(fixture.get(user, &task.path).await.status, 200);
+    let edit = json!({"title": "Edited"});
+    assert_eq!(fixture.put(user, &task.path, &edit).await.status, 200);
+    assert_eq!(fixture.approve(user, &task).await.status, 200);
+    for path in [
+        "/people-task/tasks?limit=1",
+        "/people-task/tasks-count",
+        &format!("{}/webhooks", task.path),
+        &format!("{}/deliveries", task.path),
+        &format!("/people-task/webhooks/{webhook}"),
+    ] {
+        assert_eq!(fixture.get(user, path).await.status, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn connections_with_prepared_statements_go_on_when_columns_are_added() {
+    // One connection for lists and one for everything else, so that both have prepared every statement.
+    let fixture = Fixture::start_with(&[("DATABASE_POOL_SIZE", "2")]).await;
+    let user = fixture.user("ada@example.com");
+    for _ in 0..3 {
+        work(&fixture, &user).await;
+    }
+    for table in ["tasks", "webhooks", "deliveries", "delivery_attempts"] {
+        fixture.execute(&format!("ALTER TABLE {table} ADD COLUMN later integer"));
+    }
+    work(&fixture, &user).await;
+}
