@@ -50,7 +50,7 @@ impl Network {
     fn schedule(&mut self, now: Instant) -> Instant {
         let due = self.next_due.map_or(now, |next| next.max(now));
         self.next_due = Some(due + PAUSE);
-        let early = due.checked_sub(AT_ONCE * PAUSE);
+        let early = due.checked_sub((AT_ONCE - 1) * PAUSE);
         early.map_or(due, |early| early.max(now))
     }
 }
@@ -270,13 +270,13 @@ mod tests {
     #[test]
     fn many_new_connections_of_a_network_start_one_after_the_other() {
         let (mut network, now) = (Network::default(), Instant::now());
-        for _ in 0..=AT_ONCE {
+        for _ in 0..AT_ONCE {
             assert_eq!(network.schedule(now), now);
         }
         assert_eq!(network.schedule(now), now + PAUSE);
         assert_eq!(network.schedule(now), now + 2 * PAUSE);
-        let later = now + (AT_ONCE + 3) * PAUSE;
-        for _ in 0..=AT_ONCE {
+        let later = now + (AT_ONCE + 2) * PAUSE;
+        for _ in 0..AT_ONCE {
             assert_eq!(network.schedule(later), later);
         }
         assert_eq!(network.schedule(later), later + PAUSE);

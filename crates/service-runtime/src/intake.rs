@@ -22,7 +22,7 @@ const SHORT: u64 = 16 * 1024;
 pub(crate) enum Phase {
     /// The head of a request.
     Head,
-    /// `left` more bytes of a body, and whether the application waits for some of them.
+    /// `left` more bytes of a body, and whether some of them may be passed on.
     SizedBody { left: u64, wanted: bool },
     /// A body of unknown length, and whether the application waits for more of it.
     StreamedBody { wanted: bool },

@@ -68,8 +68,10 @@ async fn forward_counted(
     let body = request_body::collect(framing, payload, client.address, state).await?;
     let in_flight = state.concurrency.in_flight(route.service);
     let in_flight = acquire(in_flight, client.address, 1)?;
+    let circuit = state.circuit_breakers.of(route.service);
+    circuit.check()?;
     let turn = turn(route, body.as_ref(), client, state).await?;
-    let circuit = state.circuit_breakers.of(route.service).acquire()?;
+    let circuit = circuit.acquire()?;
 
     let query = request.uri().query();
     let upstream_request = UpstreamRequest {
@@ -107,6 +109,8 @@ async fn turn(
 ) -> Result<Option<Turn>, Problem> {
     let work = route.work;
     let Some(work) = work.filter(|_| state.rate_limits.apply_to(client.address)) else {
+        // Others must leave time for this request all the same.
+        state.turns.record(client.address);
         return Ok(None);
     };
     let is_long = body.is_some_and(RequestBody::is_long);

@@ -74,17 +74,35 @@ impl CircuitBreaker {
         }
     }
 
+    /// Whether a request could go through now. It does not become the trial.
+    ///
+    /// # Errors
+    /// `503 upstream-unavailable` with `Retry-After` while the circuit is open.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
+        let (state, now) = (*self.lock(), Instant::now());
+        match state {
+            State::Open { until } | State::HalfOpen { until } if until > now => {
+                Err(self.refusal(until - now))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Lets a request through.
     ///
     /// # Errors
     /// `503 upstream-unavailable` with `Retry-After` while the circuit is open.
     pub(crate) fn acquire(&self) -> Result<Permit<'_>, Problem> {
-        self.acquire_at(Instant::now()).map_err(|wait| {
-            metrics::counter!("gateway_requests_refused_by_circuit_total", "service" => self.service)
-                .increment(1);
-            let detail = "The service behind the gateway does not respond. Nothing was changed; try again soon.";
-            Problem::unavailable_for("upstream-unavailable", detail, wait)
-        })
+        let acquired = self.acquire_at(Instant::now());
+        acquired.map_err(|wait| self.refusal(wait))
+    }
+
+    fn refusal(&self, wait: Duration) -> Problem {
+        metrics::counter!("gateway_requests_refused_by_circuit_total", "service" => self.service)
+            .increment(1);
+        let detail =
+            "The service behind the gateway does not respond. Nothing was changed; try again soon.";
+        Problem::unavailable_for("upstream-unavailable", detail, wait)
     }
 
     fn acquire_at(&self, now: Instant) -> Result<Permit<'_>, Duration> {
@@ -207,8 +225,9 @@ mod tests {
         fail(&circuit, 2, now);
         circuit.acquire().unwrap().record_response();
         fail(&circuit, 2, now);
-        assert!(circuit.acquire().is_ok());
+        assert!(circuit.check().is_ok() && circuit.acquire().is_ok());
         fail(&circuit, 1, now);
+        assert!(circuit.check().is_err());
         let problem = circuit.acquire().unwrap_err();
         assert_eq!(
             (problem.status_code().as_u16(), problem.code()),

@@ -7,6 +7,7 @@
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
@@ -15,7 +16,7 @@ use app_config::Networks;
 use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use http_kit::{Problem, client_network, whole_seconds};
+use http_kit::{NetworkShares, Problem, client_network, whole_seconds};
 use tokio::time::sleep;
 
 use crate::routes::RateClass;
@@ -25,12 +26,17 @@ use crate::settings::{RateLimit, RateLimitSettings};
 /// them: a refusal costs nearly as much as a short response.
 const REFUSAL_PAUSE: Duration = Duration::from_millis(500);
 
+/// Refused requests that wait at the same time: few beside the connections that they hold.
+const MAX_PAUSING: u64 = 256;
+
 /// The counts of all client addresses.
 #[derive(Debug)]
 pub(crate) struct RateLimits(Option<Limits>);
 
 #[derive(Debug)]
 struct Limits {
+    /// Refused requests that wait for their response.
+    pausing: Arc<NetworkShares>,
     normal: Limit,
     credentials: Limit,
     exempt: Networks,
@@ -79,6 +85,7 @@ impl RateLimits {
         let normal = Quota::per_second(positive(per_second));
         let credentials = Quota::per_minute(positive(settings.credentials_per_minute));
         Self(Some(Limits {
+            pausing: NetworkShares::new(MAX_PAUSING),
             normal: Limit::new("requests", normal, per_second.saturating_mul(2)),
             credentials: Limit::new("credentials", credentials, settings.credentials_burst),
             exempt: settings.exempt.clone(),
@@ -94,14 +101,16 @@ impl RateLimits {
     /// Counts a request; `None` when there is no limit.
     ///
     /// # Errors
-    /// `429 rate-limited` with `Retry-After` when the limit is exceeded, after [`REFUSAL_PAUSE`].
+    /// `429 rate-limited` with `Retry-After` when the limit is exceeded, usually after [`REFUSAL_PAUSE`].
     pub(crate) async fn count(
         &self,
         rate: RateClass,
         client: IpAddr,
     ) -> Result<Option<RateLimitStatus>, Problem> {
         let counted = self.count_at_once(rate, client);
-        if counted.is_err() {
+        if let (Err(_), Some(limits)) = (&counted, &self.0)
+            && let Ok(_share) = limits.pausing.acquire(client, 1)
+        {
             sleep(REFUSAL_PAUSE).await;
         }
         counted

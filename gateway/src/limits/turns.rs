@@ -1,7 +1,7 @@
 //! Keeps the requests of one client network from slowing down those of others.
 //!
-//! A network that has the gateway to itself may use all of it. While other networks send requests, too, only
-//! a few of its requests are worked on at a time, and the others wait.
+//! A network that has the gateway to itself may use nearly all of it. While other networks send requests, too,
+//! only a few of its requests are worked on at a time, and the others wait.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -10,16 +10,24 @@ use std::time::Duration;
 
 use http_kit::client_network;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::routes::{Service, Work};
 
 /// How long after its last request a network counts as one that needs the gateway.
-const CONTENTION_WINDOW: Duration = Duration::from_secs(10);
+const CONTENTION_WINDOW: Duration = Duration::from_secs(3);
 
-/// How much longer than a long request the pause after it is, so that a network takes a quarter of a core with them.
+/// How often a request that waits looks whether the other networks have stopped.
+const RECHECK: Duration = Duration::from_secs(1);
+
+/// How many requests of a network are worked on at a time while it is alone. More would not be faster, and the next
+/// request of another network would wait for all of them.
+const ALONE: usize = 64;
+
+/// How much longer than a long request the pause after it is, so that a network takes a quarter of a core with them,
+/// as long as they take less than a third of a second.
 const PAUSE_PER_WORK: u32 = 3;
-/// The longest such pause: a request that waited for a lock took no time of others.
+/// The longest such pause: a request may have waited for others, and not worked.
 const MAX_PAUSE: Duration = Duration::from_secs(1);
 
 /// How many requests of a network with the same work are worked on at a time while other networks need the gateway.
@@ -38,7 +46,7 @@ pub(crate) struct Turns(Mutex<State>);
 #[derive(Debug, Default)]
 struct State {
     recent: RecentNetworks,
-    /// Only lines in which a request is worked on, or that pause.
+    /// Only lines in which a request is worked on, or that had a pause since the last cleanup.
     lines: HashMap<Key, Line>,
 }
 
@@ -89,7 +97,8 @@ impl RecentNetworks {
 impl State {
     /// Whether one more request may be worked on.
     fn may_start(&self, key: Key, active: usize, now: Instant) -> bool {
-        active < at_once(key.work) || !self.recent.compete_with(key.network, now)
+        let is_alone = !self.recent.compete_with(key.network, now);
+        active < if is_alone { ALONE } else { at_once(key.work) }
     }
 }
 
@@ -109,12 +118,12 @@ impl Turns {
             service,
             work,
         };
+        self.record(client);
         let mut turn = match self.start_or_wait(key, Instant::now()) {
             Ok(turn) => turn,
             Err(waiting) => {
                 metrics::counter!("gateway_requests_delayed_total").increment(1);
-                // A line is kept as long as a request waits in it.
-                waiting.await.unwrap_or_else(|_| self.turn(key))
+                self.turn_of(key, waiting).await
             }
         };
         if let Some(end) = self.pause_end(key, Instant::now()) {
@@ -124,6 +133,22 @@ impl Turns {
         turn
     }
 
+    /// Records that a network sends requests, without a turn for this one.
+    pub(crate) fn record(&self, client: IpAddr) {
+        let network = client_network(client);
+        self.state().recent.record(network, Instant::now());
+    }
+
+    async fn turn_of(self: &Arc<Self>, key: Key, mut waiting: oneshot::Receiver<Turn>) -> Turn {
+        loop {
+            self.start_waiting(key, Instant::now());
+            if let Ok(turn) = timeout(RECHECK, &mut waiting).await {
+                // A line is kept as long as a request waits in it.
+                return turn.unwrap_or_else(|_| self.turn(key));
+            }
+        }
+    }
+
     /// Starts a turn at once, or returns what it will come from.
     fn start_or_wait(
         self: &Arc<Self>,
@@ -131,11 +156,10 @@ impl Turns {
         now: Instant,
     ) -> Result<Turn, oneshot::Receiver<Turn>> {
         let mut state = self.state();
-        state.recent.record(key.network, now);
         let active = state.lines.get(&key).map_or(0, |line| line.active);
         let may_start = state.may_start(key, active, now);
         let line = state.lines.entry(key).or_default();
-        if may_start {
+        if may_start && line.waiting.is_empty() {
             line.active += 1;
             return Ok(self.turn(key));
         }
@@ -158,22 +182,29 @@ impl Turns {
 
     /// Ends a turn, and starts those that may begin now.
     fn end(self: &Arc<Self>, key: Key, took: Duration, now: Instant) {
-        for next in self.next(key, took, now) {
-            // If its caller has disconnected meanwhile, the turn comes back and ends, too.
+        if let Some(line) = self.state().lines.get_mut(&key) {
+            line.active = line.active.saturating_sub(1);
+            if key.work == Work::Long {
+                let end = now + (took * PAUSE_PER_WORK).min(MAX_PAUSE);
+                line.pause_end = line.pause_end.max(Some(end));
+            }
+        }
+        self.start_waiting(key, now);
+    }
+
+    /// Starts the turns that may begin now.
+    fn start_waiting(self: &Arc<Self>, key: Key, now: Instant) {
+        for next in self.next(key, now) {
+            // If its caller is gone, the turn comes back and ends, too.
             drop(next.send(self.turn(key)));
         }
     }
 
-    fn next(&self, key: Key, took: Duration, now: Instant) -> Vec<oneshot::Sender<Turn>> {
+    fn next(&self, key: Key, now: Instant) -> Vec<oneshot::Sender<Turn>> {
         let mut state = self.state();
         let Some(mut line) = state.lines.remove(&key) else {
             return Vec::new();
         };
-        line.active = line.active.saturating_sub(1);
-        if key.work == Work::Long {
-            let end = now + (took * PAUSE_PER_WORK).min(MAX_PAUSE);
-            line.pause_end = line.pause_end.max(Some(end));
-        }
         let mut next = Vec::new();
         while state.may_start(key, line.active, now)
             && let Some(waiting) = line.waiting.pop_front()
@@ -229,7 +260,7 @@ mod tests {
     use futures_util::future::{FutureExt as _, join_all};
     use tokio::time::Instant;
 
-    use super::{CONTENTION_WINDOW, RecentNetworks, Turn, Turns};
+    use super::{ALONE, CONTENTION_WINDOW, Key, RecentNetworks, Turn, Turns};
     use crate::routes::{Service, Work};
 
     fn client(last: u8) -> IpAddr {
@@ -248,15 +279,15 @@ mod tests {
             .collect()
     }
 
-    #[test]
-    fn a_network_that_is_alone_does_not_wait() {
+    #[tokio::test]
+    async fn a_network_that_is_alone_does_not_wait() {
         let turns = Arc::default();
-        assert_eq!(start_all(&turns, 1, Work::Long).len(), 100);
-        assert_eq!(start_all(&turns, 1, Work::Short).len(), 100);
+        assert_eq!(start_all(&turns, 1, Work::Long).len(), ALONE);
+        assert_eq!(start_all(&turns, 1, Work::Short).len(), ALONE);
     }
 
-    #[test]
-    fn networks_that_send_at_the_same_time_get_a_few_turns_each() {
+    #[tokio::test]
+    async fn networks_that_send_at_the_same_time_get_a_few_turns_each() {
         let turns = Arc::default();
         drop(start(&turns, 1, Work::Short));
         let second = start_all(&turns, 2, Work::Short);
@@ -267,8 +298,8 @@ mod tests {
         assert!(other_service.now_or_never().is_some());
     }
 
-    #[test]
-    fn requests_of_a_network_are_served_in_the_order_of_their_arrival() {
+    #[tokio::test]
+    async fn requests_of_a_network_are_served_in_the_order_of_their_arrival() {
         let turns: Arc<Turns> = Arc::default();
         let _other = start(&turns, 2, Work::Short);
         let mut active = start_all(&turns, 1, Work::Short);
@@ -283,8 +314,8 @@ mod tests {
         assert!(second.now_or_never().is_some());
     }
 
-    #[test]
-    fn those_who_left_while_they_waited_keep_no_turn() {
+    #[tokio::test]
+    async fn those_who_left_while_they_waited_keep_no_turn() {
         let turns: Arc<Turns> = Arc::default();
         let _other = start(&turns, 2, Work::Short);
         let mut active = start_all(&turns, 1, Work::Short);
@@ -305,8 +336,8 @@ mod tests {
         assert!(start(&turns, 1, Work::Short).is_some());
     }
 
-    #[test]
-    fn everything_that_waits_starts_when_no_other_network_sends_requests_any_more() {
+    #[tokio::test]
+    async fn everything_that_waits_starts_when_no_other_network_sends_requests_any_more() {
         let turns: Arc<Turns> = Arc::default();
         let _other = start(&turns, 2, Work::Short);
         let active = start_all(&turns, 1, Work::Short);
@@ -319,8 +350,8 @@ mod tests {
         assert_eq!(turns_of_all.len(), 10);
     }
 
-    #[test]
-    fn networks_without_requests_are_forgotten() {
+    #[tokio::test]
+    async fn networks_without_requests_are_forgotten() {
         let turns = Arc::default();
         let active: Vec<_> = (1..=10)
             .map(|last| start(&turns, last, Work::Short))
@@ -330,8 +361,8 @@ mod tests {
         assert!(turns.state().lines.is_empty());
     }
 
-    #[test]
-    fn a_network_competes_with_others_until_a_while_after_its_last_request() {
+    #[tokio::test]
+    async fn a_network_competes_with_others_until_a_while_after_its_last_request() {
         let (mut recent, start) = (RecentNetworks::default(), Instant::now());
         recent.record(client(1), start);
         let later = start + Duration::from_secs(1);
@@ -345,13 +376,17 @@ mod tests {
         assert!(!competes(1, end) && !competes(3, end));
     }
 
-    #[test]
-    fn long_requests_of_a_network_leave_a_pause_only_while_others_send_requests() {
+    #[tokio::test]
+    async fn long_requests_of_a_network_leave_a_pause_only_while_others_send_requests() {
         let turns: Arc<Turns> = Arc::default();
         let (took, now) = (Duration::from_millis(100), Instant::now());
-        let key = start(&turns, 1, Work::Long).unwrap().key;
+        let key = Key {
+            network: client(1),
+            service: Service::User,
+            work: Work::Long,
+        };
         turns.start_or_wait(key, now).unwrap().forget();
-        assert!(turns.next(key, took, now).is_empty());
+        turns.end(key, took, now);
         assert_eq!(turns.pause_end(key, now), None);
 
         drop(start(&turns, 2, Work::Short));

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::fixture::{Fixture, Task, User};
 
-/// Uses every table through the service.
+/// Uses the tables through the service.
 async fn work(fixture: &Fixture, user: &User) {
     let task: Task = fixture.create(user, json!({"approver": user.email})).await;
     let webhook = fixture.register(user, &task, "http://127.0.0.1:9/").await;
