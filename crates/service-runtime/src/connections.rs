@@ -201,7 +201,6 @@ mod tests {
     use std::sync::Arc;
 
     use app_config::{Networks, SettingValue as _};
-
     use tokio::time::Instant;
 
     use super::{AT_ONCE, Connections, Network, PAUSE, Permit};

@@ -56,6 +56,16 @@ enum State {
     HalfOpen { until: Instant },
 }
 
+impl State {
+    /// How long requests are refused.
+    fn wait(self, now: Instant) -> Option<Duration> {
+        match self {
+            Self::Open { until } | Self::HalfOpen { until } if until > now => Some(until - now),
+            _ => None,
+        }
+    }
+}
+
 /// A request that goes through. If a trial request is dropped without an outcome, because its caller
 /// disconnected, the next request becomes the trial.
 #[derive(Debug)]
@@ -79,13 +89,8 @@ impl CircuitBreaker {
     /// # Errors
     /// `503 upstream-unavailable` with `Retry-After` while the circuit is open.
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        let (state, now) = (*self.lock(), Instant::now());
-        match state {
-            State::Open { until } | State::HalfOpen { until } if until > now => {
-                Err(self.refusal(until - now))
-            }
-            _ => Ok(()),
-        }
+        let wait = self.lock().wait(Instant::now());
+        wait.map_or(Ok(()), |wait| Err(self.refusal(wait)))
     }
 
     /// Lets a request through.
@@ -107,11 +112,11 @@ impl CircuitBreaker {
 
     fn acquire_at(&self, now: Instant) -> Result<Permit<'_>, Duration> {
         let mut state = self.lock();
+        if let Some(wait) = state.wait(now) {
+            return Err(wait);
+        }
         let is_trial = match *state {
             State::Closed { .. } => false,
-            State::Open { until } | State::HalfOpen { until } if until > now => {
-                return Err(until - now);
-            }
             State::Open { .. } | State::HalfOpen { .. } => {
                 let until = now + self.settings.pause;
                 *state = State::HalfOpen { until };

@@ -100,6 +100,26 @@ impl State {
         let is_alone = !self.recent.compete_with(key.network, now);
         active < if is_alone { ALONE } else { at_once(key.work) }
     }
+
+    /// The requests whose turns begin now, in the order of their arrival.
+    fn next(&mut self, key: Key, now: Instant) -> Vec<oneshot::Sender<Turn>> {
+        let Some(mut line) = self.lines.remove(&key) else {
+            return Vec::new();
+        };
+        let mut next = Vec::new();
+        while self.may_start(key, line.active, now)
+            && let Some(waiting) = line.waiting.pop_front()
+        {
+            if !waiting.is_closed() {
+                line.active += 1;
+                next.push(waiting);
+            }
+        }
+        if !line.is_idle(now) {
+            self.lines.insert(key, line);
+        }
+        next
+    }
 }
 
 impl Turns {
@@ -118,7 +138,6 @@ impl Turns {
             service,
             work,
         };
-        self.record(client);
         let mut turn = match self.start_or_wait(key, Instant::now()) {
             Ok(turn) => turn,
             Err(waiting) => {
@@ -141,7 +160,7 @@ impl Turns {
 
     async fn turn_of(self: &Arc<Self>, key: Key, mut waiting: oneshot::Receiver<Turn>) -> Turn {
         loop {
-            self.start_waiting(key, Instant::now());
+            self.recheck(key, Instant::now());
             if let Ok(turn) = timeout(RECHECK, &mut waiting).await {
                 // A line is kept as long as a request waits in it.
                 return turn.unwrap_or_else(|_| self.turn(key));
@@ -156,6 +175,7 @@ impl Turns {
         now: Instant,
     ) -> Result<Turn, oneshot::Receiver<Turn>> {
         let mut state = self.state();
+        state.recent.record(key.network, now);
         let active = state.lines.get(&key).map_or(0, |line| line.active);
         let may_start = state.may_start(key, active, now);
         let line = state.lines.entry(key).or_default();
@@ -182,42 +202,30 @@ impl Turns {
 
     /// Ends a turn, and starts those that may begin now.
     fn end(self: &Arc<Self>, key: Key, took: Duration, now: Instant) {
-        if let Some(line) = self.state().lines.get_mut(&key) {
+        let mut state = self.state();
+        if let Some(line) = state.lines.get_mut(&key) {
             line.active = line.active.saturating_sub(1);
             if key.work == Work::Long {
                 let end = now + (took * PAUSE_PER_WORK).min(MAX_PAUSE);
                 line.pause_end = line.pause_end.max(Some(end));
             }
         }
-        self.start_waiting(key, now);
+        let next = state.next(key, now);
+        drop(state);
+        self.start(key, next);
     }
 
-    /// Starts the turns that may begin now.
-    fn start_waiting(self: &Arc<Self>, key: Key, now: Instant) {
-        for next in self.next(key, now) {
-            // If its caller is gone, the turn comes back and ends, too.
-            drop(next.send(self.turn(key)));
-        }
+    /// Starts the turns that may begin now, because other networks have stopped.
+    fn recheck(self: &Arc<Self>, key: Key, now: Instant) {
+        let next = self.state().next(key, now);
+        self.start(key, next);
     }
 
-    fn next(&self, key: Key, now: Instant) -> Vec<oneshot::Sender<Turn>> {
-        let mut state = self.state();
-        let Some(mut line) = state.lines.remove(&key) else {
-            return Vec::new();
-        };
-        let mut next = Vec::new();
-        while state.may_start(key, line.active, now)
-            && let Some(waiting) = line.waiting.pop_front()
-        {
-            if !waiting.is_closed() {
-                line.active += 1;
-                next.push(waiting);
-            }
+    fn start(self: &Arc<Self>, key: Key, next: Vec<oneshot::Sender<Turn>>) {
+        for waiting in next {
+            // If its caller is gone, the turn comes back and ends, too. So the state must not be locked here.
+            drop(waiting.send(self.turn(key)));
         }
-        if !line.is_idle(now) {
-            state.lines.insert(key, line);
-        }
-        next
     }
 
     fn turn(self: &Arc<Self>, key: Key) -> Turn {
@@ -273,6 +281,12 @@ mod tests {
         turn.now_or_never()
     }
 
+    /// All turns of the first network for short requests, while the second one needs the gateway, too.
+    fn contended(turns: &Arc<Turns>) -> Vec<Turn> {
+        drop(start(turns, 2, Work::Short));
+        start_all(turns, 1, Work::Short)
+    }
+
     fn start_all(turns: &Arc<Turns>, last: u8, work: Work) -> Vec<Turn> {
         std::iter::from_fn(|| start(turns, last, work))
             .take(100)
@@ -301,8 +315,7 @@ mod tests {
     #[tokio::test]
     async fn requests_of_a_network_are_served_in_the_order_of_their_arrival() {
         let turns: Arc<Turns> = Arc::default();
-        let _other = start(&turns, 2, Work::Short);
-        let mut active = start_all(&turns, 1, Work::Short);
+        let mut active = contended(&turns);
         let wait = || turns.wait(client(1), Service::User, Work::Short);
         let (mut first, mut second) = (pin!(wait()), pin!(wait()));
         assert!(first.as_mut().now_or_never().is_none());
@@ -317,8 +330,7 @@ mod tests {
     #[tokio::test]
     async fn those_who_left_while_they_waited_keep_no_turn() {
         let turns: Arc<Turns> = Arc::default();
-        let _other = start(&turns, 2, Work::Short);
-        let mut active = start_all(&turns, 1, Work::Short);
+        let mut active = contended(&turns);
         let wait = || turns.wait(client(1), Service::User, Work::Short);
         let (mut before, mut after) = (Box::pin(wait()), Box::pin(wait()));
         let mut last = pin!(wait());
@@ -339,8 +351,7 @@ mod tests {
     #[tokio::test]
     async fn everything_that_waits_starts_when_no_other_network_sends_requests_any_more() {
         let turns: Arc<Turns> = Arc::default();
-        let _other = start(&turns, 2, Work::Short);
-        let active = start_all(&turns, 1, Work::Short);
+        let active = contended(&turns);
         let wait = |_| turns.wait(client(1), Service::User, Work::Short);
         let mut waiting = pin!(join_all((0..10).map(wait)));
         assert!(waiting.as_mut().now_or_never().is_none());
