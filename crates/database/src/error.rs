@@ -39,6 +39,19 @@ impl Error {
     }
 }
 
+impl Error {
+    /// The same error for another request of a batch.
+    pub(crate) fn for_another_request(&self) -> Self {
+        match self {
+            Self::Busy => Self::Busy,
+            Self::Panicked => Self::Panicked,
+            Self::Unavailable(cause) => Self::Unavailable(cause.to_string().into()),
+            Self::Contended(cause) => Self::Contended(cause.to_string().into()),
+            Self::Statement(cause) => Self::Contended(cause.to_string().into()),
+        }
+    }
+}
+
 impl From<DieselError> for Error {
     fn from(error: DieselError) -> Self {
         let kind = match &error {

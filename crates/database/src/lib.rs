@@ -9,6 +9,7 @@
 //!
 //! Invariant: a closure does nothing slow besides its statements, such as hashing or calling other systems.
 
+mod batches;
 mod connector;
 mod error;
 mod interval;
@@ -20,6 +21,7 @@ mod pool;
 mod prepared;
 mod settings;
 
+pub use batches::{BatchLimits, BatchOutcomes, Batches};
 pub use error::{Cause, Error, violated_constraint};
 pub use interval::interval;
 pub use limited::{Limited, LimitedRows, RowLimit, limited_sql, load_limited};

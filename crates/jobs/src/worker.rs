@@ -159,7 +159,7 @@ struct Runner<W> {
 
 impl<W: Worker> Runner<W> {
     async fn handle(self, message: Message) -> Disposition {
-        let Ok(id) = W::Id::from_text(&message.id) else {
+        let Ok(id) = W::Id::from_text(&message.body) else {
             return Disposition::Reject;
         };
         let claim = Claim {

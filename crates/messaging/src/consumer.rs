@@ -137,7 +137,7 @@ where
 {
     let disposition = match Message::parse(&delivery) {
         Some(message) => {
-            let (context, id) = (message.context.clone(), message.id.clone());
+            let (context, id) = (message.context.clone(), message.body.clone());
             let handling = AssertUnwindSafe(async move { handle(message).await }).catch_unwind();
             let handled = context.scope(queue.name(), handling).await;
             handled.unwrap_or_else(|_| after_panic(queue, &id, delivery.redelivered))

@@ -5,21 +5,24 @@ use telemetry::RequestContext;
 
 const REQUEST_ID: &str = "x-request-id";
 const TRACEPARENT: &str = "traceparent";
+/// The delivery modes of AMQP 0-9-1.
+const TRANSIENT: u8 = 1;
 const PERSISTENT: u8 = 2;
 
-/// The identifier of a row that is due, and the request that caused it.
+/// What consumers should look at, and the request that caused it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// The row's identifier.
-    pub id: String,
-    /// The request that caused the row.
+    /// The identifier of a row that is due, or another text that names rows.
+    pub body: String,
+    /// The request that caused the rows.
     pub context: RequestContext,
     /// Whether the message was delivered before and not settled: that consumer has probably died.
     pub redelivered: bool,
+    delivery_mode: u8,
 }
 
 impl Message {
-    /// A message for a row on behalf of a request.
+    /// A message for a row on behalf of a request, which the broker writes to its disk.
     #[must_use]
     #[expect(
         clippy::needless_pass_by_value,
@@ -27,9 +30,19 @@ impl Message {
     )]
     pub fn new(id: impl ToString, context: RequestContext) -> Self {
         Self {
-            id: id.to_string(),
+            body: id.to_string(),
             context,
             redelivered: false,
+            delivery_mode: PERSISTENT,
+        }
+    }
+
+    /// A message that the broker forgets when it restarts. Consumers find the rows without it, too.
+    #[must_use]
+    pub fn transient(body: String, context: RequestContext) -> Self {
+        Self {
+            delivery_mode: TRANSIENT,
+            ..Self::new(body, context)
         }
     }
 
@@ -39,15 +52,14 @@ impl Message {
         headers.insert(REQUEST_ID.into(), text(&self.context.request_id));
         headers.insert(TRACEPARENT.into(), text(&self.context.trace.to_string()));
         BasicProperties::default()
-            .with_delivery_mode(PERSISTENT)
+            .with_delivery_mode(self.delivery_mode)
             .with_content_type("text/plain".into())
-            .with_message_id(self.id.as_str().into())
             .with_headers(headers)
     }
 
     /// Parses a delivery; `None` when its body is not UTF-8.
     pub(crate) fn parse(delivery: &Delivery) -> Option<Self> {
-        let id = std::str::from_utf8(&delivery.data).ok()?.to_owned();
+        let body = std::str::from_utf8(&delivery.data).ok()?.to_owned();
         let headers = delivery.properties.headers();
         let header = |name: &str| {
             let value = headers.as_ref()?.inner().get(name)?;
@@ -58,9 +70,8 @@ impl Message {
             header(TRACEPARENT).as_deref(),
         );
         Some(Self {
-            id,
-            context,
             redelivered: delivery.redelivered,
+            ..Self::new(body, context)
         })
     }
 }

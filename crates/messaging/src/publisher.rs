@@ -139,7 +139,7 @@ async fn session(
                     return Ok(());
                 }
                 for message in batch.drain(..) {
-                    let (body, properties) = (message.id.as_bytes(), message.properties());
+                    let (body, properties) = (message.body.as_bytes(), message.properties());
                     let confirm = publish(channel, queue, body, properties).await?;
                     unconfirmed.push(with_timeout(confirm));
                 }

@@ -14,27 +14,46 @@ const DEAD_LETTER_DELIVERY_LIMIT: i64 = 1_000_000;
 /// The AMQP 0-9-1 reply code for success.
 const REPLY_SUCCESS: u16 = 200;
 
-/// A durable quorum queue with its dead-letter queue.
+/// A durable queue with its dead-letter queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Queue(&'static str);
+pub struct Queue {
+    name: &'static str,
+    kind: Kind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Replicated, and written to disk.
+    Quorum,
+    /// In the memory of one node.
+    Classic,
+}
 
 impl Queue {
     /// The queue of this name. Each capability that owns a queue defines it as a constant.
     #[must_use]
     pub const fn new(name: &'static str) -> Self {
-        Self(name)
+        let kind = Kind::Quorum;
+        Self { name, kind }
+    }
+
+    /// A queue for transient messages, whose loss only costs time.
+    #[must_use]
+    pub const fn transient(name: &'static str) -> Self {
+        let kind = Kind::Classic;
+        Self { name, kind }
     }
 
     /// The queue's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
-        self.0
+        self.name
     }
 
     /// The queue for messages that were delivered too often or could not be parsed.
     #[must_use]
     pub fn dead_letter_name(self) -> String {
-        format!("{}.dead", self.0)
+        format!("{}.dead", self.name)
     }
 
     /// Declares the queue and its dead-letter queue; declaring them again changes nothing.
@@ -49,19 +68,24 @@ impl Queue {
         arguments.insert("x-overflow".into(), text("drop-head"));
         declare(connection, &dead, arguments).await?;
 
-        let mut arguments = quorum();
-        arguments.insert("x-delivery-limit".into(), DELIVERY_LIMIT.into());
+        let mut arguments = match self.kind {
+            Kind::Quorum => quorum(),
+            Kind::Classic => FieldTable::default(),
+        };
         arguments.insert("x-max-length".into(), MAX_LENGTH.into());
         arguments.insert("x-overflow".into(), text("reject-publish"));
         arguments.insert("x-dead-letter-exchange".into(), text(""));
         arguments.insert("x-dead-letter-routing-key".into(), text(&dead));
-        arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
-        declare(connection, self.0, arguments).await
+        if self.kind == Kind::Quorum {
+            arguments.insert("x-delivery-limit".into(), DELIVERY_LIMIT.into());
+            arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
+        }
+        declare(connection, self.name, arguments).await
     }
 
     /// The number of ready messages. The request also checks that the channel works.
     pub(crate) async fn depth(self, channel: &Channel) -> Result<u32, Error> {
-        depth(channel, self.0.to_owned()).await
+        depth(channel, self.name.to_owned()).await
     }
 
     /// The number of messages in the dead-letter queue.

@@ -47,7 +47,7 @@ async fn three_dead_letters() -> (TestBroker, DeadLetters, Vec<Message>) {
 }
 
 fn ids(messages: &[Message]) -> Vec<&str> {
-    let mut ids: Vec<_> = messages.iter().map(|m| m.id.as_str()).collect();
+    let mut ids: Vec<_> = messages.iter().map(|m| m.body.as_str()).collect();
     ids.sort_unstable();
     ids
 }
@@ -63,7 +63,7 @@ async fn a_list_shows_each_dead_letter_with_its_reason_and_leaves_it_there() {
         for letter in &found {
             assert_eq!(letter.reason, "rejected");
             assert!(letter.died.is_some());
-            let sent = messages.iter().find(|m| m.id == letter.id).unwrap();
+            let sent = messages.iter().find(|m| m.body == letter.id).unwrap();
             assert_eq!(letter.request_id.as_ref(), Some(&sent.context.request_id));
         }
     }
@@ -97,7 +97,7 @@ async fn a_replayed_message_arrives_in_its_queue_with_its_request_id() {
     }
     assert_eq!(ids(&received), ids(&messages));
     for message in received {
-        let sent = messages.iter().find(|m| m.id == message.id).unwrap();
+        let sent = messages.iter().find(|m| m.body == message.body).unwrap();
         assert_eq!(message.context.request_id, sent.context.request_id);
     }
     shutdown.cancel();

@@ -102,7 +102,7 @@ async fn a_message_arrives_with_the_request_that_caused_it() {
     let sent = message("abc");
     fixture.publisher.send([sent.clone()]);
     let received = fixture.received(1).await.remove(0);
-    assert_eq!(received.id, "abc");
+    assert_eq!(received.body, "abc");
     assert_eq!(received.context.request_id, sent.context.request_id);
     assert_eq!(
         received.context.trace.trace_id(),
@@ -115,7 +115,7 @@ async fn a_message_arrives_with_the_request_that_caused_it() {
 async fn a_requeued_message_is_redelivered_and_a_rejected_one_is_not() {
     let mut fixture = Fixture::start().await;
     let tries = Arc::new(AtomicUsize::new(0));
-    fixture.consume(move |message| match message.id.as_str() {
+    fixture.consume(move |message| match message.body.as_str() {
         "invalid" => Disposition::Reject,
         _ if tries.fetch_add(1, Ordering::SeqCst) < 2 => Disposition::Requeue,
         _ => Disposition::Done,
@@ -127,7 +127,7 @@ async fn a_requeued_message_is_redelivered_and_a_rejected_one_is_not() {
         .received(4)
         .await
         .into_iter()
-        .map(|m| m.id)
+        .map(|m| m.body)
         .collect();
     ids.sort_unstable();
     assert_eq!(ids, ["invalid", "requeued", "requeued", "requeued"]);
@@ -151,7 +151,7 @@ async fn publisher_and_consumer_reconnect_after_an_outage() {
     fixture.connected().await;
     fixture.publisher.send([message("after")]);
     let received = fixture.received(2).await;
-    assert_eq!(received.last().unwrap().id, "after");
+    assert_eq!(received.last().unwrap().body, "after");
     fixture.stop().await;
 }
 
@@ -191,7 +191,7 @@ async fn the_relay_publishes_due_rows_and_pauses_during_an_outage() {
     .await;
     due.lock().unwrap().push(message("kept"));
     fixture.broker.set_reachable(true);
-    assert_eq!(fixture.received(4).await.last().unwrap().id, "kept");
+    assert_eq!(fixture.received(4).await.last().unwrap().body, "kept");
     fixture.stop().await;
 }
 
@@ -229,7 +229,7 @@ async fn a_message_whose_handler_panics_twice_is_a_dead_letter_and_delays_no_oth
     let panics = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&panics);
     fixture.consume(move |message| {
-        if message.id.starts_with("poison") {
+        if message.body.starts_with("poison") {
             count.fetch_add(1, Ordering::SeqCst);
             panic!("a bug");
         }
@@ -238,7 +238,7 @@ async fn a_message_whose_handler_panics_twice_is_a_dead_letter_and_delays_no_oth
     // More than the consumer may hold unsettled.
     let poison = (0..20).map(|n| message(&format!("poison-{n}")));
     fixture.publisher.send(poison.chain([message("healthy")]));
-    assert_eq!(fixture.received(1).await[0].id, "healthy");
+    assert_eq!(fixture.received(1).await[0].body, "healthy");
     let settings = settings(&fixture.broker);
     let letters = DeadLetters::open(&settings, QUEUE).await.unwrap();
     eventually("the others to be dead letters", async || {

@@ -8,7 +8,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::RemoteAuthority;
-use database::ServicePools;
+use database::{BatchLimits, ServicePools};
 use http_kit::{Health, ProblemBody};
 use messaging::Publisher;
 use outbound::SystemResolver;
@@ -21,10 +21,21 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::context::Context;
+use crate::decisions::decide::decisions;
+use crate::decisions::routes::{approve_task, reject_task};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
 use crate::signing::WebhookSigner;
-use crate::{audit, dashboard, decisions, deliveries, erasure, plugin_paths, tasks, webhooks};
+use crate::tasks::create::creations;
+use crate::webhooks::register::registrations;
+use crate::{audit, dashboard, deliveries, erasure, plugin_paths, tasks, webhooks};
+
+/// How creations, registrations and decisions are taken together. One batch at a time lets the others gather.
+const BATCHES: BatchLimits = BatchLimits {
+    requests: 64,
+    concurrent: 1,
+    waiting: 1_024,
+};
 
 /// Starts the HTTP service.
 ///
@@ -84,6 +95,9 @@ fn start_context(
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
     Ok(Context {
+        creations: creations(database.clone(), BATCHES),
+        registrations: registrations(database.clone(), BATCHES),
+        decisions: decisions(database.clone(), deliveries.clone(), BATCHES),
         database,
         deliveries,
         lists: Lists::new(lists),
@@ -119,8 +133,8 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(tasks::routes::create_task)
         .service(tasks::routes::get_task)
         .service(tasks::routes::edit_task)
-        .service(decisions::routes::approve_task)
-        .service(decisions::routes::reject_task)
+        .service(approve_task)
+        .service(reject_task)
         .service(webhooks::routes::list_task_webhooks)
         .service(webhooks::routes::register_webhook)
         .service(webhooks::routes::delete_webhook_by_get)

@@ -21,13 +21,21 @@ diesel::table! {
         title -> Text,
         description -> Text,
         decision_by -> Nullable<Timestamptz>,
-        status -> Text,
         public -> Bool,
         approver_secret -> Binary,
         requester_secret -> Binary,
         created -> Timestamptz,
+        has_random_secrets -> Bool,
+    }
+}
+
+diesel::table! {
+    task_states (task_id) {
+        task_id -> Binary,
+        status -> Text,
         mtime -> Timestamptz,
         decision_made -> Nullable<Timestamptz>,
+        version -> Integer,
     }
 }
 
@@ -41,6 +49,7 @@ diesel::table! {
         status -> Text,
         with_task_id -> Bool,
         created -> Timestamptz,
+        host -> Text,
     }
 }
 
@@ -49,31 +58,40 @@ diesel::table! {
         id -> Binary,
         webhook_id -> Binary,
         task_id -> Binary,
-        origin -> Text,
-        status -> Text,
-        attempts -> Integer,
+        host -> Text,
         request_id -> Text,
         traceparent -> Text,
         created -> Timestamptz,
         next_attempt -> Timestamptz,
-        republish_at -> Timestamptz,
-        lease_until -> Nullable<Timestamptz>,
-        lease -> BigInt,
-        finished -> Nullable<Timestamptz>,
-        parked -> Bool,
-        claims_without_result -> Integer,
+        worker_id -> Nullable<Integer>,
+        lease -> Integer,
+        attempts -> Integer,
+        lost_claims -> Integer,
+        lost_trials -> Integer,
+        on_trial -> Bool,
+        attempt_log -> Jsonb,
     }
 }
 
 diesel::table! {
-    delivery_attempts (delivery_id, number) {
-        delivery_id -> Binary,
-        number -> Integer,
-        at -> Timestamptz,
-        duration_ms -> Integer,
-        status_code -> Nullable<Integer>,
-        error -> Nullable<Text>,
-        response -> Nullable<Text>,
+    finished_deliveries (id) {
+        id -> Binary,
+        webhook_id -> Binary,
+        task_id -> Binary,
+        status -> Text,
+        request_id -> Text,
+        traceparent -> Text,
+        created -> Timestamptz,
+        finished -> Timestamptz,
+        attempt_log -> Jsonb,
+    }
+}
+
+diesel::table! {
+    delivery_workers (id) {
+        id -> Integer,
+        beat -> Timestamptz,
+        places -> Integer,
     }
 }
 
@@ -95,8 +113,6 @@ diesel::define_sql_function! {
     fn record_erased_user(who: Binary, of_incarnation: Nullable<Text>);
 }
 
+diesel::joinable!(task_states -> tasks (task_id));
 diesel::joinable!(webhooks -> tasks (task_id));
-diesel::joinable!(deliveries -> webhooks (webhook_id));
-diesel::joinable!(deliveries -> tasks (task_id));
-diesel::joinable!(delivery_attempts -> deliveries (delivery_id));
-diesel::allow_tables_to_appear_in_same_query!(tasks, webhooks, deliveries, delivery_attempts);
+diesel::allow_tables_to_appear_in_same_query!(tasks, task_states, webhooks, deliveries);

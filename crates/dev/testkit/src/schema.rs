@@ -122,7 +122,7 @@ fn parse(source: &str) -> Columns {
     columns
 }
 
-/// Reads the tables of a schema, except the one that diesel keeps for itself.
+/// Reads the tables of a schema, except partitions and the one that diesel keeps for itself.
 fn load(database: &TestDatabase, schema: &str) -> Columns {
     #[derive(QueryableByName)]
     struct Column {
@@ -137,7 +137,8 @@ fn load(database: &TestDatabase, schema: &str) -> Columns {
         "SELECT format('%s.%s', table_name, column_name) AS name, udt_name::text AS kind, is_nullable = 'YES' AS nullable
         FROM information_schema.columns
         JOIN information_schema.tables USING (table_schema, table_name)
-        WHERE table_schema = $1 AND table_type = 'BASE TABLE' AND table_name <> '__diesel_schema_migrations'",
+        WHERE table_schema = $1 AND table_type = 'BASE TABLE' AND table_name <> '__diesel_schema_migrations'
+            AND NOT (SELECT relispartition FROM pg_class WHERE oid = format('%I.%I', table_schema, table_name)::regclass)",
     )
     .bind::<Text, _>(schema)
     .load(&mut database.admin())

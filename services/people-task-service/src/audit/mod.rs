@@ -2,6 +2,8 @@
 //! names of the actions, and the administrators' list.
 
 mod action;
+mod entries;
 pub(crate) mod routes;
 
 pub(crate) use action::AuditAction;
+pub(crate) use entries::insert_entries;

@@ -1,5 +1,6 @@
 //! Decisions: the approver approves or rejects a task once, and its webhooks are called.
 
-mod decide;
+pub(crate) mod decide;
 mod requests;
 pub(crate) mod routes;
+mod store;

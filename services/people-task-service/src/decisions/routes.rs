@@ -12,6 +12,7 @@ use crate::tasks::credentials::PartialCredentials;
 use crate::tasks::error::{AlreadyResolved, Forbidden, NoTask};
 use crate::tasks::projection::FieldSelection;
 use crate::tasks::responses::TaskResponse;
+use crate::tasks::secrets::PresentedSecret;
 
 /// Approves a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds.
 #[utoipa::path(
@@ -62,17 +63,9 @@ async fn decide_task(
     decision: Decision,
 ) -> Result<Json<TaskResponse>, Problem> {
     let body = body.and_then(DecisionRequest::parse);
-    let secret = body.map(|body| body.secret.map(|secret| secret.fingerprint()));
+    let secret = body.map(|body| body.secret.as_ref().map(PresentedSecret::from));
     let (credentials, fields) = combine_errors(credentials.with_secret(secret), fields)?;
     let id = path_id(&id, "task")?;
-    let (task, relations) = decide(
-        &context.database,
-        &context.deliveries,
-        credentials.0,
-        id,
-        decision,
-        meta,
-    )
-    .await?;
+    let (task, relations) = decide(&context, credentials.0, id, decision, meta).await?;
     Ok(Json(TaskResponse::new(task, relations, &fields)))
 }

@@ -1,9 +1,7 @@
 use url::Url;
 
 /// The unit of fairness between receivers: the host of a webhook's URL, whatever its scheme and port. It is never
-/// empty.
-///
-/// The column for it is called `origin`: rows of earlier versions have the scheme and the port too.
+/// empty and contains no space.
 pub(crate) fn host_of(url: &str) -> String {
     // Every URL was parsed at registration.
     let parsed = Url::parse(url).ok();

@@ -3,7 +3,7 @@ use listing::{Page, Paging};
 use values::TaskId;
 
 use crate::deliveries::error::DeliveryError;
-use crate::deliveries::store::{self, DeliveryWithAttempts};
+use crate::deliveries::store::{self, Delivery};
 use crate::tasks::access::{Actor, Permission};
 use crate::tasks::find_permitted;
 
@@ -18,14 +18,13 @@ pub(crate) async fn list(
     task: TaskId,
     paging: Paging,
     max_bytes: usize,
-) -> Result<Page<DeliveryWithAttempts>, DeliveryError> {
+) -> Result<Page<Delivery>, DeliveryError> {
     let limit = RowLimit::new(paging.limit, max_bytes);
     database
         .run(move |connection| {
             find_permitted(connection, &actor, task, Permission::ViewDeliveries)?;
             let found = store::load_of_task(connection, task, paging, limit)?;
-            let rows = store::load_attempts(connection, found.rows)?;
-            Ok(paging.page(rows, found.found))
+            Ok(paging.page(found.rows, found.found))
         })
         .await
 }

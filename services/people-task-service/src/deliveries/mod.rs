@@ -1,6 +1,7 @@
 //! Deliveries: decisions on their way to webhooks, and the result of each attempt.
 
-pub(crate) mod decision_store;
+mod all_deliveries;
+mod due;
 mod error;
 mod host;
 mod list;
@@ -12,7 +13,8 @@ pub(crate) mod worker;
 
 use messaging::Queue;
 
-use self::host::host_of;
+pub(crate) use self::due::{DueDelivery, due_message};
+pub(crate) use self::host::host_of;
 
-/// The queue of deliveries that are due.
-pub const QUEUE: Queue = Queue::new("webhook.deliveries");
+/// The queue of messages about deliveries that are due.
+pub const QUEUE: Queue = Queue::transient("webhook.due-deliveries");

@@ -1,13 +1,13 @@
 use audit_log::RequestMeta;
 use database::{Connection, Database};
-use messaging::{Message, Publisher};
+use messaging::Publisher;
 use serde_json::json;
-use telemetry::RequestContext;
 use values::DeliveryId;
 
 use crate::audit::AuditAction;
 use crate::deliveries::error::DeliveryError;
-use crate::deliveries::store::{self, DeliveryWithAttempts};
+use crate::deliveries::store::{self, Delivery};
+use crate::deliveries::{DueDelivery, due_message, host_of};
 use crate::tasks::access::{AccessDenied, Actor, Permission};
 use crate::tasks::{TaskError, store as task_store};
 
@@ -23,13 +23,14 @@ pub(crate) async fn redeliver(
     actor: Actor,
     id: DeliveryId,
     meta: RequestMeta,
-) -> Result<DeliveryWithAttempts, DeliveryError> {
+) -> Result<Delivery, DeliveryError> {
     let (delivery, restarted) = database
         .transaction(move |connection| restart(connection, &actor, id, meta))
         .await?;
     if restarted {
         tracing::info!("a delivery was restarted");
-        publisher.send([Message::new(id, RequestContext::current_or_fresh())]);
+        let host = host_of(&delivery.url);
+        publisher.send(due_message(&[DueDelivery { id, host }]));
     }
     Ok(delivery)
 }
@@ -39,9 +40,10 @@ fn restart(
     actor: &Actor,
     id: DeliveryId,
     meta: RequestMeta,
-) -> Result<(DeliveryWithAttempts, bool), DeliveryError> {
-    let task = store::lock(connection, id)?.ok_or(DeliveryError::NotFound)?;
-    let task = task_store::find(connection, task)?.ok_or(DeliveryError::NotFound)?;
+) -> Result<(Delivery, bool), DeliveryError> {
+    let task = store::find_task(connection, id)?.ok_or(DeliveryError::NotFound)?;
+    // Its webhook is not deleted meanwhile.
+    let task = task_store::lock(connection, task)?.ok_or(DeliveryError::NotFound)?;
     let allowed = actor.relations_to(&task).check(Permission::ViewDeliveries);
     allowed.map_err(|denied| match denied {
         AccessDenied::Hidden => DeliveryError::NotFound,
@@ -55,6 +57,5 @@ fn restart(
         entry.record(connection).map_err(database::Error::from)?;
     }
     let delivery = store::find(connection, id)?.ok_or(DeliveryError::NotFound)?;
-    let delivery = store::load_attempts(connection, vec![delivery])?.pop();
-    Ok((delivery.ok_or(DeliveryError::NotFound)?, restarted))
+    Ok((delivery, restarted))
 }

@@ -1,8 +1,9 @@
 use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 use values::{DeliveryId, Timestamp, WebhookId};
 
-use crate::deliveries::store::{Attempt, DeliveryWithAttempts};
+use crate::deliveries::store::Delivery;
 use crate::status::{DeliveryStatus, TaskStatus};
 
 /// A decision on its way to one webhook.
@@ -29,45 +30,33 @@ pub(crate) struct DeliveryResponse {
     #[schema(value_type = Option<String>, format = DateTime, required = true)]
     next_attempt: Option<Timestamp>,
     /// The newest 100 attempts, oldest first.
-    attempts: Vec<AttemptResponse>,
+    #[schema(value_type = Vec<Attempt>)]
+    attempts: Value,
 }
 
-/// One attempt of a delivery.
-#[derive(Serialize, ToSchema)]
+/// One attempt of a delivery. The database has it in this form.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-struct AttemptResponse {
+pub(crate) struct Attempt {
     /// When it started.
     #[schema(value_type = String, format = DateTime)]
-    at: Timestamp,
+    pub(crate) at: Timestamp,
     /// How long it took, in milliseconds.
     #[schema(example = 41)]
-    duration_ms: i32,
+    pub(crate) duration_ms: i32,
     /// The response's status code; null without a response.
     #[schema(required = true, example = 503)]
-    status_code: Option<i32>,
+    pub(crate) status_code: Option<u16>,
     /// Why the attempt failed; null if the response alone says so.
     #[schema(required = true)]
-    error: Option<String>,
+    pub(crate) error: Option<String>,
     /// The first KiB of the response's body.
     #[schema(required = true)]
-    response: Option<String>,
+    pub(crate) response: Option<String>,
 }
 
-impl From<Attempt> for AttemptResponse {
-    fn from(attempt: Attempt) -> Self {
-        Self {
-            at: Timestamp(attempt.at),
-            duration_ms: attempt.duration_ms,
-            status_code: attempt.status_code,
-            error: attempt.error,
-            response: attempt.response,
-        }
-    }
-}
-
-impl From<DeliveryWithAttempts> for DeliveryResponse {
-    fn from((delivery, attempts): DeliveryWithAttempts) -> Self {
-        let pending = delivery.status == DeliveryStatus::Pending;
+impl From<Delivery> for DeliveryResponse {
+    fn from(delivery: Delivery) -> Self {
         Self {
             id: delivery.id,
             webhook_id: delivery.webhook_id,
@@ -75,8 +64,8 @@ impl From<DeliveryWithAttempts> for DeliveryResponse {
             task_status: delivery.task_status,
             status: delivery.status,
             created: Timestamp(delivery.created),
-            next_attempt: pending.then_some(Timestamp(delivery.next_attempt)),
-            attempts: attempts.into_iter().map(Into::into).collect(),
+            next_attempt: delivery.next_attempt.map(Timestamp),
+            attempts: delivery.attempt_log,
         }
     }
 }

@@ -13,8 +13,6 @@ use crate::{deliveries, tasks, webhooks};
 const TASKS: usize = 100;
 /// Webhooks of other users' tasks that one transaction deletes at most.
 const WEBHOOKS: usize = 500;
-/// Attempts of deliveries that one transaction deletes at most. A delivery can have any number of them.
-const ATTEMPTS: usize = 5_000;
 
 /// The user whose data is deleted.
 #[derive(Debug)]
@@ -109,15 +107,6 @@ struct Batch {
     more: bool,
 }
 
-impl Batch {
-    /// What belongs to them is too much for one transaction.
-    const PARTIAL: Self = Self {
-        deleted: 0,
-        progress: true,
-        more: true,
-    };
-}
-
 /// Deletes tasks that the user created or requested, with their webhooks and deliveries.
 ///
 /// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
@@ -126,15 +115,13 @@ fn delete_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch,
     let mut held = deliveries::store::lock_free_of_tasks(connection, &ids)?;
     held.extend(webhooks::store::lock_free_of_tasks(connection, &ids)?);
     ids.retain(|id| !held.contains(id));
-    if deliveries::store::delete_attempts_of_tasks(connection, &ids, ATTEMPTS)? >= ATTEMPTS {
-        return Ok(Batch::PARTIAL);
-    }
     // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
     let entries = audit_log::forget_addresses(connection, &ids)?;
     if entries.more {
         return Ok(Batch {
+            deleted: 0,
             progress: entries.rows > 0,
-            ..Batch::PARTIAL
+            more: true,
         });
     }
     tasks::store::delete(connection, &ids)?;
@@ -151,9 +138,6 @@ fn delete_webhooks(connection: &mut Connection, user: &ErasedUser) -> Result<Bat
     let held = deliveries::store::lock_free_of_webhooks(connection, &ids)?;
     ids.retain(|id| !held.contains(id));
     let ids = webhooks::store::lock_free(connection, &ids)?;
-    if deliveries::store::delete_attempts_of_webhooks(connection, &ids, ATTEMPTS)? >= ATTEMPTS {
-        return Ok(Batch::PARTIAL);
-    }
     Ok(Batch {
         deleted: webhooks::store::delete(connection, &ids)?,
         progress: false,

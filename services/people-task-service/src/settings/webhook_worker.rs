@@ -9,9 +9,12 @@ use outbound::{AddressPolicy, Resolve};
 use crate::signing::SigningSettings;
 
 /// The number of concurrent attempts, over all hosts.
-const MAX_IN_FLIGHT: usize = 1_024;
-/// How much longer a lease is than an attempt, so that the result can be recorded under it.
-const LEASE_MARGIN: Duration = Duration::from_secs(20);
+const MAX_IN_FLIGHT: usize = 2_048;
+/// After this long without a sign of life a worker is taken for dead, and its claims are released.
+const SILENCE: Duration = Duration::from_secs(2);
+/// How long a worker must run before it tries deliveries that may end workers. One that is ended by something else soon
+/// after its start must not be evidence against them.
+const SUSPECTS_AFTER: Duration = Duration::from_secs(10);
 
 /// Settings of the webhook-worker.
 #[derive(Clone)]
@@ -34,8 +37,10 @@ pub struct WebhookWorkerSettings {
     pub retention: Duration,
     /// The number of concurrent attempts. Operators cannot set it.
     pub max_in_flight: usize,
-    /// How much longer a lease is than an attempt. Operators cannot set it.
-    pub lease_margin: Duration,
+    /// After this long without a sign of life a worker is taken for dead. Operators cannot set it.
+    pub silence: Duration,
+    /// How long a worker must run before it tries deliveries that may end workers. Operators cannot set it.
+    pub suspects_after: Duration,
     /// Resolves host names in place of the system's resolver, in tests.
     pub resolver: Option<Arc<dyn Resolve>>,
 }
@@ -68,7 +73,8 @@ impl Settings for WebhookWorkerSettings {
                 "How long finished deliveries and their attempts are kept.",
             )?,
             max_in_flight: MAX_IN_FLIGHT,
-            lease_margin: LEASE_MARGIN,
+            silence: SILENCE,
+            suspects_after: SUSPECTS_AFTER,
             resolver: None,
         })
     }

@@ -2,15 +2,16 @@
 
 use audit_log::AuthMethod;
 use auth::Caller;
-use values::{Fingerprint, UserId};
+use values::UserId;
 
+use crate::tasks::secrets::PresentedSecret;
 use crate::tasks::store::Task;
 
 /// Who acts: the user of a token, the holder of task secrets, or both.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Actor {
     caller: Option<Caller>,
-    secrets: Vec<Fingerprint>,
+    secrets: Vec<PresentedSecret>,
 }
 
 /// A permission on a task.
@@ -62,7 +63,7 @@ pub(crate) enum AccessDenied {
 }
 
 impl Actor {
-    pub(crate) fn new(caller: Option<Caller>, secrets: Vec<Fingerprint>) -> Self {
+    pub(crate) fn new(caller: Option<Caller>, secrets: Vec<PresentedSecret>) -> Self {
         Self { caller, secrets }
     }
 
@@ -81,8 +82,8 @@ impl Actor {
         self.caller.as_ref()?.normalized_email()
     }
 
-    /// The fingerprints of the secrets that the request carries.
-    pub(crate) fn secrets(&self) -> &[Fingerprint] {
+    /// The secrets that the request carries.
+    pub(crate) fn secrets(&self) -> &[PresentedSecret] {
         &self.secrets
     }
 
@@ -92,7 +93,7 @@ impl Actor {
     }
 
     /// Adds the secret of the body.
-    pub(crate) fn with_secret(mut self, secret: Option<Fingerprint>) -> Self {
+    pub(crate) fn with_secret(mut self, secret: Option<PresentedSecret>) -> Self {
         self.secrets.extend(secret);
         self
     }
@@ -132,13 +133,18 @@ impl Actor {
             ..Relations::default()
         };
         let mut secrets = self.secrets.iter();
-        secrets.any(|secret| secret.matches(&task.approver_secret)) && approver.allow(permission)
+        secrets.any(|secret| secret.fingerprint.matches(&task.approver_secret))
+            && approver.allow(permission)
     }
 
-    fn relations_by(&self, secrets: &[Fingerprint], task: &Task) -> Relations {
+    fn relations_by(&self, secrets: &[PresentedSecret], task: &Task) -> Relations {
         let email = self.normalized_email();
         let has_email = |key: &str| email.as_deref() == Some(key);
-        let holds = |stored: &[u8]| secrets.iter().any(|secret| secret.matches(stored));
+        let holds = |stored: &[u8]| {
+            secrets
+                .iter()
+                .any(|secret| secret.fingerprint.matches(stored))
+        };
         Relations {
             creator: self.user() == Some(task.creator),
             approver: has_email(&task.approver_key) || holds(&task.approver_secret),

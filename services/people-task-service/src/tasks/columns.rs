@@ -1,17 +1,12 @@
 //! The columns of a task, for statements that are text.
 
-/// The columns of a [`Task`](crate::tasks::Task) in `$table`. Statements name them, because `*` changes with each
-/// column that a migration adds, and then a connection that has prepared the statement can no longer run it.
+/// The columns of a [`Task`](crate::tasks::Task) in `tasks` and `task_states`. Statements name them, because `*` changes
+/// with each column that a migration adds, and then a connection that has prepared the statement can no longer run it.
 macro_rules! task_columns {
-    ($table:literal) => {
-        $crate::tasks::task_columns!(
-            $table: "id", "creator", "requester", "approver", "requester_key", "approver_key", "title",
-            "description", "decision_by", "status", "public", "approver_secret", "requester_secret", "created",
-            "mtime", "decision_made"
-        )
-    };
-    ($table:literal: $first:literal $(, $column:literal)*) => {
-        concat!($table, ".", $first $(, ", ", $table, ".", $column)*)
+    () => {
+        "tasks.id, tasks.creator, tasks.requester, tasks.approver, tasks.requester_key, tasks.approver_key, tasks.title, \
+         tasks.description, tasks.decision_by, tasks.public, tasks.approver_secret, tasks.requester_secret, \
+         tasks.created, task_states.status, task_states.mtime, task_states.decision_made, task_states.version"
     };
 }
 

@@ -1,12 +1,28 @@
 use audit_log::RequestMeta;
 use auth::Caller;
-use database::Database;
+use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
 use values::{Secret, TaskId};
 
 use crate::audit::AuditAction;
+use crate::status::TaskStatus;
+use crate::tasks::creation_store::{self, Inserted, NewTask};
 use crate::tasks::error::TaskError;
-use crate::tasks::requests::CreateTaskRequest;
-use crate::tasks::store::{self, Task};
+use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
+use crate::tasks::secrets;
+use crate::tasks::store::Task;
+
+/// Creates tasks. Those that wait for the database are created together.
+pub(crate) type Creations = Batches<NewTask, Task, TaskError>;
+
+/// Starts [`Creations`].
+pub(crate) fn creations(database: Database, limits: BatchLimits) -> Creations {
+    Batches::new(database, limits, create_together, |connection, task| {
+        let outcome = create_together(connection, std::slice::from_ref(task))?
+            .pop()
+            .flatten();
+        outcome.unwrap_or(Err(TaskError::CallerErased))
+    })
+}
 
 /// A new task with its secrets, which only this response shows.
 pub(crate) struct CreatedTask {
@@ -21,25 +37,26 @@ pub(crate) struct CreatedTask {
 /// [`TaskError::CallerErased`].
 #[tracing::instrument(skip_all, fields(user.id = %caller.id(), task.id))]
 pub(crate) async fn create(
-    database: &Database,
+    creations: &Creations,
     caller: &Caller,
-    new: CreateTaskRequest,
+    fields: CreateTaskRequest,
     meta: RequestMeta,
 ) -> Result<CreatedTask, TaskError> {
-    let (id, creator) = (TaskId::generate(), caller.clone());
+    let id = TaskId::generate();
     tracing::Span::current().record("task.id", tracing::field::display(id));
     let by_creator = (caller.into(), audit_log::AuthMethod::Token);
-    let entry = AuditAction::TaskCreated.on_task(id, by_creator, meta);
-    let (approver_secret, requester_secret) = (Secret::random(), Secret::random());
-    let secrets = [
-        approver_secret.fingerprint(),
-        requester_secret.fingerprint(),
-    ];
-    let insert = move |connection: &mut _| {
-        store::insert(connection, id, &creator, &new, &secrets, entry)?
-            .ok_or(TaskError::CallerErased)
+    let (approver_secret, requester_secret) = (secrets::generate(id), secrets::generate(id));
+    let new = NewTask {
+        id,
+        creator: caller.clone(),
+        fields,
+        secrets: [
+            approver_secret.fingerprint(),
+            requester_secret.fingerprint(),
+        ],
+        entry: AuditAction::TaskCreated.on_task(id, by_creator, meta),
     };
-    let task = database.run(insert).await?;
+    let task = creations.run(new).await?;
     tracing::info!("a task was created");
     metrics::counter!("tasks_created_total").increment(1);
     Ok(CreatedTask {
@@ -47,4 +64,43 @@ pub(crate) async fn create(
         approver_secret,
         requester_secret,
     })
+}
+
+fn create_together(
+    connection: &mut Connection,
+    tasks: &[NewTask],
+) -> Result<BatchOutcomes<Task, TaskError>, Error> {
+    let inserted = creation_store::insert(connection, tasks)?;
+    let outcomes = tasks.iter().map(|new| {
+        let row = inserted.iter().find(|row| row.id == new.id);
+        Some(row.map(|row| new.task(row)).ok_or(TaskError::CallerErased))
+    });
+    Ok(outcomes.collect())
+}
+
+impl NewTask {
+    /// The task as it was inserted.
+    fn task(&self, inserted: &Inserted) -> Task {
+        let fields = &self.fields;
+        let [approver_secret, requester_secret] = self.secrets.map(|s| s.as_bytes().to_vec());
+        Task {
+            id: self.id,
+            creator: self.creator.id(),
+            requester: fields.requester.as_str().to_owned(),
+            approver: fields.approver.as_str().to_owned(),
+            requester_key: fields.requester.normalized().to_owned(),
+            approver_key: fields.approver.normalized().to_owned(),
+            title: fields.title.as_str().to_owned(),
+            description: fields.description.as_str().to_owned(),
+            decision_by: fields.decision_by.map(DecisionBy::moment),
+            public: fields.public,
+            approver_secret,
+            requester_secret,
+            created: inserted.created,
+            status: TaskStatus::Pending,
+            mtime: inserted.created,
+            decision_made: None,
+            version: 0,
+        }
+    }
 }

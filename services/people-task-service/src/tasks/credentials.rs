@@ -7,9 +7,10 @@ use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use auth::{Caller, MaybeCaller, token_missing};
 use http_kit::{Problem, Query};
-use values::{Fingerprint, Secret};
+use values::Secret;
 
 use crate::tasks::access::Actor;
+use crate::tasks::secrets::PresentedSecret;
 
 /// The header with a task's secret.
 const SECRET_HEADER: &str = "x-task-secret";
@@ -36,7 +37,7 @@ pub(crate) struct AuthenticatedUser {
 type Extracting<T> = Pin<Box<dyn Future<Output = Result<T, Problem>>>>;
 
 /// The secrets in query and header. A malformed secret matches no task, like any wrong one.
-fn secrets(request: &HttpRequest) -> Vec<Fingerprint> {
+fn secrets(request: &HttpRequest) -> Vec<PresentedSecret> {
     let query = Query::parse(request.query_string());
     let in_query = query.first(SECRET_PARAMETER).map(str::to_owned);
     let in_header = request.headers().get(SECRET_HEADER);
@@ -45,7 +46,7 @@ fn secrets(request: &HttpRequest) -> Vec<Fingerprint> {
         .into_iter()
         .chain(in_header)
         .filter(|text| !text.is_empty())
-        .map(|text| Secret::new(text).fingerprint())
+        .map(|text| PresentedSecret::from(&Secret::new(text)))
         .collect()
 }
 
@@ -104,7 +105,7 @@ impl PartialCredentials {
     /// `401` without token and secret, otherwise what is wrong with the body.
     pub(crate) fn with_secret(
         self,
-        secret: Result<Option<Fingerprint>, Problem>,
+        secret: Result<Option<PresentedSecret>, Problem>,
     ) -> Result<Credentials, Problem> {
         match secret {
             Ok(secret) => Self(self.0.with_secret(secret)).complete(),

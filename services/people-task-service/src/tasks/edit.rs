@@ -7,6 +7,7 @@ use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::error::TaskError;
 use crate::tasks::requests::{DecisionBy, Description, EditTaskRequest, TaskTitle};
+use crate::tasks::secrets;
 use crate::tasks::store::{self, Changes, Task};
 
 /// A task after an edit, with the new secrets that the editor may see.
@@ -117,12 +118,15 @@ fn edit_in_transaction(
             requester_secret: None,
         });
     }
-    let approver = edit.approver.as_ref().map(|to| (to, Secret::random()));
-    let requester = edit.requester.as_ref().map(|to| (to, Secret::random()));
+    let approver = edit.approver.as_ref().map(|to| (to, secrets::generate(id)));
+    let requester = edit
+        .requester
+        .as_ref()
+        .map(|to| (to, secrets::generate(id)));
     let identity = actor.audit_identity(&task, edit.permission());
     let entry = AuditAction::TaskEdited.on_task(id, identity, meta);
     let entry = entry.fields(&fields);
-    let task = update(connection, id, &edit, [&approver, &requester], entry)?;
+    let task = update(connection, id, &edit, [&approver, &requester], &entry)?;
     let shown = |new: Option<(_, Secret)>| {
         let may_see = before.allow(Permission::SeeNewSecrets);
         new.filter(|_| may_see).map(|(_, secret)| secret)
@@ -141,7 +145,7 @@ fn update(
     id: TaskId,
     edit: &EditTaskRequest,
     [approver, requester]: [&Option<(&EmailAddress, Secret)>; 2],
-    entry: Entry,
+    entry: &Entry,
 ) -> Result<Task, TaskError> {
     let mut changes = Changes {
         title: edit.title.as_ref().map(TaskTitle::as_str),
@@ -159,5 +163,6 @@ fn update(
     if let Some((to, fingerprint)) = &requester {
         changes.set_requester(to, fingerprint);
     }
-    Ok(store::update(connection, id, &changes, entry)?)
+    let updated = store::update(connection, id, &changes, entry)?;
+    updated.ok_or(TaskError::NotFound)
 }

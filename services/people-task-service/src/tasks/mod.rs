@@ -2,7 +2,8 @@
 
 pub(crate) mod access;
 mod columns;
-mod create;
+pub(crate) mod create;
+mod creation_store;
 pub(crate) mod credentials;
 mod edit;
 pub(crate) mod error;
@@ -14,6 +15,7 @@ mod read;
 mod requests;
 pub(crate) mod responses;
 pub(crate) mod routes;
+pub(crate) mod secrets;
 pub(crate) mod store;
 
 pub(crate) use columns::task_columns;

@@ -123,7 +123,7 @@ pub(crate) async fn create_task(
     context: Data<Context>,
 ) -> Result<Json<TaskResponse>, Problem> {
     let (new, fields) = combine_errors(CreateTaskRequest::parse(body), fields)?;
-    let created = create::create(&context.database, &user.caller, new, meta).await?;
+    let created = create::create(&context.creations, &user.caller, new, meta).await?;
     let relations = user.actor.relations_to(&created.task);
     let fields = fields.with(TaskField::Public);
     let response = TaskResponse::new(created.task, relations, &fields);

@@ -1,17 +1,15 @@
 use audit_log::Entry;
-use auth::Caller;
 use chrono::{DateTime, Utc};
 use database::Error;
 use diesel::dsl::{exists, now};
 use diesel::prelude::*;
-use diesel::sql_types::{Binary, Bool, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Integer, Nullable, Text, Timestamptz};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
 
-use crate::schema::{may_add_rows, tasks};
+use crate::schema::{task_states, tasks};
 use crate::status::TaskStatus;
-use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
 
-/// A row of the table `tasks`.
+/// A row of the table `tasks` with its row of `task_states`.
 #[derive(Clone, Queryable, QueryableByName, Selectable)]
 #[diesel(table_name = tasks)]
 #[diesel(check_for_backend(diesel::pg::Pg))]
@@ -28,14 +26,20 @@ pub(crate) struct Task {
     pub(crate) title: String,
     pub(crate) description: String,
     pub(crate) decision_by: Option<DateTime<Utc>>,
-    pub(crate) status: TaskStatus,
     pub(crate) public: bool,
     /// SHA-256 hashes of the secrets.
     pub(crate) approver_secret: Vec<u8>,
     pub(crate) requester_secret: Vec<u8>,
     pub(crate) created: DateTime<Utc>,
+    #[diesel(select_expression = task_states::status, sql_type = Text)]
+    pub(crate) status: TaskStatus,
+    #[diesel(select_expression = task_states::mtime, sql_type = Timestamptz)]
     pub(crate) mtime: DateTime<Utc>,
+    #[diesel(select_expression = task_states::decision_made, sql_type = Nullable<Timestamptz>)]
     pub(crate) decision_made: Option<DateTime<Utc>>,
+    /// Increases with every change of the task and of its set of webhooks.
+    #[diesel(select_expression = task_states::version, sql_type = Integer)]
+    pub(crate) version: i32,
 }
 
 /// The changes of an edit. `None` leaves a column as it is.
@@ -70,58 +74,11 @@ impl<'a> Changes<'a> {
     }
 }
 
-/// Inserts a task, with its audit entry. The secrets are the approver's and the requester's. `None` if the creator
-/// was erased.
-pub(crate) fn insert(
-    connection: &mut PgConnection,
-    id: TaskId,
-    creator: &Caller,
-    task: &CreateTaskRequest,
-    [approver_secret, requester_secret]: &[Fingerprint; 2],
-    entry: Entry,
-) -> Result<Option<Task>, Error> {
-    let row = diesel::select((
-        id.into_sql::<Binary>(),
-        creator.id().into_sql::<Binary>(),
-        task.requester.as_str().into_sql::<Text>(),
-        task.requester.normalized().into_sql::<Text>(),
-        task.approver.as_str().into_sql::<Text>(),
-        task.approver.normalized().into_sql::<Text>(),
-        task.title.as_str().into_sql::<Text>(),
-        task.description.as_str().into_sql::<Text>(),
-        task.decision_by
-            .map(DecisionBy::moment)
-            .into_sql::<Nullable<Timestamptz>>(),
-        task.public.into_sql::<Bool>(),
-        approver_secret.as_bytes().as_slice().into_sql::<Binary>(),
-        requester_secret.as_bytes().as_slice().into_sql::<Binary>(),
-    ));
-    let insert = row
-        .filter(may_add_rows(creator.id(), creator.incarnation()))
-        .insert_into(tasks::table)
-        .into_columns((
-            tasks::id,
-            tasks::creator,
-            tasks::requester,
-            tasks::requester_key,
-            tasks::approver,
-            tasks::approver_key,
-            tasks::title,
-            tasks::description,
-            tasks::decision_by,
-            tasks::public,
-            tasks::approver_secret,
-            tasks::requester_secret,
-        ))
-        .returning(Task::as_returning());
-    let inserted = entry.record_with(insert).get_result(connection);
-    Ok(inserted.optional()?)
-}
-
 /// Finds a task.
 pub(crate) fn find(connection: &mut PgConnection, id: TaskId) -> Result<Option<Task>, Error> {
     let found = tasks::table
-        .find(id)
+        .inner_join(task_states::table)
+        .filter(tasks::id.eq(id))
         .select(Task::as_select())
         .first(connection)
         .optional();
@@ -131,13 +88,14 @@ pub(crate) fn find(connection: &mut PgConnection, id: TaskId) -> Result<Option<T
 /// Finds a task and locks it until the end of the transaction. Edits, webhook registrations and decisions
 /// of one task run one after the other.
 pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<Task>, Error> {
-    let found = tasks::table
+    let locked: Option<TaskId> = task_states::table
         .find(id)
-        .select(Task::as_select())
+        .select(task_states::task_id)
         .for_no_key_update()
         .first(connection)
-        .optional();
-    Ok(found?)
+        .optional()?;
+    // A statement of its own, because the lock may have waited for a change.
+    locked.map_or(Ok(None), |id| find(connection, id))
 }
 
 /// Updates a locked task, with its audit entry.
@@ -145,12 +103,19 @@ pub(crate) fn update(
     connection: &mut PgConnection,
     id: TaskId,
     changes: &Changes<'_>,
-    entry: Entry,
-) -> Result<Task, Error> {
-    let update = diesel::update(tasks::table.find(id))
-        .set((changes, tasks::mtime.eq(now)))
-        .returning(Task::as_returning());
-    Ok(entry.record_with(update).get_result(connection)?)
+    entry: &Entry,
+) -> Result<Option<Task>, Error> {
+    diesel::update(tasks::table.find(id))
+        .set(changes)
+        .execute(connection)?;
+    diesel::update(task_states::table.find(id))
+        .set((
+            task_states::version.eq(task_states::version + 1),
+            task_states::mtime.eq(now),
+        ))
+        .execute(connection)?;
+    entry.record(connection)?;
+    find(connection, id)
 }
 
 /// An address under which a user requested tasks.
@@ -189,7 +154,8 @@ pub(crate) fn lock_tasks_of_user(
     limit: usize,
 ) -> Result<Vec<TaskId>, Error> {
     let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
-    let mut ids: Vec<TaskId> = tasks::table
+    let all = || tasks::table.inner_join(task_states::table);
+    let mut ids: Vec<TaskId> = all()
         .filter(tasks::creator.eq(user))
         .order((tasks::created, tasks::id))
         .limit(rows(0))
@@ -202,7 +168,7 @@ pub(crate) fn lock_tasks_of_user(
             break;
         }
         // The first statement has already found what the user also created.
-        let requested: Vec<TaskId> = tasks::table
+        let requested: Vec<TaskId> = all()
             .filter(tasks::requester_key.eq(address.email.normalized()))
             .filter(tasks::created.ge(address.start()))
             .filter(tasks::created.lt(address.end()))

@@ -1,7 +1,7 @@
 use audit_log::RequestMeta;
 use database::{Connection, Database};
 use serde_json::json;
-use values::WebhookId;
+use values::{TaskId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::deliveries::store as delivery_store;
@@ -36,7 +36,7 @@ fn delete_in_transaction(
     meta: RequestMeta,
 ) -> Result<(), WebhookError> {
     let webhook = store::find(connection, id)?.ok_or(WebhookError::NotFound)?;
-    let task = task_store::find(connection, webhook.task_id)?.ok_or(WebhookError::NotFound)?;
+    let task = task_store::lock(connection, webhook.task_id)?.ok_or(WebhookError::NotFound)?;
     let mut relations = actor.relations_to(&task);
     relations.registrant = webhook.registered_by == caller.id();
     relations
@@ -46,7 +46,7 @@ fn delete_in_transaction(
             AccessDenied::Forbidden => WebhookError::Forbidden,
         })?;
     // Another request may have deleted it meanwhile.
-    if delete_with_deliveries(connection, &[id])? > 0 {
+    if delete_with_deliveries(connection, task.id, &[id])? > 0 {
         let identity = actor.audit_identity(&task, Permission::DeleteWebhook);
         let entry = AuditAction::WebhookRemoved.on_task(task.id, identity, meta);
         let entry = entry.detail(json!({ "webhookId": id }));
@@ -60,8 +60,9 @@ fn delete_in_transaction(
 /// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
 fn delete_with_deliveries(
     connection: &mut Connection,
+    task: TaskId,
     ids: &[WebhookId],
 ) -> Result<usize, database::Error> {
-    delivery_store::lock_of_webhooks(connection, ids)?;
+    delivery_store::lock_of_webhooks(connection, task, ids)?;
     store::delete(connection, ids)
 }

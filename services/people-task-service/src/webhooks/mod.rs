@@ -3,7 +3,8 @@
 mod delete;
 mod error;
 mod list;
-mod register;
+pub(crate) mod register;
+mod registration_store;
 mod requests;
 mod responses;
 pub(crate) mod routes;

@@ -67,6 +67,11 @@ impl WebhookUrl {
     pub(crate) fn parsed(&self) -> &Url {
         &self.parsed
     }
+
+    /// Whether its host is a name, which is looked up, and not an address.
+    pub(crate) fn has_name(&self) -> bool {
+        self.parsed.domain().is_some()
+    }
 }
 
 impl FromText for WebhookUrl {

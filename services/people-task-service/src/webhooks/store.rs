@@ -1,15 +1,10 @@
-use audit_log::Entry;
-use auth::Caller;
 use database::Error;
 use diesel::prelude::*;
-use diesel::sql_types::{Binary, Bool, Nullable, Text};
-use serde_json::json;
 use values::{TaskId, UserId, WebhookId};
 
 use crate::free_rows::lock_free_rows;
-use crate::schema::{may_add_rows, webhooks};
+use crate::schema::webhooks;
 use crate::status::DeliveryStatus;
-use crate::webhooks::requests::{RegisterWebhookRequest, SigningSecret};
 
 /// A webhook without its signing secret, which only the worker needs.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -21,47 +16,6 @@ pub(crate) struct Webhook {
     pub(crate) registered_by: UserId,
     pub(crate) url: String,
     pub(crate) status: DeliveryStatus,
-}
-
-/// Inserts a webhook, with its audit entry. `None` if the caller was erased.
-pub(crate) fn insert(
-    connection: &mut PgConnection,
-    caller: &Caller,
-    webhook: &RegisterWebhookRequest,
-    with_task_id: bool,
-    entry: Entry,
-) -> Result<Option<Webhook>, Error> {
-    let id = WebhookId::generate();
-    let secret = webhook.secret.as_ref().map(SigningSecret::expose);
-    let row = diesel::select((
-        id.into_sql::<Binary>(),
-        webhook.task.into_sql::<Binary>(),
-        caller.id().into_sql::<Binary>(),
-        webhook.url.as_str().into_sql::<Text>(),
-        secret.into_sql::<Nullable<Text>>(),
-        with_task_id.into_sql::<Bool>(),
-    ));
-    let insert = row
-        .filter(may_add_rows(caller.id(), caller.incarnation()))
-        .insert_into(webhooks::table)
-        .into_columns((
-            webhooks::id,
-            webhooks::task_id,
-            webhooks::registered_by,
-            webhooks::url,
-            webhooks::secret,
-            webhooks::with_task_id,
-        ))
-        .returning(Webhook::as_returning());
-    let entry = entry.detail(json!({ "webhookId": id }));
-    let inserted = entry.record_with(insert).get_result(connection);
-    Ok(inserted.optional()?)
-}
-
-/// Counts the webhooks of a task.
-pub(crate) fn count_of_task(connection: &mut PgConnection, task: TaskId) -> Result<i64, Error> {
-    let of_task = webhooks::table.filter(webhooks::task_id.eq(task));
-    Ok(of_task.count().get_result(connection)?)
 }
 
 /// Loads the webhooks of a task, oldest first.

@@ -31,7 +31,13 @@ async fn connections_with_prepared_statements_go_on_when_columns_are_added() {
     for _ in 0..3 {
         work(&fixture, &user).await;
     }
-    for table in ["tasks", "webhooks", "deliveries", "delivery_attempts"] {
+    for table in [
+        "tasks",
+        "webhooks",
+        "deliveries",
+        "task_states",
+        "finished_deliveries",
+    ] {
         fixture.execute(&format!("ALTER TABLE {table} ADD COLUMN later integer"));
     }
     work(&fixture, &user).await;

@@ -108,8 +108,9 @@ async fn a_webhook_registered_during_a_decision_gets_a_delivery() {
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
     let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
-    let register = "INSERT INTO webhooks (id, task_id, registered_by, url)
-        VALUES ('\\x0123456789abcdef01234567', {task}, '\\x0123456789abcdef01234567', 'http://127.0.0.1:8/')";
+    let register = "UPDATE task_states SET version = version + 1 WHERE task_id = {task};
+        INSERT INTO webhooks (id, task_id, registered_by, url, host)
+        VALUES ('\\x0123456789abcdef01234567', {task}, '\\x0123456789abcdef01234567', 'http://127.0.0.1:8/', '127.0.0.1')";
     let reply = decided_during(&app, &grace, &task, register).await;
     assert_eq!(reply.expect(200).json["status"], "approved");
     assert_eq!(app.count("deliveries"), 2);
@@ -126,7 +127,7 @@ async fn a_webhook_deleted_during_a_decision_gets_no_delivery() {
     let delete = "DELETE FROM webhooks WHERE url = 'http://127.0.0.8/'";
     let reply = decided_during(&app, &grace, &task, delete).await;
     assert_eq!(reply.expect(200).json["status"], "approved");
-    let left = app.value("SELECT string_agg(origin, ' ') AS value FROM deliveries");
+    let left = app.value("SELECT string_agg(host, ' ') AS value FROM deliveries");
     assert_eq!(left.as_deref(), Some("127.0.0.9"));
 }
 
@@ -135,8 +136,8 @@ async fn an_approver_replaced_during_a_decision_cannot_decide() {
     let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({})).await;
-    let hand_over =
-        "UPDATE tasks SET approver = 'eve@example.com', approver_key = 'eve@example.com',
+    let hand_over = "UPDATE task_states SET version = version + 1 WHERE task_id = {task};
+        UPDATE tasks SET approver = 'eve@example.com', approver_key = 'eve@example.com',
         approver_secret = sha256('another') WHERE id = {task}";
     let reply = decided_during(&app, &grace, &task, hand_over).await;
     reply.expect_problem(404, "not-found");
@@ -166,12 +167,11 @@ async fn a_new_delivery_is_due_and_has_the_request_id() {
         .expect(200);
     assert_eq!(reply.header("x-request-id"), Some("req-42"));
     let row = app.value(
-        "SELECT concat_ws(' ', origin, status, attempts, request_id, lease_until IS NULL,
-            next_attempt <= now(), round(extract(epoch FROM republish_at - created)),
+        "SELECT concat_ws(' ', host, attempts, request_id, worker_id IS NULL, next_attempt <= now(),
             traceparent) AS value FROM deliveries",
     );
     let row = row.unwrap();
-    let expected = "127.0.0.1 pending 0 req-42 t t 5 00-";
+    let expected = "127.0.0.1 0 req-42 t t 00-";
     assert!(row.starts_with(&format!("{expected}{trace}-")), "{row}");
 }
 
@@ -197,15 +197,15 @@ async fn a_decision_is_published_after_the_commit() {
     let shutdown = tokio_util::sync::CancellationToken::new();
     let consumption = messaging::ConsumerConfig::new(settings, queue, 10);
     let consuming = messaging::consume(consumption, shutdown.clone(), move |message| {
-        let _ = sender.send(message.id);
+        let _ = sender.send(message.body);
         std::future::ready(messaging::Disposition::Done)
     });
     let consuming = tokio::spawn(consuming);
     let mut received = HashSet::new();
-    while received.len() < expected.len() {
-        let id = tokio::time::timeout(Duration::from_secs(10), receiver.recv()).await;
-        received.insert(id.unwrap().unwrap());
-    }
+    let message = tokio::time::timeout(Duration::from_secs(10), receiver.recv()).await;
+    let message = message.unwrap().unwrap();
+    let ids = message.strip_prefix("127.0.0.1 ").unwrap().split(' ');
+    received.extend(ids.map(str::to_owned));
     assert_eq!(received, expected);
     shutdown.cancel();
     consuming.await.unwrap();

@@ -194,6 +194,13 @@ impl Fixture {
         diesel::sql_query(sql).execute(connection).unwrap();
     }
 
+    /// Adds what the service keeps of each task in another table, for tasks that a test has inserted.
+    pub(crate) fn add_states(&self) {
+        self.execute(
+            "INSERT INTO task_states (task_id) SELECT id FROM tasks ON CONFLICT DO NOTHING",
+        );
+    }
+
     /// The text column `value` of a query, which runs as the superuser.
     pub(crate) fn value(&self, sql: &str) -> Option<String> {
         #[derive(QueryableByName)]

@@ -218,6 +218,7 @@ async fn pages_do_not_overlap_or_skip_rows() {
         id = me.id,
         zeros = "0".repeat(24),
     ));
+    app.add_states();
     for sort in [
         "created:-1",
         "created:1",
@@ -267,6 +268,7 @@ async fn a_page_reads_only_the_rows_it_needs() {
          FROM generate_series(1, 20000) AS n",
         id = me.id,
     ));
+    app.add_states();
     app.execute("ANALYZE tasks");
     let fetched = || {
         let sql = "SELECT (sum(idx_tup_fetch) + sum(seq_tup_read))::text AS value

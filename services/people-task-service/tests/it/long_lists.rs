@@ -21,6 +21,7 @@ fn insert_tasks(app: &Fixture, by: &User, number: usize, description: &str) {
          FROM generate_series(1, {number}) AS n",
         id = by.id,
     ));
+    app.add_states();
 }
 
 /// Reads a list page by page. Returns its rows and the number of pages.
@@ -86,10 +87,12 @@ async fn deliveries_with_many_attempts_are_split_into_pages() {
         let _ = app.register(&ada, &task, &url).await;
     }
     let _ = app.approve(&ada, &task).await.expect(200);
-    // Of the 150 attempts of a delivery, 100 are shown, with 3 kB each.
+    // 3 kB each.
     app.execute(
-        "INSERT INTO delivery_attempts (delivery_id, number, at, duration_ms, response)
-         SELECT id, n, now(), 1, repeat('…', 1024) FROM deliveries, generate_series(1, 150) AS n",
+        "UPDATE deliveries SET attempt_log = (
+            SELECT jsonb_agg(jsonb_build_object('at', '2026-01-01T00:00:01.000Z', 'durationMs', n,
+                'statusCode', NULL, 'error', NULL, 'response', repeat('…', 1024)))
+            FROM generate_series(1, 100) AS n)",
     );
     let path = format!("{}/deliveries", task.path);
     let (rows, pages) = read_all(&app, &ada, &path).await;
@@ -110,7 +113,7 @@ async fn slow_lists_leave_decisions_alone_and_end_with_503() {
     // In the service, only the list of deliveries uses this table.
     let mut blocker = app.database.admin();
     blocker
-        .batch_execute("BEGIN; LOCK TABLE people_task.delivery_attempts IN ACCESS EXCLUSIVE MODE")
+        .batch_execute("BEGIN; LOCK TABLE people_task.finished_deliveries IN ACCESS EXCLUSIVE MODE")
         .unwrap();
     let lists = users.iter().zip(&tasks).map(|(user, task)| async {
         let path = format!("{}/deliveries", task.path);
@@ -119,7 +122,7 @@ async fn slow_lists_leave_decisions_alone_and_end_with_503() {
     let decisions = async {
         eventually("a list to wait", async || {
             let waiting = "SELECT (count(*) > 0)::text AS value FROM pg_locks
-                WHERE NOT granted AND relation = 'delivery_attempts'::regclass";
+                WHERE NOT granted AND relation = 'finished_deliveries'::regclass";
             (app.value(waiting)? == "true").then_some(())
         })
         .await;

@@ -53,7 +53,7 @@ async fn without_the_broker_decisions_succeed_and_their_deliveries_are_kept() {
     assert_eq!(reply.json["checks"]["queue"], "failing");
     let reply = app.approve(&ada, &task).await.expect(200);
     assert_eq!(reply.json["status"], "approved");
-    assert_eq!(app.count("deliveries WHERE status = 'pending'"), 1);
+    assert_eq!(app.count("deliveries"), 1);
     app.broker.set_reachable(true);
     let _ = readiness(&app, 200).await;
 }

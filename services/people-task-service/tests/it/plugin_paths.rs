@@ -81,7 +81,7 @@ async fn a_webhook_for_a_decided_task_gets_the_decision_at_once() {
     assert_eq!(deliveries[0]["webhookId"], webhook.json["id"]);
     assert_eq!(deliveries[0]["taskStatus"], "approved");
     assert_eq!(deliveries[0]["status"], "pending");
-    assert_eq!(app.count("deliveries WHERE origin = '127.0.0.1'"), 1);
+    assert_eq!(app.count("deliveries WHERE host = '127.0.0.1'"), 1);
 
     register(&app, &eve, &task)
         .await

@@ -51,9 +51,11 @@ async fn webhooks_and_deliveries() {
     let webhooks = app.get(&ada, &format!("{}/webhooks", task.path)).await;
     assert_snapshot("webhooks", &webhooks.expect(200));
     app.execute(
-        "INSERT INTO delivery_attempts (delivery_id, number, at, duration_ms, status_code, error, response)
-         SELECT id, 1, now(), 42, NULL::integer, 'connection refused', NULL FROM deliveries
-         UNION ALL SELECT id, 2, now(), 43, 503, NULL, 'busy' FROM deliveries",
+        r#"UPDATE deliveries SET attempt_log = '[
+            {"at": "2026-01-01T00:00:01.000Z", "durationMs": 42, "statusCode": null, "error": "connection refused",
+             "response": null},
+            {"at": "2026-01-01T00:00:02.000Z", "durationMs": 43, "statusCode": 503, "error": null,
+             "response": "busy"}]'"#,
     );
     let path = format!("{}/deliveries", task.path);
     let deliveries = app.get(&ada, &path).await.expect(200);

@@ -1,16 +1,20 @@
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt as _;
-use outbound::{GuardedClient, SendError, TruncatedResponse};
+use outbound::{GuardedClient, SendError, TruncatedResponse, Unresolved};
+use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::RequestContext;
 use url::Url;
-use values::{DeliveryId, FromText as _, WebhookId};
+use values::{DeliveryId, FromText as _, Timestamp, WebhookId};
 
+use crate::deliveries::responses::Attempt;
+use crate::deliveries::worker::claims_store::ClaimedDelivery;
+use crate::deliveries::worker::hosts::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
-use crate::deliveries::worker::store::ClaimedDelivery;
 use crate::signing::{WebhookSecret, WebhookSigner};
 use crate::tasks::responses::TaskResponse;
 
@@ -22,51 +26,41 @@ pub(super) struct Sender {
     pub(super) schedule: RetrySchedule,
 }
 
-/// A claimed delivery, with the end of its lease by the clock of this process.
-pub(super) struct LeasedDelivery {
-    pub(super) claimed: ClaimedDelivery,
-    pub(super) until: Instant,
-}
-
 /// A finished attempt that is not recorded yet.
 #[derive(Debug)]
 pub(super) struct AttemptResult {
     pub(super) lease: Lease,
-    pub(super) at: DateTime<Utc>,
+    pub(super) attempt: Attempt,
     pub(super) duration: Duration,
     pub(super) decision: RetryDecision,
-    pub(super) status_code: Option<u16>,
-    pub(super) error: Option<String>,
-    pub(super) response: Option<String>,
+    pub(super) health: Health,
 }
 
-/// The lease under which an attempt was made: what recording its result needs.
-#[derive(Debug)]
+/// The claim under which an attempt was made: what recording its result needs.
+#[derive(Debug, Clone)]
 pub(super) struct Lease {
     pub(super) delivery: DeliveryId,
     pub(super) webhook: WebhookId,
+    pub(super) worker: i32,
     /// Each claim of a delivery has another number.
-    pub(super) number: i64,
-    pub(super) host: String,
-    pub(super) decided: DateTime<Utc>,
+    pub(super) number: i32,
+    pub(super) host: Arc<str>,
+    pub(super) created: DateTime<Utc>,
     pub(super) context: RequestContext,
-    pub(super) until: Instant,
 }
 
-impl LeasedDelivery {
-    fn lease(&self) -> Lease {
-        let claimed = &self.claimed;
-        Lease {
+impl Lease {
+    /// The lease of a claimed delivery.
+    pub(super) fn of(claimed: &ClaimedDelivery) -> Self {
+        let (request, trace) = (&claimed.request_id, &claimed.traceparent);
+        Self {
             delivery: claimed.delivery_id,
             webhook: claimed.webhook_id,
+            worker: claimed.worker_id,
             number: claimed.lease,
-            host: claimed.host.clone(),
-            decided: claimed.decided,
-            context: RequestContext::continued(
-                Some(&claimed.request_id),
-                Some(&claimed.traceparent),
-            ),
-            until: self.until,
+            host: claimed.host.as_str().into(),
+            created: claimed.delivery_created,
+            context: RequestContext::continued(Some(request), Some(trace)),
         }
     }
 }
@@ -74,12 +68,12 @@ impl LeasedDelivery {
 impl Sender {
     /// Sends a delivery once. A panic counts as a failed attempt, so that a delivery that causes panics ends
     /// as others do.
-    pub(super) async fn attempt(&self, delivery: LeasedDelivery) -> AttemptResult {
-        let lease = delivery.lease();
+    pub(super) async fn attempt(&self, claimed: ClaimedDelivery) -> AttemptResult {
+        let lease = Lease::of(&claimed);
         let context = lease.context.clone();
-        let earlier = usize::try_from(delivery.claimed.attempts).unwrap_or_default();
+        let earlier = usize::try_from(claimed.attempts).unwrap_or_default();
         let (at, started) = (Utc::now(), Instant::now());
-        let sending = Box::pin(self.send(delivery.claimed, &context));
+        let sending = Box::pin(self.send(claimed, &context));
         let sending = AssertUnwindSafe(sending).catch_unwind();
         let response = context.clone().scope("webhook.attempt", sending).await;
         let response = response.unwrap_or_else(|_| {
@@ -87,17 +81,13 @@ impl Sender {
             Err(SendError::Broken("internal error".to_owned()))
         });
         let duration = started.elapsed();
-        let age = (at - lease.decided).to_std().unwrap_or_default();
-        let decision = self.schedule.decide(earlier, age, &response, jitter());
-        let (status_code, error, response) = describe(response);
+        let age = (at - lease.created).to_std().unwrap_or_default();
         AttemptResult {
             lease,
-            at,
             duration,
-            decision,
-            status_code,
-            error,
-            response,
+            decision: self.schedule.decide(earlier, age, &response, jitter()),
+            health: health(&response),
+            attempt: describe(at, duration, response),
         }
     }
 
@@ -141,11 +131,24 @@ fn headers(pairs: impl IntoIterator<Item = (HeaderName, String)>) -> HeaderMap {
     pairs.into_iter().filter_map(valid).collect()
 }
 
-/// The columns of an attempt: status code, error, and the start of the response's body.
-fn describe(
-    response: Result<TruncatedResponse, SendError>,
-) -> (Option<u16>, Option<String>, Option<String>) {
+/// What a response says about the host. One that refuses a request responds; its receivers are many.
+fn health(response: &Result<TruncatedResponse, SendError>) -> Health {
     match response {
+        Ok(response) if response.status.is_server_error() => Health::Fails,
+        Ok(response) if response.status == StatusCode::TOO_MANY_REQUESTS => Health::Fails,
+        Ok(_) => Health::Responds,
+        Err(SendError::Refused(_) | SendError::Unresolved(Unresolved::NotAsked)) => Health::Unknown,
+        Err(_) => Health::Fails,
+    }
+}
+
+/// The attempt as the API shows it.
+fn describe(
+    at: DateTime<Utc>,
+    duration: Duration,
+    response: Result<TruncatedResponse, SendError>,
+) -> Attempt {
+    let (status_code, error, response) = match response {
         Ok(response) => {
             let redirect = response.status.is_redirection();
             let error = redirect.then(|| "redirects are not followed".to_owned());
@@ -155,5 +158,12 @@ fn describe(
             (Some(response.status.as_u16()), error, body)
         }
         Err(error) => (None, Some(error.to_string()), None),
+    };
+    Attempt {
+        at: Timestamp(at),
+        duration_ms: i32::try_from(duration.as_millis()).unwrap_or(i32::MAX),
+        status_code,
+        error,
+        response,
     }
 }

@@ -1,302 +1,331 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use database::{Connection, Database};
-use messaging::Disposition;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
 
-use crate::deliveries::worker::attempt::{AttemptResult, LeasedDelivery, Sender};
-use crate::deliveries::worker::message::DueDelivery;
+use crate::deliveries::DueDelivery;
+use crate::deliveries::worker::attempt::{AttemptResult, Lease, Sender};
+use crate::deliveries::worker::claims::{ClaimRequest, Claimed, Claims};
+use crate::deliveries::worker::claims_store::ClaimedDelivery;
+use crate::deliveries::worker::hosts::Host;
+use crate::deliveries::worker::membership::{Member, UsedPlaces};
+use crate::deliveries::worker::recorder::Ends;
 use crate::deliveries::worker::report;
-use crate::deliveries::worker::results_store::{self, RecordedResult};
-use crate::deliveries::worker::store::{self, Claim, ClaimedDelivery, Cursors};
+use crate::deliveries::worker::results_store::ClaimEnd;
 
-/// The largest number of messages, and of results, in a batch.
-const BATCH_SIZE: usize = 512;
-/// How often hosts are scanned that no message and no result names: their deliveries are parked, or wait
-/// behind many others in the sweeps.
-const SCAN_INTERVAL: Duration = Duration::from_millis(250);
-/// How many hosts one scan covers. The next scan continues after them.
-const SCANNED_HOSTS: i64 = 256;
-/// How long a delivery may stay due, although its host was considered, before it is parked. Parking is a
-/// write, and a fast receiver finishes a burst sooner.
-const PARK_AFTER: Duration = Duration::from_secs(3);
-/// How many hosts are kept while there is no capacity for their deliveries. Scans find the others.
-const MAX_HOSTS: usize = 2_048;
-const FIRST_PAUSE: Duration = Duration::from_millis(200);
-const MAX_PAUSE: Duration = Duration::from_secs(2);
+/// The largest number of messages that are taken before claims are made.
+const BATCH: usize = 256;
+/// How often hosts are looked for that no message names, and hosts that do not respond are tried.
+const TICK: Duration = Duration::from_millis(250);
+/// Nothing is started while more results than this wait to be recorded.
+const MAX_UNRECORDED: usize = 4_096;
+/// The largest number of hosts of which something is kept while nothing waits for them.
+const MAX_IDLE_HOSTS: usize = 10_000;
 
-/// Limits of concurrent attempts.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct DispatchLimits {
-    /// The number of attempts in flight, over all hosts.
-    pub(super) in_flight: usize,
-    /// The number of attempts in flight to one host, over all workers.
-    pub(super) per_host: u32,
-    /// How long an attempt takes at most.
-    pub(super) attempt: Duration,
-    /// How long a lease lasts.
-    pub(super) lease: Duration,
-}
+/// The messages that a worker receives.
+pub(super) type Incoming = mpsc::Receiver<Vec<DueDelivery>>;
 
-/// The one place that claims deliveries and records results. Each batch is one transaction over what has
-/// arrived: it records results, then claims the next deliveries of their hosts and of the messages'
-/// hosts. So a finished request lets the next one start at once, and batches grow with the load.
+/// Decides which delivery is started next. It is the only one that knows what is under way, and it waits for nothing:
+/// claims, attempts and results run beside it.
+///
+/// So a place of a host is free again as soon as its response has arrived, whatever the database does meanwhile.
 pub(super) struct Dispatcher {
-    database: Database,
-    sender: Arc<Sender>,
-    limits: DispatchLimits,
-    incoming: mpsc::Receiver<DueDelivery>,
-    attempts: JoinSet<AttemptResult>,
-    /// Received, but not handled yet. They survive an outage of the database.
-    due: Vec<DueDelivery>,
-    results: Vec<AttemptResult>,
-    hosts: HashSet<String>,
-    /// The next batch scans hosts.
-    scan: bool,
-    cursors: Cursors,
-    /// No more deliveries are claimed.
-    stopping: bool,
+    pub(super) sender: Arc<Sender>,
+    pub(super) claims: Claims,
+    pub(super) ends: Ends,
+    pub(super) incoming: Incoming,
+    pub(super) member: watch::Receiver<Option<Member>>,
+    pub(super) used: Arc<UsedPlaces>,
+    /// The number of concurrent attempts, over all hosts.
+    pub(super) max_in_flight: usize,
+    /// How long a worker must run before it tries deliveries that may end workers.
+    pub(super) suspects_after: Duration,
 }
 
-/// The result of one transaction.
-struct Batch {
-    recorded: Vec<RecordedResult>,
-    claimed: Vec<ClaimedDelivery>,
-    /// Where the next scan starts, if this batch scanned.
-    cursors: Option<Cursors>,
-    /// The number of deliveries whose attempts never finish.
-    given_up: usize,
+/// The state of a running dispatcher.
+struct Dispatching {
+    dispatcher: Dispatcher,
+    hosts: HashMap<Arc<str>, Host>,
+    /// Hosts for which something may have to be claimed.
+    changed: HashSet<Arc<str>>,
+    /// Hosts with claims that found no free attempt.
+    blocked: VecDeque<Arc<str>>,
+    attempts: JoinSet<AttemptResult>,
+    /// A delivery that is tried apart from others.
+    suspect: Option<Arc<str>>,
+    started: Instant,
 }
 
 impl Dispatcher {
-    pub(super) fn new(
-        database: Database,
-        sender: Sender,
-        limits: DispatchLimits,
-        incoming: mpsc::Receiver<DueDelivery>,
-    ) -> Self {
-        Self {
-            database,
-            sender: Arc::new(sender),
-            limits,
-            incoming,
+    /// Runs until `shutdown` is cancelled. Then it starts nothing more, and returns once every attempt has ended.
+    pub(super) async fn run(self, shutdown: CancellationToken) {
+        let dispatching = Dispatching {
+            dispatcher: self,
+            hosts: HashMap::new(),
+            changed: HashSet::new(),
+            blocked: VecDeque::new(),
             attempts: JoinSet::new(),
-            due: Vec::new(),
-            results: Vec::new(),
-            hosts: HashSet::new(),
-            scan: false,
-            cursors: Cursors::default(),
-            stopping: false,
-        }
-    }
-
-    /// Runs until `shutdown` is cancelled. Then it claims no more deliveries, and returns once every attempt
-    /// has finished and its result is recorded.
-    pub(super) async fn run(mut self, shutdown: CancellationToken) {
-        let mut tick = tokio::time::interval(SCAN_INTERVAL);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut pause = FIRST_PAUSE;
-        while !shutdown.is_cancelled() {
-            tokio::select! {
-                Some(ended) = self.attempts.join_next() => self.take_result(ended),
-                received = self.incoming.recv_many(&mut self.due, BATCH_SIZE), if self.accepts_messages() => {
-                    if received == 0 {
-                        break;
-                    }
-                }
-                _ = tick.tick() => self.scan = true,
-                () = shutdown.cancelled() => break,
-            }
-            if self.process_batch().await {
-                pause = FIRST_PAUSE;
-            } else {
-                tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))).await;
-                pause = (pause * 2).min(MAX_PAUSE);
-            }
-        }
-        self.finish().await;
-    }
-
-    /// Waits for the attempts in flight, and records their results.
-    async fn finish(mut self) {
-        self.stopping = true;
-        self.hosts.clear();
-        self.scan = false;
-        self.incoming.close();
-        // Dropping the reply channels requeues the messages.
-        self.due.clear();
-        while let Ok(due) = self.incoming.try_recv() {
-            drop(due);
-        }
-        loop {
-            match self.attempts.join_next().await {
-                Some(ended) => self.take_result(ended),
-                None if self.results.is_empty() => return,
-                None => tokio::time::sleep(FIRST_PAUSE).await,
-            }
-            self.gather();
-            self.process_batch().await;
-        }
-    }
-
-    fn accepts_messages(&self) -> bool {
-        self.due.len() < BATCH_SIZE && self.attempts.len() < self.limits.in_flight
-    }
-
-    /// Takes everything that has already arrived.
-    fn gather(&mut self) {
-        while self.results.len() < BATCH_SIZE
-            && let Some(ended) = self.attempts.try_join_next()
-        {
-            self.take_result(ended);
-        }
-        while self.accepts_messages()
-            && let Ok(due) = self.incoming.try_recv()
-        {
-            self.due.push(due);
-        }
-    }
-
-    fn take_result(&mut self, ended: Result<AttemptResult, JoinError>) {
-        match ended {
-            Ok(result) => {
-                if !self.stopping {
-                    self.hosts.insert(result.lease.host.clone());
-                }
-                self.results.push(result);
-            }
-            // Another attempt follows when its lease has ended.
-            Err(error) => tracing::error!(%error, "an attempt was lost"),
-        }
-    }
-
-    /// Processes one batch. Returns `false` if the database failed; the next batch then has everything again.
-    async fn process_batch(&mut self) -> bool {
-        self.gather();
-        let now = Instant::now();
-        self.results.retain(|result| result.lease.until > now);
-        let claim = self.claim();
-        let idle = self.results.is_empty() && !self.scan && claim.is_empty();
-        if idle {
-            return true;
-        }
-        let capacity = claim.capacity;
-        let results = Arc::new(std::mem::take(&mut self.results));
-        let shared = Arc::clone(&results);
-        let cursors = self.scan.then(|| self.cursors.clone());
-        let batch = self
-            .database
-            .transaction(move |connection| transact(connection, &shared, claim, cursors));
-        let batch = batch.await;
-        let results = Arc::into_inner(results).unwrap_or_default();
-        match batch {
-            Ok(batch) => {
-                self.settle(batch, results, capacity, now);
-                true
-            }
-            Err(error) => {
-                tracing::warn!(error = ?error, "the database failed; the next batch tries again");
-                self.results = results;
-                false
-            }
-        }
-    }
-
-    /// The deliveries that this batch may claim. A quarter of all attempts is reserved for hosts that have none.
-    fn claim(&self) -> Claim {
-        let free = self.limits.in_flight.saturating_sub(self.attempts.len());
-        let capacity = free.saturating_sub(self.limits.in_flight / 4);
-        Claim {
-            ids: self.due.iter().map(|due| due.delivery).collect(),
-            hosts: self.hosts.iter().cloned().collect(),
-            per_host: self.limits.per_host,
-            capacity,
-            reserved: free - capacity,
-            lease: self.limits.lease,
-        }
-    }
-
-    fn settle(
-        &mut self,
-        batch: Batch,
-        results: Vec<AttemptResult>,
-        capacity: usize,
-        started: Instant,
-    ) {
-        for due in self.due.drain(..) {
-            // The delivery is claimed, waits for its host, or is finished. The consumer may have stopped.
-            let _ = due.reply.send(Disposition::Done);
-        }
-        let limited = batch.claimed.len() >= capacity;
-        if !limited || self.hosts.len() > MAX_HOSTS {
-            self.hosts.clear();
-        }
-        self.scan = false;
-        report::given_up(batch.given_up);
-        if let Some(cursors) = batch.cursors {
-            self.cursors = cursors;
-        }
-        let states: HashMap<_, _> = batch.recorded.iter().map(|r| (r.delivery_id, r)).collect();
-        for result in results {
-            match states.get(&result.lease.delivery) {
-                Some(state) if state.recorded => report::attempt_recorded(&result),
-                Some(state) if state.leased => self.results.push(result),
-                _ => report::attempt_lost(&result),
-            }
-        }
-        for claimed in batch.claimed {
-            self.start(claimed, started);
-        }
-        report::in_flight(self.attempts.len());
-    }
-
-    fn start(&mut self, claimed: ClaimedDelivery, batch_started: Instant) {
-        let until = batch_started + self.limits.lease;
-        if Instant::now() + self.limits.attempt > until {
-            // The process was paused for so long that another worker could claim the delivery.
-            tracing::warn!(delivery.id = %claimed.delivery_id, "a lease became too old to use");
-            return;
-        }
-        let sender = Arc::clone(&self.sender);
-        let delivery = LeasedDelivery { claimed, until };
-        self.attempts
-            .spawn(async move { sender.attempt(delivery).await });
+            suspect: None,
+            started: Instant::now(),
+        };
+        dispatching.run(shutdown).await;
     }
 }
 
-fn transact(
-    connection: &mut Connection,
-    results: &[AttemptResult],
-    mut claim: Claim,
-    mut cursors: Option<Cursors>,
-) -> Result<Batch, database::Error> {
-    let mut batch = Batch {
-        recorded: Vec::new(),
-        claimed: Vec::new(),
-        cursors: None,
-        given_up: 0,
-    };
-    if !results.is_empty() {
-        batch.recorded = results_store::record_results(connection, results)?;
+impl Dispatching {
+    async fn run(mut self, shutdown: CancellationToken) {
+        let mut tick = tokio::time::interval(TICK);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut received = Vec::new();
+        loop {
+            let d = &mut self.dispatcher;
+            tokio::select! {
+                Some(ended) = self.attempts.join_next() => self.finish(ended),
+                claimed = d.claims.next() => self.take_claimed(claimed),
+                number = d.incoming.recv_many(&mut received, BATCH) => {
+                    if number == 0 {
+                        break;
+                    }
+                    self.add(received.drain(..).flatten());
+                }
+                _ = tick.tick() => self.tick(),
+                _ = d.member.changed() => self.adopt_places(),
+                () = shutdown.cancelled() => break,
+            }
+            self.take_ended();
+            self.claim();
+        }
+        self.stop().await;
     }
-    if let Some(cursors) = &mut cursors {
-        batch.given_up = store::give_up(connection, SCANNED_HOSTS)?;
-        let hosts = store::scan_due(connection, cursors, SCANNED_HOSTS)?;
-        claim.hosts.extend(hosts);
+
+    /// Releases what is claimed and not started, and waits for the rest.
+    async fn stop(mut self) {
+        while self.dispatcher.claims.are_under_way() {
+            let claimed = self.dispatcher.claims.next().await;
+            self.release(claimed.rows);
+        }
+        let hosts = std::mem::take(&mut self.hosts);
+        for (_, mut host) in hosts {
+            self.release(host.give_back());
+        }
+        while let Some(ended) = self.attempts.join_next().await {
+            self.finish(ended);
+        }
     }
-    batch.cursors = cursors;
-    if !claim.is_empty() {
-        batch.claimed = store::claim(connection, &claim)?;
-        let limited = batch.claimed.len() >= claim.capacity;
-        let overdue = if limited { Duration::ZERO } else { PARK_AFTER };
-        let claimed: HashSet<_> = batch.claimed.iter().map(|c| c.delivery_id).collect();
-        claim.ids.retain(|id| !claimed.contains(id));
-        store::park_overdue(connection, &claim.ids, overdue)?;
+
+    /// This worker, unless others may take it for dead.
+    fn member(&self) -> Option<Member> {
+        let member = *self.dispatcher.member.borrow();
+        member.filter(|member| Instant::now() < member.alive_until)
     }
-    Ok(batch)
+
+    fn host(&mut self, name: &Arc<str>) -> &mut Host {
+        self.hosts.entry(Arc::clone(name)).or_default()
+    }
+
+    fn add(&mut self, due: impl Iterator<Item = DueDelivery>) {
+        for DueDelivery { id, host } in due {
+            let name: Arc<str> = host.into();
+            self.host(&name).add(id);
+            self.changed.insert(name);
+        }
+    }
+
+    fn tick(&mut self) {
+        let now = Instant::now();
+        self.dispatcher.claims.scan();
+        let waiting = self
+            .hosts
+            .iter()
+            .filter(|(_, host)| !host.is_forgettable(now));
+        self.changed
+            .extend(waiting.map(|(name, _)| Arc::clone(name)));
+        if self.hosts.len() > MAX_IDLE_HOSTS {
+            self.hosts.retain(|_, host| !host.is_forgettable(now));
+        }
+        let runs_long = self.started.elapsed() >= self.dispatcher.suspects_after;
+        if let Some(member) = self
+            .member()
+            .filter(|_| runs_long && self.suspect.is_none())
+        {
+            self.dispatcher.claims.claim_suspect(member.id);
+        }
+        self.adopt_places();
+        self.start_ready();
+        report::in_flight(self.attempts.len());
+    }
+
+    /// Tells the membership how many places are used at most, now that the new number is known.
+    fn adopt_places(&mut self) {
+        let busiest = self.hosts.values().map(Host::in_flight).max();
+        let places = self
+            .dispatcher
+            .member
+            .borrow_and_update()
+            .map(|member| member.places);
+        let used = busiest.max(places).unwrap_or_default();
+        self.dispatcher.used.set(used);
+    }
+
+    /// Claims deliveries for the hosts that can start them soon.
+    fn claim(&mut self) {
+        let Some(member) = self.member() else { return };
+        if !self.dispatcher.claims.has_capacity()
+            || self.dispatcher.ends.unrecorded() > MAX_UNRECORDED
+        {
+            return;
+        }
+        let now = Instant::now();
+        let mut request = ClaimRequest::new(member.id);
+        let changed: Vec<_> = self.changed.drain().collect();
+        for name in changed {
+            if request.is_full() {
+                self.changed.insert(name);
+                continue;
+            }
+            let Some(host) = self.hosts.get_mut(&name) else {
+                continue;
+            };
+            let wanted = host.take_wanted(member.places, now);
+            request.add(&name, wanted);
+            if host.is_forgettable(now) {
+                self.hosts.remove(&name);
+            }
+        }
+        self.dispatcher.claims.start(request);
+    }
+
+    fn take_claimed(&mut self, claimed: Claimed) {
+        for (name, asked) in claimed.asked {
+            // What a failed claim asked for is in the database.
+            self.host(&name).claimed(asked, claimed.failed);
+            self.changed.insert(name);
+        }
+        for name in claimed.without_more {
+            self.host(&name).clear_backlog();
+        }
+        for name in claimed.found {
+            let name: Arc<str> = name.into();
+            self.host(&name).set_backlog();
+            self.changed.insert(name);
+        }
+        if let Some(suspect) = claimed.suspect {
+            self.start_suspect(suspect);
+        }
+        let mut ready = HashSet::new();
+        for row in claimed.rows {
+            let name: Arc<str> = row.host.as_str().into();
+            self.host(&name).push_ready(row);
+            ready.insert(name);
+        }
+        for name in ready {
+            self.start(&name);
+        }
+    }
+
+    /// Starts what could not be started when it was claimed: hosts may be tried again, and the worker may have got places.
+    fn start_ready(&mut self) {
+        let ready = self.hosts.iter().filter(|(_, host)| host.has_ready());
+        let ready: Vec<_> = ready.map(|(name, _)| Arc::clone(name)).collect();
+        for name in ready {
+            self.start(&name);
+        }
+    }
+
+    fn start_suspect(&mut self, claimed: ClaimedDelivery) {
+        tracing::warn!(delivery.id = %claimed.delivery_id, "trying a delivery on suspicion that it ends workers");
+        let name: Arc<str> = claimed.host.as_str().into();
+        self.host(&name).start_suspect();
+        self.suspect = Some(name);
+        self.spawn(claimed);
+    }
+
+    /// Starts what a host has places for.
+    fn start(&mut self, name: &Arc<str>) {
+        let Some(member) = self.member() else { return };
+        let now = Instant::now();
+        while self.has_free_attempt(name)
+            && let Some(host) = self.hosts.get_mut(name)
+            && let Some(claimed) = host.start_next(member.places, now)
+        {
+            self.spawn(claimed);
+        }
+        let is_blocked =
+            self.hosts.get(name).is_some_and(Host::has_ready) && !self.has_free_attempt(name);
+        if is_blocked && !self.blocked.contains(name) {
+            self.blocked.push_back(Arc::clone(name));
+        }
+    }
+
+    /// A quarter of all attempts is kept for hosts that have none.
+    fn has_free_attempt(&self, name: &Arc<str>) -> bool {
+        let max = self.dispatcher.max_in_flight;
+        let has_none = self
+            .hosts
+            .get(name)
+            .is_some_and(|host| host.in_flight() == 0);
+        let limit = if has_none { max } else { max - max / 4 };
+        self.attempts.len() < limit
+    }
+
+    fn start_blocked(&mut self) {
+        for _ in 0..self.blocked.len() {
+            if self.attempts.len() >= self.dispatcher.max_in_flight {
+                return;
+            }
+            if let Some(name) = self.blocked.pop_front() {
+                self.start(&name);
+            }
+        }
+    }
+
+    fn spawn(&mut self, claimed: ClaimedDelivery) {
+        let sender = Arc::clone(&self.dispatcher.sender);
+        self.attempts
+            .spawn(async move { sender.attempt(claimed).await });
+    }
+
+    /// Takes every attempt that has already ended.
+    fn take_ended(&mut self) {
+        while let Some(ended) = self.attempts.try_join_next() {
+            self.finish(ended);
+        }
+    }
+
+    fn finish(&mut self, ended: Result<AttemptResult, JoinError>) {
+        let result = match ended {
+            Ok(result) => result,
+            // Panics are results. Another worker releases the claim when this one ends.
+            Err(error) => {
+                tracing::error!(%error, "an attempt was lost");
+                return;
+            }
+        };
+        let name = Arc::clone(&result.lease.host);
+        if self.suspect.as_ref() == Some(&name) {
+            self.suspect = None;
+        }
+        if let Some(host) = self.hosts.get_mut(&name) {
+            let unused = host.finished(result.health, result.duration, Instant::now());
+            if !unused.is_empty() {
+                report::circuit_opened();
+            }
+            self.release(unused);
+            self.start(&name);
+            self.changed.insert(name);
+        }
+        self.dispatcher.ends.send(ClaimEnd::Attempted(result));
+        self.start_blocked();
+    }
+
+    fn release(&mut self, claims: Vec<ClaimedDelivery>) {
+        for claimed in claims {
+            let lease = Lease::of(&claimed);
+            self.dispatcher.ends.send(ClaimEnd::Released(lease));
+        }
+    }
 }

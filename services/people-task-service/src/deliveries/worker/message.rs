@@ -1,27 +1,19 @@
 use messaging::{Disposition, Message};
-use tokio::sync::{mpsc, oneshot};
-use values::{DeliveryId, FromText as _};
+use tokio::sync::mpsc;
 
-/// A delivery that may be due, and where to reply once it has been handled.
-#[derive(Debug)]
-pub(super) struct DueDelivery {
-    pub(super) delivery: DeliveryId,
-    pub(super) reply: oneshot::Sender<Disposition>,
-}
+use crate::deliveries::DueDelivery;
+use crate::deliveries::due::parse_due_message;
 
-/// Passes a message to the dispatcher and waits until it has been handled. From then on the row says what
-/// is next, so a slow receiver does not hold up messages.
+/// Passes a message to the dispatcher. The rows do not depend on it, so it is done when it is received.
 pub(super) async fn handle_message(
-    due: mpsc::Sender<DueDelivery>,
+    due: mpsc::Sender<Vec<DueDelivery>>,
     message: Message,
 ) -> Disposition {
-    let Ok(delivery) = DeliveryId::from_text(&message.id) else {
-        return Disposition::Reject;
-    };
-    let (reply, handled) = oneshot::channel();
-    if due.send(DueDelivery { delivery, reply }).await.is_err() {
-        return Disposition::Requeue;
+    match parse_due_message(&message.body) {
+        None => Disposition::Reject,
+        Some(deliveries) => match due.send(deliveries).await {
+            Ok(()) => Disposition::Done,
+            Err(_) => Disposition::Requeue,
+        },
     }
-    // The dispatcher drops what it does not handle before it stops.
-    handled.await.unwrap_or(Disposition::Requeue)
 }

@@ -1,108 +1,132 @@
-//! The webhook-worker: sends decisions to webhooks, at least once, never twice at the same time, and without
-//! letting one receiver delay another.
+//! The webhook-worker: sends decisions to webhooks, at least once, and without letting one receiver delay another.
 //!
-//! - [`dispatcher`] claims deliveries and records results. [`attempt`] makes one request, and [`schedule`]
-//!   decides what follows. [`sweep`] finds due rows that have no message in flight.
-//! - A message only says that something is due. Claims are made per host of the webhooks' URLs (see
-//!   [`host_of`](crate::deliveries::host_of)): a message for one delivery lets its host's oldest deliveries be
-//!   claimed, as many as the host's limit allows, and a finished request lets the next one be claimed. So a million deliveries to a dead host are rows in an index and nothing else.
+//! - [`dispatcher`] decides what is started next. It knows of each [host](hosts) which deliveries are due, how many
+//!   requests it has, and whether it [responds](circuit); it waits neither for the database nor for a receiver.
+//! - [`claims`] claims deliveries ahead, [`attempt`] makes one request, [`schedule`] decides what follows, and
+//!   [`recorder`] records results in batches.
+//! - [`membership`] divides the places of each host among the workers, and releases the claims of workers that ended.
 //!
-//! Invariants: a lease is longer than an attempt; an attempt starts only while its lease is fresh; a result
-//! counts only under the lease of its attempt; over all workers, a host never has more leases than its
-//! limit; a waiting delivery is either republished by a sweep (`republish_at`) or parked, and the hosts of
-//! both are scanned in turn, hundreds of them four times a second, with or without messages.
+//! Deliveries become known by messages, which name them and their hosts, and by a scan of the hosts, which finds
+//! retries and whatever a lost message named. A million deliveries to a host that does not respond are rows in an index
+//! and nothing else.
+//!
+//! Invariants: a delivery is sent by the worker that has claimed it; a result counts only under its claim; a worker
+//! starts nothing while others may take it for dead; over all workers, a host never has more requests than its limit.
 
 mod attempt;
 mod backlog_store;
+mod circuit;
+mod claims;
+mod claims_store;
 mod dispatcher;
+mod hosts;
+mod membership;
+mod membership_store;
 mod message;
+mod recorder;
 mod report;
 mod results_store;
+mod retention;
 mod schedule;
-mod store;
-mod sweep;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 use anyhow::Context as _;
 use database::Database;
-use jobs::RetentionRule;
-use messaging::{BrokerSettings, ConsumerConfig, Publisher};
+use messaging::{BrokerSettings, ConsumerConfig};
 use outbound::{GuardedClient, Limits, SystemResolver};
 use service_runtime::Running;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use self::attempt::Sender;
-use self::dispatcher::{DispatchLimits, Dispatcher};
-use self::message::{DueDelivery, handle_message};
+use self::claims::Claims;
+use self::dispatcher::{Dispatcher, Incoming};
+use self::membership::Membership;
+use self::message::handle_message;
+use self::recorder::Recorder;
 use self::schedule::RetrySchedule;
-use self::sweep::Sweeper;
-use crate::deliveries::QUEUE;
+use crate::deliveries::{DueDelivery, QUEUE};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::WebhookWorkerSettings;
 use crate::signing::WebhookSigner;
 
 /// How many messages the worker handles at a time. The broker keeps the rest.
 const PREFETCH: u16 = 512;
-/// How much reading the start of a response may add to an attempt.
-const READ_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Starts the webhook-worker.
 ///
 /// # Errors
 /// The database cannot be migrated, a key is invalid, or TLS cannot be set up.
 pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
-    let (sender, limits) = (sender(&settings)?, limits(&settings));
+    let sender = sender(&settings)?;
     database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
-    let database = Database::connect_with(&settings.database, store::POOL_OPTIONS);
+    let database = Database::connect_with(&settings.database, claims_store::POOL_OPTIONS);
     let mut running = Running::new();
     let shutdown = running.shutdown();
     let (due, incoming) = mpsc::channel(PREFETCH.into());
-
-    let dispatcher = Dispatcher::new(database.clone(), sender, limits, incoming);
-    running.spawn(dispatcher.run(shutdown.clone()));
     running.spawn(report::watch_backlog(database.clone(), shutdown.clone()));
-    let finished = RetentionRule {
-        table: "deliveries",
-        column: "finished",
-        keep: settings.retention,
-    };
-    running.spawn(jobs::retain(database.clone(), vec![finished], shutdown));
-    start_messaging(&mut running, settings.broker, &database, limits, due);
+    running.spawn(retention::maintain(
+        database.clone(),
+        settings.retention,
+        shutdown.clone(),
+    ));
+    start_consumer(&mut running, settings.broker.clone(), &database, due);
+    running.spawn(deliver(settings, database, sender, incoming, shutdown));
     Ok(running)
 }
 
-/// Starts the tasks that report due deliveries to the dispatcher, and sets the readiness checks.
-fn start_messaging(
+/// Delivers until it is cancelled, and then finishes in order: the attempts, their results, the membership.
+async fn deliver(
+    settings: WebhookWorkerSettings,
+    database: Database,
+    sender: Sender,
+    incoming: Incoming,
+    shutdown: CancellationToken,
+) {
+    let (membership, member, used) = Membership::new(
+        database.clone(),
+        settings.max_in_flight_per_host,
+        settings.silence,
+    );
+    let (recorder, ends) = Recorder::new(database.clone());
+    let leaving = CancellationToken::new();
+    let beating = tokio::spawn(membership.run(leaving.clone()));
+    let recording = tokio::spawn(recorder.run());
+    let dispatcher = Dispatcher {
+        sender: Arc::new(sender),
+        claims: Claims::new(database),
+        ends,
+        incoming,
+        member,
+        used,
+        max_in_flight: settings.max_in_flight,
+        suspects_after: settings.suspects_after,
+    };
+    dispatcher.run(shutdown).await;
+    let recorded = recording.await;
+    leaving.cancel();
+    if recorded.and(beating.await).is_err() {
+        tracing::error!("a part of the worker panicked; another worker will release its claims");
+    }
+}
+
+/// Starts the consumer of messages, and sets the readiness checks.
+fn start_consumer(
     running: &mut Running,
     broker: BrokerSettings,
     database: &Database,
-    limits: DispatchLimits,
-    due: mpsc::Sender<DueDelivery>,
+    due: mpsc::Sender<Vec<DueDelivery>>,
 ) {
-    let shutdown = running.shutdown();
-    let (publisher, task) = Publisher::new(broker.clone(), QUEUE, shutdown.clone());
-    running.spawn(task);
     let config = ConsumerConfig::new(broker, QUEUE, PREFETCH);
     let connected = config.connected.clone();
-    let consumed = due.clone();
     running.spawn(messaging::consume(
         config,
-        shutdown.clone(),
-        move |message| handle_message(consumed.clone(), message),
+        running.shutdown(),
+        move |message| handle_message(due.clone(), message),
     ));
-    let sweeper = Sweeper {
-        database: database.clone(),
-        per_host: limits.per_host,
-    };
-    running.spawn(sweeper.clone().relay(publisher.clone(), shutdown.clone()));
-    running.spawn(sweeper.run_without_broker(publisher.clone(), due, shutdown));
-
-    running.health = jobs::health(database, move || {
-        connected.load(Ordering::Acquire) && publisher.is_connected()
-    });
+    running.health = jobs::health(database, move || connected.load(Ordering::Acquire));
 }
 
 fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
@@ -122,13 +146,4 @@ fn sender(settings: &WebhookWorkerSettings) -> anyhow::Result<Sender> {
         signer,
         schedule: RetrySchedule(settings.retry_schedule.clone()),
     })
-}
-
-fn limits(settings: &WebhookWorkerSettings) -> DispatchLimits {
-    DispatchLimits {
-        in_flight: settings.max_in_flight,
-        per_host: settings.max_in_flight_per_host,
-        attempt: settings.timeout + READ_TIMEOUT,
-        lease: settings.timeout + READ_TIMEOUT + settings.lease_margin,
-    }
 }

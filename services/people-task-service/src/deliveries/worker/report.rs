@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::backlog_store::{self, Backlog};
+use crate::deliveries::worker::membership_store::Released;
 use crate::deliveries::worker::schedule::RetryDecision;
 
 /// How often the backlog is read.
@@ -30,7 +31,7 @@ pub(super) fn attempt_recorded(result: &AttemptResult) {
         metrics::counter!("webhook_deliveries_total", "outcome" => outcome).increment(1);
     }
     if result.decision == RetryDecision::Sent {
-        let since = (Utc::now() - result.lease.decided).to_std();
+        let since = (Utc::now() - result.lease.created).to_std();
         metrics::histogram!("webhook_decision_to_delivery_seconds")
             .record(since.unwrap_or_default().as_secs_f64());
     }
@@ -42,7 +43,7 @@ fn postponed(result: &AttemptResult, pause: Duration) {
     tracing::debug!(
         request_id = %result.lease.context.request_id,
         delivery.id = %result.lease.delivery,
-        error = result.error,
+        error = result.attempt.error,
         pause_ms = pause.as_millis(),
         "a webhook was not called"
     );
@@ -54,8 +55,8 @@ fn log(result: &AttemptResult, outcome: &'static str) {
         trace_id = %result.lease.context.trace.trace_id(),
         delivery.id = %result.lease.delivery,
         outcome,
-        status_code = result.status_code,
-        error = result.error,
+        status_code = result.attempt.status_code,
+        error = result.attempt.error,
         duration_ms = result.duration.as_millis(),
         "a webhook was called"
     );
@@ -71,16 +72,28 @@ pub(super) fn attempt_lost(result: &AttemptResult) {
     );
 }
 
-/// Deliveries were given up because their attempts never finish.
-pub(super) fn given_up(deliveries: usize) {
-    if deliveries > 0 {
-        let count = u64::try_from(deliveries).unwrap_or(u64::MAX);
-        metrics::counter!("webhook_deliveries_total", "outcome" => "fail").increment(count);
+/// Claims of workers that ended were released.
+pub(super) fn released(released: &Released) {
+    if released.workers == 0 {
+        return;
+    }
+    tracing::warn!(
+        workers = released.workers,
+        claims = released.claims,
+        "released the claims of workers that ended"
+    );
+    metrics::counter!("webhook_claims_lost_total").increment(released.claims.unsigned_abs());
+    if released.parked > 0 {
         tracing::error!(
-            deliveries,
-            "gave up deliveries whose attempts never finished"
+            deliveries = released.parked,
+            "parked deliveries that end workers; they are pending until they are redelivered"
         );
     }
+}
+
+/// A host gets one request at a time until it responds again.
+pub(super) fn circuit_opened() {
+    metrics::counter!("webhook_circuits_opened_total").increment(1);
 }
 
 /// The number of attempts in flight.
@@ -112,5 +125,6 @@ pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToke
 fn set_gauges(backlog: &Backlog) {
     metrics::gauge!("webhook_deliveries_pending").set(backlog.pending as f64);
     metrics::gauge!("webhook_deliveries_due").set(backlog.due as f64);
+    metrics::gauge!("webhook_deliveries_parked").set(backlog.parked as f64);
     metrics::gauge!("webhook_deliveries_oldest_due_seconds").set(backlog.oldest as f64 / 1000.0);
 }

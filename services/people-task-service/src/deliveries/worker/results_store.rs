@@ -1,133 +1,153 @@
-//! The statement that records results. It is raw SQL for the reasons that [`store`](super::store) gives.
+//! The statement that records results. It is raw SQL for the reasons that [`claims_store`](super::claims_store) gives.
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
 use database::prepared;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Text};
 use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
+use serde_json::{Value, json};
 use values::{DeliveryId, Names as _, WebhookId};
 
-use crate::deliveries::worker::attempt::AttemptResult;
+use crate::deliveries::worker::attempt::{AttemptResult, Lease};
 use crate::deliveries::worker::schedule::RetryDecision;
-use crate::deliveries::worker::store::milliseconds;
 use crate::status::DeliveryStatus;
 
-/// Whether a result was recorded.
+/// What ends a claim.
+#[derive(Debug)]
+pub(super) enum ClaimEnd {
+    /// An attempt was made.
+    Attempted(AttemptResult),
+    /// It was not used.
+    Released(Lease),
+}
+
+impl ClaimEnd {
+    pub(super) fn lease(&self) -> &Lease {
+        match self {
+            Self::Attempted(result) => &result.lease,
+            Self::Released(lease) => lease,
+        }
+    }
+}
+
+/// Whether the end of a claim was recorded.
 #[derive(Debug, QueryableByName)]
-pub(super) struct RecordedResult {
+pub(super) struct RecordedEnd {
     #[diesel(sql_type = Binary)]
     pub(super) delivery_id: DeliveryId,
     #[diesel(sql_type = Bool)]
     pub(super) recorded: bool,
-    /// The lease still holds. A result that is leased and not recorded met a locked row.
+    /// The claim still holds. One that is held and not recorded met a locked row.
     #[diesel(sql_type = Bool)]
-    pub(super) leased: bool,
+    pub(super) held: bool,
 }
 
-/// Records results in deliveries, webhooks and attempts. A result changes nothing if its lease is lost or its
-/// delivery deleted. Locked rows are skipped, so this neither waits for the deletion of a task nor deadlocks
-/// with it.
-pub(super) fn record_results(
+/// Records the ends of claims: finished deliveries move to `finished_deliveries`, the others wait again. An end changes
+/// nothing if the claim is lost or the delivery deleted. Locked rows are skipped, so this neither waits for the
+/// deletion of a task nor deadlocks with it.
+pub(super) fn record_ends(
     connection: &mut PgConnection,
-    results: &[AttemptResult],
-) -> QueryResult<Vec<RecordedResult>> {
-    let column = Columns::of(results);
-    prepared(RECORD_RESULTS)
+    ends: &[ClaimEnd],
+) -> QueryResult<Vec<RecordedEnd>> {
+    let column = Columns::of(ends);
+    prepared(RECORD_ENDS)
         .bind::<Array<Binary>, _>(column.ids)
-        .bind::<Array<BigInt>, _>(column.leases)
+        .bind::<Array<Integer>, _>(column.workers)
+        .bind::<Array<Integer>, _>(column.leases)
         .bind::<Array<Binary>, _>(column.webhooks)
         .bind::<Array<Text>, _>(column.statuses)
         .bind::<Array<BigInt>, _>(column.pauses)
-        .bind::<Array<Timestamptz>, _>(column.ats)
-        .bind::<Array<Integer>, _>(column.durations)
-        .bind::<Array<Nullable<Integer>>, _>(column.codes)
-        .bind::<Array<Nullable<Text>>, _>(column.errors)
-        .bind::<Array<Nullable<Text>>, _>(column.responses)
-        .bind::<Array<Bool>, _>(column.attempted)
+        .bind::<Array<Jsonb>, _>(column.logs)
         .load(connection)
 }
 
-const RECORD_RESULTS: &str = "
-WITH result AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) AS result (
-        id, lease, webhook_id, status, pause, at, duration_ms, status_code, error, response,
-        attempted)
-), webhook AS (
-    SELECT id FROM webhooks WHERE id = ANY($3) FOR NO KEY UPDATE SKIP LOCKED
+// The API shows the newest 100 attempts.
+const RECORD_ENDS: &str = "
+WITH given AS (
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7) AS given (
+        id, worker_id, lease, webhook_id, status, pause, log)
 ), free AS (
-    SELECT id, webhook_id, lease FROM deliveries WHERE id = ANY($1) AND finished IS NULL
-    FOR NO KEY UPDATE SKIP LOCKED
+    SELECT id, worker_id, lease FROM deliveries WHERE id = ANY($1) FOR UPDATE SKIP LOCKED
+), webhook AS (
+    SELECT id FROM webhooks WHERE id = ANY($4) FOR NO KEY UPDATE SKIP LOCKED
 ), accepted AS (
-    SELECT result.* FROM result JOIN free USING (id, lease)
-    WHERE free.webhook_id IN (SELECT id FROM webhook)
-), updated AS (
-    UPDATE deliveries SET status = accepted.status, attempts = deliveries.attempts + accepted.attempted::int,
-        lease_until = NULL, claims_without_result = 0,
-        next_attempt = CASE WHEN accepted.status = 'pending'
-            THEN now() + accepted.pause * interval '1 ms' ELSE deliveries.next_attempt END,
-        republish_at = now() + accepted.pause * interval '1 ms',
-        finished = CASE WHEN accepted.status = 'pending' THEN NULL ELSE now() END
-    FROM accepted
-    WHERE deliveries.id = accepted.id AND deliveries.id = ANY($1)
+    SELECT given.* FROM given JOIN free USING (id, worker_id, lease)
+    WHERE given.status = 'pending' OR given.webhook_id IN (SELECT id FROM webhook)
+), finished AS (
+    DELETE FROM deliveries USING accepted
+    WHERE deliveries.id = ANY($1) AND deliveries.id = accepted.id AND accepted.status <> 'pending'
+    RETURNING deliveries.*, accepted.status, accepted.log
+), archived AS (
+    INSERT INTO finished_deliveries (id, webhook_id, task_id, status, request_id, traceparent, created, attempt_log)
+    SELECT id, webhook_id, task_id, status, request_id, traceparent, created, attempt_log || log FROM finished
 ), followed AS (
-    UPDATE webhooks SET status = accepted.status FROM accepted
-    WHERE webhooks.id = accepted.webhook_id AND webhooks.id = ANY($3) AND webhooks.status <> accepted.status
-), inserted AS (
-    INSERT INTO delivery_attempts
-        (delivery_id, number, at, duration_ms, status_code, error, response)
-    SELECT id,
-        1 + coalesce((SELECT max(number) FROM delivery_attempts WHERE delivery_id = accepted.id), 0),
-        at, duration_ms, status_code, error, response
-    FROM accepted WHERE attempted
+    UPDATE webhooks SET status = finished.status FROM finished
+    WHERE webhooks.id = ANY($4) AND webhooks.id = finished.webhook_id
+), waiting AS (
+    UPDATE deliveries SET worker_id = NULL, on_trial = false,
+        next_attempt = CASE WHEN accepted.pause < 0 THEN next_attempt
+            ELSE now() + accepted.pause * interval '1 ms' END,
+        attempts = attempts + jsonb_array_length(accepted.log),
+        lost_claims = CASE WHEN accepted.pause < 0 THEN lost_claims ELSE 0 END,
+        lost_trials = CASE WHEN accepted.pause < 0 THEN lost_trials ELSE 0 END,
+        attempt_log = CASE WHEN jsonb_array_length(attempt_log) < 100 THEN attempt_log
+            ELSE attempt_log - 0 END || accepted.log
+    FROM accepted
+    WHERE deliveries.id = ANY($1) AND deliveries.id = accepted.id AND accepted.status = 'pending'
 )
-SELECT result.id AS delivery_id, accepted.id IS NOT NULL AS recorded,
-    EXISTS (SELECT FROM deliveries WHERE deliveries.id = result.id
-        AND deliveries.lease = result.lease AND finished IS NULL) AS leased
-FROM result LEFT JOIN accepted ON accepted.id = result.id";
+SELECT given.id AS delivery_id, accepted.id IS NOT NULL AS recorded,
+    EXISTS (SELECT FROM deliveries WHERE deliveries.id = given.id
+        AND deliveries.worker_id = given.worker_id AND deliveries.lease = given.lease) AS held
+FROM given LEFT JOIN accepted ON accepted.id = given.id";
 
-/// The columns of results.
+/// The pause of a claim that was not used: the delivery stays due when it was.
+const UNCHANGED: i64 = -1;
+
+/// The columns of ends.
 #[derive(Default)]
-struct Columns<'a> {
+struct Columns {
     ids: Vec<DeliveryId>,
-    leases: Vec<i64>,
+    workers: Vec<i32>,
+    leases: Vec<i32>,
     webhooks: Vec<WebhookId>,
     statuses: Vec<&'static str>,
     pauses: Vec<i64>,
-    ats: Vec<DateTime<Utc>>,
-    durations: Vec<i32>,
-    codes: Vec<Option<i32>>,
-    errors: Vec<Option<&'a str>>,
-    responses: Vec<Option<&'a str>>,
-    /// Whether it was an attempt, which is counted and listed.
-    attempted: Vec<bool>,
+    /// Arrays of one attempt, or none.
+    logs: Vec<Value>,
 }
 
-impl<'a> Columns<'a> {
-    fn of(results: &'a [AttemptResult]) -> Self {
+impl Columns {
+    fn of(ends: &[ClaimEnd]) -> Self {
         let mut columns = Self::default();
-        for result in results {
-            let (status, pause) = match result.decision {
-                RetryDecision::Sent => (DeliveryStatus::Sent, Duration::ZERO),
-                RetryDecision::Fail => (DeliveryStatus::Fail, Duration::ZERO),
-                RetryDecision::Retry(pause) | RetryDecision::Postpone(pause) => {
-                    (DeliveryStatus::Pending, pause)
-                }
+        for end in ends {
+            let (status, pause, log) = match end {
+                ClaimEnd::Attempted(result) => outcome(result),
+                ClaimEnd::Released(_) => (DeliveryStatus::Pending, UNCHANGED, json!([])),
             };
-            let postponed = matches!(result.decision, RetryDecision::Postpone(_));
-            columns.attempted.push(!postponed);
-            columns.ids.push(result.lease.delivery);
-            columns.leases.push(result.lease.number);
-            columns.webhooks.push(result.lease.webhook);
+            let lease = end.lease();
+            columns.ids.push(lease.delivery);
+            columns.workers.push(lease.worker);
+            columns.leases.push(lease.number);
+            columns.webhooks.push(lease.webhook);
             columns.statuses.push(status.name());
-            columns.pauses.push(milliseconds(pause));
-            columns.ats.push(result.at);
-            let duration = i32::try_from(result.duration.as_millis());
-            columns.durations.push(duration.unwrap_or(i32::MAX));
-            columns.codes.push(result.status_code.map(i32::from));
-            columns.errors.push(result.error.as_deref());
-            columns.responses.push(result.response.as_deref());
+            columns.pauses.push(pause);
+            columns.logs.push(log);
         }
         columns
     }
+}
+
+fn outcome(result: &AttemptResult) -> (DeliveryStatus, i64, Value) {
+    let log = json!([result.attempt]);
+    match result.decision {
+        RetryDecision::Sent => (DeliveryStatus::Sent, 0, log),
+        RetryDecision::Fail => (DeliveryStatus::Fail, 0, log),
+        RetryDecision::Retry(pause) => (DeliveryStatus::Pending, milliseconds(pause), log),
+        // It was no attempt.
+        RetryDecision::Postpone(pause) => (DeliveryStatus::Pending, milliseconds(pause), json!([])),
+    }
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use diesel::connection::SimpleConnection as _;
+use diesel::{Connection as _, PgConnection};
 use testkit::eventually;
 
 use crate::fixture::redacted;
@@ -20,7 +22,7 @@ async fn a_decision_arrives_with_the_task_and_the_documented_headers() {
     let worker = fixture.worker(&[]).await;
     let row = fixture.wait_for_status(&ids[0], "sent").await;
     assert_eq!(
-        (row.webhook_status.as_str(), row.attempts, row.leased),
+        (row.webhook_status.as_str(), row.attempts, row.claimed),
         ("sent", 1, false)
     );
 
@@ -92,10 +94,10 @@ async fn repeated_messages_cause_one_call() {
     let workers = [fixture.worker(&[]).await, fixture.worker(&[]).await];
     let publisher = fixture.publisher().await;
     for _ in 0..20 {
-        publisher.send((0..5).map(|_| message_for(&ids[0])));
+        publisher.send((0..5).map(|_| message_for(&receiver.url("/"), &ids[0])));
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
-    publisher.send([message_for("nonsense")]);
+    publisher.send([message_for(&receiver.url("/"), "nonsense")]);
     fixture.wait_for_status(&ids[0], "sent").await;
     eventually("the queue to be empty", async || {
         (publisher.depth() == 0).then_some(())
@@ -118,8 +120,9 @@ async fn a_restarted_delivery_is_sent_again() {
     let _worker = fixture.worker(&[]).await;
     fixture.wait_for_status(&ids[0], "sent").await;
     fixture.execute(
-        "UPDATE deliveries SET status = 'pending', finished = NULL, attempts = 0,
-            next_attempt = now(), republish_at = now()",
+        "WITH finished AS (DELETE FROM finished_deliveries RETURNING *)
+         INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent, created, attempt_log)
+         SELECT id, webhook_id, task_id, '127.0.0.1', request_id, traceparent, created, attempt_log FROM finished",
     );
     let calls = receiver.wait_for_calls(2).await;
     fixture.wait_for_status(&ids[0], "sent").await;
@@ -148,15 +151,43 @@ async fn finished_deliveries_are_deleted_after_the_retention() {
         Fixture::new(),
         Receiver::start(|_| CannedResponse::status(200)),
     );
-    let old = fixture.decide(&vec![receiver.url("/"); 1_500]);
-    fixture.execute("UPDATE deliveries SET status = 'sent', finished = now() - interval '31 days'");
+    let old = fixture.decide(&[receiver.url("/")]);
+    let mut owner =
+        PgConnection::establish(fixture.database.people_task_owner_url().expose()).unwrap();
+    owner
+        .batch_execute(
+            "SET timezone = 'UTC';
+            SELECT create_finished_deliveries_partition(current_date - days) FROM unnest(ARRAY[29, 32]) AS days;
+            WITH waiting AS (DELETE FROM deliveries RETURNING *)
+            INSERT INTO finished_deliveries
+                (id, webhook_id, task_id, status, request_id, traceparent, created, finished, attempt_log)
+            SELECT id, webhook_id, task_id, 'sent', request_id, traceparent, created,
+                now() - days * interval '1 day', attempt_log
+            FROM waiting, unnest(ARRAY[29, 32]) AS days",
+        )
+        .unwrap();
+    assert_eq!(fixture.count("true"), 2);
     let fresh = fixture.decide(&[receiver.url("/")]);
-    fixture.execute(&format!(
-        "INSERT INTO delivery_attempts (delivery_id, number, at, duration_ms) VALUES ('\\x{}', 1, now(), 1)",
-        old[0]
-    ));
     let _worker = fixture.worker(&[]).await;
-    fixture.wait_for_count(1, "true").await;
     fixture.wait_for_status(&fresh[0], "sent").await;
-    assert!(fixture.attempts(&old[0]).is_empty());
+    fixture.wait_for_count(2, "true").await;
+    assert_eq!(fixture.row(&old[0]).status, "sent");
+}
+
+#[tokio::test]
+async fn the_newest_100_attempts_are_kept() {
+    let failing = |_| CannedResponse::status(404);
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(failing));
+    let ids = fixture.decide(&[receiver.url("/")]);
+    fixture.execute(
+        "UPDATE deliveries SET attempt_log = (
+            SELECT jsonb_agg(jsonb_build_object('statusCode', n)) FROM generate_series(1, 100) AS n)",
+    );
+    let _worker = fixture.worker(&[("WEBHOOK_RETRY_SCHEDULE", "1h")]).await;
+    receiver.wait_for_calls(1).await;
+    let newest = eventually("the attempt to be recorded", async || {
+        Some(fixture.attempts(&ids[0])).filter(|all| all[99].status_code == Some(404))
+    })
+    .await;
+    assert_eq!((newest.len(), newest[0].status_code), (100, Some(2)));
 }

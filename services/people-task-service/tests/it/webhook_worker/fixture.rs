@@ -29,9 +29,11 @@ pub(crate) struct Fixture {
     pub(crate) key: Secret,
 }
 
-/// A message for a due delivery.
-pub(crate) fn message_for(delivery: &str) -> Message {
-    Message::new(delivery, RequestContext::fresh())
+/// A message for a due delivery to this URL.
+pub(crate) fn message_for(url: &str, delivery: &str) -> Message {
+    let url = url::Url::parse(url).unwrap();
+    let text = format!("{} {delivery}", url.host_str().unwrap());
+    Message::transient(text, RequestContext::fresh())
 }
 
 /// A delivery with its webhook, as the database has them.
@@ -46,7 +48,7 @@ pub(crate) struct Row {
     #[diesel(sql_type = BigInt)]
     pub(crate) next_in_ms: i64,
     #[diesel(sql_type = Bool)]
-    pub(crate) leased: bool,
+    pub(crate) claimed: bool,
 }
 
 /// An attempt, as the database has it.
@@ -77,23 +79,32 @@ struct Count {
 const DECIDE: &str = "
 WITH task AS (
     INSERT INTO tasks (id, creator, requester, approver, requester_key, approver_key, title,
-        description, decision_by, status, public, approver_secret, requester_secret, decision_made)
+        description, decision_by, public, approver_secret, requester_secret)
     SELECT id, id, 'Ada@example.com', 'grace@example.com', 'ada@example.com', 'grace@example.com',
-        'Buy a second printer', 'The first one jams.', '2030-01-31 09:30:00Z', 'approved', false,
-        sha256(id), sha256(sha256(id)), now()
+        'Buy a second printer', 'The first one jams.', '2030-01-31 09:30:00Z', false,
+        sha256(id), sha256(sha256(id))
     FROM (SELECT substr(sha256(random()::text::bytea), 1, 12) AS id) AS made
     RETURNING id
+), decided AS (
+    INSERT INTO task_states (task_id, status, decision_made) SELECT id, 'approved', now() FROM task
 ), webhook AS (
-    INSERT INTO webhooks (id, task_id, registered_by, url, secret, with_task_id)
-    SELECT substr(sha256((random()::text || number)::bytea), 1, 12), task.id, task.id, url, $2, $3
+    INSERT INTO webhooks (id, task_id, registered_by, url, host, secret, with_task_id)
+    SELECT substr(sha256((random()::text || number)::bytea), 1, 12), task.id, task.id, url,
+        substring(url FROM '^[a-z]+://([^/:]+)'), $2, $3
     FROM task, unnest($1) WITH ORDINALITY AS given (url, number)
-    RETURNING id, task_id, url
+    RETURNING id, task_id, host
 )
-INSERT INTO deliveries (id, webhook_id, task_id, origin, request_id, traceparent, republish_at)
-SELECT substr(sha256(id), 1, 12), id, task_id, substring(url FROM '^[a-z]+://([^/:]+)'), 'request-1',
-    '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01', now()
+INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
+SELECT substr(sha256(id), 1, 12), id, task_id, host, 'request-1',
+    '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 FROM webhook
 RETURNING encode(id, 'hex') AS id";
+
+/// All deliveries, and what only the waiting ones have.
+const DELIVERIES: &str = "(
+    SELECT all_deliveries.*, jsonb_array_length(all_deliveries.attempt_log) AS attempts, deliveries.worker_id
+    FROM all_deliveries LEFT JOIN deliveries USING (id)
+) AS deliveries";
 
 impl Fixture {
     pub(crate) fn new() -> Self {
@@ -172,12 +183,12 @@ impl Fixture {
     }
 
     pub(crate) fn row(&self, id: &str) -> Row {
-        sql_query(
+        sql_query(format!(
             "SELECT deliveries.status, webhooks.status AS webhook_status, attempts,
-                (extract(epoch FROM next_attempt - now()) * 1000)::bigint AS next_in_ms,
-                coalesce(lease_until > now(), false) AS leased
-            FROM deliveries JOIN webhooks ON webhooks.id = webhook_id WHERE deliveries.id = $1",
-        )
+                coalesce(extract(epoch FROM next_attempt - now()) * 1000, 0)::bigint AS next_in_ms,
+                worker_id IS NOT NULL AS claimed
+            FROM {DELIVERIES} JOIN webhooks ON webhooks.id = webhook_id WHERE deliveries.id = $1",
+        ))
         .bind::<Binary, _>(hex::decode(id).unwrap())
         .get_result(&mut self.connection())
         .unwrap()
@@ -185,8 +196,10 @@ impl Fixture {
 
     pub(crate) fn attempts(&self, id: &str) -> Vec<Attempt> {
         sql_query(
-            "SELECT number, status_code, error, response FROM delivery_attempts
-            WHERE delivery_id = $1 ORDER BY number",
+            "SELECT number::integer, (attempt->>'statusCode')::integer AS status_code, attempt->>'error' AS error,
+                attempt->>'response' AS response
+            FROM all_deliveries, jsonb_array_elements(attempt_log) WITH ORDINALITY AS logged (attempt, number)
+            WHERE id = $1 ORDER BY number",
         )
         .bind::<Binary, _>(hex::decode(id).unwrap())
         .load(&mut self.connection())
@@ -194,8 +207,15 @@ impl Fixture {
     }
 
     pub(crate) fn count(&self, condition: &str) -> i64 {
-        let query = format!("SELECT count(*) FROM deliveries WHERE {condition}");
+        let query = format!("SELECT count(*) FROM {DELIVERIES} WHERE {condition}");
         let count: Count = sql_query(query).get_result(&mut self.connection()).unwrap();
+        count.count
+    }
+
+    /// The number of workers that are taken for alive.
+    pub(crate) fn workers(&self) -> i64 {
+        let query = sql_query("SELECT count(*) FROM delivery_workers");
+        let count: Count = query.get_result(&mut self.connection()).unwrap();
         count.count
     }
 

@@ -14,8 +14,7 @@ use crate::webhook_worker::fixture::{CannedResponse, Fixture, Receiver, STOP_TIM
 
 /// A worker in its own runtime, which the test can shut down to simulate a crash.
 async fn worker_that_can_crash(fixture: &Fixture) -> Runtime {
-    let mut settings = fixture.settings(&[("WEBHOOK_TIMEOUT", "1s")]);
-    settings.lease_margin = Duration::from_millis(1_500);
+    let settings = fixture.settings(&[]);
     let start = move || {
         let runtime = Runtime::new().unwrap();
         runtime.block_on(run_webhook_worker(settings)).unwrap();
@@ -42,35 +41,34 @@ async fn another_worker_takes_over_after_a_crash() {
     let ids = fixture.decide(&[receiver.url("/")]);
     let crashing = worker_that_can_crash(&fixture).await;
     receiver.wait_for_calls(1).await;
-    assert!(fixture.row(&ids[0]).leased);
+    assert!(fixture.row(&ids[0]).claimed);
     crashing.shutdown_background();
     let crashed = Instant::now();
     let _other = fixture.worker(&[]).await;
     let calls = receiver.wait_for_calls(2).await;
-    // Not before the lease of 3.5 s ends: the request of the crashed worker might still be in flight.
-    assert!(calls[1].at - calls[0].at >= Duration::from_millis(3_300));
-    assert!(crashed.elapsed() < Duration::from_secs(10));
+    // Not before the crashed worker has been silent for two seconds: it might still be alive.
+    let since = calls[1].at - crashed;
+    assert!(since >= Duration::from_millis(1_500), "{since:?}");
+    assert!(since < Duration::from_secs(10), "{since:?}");
     let row = fixture.wait_for_status(&ids[0], "sent").await;
     assert_eq!(row.attempts, 1);
 }
 
 #[tokio::test]
-async fn parked_deliveries_of_a_crashed_worker_are_sent() {
-    let slow = |_| CannedResponse::after(Duration::from_millis(200));
+async fn what_a_crashed_worker_has_claimed_in_advance_is_sent() {
+    let slow = |_| CannedResponse::after(Duration::from_millis(20));
     let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
     fixture.decide(&vec![receiver.url("/"); 300]);
-    fixture.execute("UPDATE deliveries SET next_attempt = now() - interval '10 s'");
     let crashing = worker_that_can_crash(&fixture).await;
-    eventually("deliveries to be parked", async || {
-        (fixture.count("parked") > 100).then_some(())
+    eventually("claims in advance", async || {
+        (fixture.count("worker_id IS NOT NULL") > 20).then_some(())
     })
     .await;
     crashing.shutdown_background();
-    let _other = fixture
-        .worker(&[("WEBHOOK_MAX_IN_FLIGHT_PER_HOST", "64")])
-        .await;
+    let _other = fixture.worker(&[]).await;
     fixture.wait_for_count(300, "status = 'sent'").await;
     assert_eq!(fixture.count("attempts = 1"), 300);
+    assert_eq!(fixture.workers(), 1);
 }
 
 #[tokio::test]
@@ -87,7 +85,7 @@ async fn a_stopping_worker_finishes_its_attempts_and_starts_no_others() {
         fixture.count("status = 'sent'"),
         i64::try_from(sent).unwrap()
     );
-    assert_eq!(fixture.count("lease_until > now()"), 0);
+    assert_eq!(fixture.count("worker_id IS NOT NULL"), 0);
     let _other = fixture.worker(&[]).await;
     fixture.wait_for_count(50, "status = 'sent'").await;
     assert_eq!(receiver.calls().len(), 50);
@@ -175,27 +173,72 @@ async fn a_delivery_whose_attempts_panic_fails_with_a_reason() {
     assert!(worker.stop(STOP_TIMEOUT).await);
 }
 
+/// Lets workers have ended that had claimed a delivery.
+fn lost(fixture: &Fixture, id: &str, claims: u32, trials: u32) {
+    fixture.execute(&format!(
+        "WITH ended AS (
+            INSERT INTO delivery_workers (beat) VALUES (now() - interval '1 minute') RETURNING id
+         )
+         UPDATE deliveries SET worker_id = ended.id, on_trial = {trials} > 0,
+            lost_claims = {claims} - 1, lost_trials = greatest({trials} - 1, 0)
+         FROM ended WHERE encode(deliveries.id, 'hex') = '{id}'"
+    ));
+}
+
 #[tokio::test]
-async fn a_delivery_that_crashes_workers_is_given_up_with_a_reason() {
+async fn a_delivery_whose_workers_ended_is_tried_apart_from_others_and_counts_no_attempt() {
     let (fixture, receiver) = (
         Fixture::new(),
         Receiver::start(|_| CannedResponse::status(200)),
     );
     let ids = fixture.decide(&[receiver.url("/"), receiver.url("/")]);
-    // Twenty workers have claimed it without a result.
-    fixture.execute(&format!(
-        "UPDATE deliveries SET claims_without_result = 20, lease = 20, lease_until = now() - interval '1 s'
-         WHERE encode(id, 'hex') = '{}'",
-        ids[0]
-    ));
-    let worker = fixture.worker(&[]).await;
-    let row = fixture.wait_for_status(&ids[0], "fail").await;
-    assert_eq!((row.attempts, row.webhook_status.as_str()), (0, "fail"));
-    let attempts = fixture.attempts(&ids[0]);
-    assert_eq!(attempts.len(), 1);
-    let error = attempts[0].error.as_deref().unwrap();
-    assert!(error.contains("given up"), "{error}");
+    lost(&fixture, &ids[0], 5, 2);
+    let mut settings = fixture.settings(&[]);
+    settings.suspects_after = Duration::from_secs(2);
+    let started = Instant::now();
+    let worker = run_webhook_worker(settings).await.unwrap();
     fixture.wait_for_status(&ids[1], "sent").await;
-    assert_eq!(receiver.calls().len(), 1);
+    assert_eq!(fixture.row(&ids[0]).status, "pending");
+    // It waits longer with each worker that ended.
+    eventually("the claim to be released", async || {
+        (!fixture.row(&ids[0]).claimed).then_some(())
+    })
+    .await;
+    assert!(fixture.row(&ids[0]).next_in_ms > 10_000);
+    fixture.execute("UPDATE deliveries SET next_attempt = now()");
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!(row.attempts, 1);
+    assert!(started.elapsed() >= Duration::from_secs(2));
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[tokio::test]
+async fn a_delivery_that_ends_workers_is_parked_with_a_reason_and_never_fails() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let ids = fixture.decide(&[receiver.url("/"), receiver.url("/")]);
+    lost(&fixture, &ids[0], 5, 3);
+    let mut settings = fixture.settings(&[]);
+    settings.suspects_after = Duration::ZERO;
+    let worker = run_webhook_worker(settings).await.unwrap();
+    eventually("the delivery to be parked", async || {
+        (!fixture.attempts(&ids[0]).is_empty()).then_some(())
+    })
+    .await;
+    fixture.execute("UPDATE deliveries SET next_attempt = now()");
+    fixture.wait_for_status(&ids[1], "sent").await;
+    let more = fixture.decide(&[receiver.url("/")]);
+    fixture.wait_for_status(&more[0], "sent").await;
+    assert_eq!(receiver.calls().len(), 2);
+    let row = fixture.row(&ids[0]);
+    assert_eq!(
+        (row.status.as_str(), row.webhook_status.as_str()),
+        ("pending", "pending")
+    );
+    let attempts = fixture.attempts(&ids[0]);
+    let error = attempts[0].error.as_deref().unwrap();
+    assert!(error.starts_with("parked: "), "{error}");
     assert!(worker.stop(STOP_TIMEOUT).await);
 }

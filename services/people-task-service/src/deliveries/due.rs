@@ -1,0 +1,89 @@
+//! The messages that tell workers about deliveries that are due. One message may name many.
+
+use messaging::Message;
+use telemetry::RequestContext;
+use values::{DeliveryId, FromText as _};
+
+/// A delivery that is due.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DueDelivery {
+    pub(crate) id: DeliveryId,
+    /// The host of its webhook's URL.
+    pub(crate) host: String,
+}
+
+/// A message that names these deliveries; `None` for none. Each line has a host and the identifiers of its deliveries,
+/// separated by spaces, which no host contains.
+pub(crate) fn due_message(due: &[DueDelivery]) -> Option<Message> {
+    let mut text = String::new();
+    let mut last = None;
+    for DueDelivery { id, host } in due {
+        if last != Some(host) {
+            if last.is_some() {
+                text.push('\n');
+            }
+            text.push_str(host);
+            last = Some(host);
+        }
+        text.push(' ');
+        text.push_str(&id.to_string());
+    }
+    last.map(|_| Message::transient(text, RequestContext::current_or_fresh()))
+}
+
+/// The deliveries that a message names; `None` if it is invalid.
+pub(crate) fn parse_due_message(text: &str) -> Option<Vec<DueDelivery>> {
+    let mut due = Vec::new();
+    for line in text.lines() {
+        let (host, ids) = line.split_once(' ')?;
+        for id in ids.split(' ') {
+            due.push(DueDelivery {
+                id: DeliveryId::from_text(id).ok()?,
+                host: host.to_owned(),
+            });
+        }
+    }
+    (!due.is_empty()).then_some(due)
+}
+
+#[cfg(test)]
+mod tests {
+    use values::DeliveryId;
+
+    use super::{DueDelivery, due_message, parse_due_message};
+
+    fn due(host: &str) -> DueDelivery {
+        DueDelivery {
+            id: DeliveryId::generate(),
+            host: host.to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_message_names_its_deliveries() {
+        let all = [
+            due("a.example"),
+            due("a.example"),
+            due("[::1]"),
+            due("a.example"),
+        ];
+        let message = due_message(&all).unwrap();
+        assert_eq!(message.body.lines().count(), 3);
+        assert_eq!(parse_due_message(&message.body).unwrap(), all);
+        assert_eq!(due_message(&[]), None);
+    }
+
+    #[test]
+    fn anything_else_is_invalid() {
+        for text in [
+            "",
+            "nonsense",
+            "a.example",
+            "a.example ",
+            "a.example x",
+            "\n",
+        ] {
+            assert_eq!(parse_due_message(text), None, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The statements that claim deliveries. They are raw SQL because each acts on many rows of several tables in one round
+//! trip (`unnest`, `LATERAL`, `SKIP LOCKED`, writing CTEs), which diesel's query builder cannot express.
+//!
+//! A claim counts nothing and takes no lock over all workers: the number of concurrent requests to a host is limited in
+//! the memory of each worker (see [`membership`](super::membership)).
+//!
+//! Connections cache their plans, and [`POOL_OPTIONS`] limits the planner's choices: a plan that was made while the
+//! table was empty must suit a million rows. So statements name rows by `= ANY(array)` and not by a join.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use database::{PoolOptions, StatementLimits, prepared};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
+use diesel::{
+    OptionalExtension as _, PgConnection, QueryResult, QueryableByName, RunQueryDsl as _,
+};
+use values::{DeliveryId, WebhookId};
+
+use crate::tasks::{Task, task_columns};
+
+/// A crash of the database may undo a claim or a result that was just committed. Then the delivery is made again, so
+/// no commit of a worker waits for the disk.
+pub(super) const POOL_OPTIONS: PoolOptions = PoolOptions {
+    limits: StatementLimits::WORKER,
+    on_connect: "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET synchronous_commit = off",
+};
+
+/// A delivery that a worker has claimed.
+#[derive(QueryableByName)]
+pub(super) struct ClaimedDelivery {
+    #[diesel(sql_type = Binary)]
+    pub(super) delivery_id: DeliveryId,
+    #[diesel(sql_type = Binary)]
+    pub(super) webhook_id: WebhookId,
+    #[diesel(sql_type = Integer)]
+    pub(super) worker_id: i32,
+    #[diesel(sql_type = Integer)]
+    pub(super) lease: i32,
+    #[diesel(sql_type = Text)]
+    pub(super) host: String,
+    #[diesel(sql_type = Integer)]
+    pub(super) attempts: i32,
+    #[diesel(sql_type = Text)]
+    pub(super) request_id: String,
+    #[diesel(sql_type = Text)]
+    pub(super) traceparent: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) delivery_created: DateTime<Utc>,
+    #[diesel(sql_type = Text)]
+    pub(super) url: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) secret: Option<String>,
+    #[diesel(sql_type = Bool)]
+    pub(super) with_task_id: bool,
+    #[diesel(embed)]
+    pub(super) task: Task,
+}
+
+/// The part of a claim after the CTE `free`, which has the ids of rows that are locked and due.
+macro_rules! claim {
+    ($free:literal, $changes:literal) => {
+        concat!(
+            "WITH free AS (",
+            $free,
+            "), claimed AS (
+    UPDATE deliveries SET worker_id = $1, lease = lease + 1",
+            $changes,
+            " WHERE id = ANY(ARRAY(SELECT id FROM free))
+    RETURNING id, webhook_id, task_id, worker_id, lease, host, attempts, request_id, traceparent, created
+)
+SELECT ",
+            task_columns!(),
+            ", claimed.id AS delivery_id, claimed.webhook_id, claimed.worker_id, claimed.lease, claimed.host,
+    claimed.attempts, claimed.request_id, claimed.traceparent, claimed.created AS delivery_created,
+    webhooks.url, webhooks.secret, webhooks.with_task_id
+FROM claimed
+JOIN webhooks ON webhooks.id = claimed.webhook_id
+JOIN tasks ON tasks.id = claimed.task_id
+JOIN task_states ON task_states.task_id = claimed.task_id"
+        )
+    };
+}
+
+/// Claims those of these deliveries that are due and not claimed. Locked rows are skipped.
+pub(super) fn claim_known(
+    connection: &mut PgConnection,
+    worker: i32,
+    ids: &[DeliveryId],
+) -> QueryResult<Vec<ClaimedDelivery>> {
+    prepared(CLAIM_KNOWN)
+        .bind::<Integer, _>(worker)
+        .bind::<Array<Binary>, _>(ids)
+        .load(connection)
+}
+
+const CLAIM_KNOWN: &str = claim!(
+    "SELECT id FROM deliveries
+    WHERE id = ANY($2) AND worker_id IS NULL AND next_attempt <= now() AND lost_claims < 2
+    FOR NO KEY UPDATE SKIP LOCKED",
+    ""
+);
+
+/// How many deliveries to claim for a host.
+#[derive(Debug, Clone)]
+pub(super) struct HostClaim {
+    pub(super) host: Arc<str>,
+    pub(super) number: usize,
+}
+
+/// Claims the oldest due deliveries of hosts. Locked rows are skipped.
+pub(super) fn claim_of_hosts(
+    connection: &mut PgConnection,
+    worker: i32,
+    hosts: &[HostClaim],
+) -> QueryResult<Vec<ClaimedDelivery>> {
+    let names: Vec<&str> = hosts.iter().map(|claim| &*claim.host).collect();
+    let numbers = hosts.iter().map(|claim| i64::try_from(claim.number));
+    let numbers: Vec<i64> = numbers.map(|n| n.unwrap_or(i64::MAX)).collect();
+    prepared(CLAIM_OF_HOSTS)
+        .bind::<Integer, _>(worker)
+        .bind::<Array<Text>, _>(names)
+        .bind::<Array<BigInt>, _>(numbers)
+        .load(connection)
+}
+
+const CLAIM_OF_HOSTS: &str = claim!(
+    "SELECT next.id FROM unnest($2, $3) AS wanted (host, number) CROSS JOIN LATERAL (
+        SELECT id FROM deliveries
+        WHERE deliveries.host = wanted.host AND next_attempt <= now() AND worker_id IS NULL AND lost_claims < 2
+        ORDER BY next_attempt LIMIT wanted.number
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS next",
+    ""
+);
+
+/// Claims one delivery whose workers ended twice or more without a result, to be tried apart from others.
+pub(super) fn claim_suspect(
+    connection: &mut PgConnection,
+    worker: i32,
+) -> QueryResult<Option<ClaimedDelivery>> {
+    prepared(CLAIM_SUSPECT)
+        .bind::<Integer, _>(worker)
+        .get_result(connection)
+        .optional()
+}
+
+const CLAIM_SUSPECT: &str = claim!(
+    "SELECT id FROM deliveries
+    WHERE lost_claims >= 2 AND next_attempt <= now() AND worker_id IS NULL AND lost_trials < 3
+    ORDER BY next_attempt LIMIT 1
+    FOR NO KEY UPDATE SKIP LOCKED",
+    ", on_trial = true"
+);
+
+#[derive(QueryableByName)]
+struct HostRow {
+    #[diesel(sql_type = Text)]
+    host: String,
+    #[diesel(sql_type = Bool)]
+    due: bool,
+}
+
+/// Finds hosts with deliveries that may be due, among the next `limit` hosts after the cursor in alphabetical order, and
+/// moves the cursor. Each host takes one step in an index, however many deliveries it has.
+pub(super) fn scan_hosts(
+    connection: &mut PgConnection,
+    cursor: &mut String,
+    limit: i64,
+) -> QueryResult<Vec<String>> {
+    let hosts: Vec<HostRow> = prepared(SCAN_HOSTS)
+        .bind::<Text, _>(&*cursor)
+        .bind::<BigInt, _>(limit)
+        .load(connection)?;
+    let full = i64::try_from(hosts.len()).is_ok_and(|found| found >= limit);
+    let last = hosts.last().filter(|_| full);
+    *cursor = last.map(|row| row.host.clone()).unwrap_or_default();
+    let due = hosts.into_iter().filter(|row| row.due);
+    Ok(due.map(|row| row.host).collect())
+}
+
+const SCAN_HOSTS: &str = "
+WITH RECURSIVE step AS (
+    (SELECT host, next_attempt FROM deliveries WHERE host > $1 ORDER BY host, next_attempt LIMIT 1)
+    UNION ALL
+    SELECT following.host, following.next_attempt FROM step CROSS JOIN LATERAL (
+        SELECT host, next_attempt FROM deliveries WHERE deliveries.host > step.host
+        ORDER BY host, next_attempt LIMIT 1
+    ) AS following
+)
+SELECT host, next_attempt <= now() AS due FROM step LIMIT $2";

@@ -1,0 +1,208 @@
+//! The workers know each other by rows of `delivery_workers`. Each says several times a second that it is alive, and
+//! whichever notices that another one has been silent for too long releases that one's claims.
+//!
+//! The workers divide the places of each host among themselves: a worker has at most its places of concurrent requests
+//! to any host. It gives places up before another one takes them, so their sum never exceeds the limit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use database::{Connection, Database, Error};
+use diesel::QueryResult;
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+
+use crate::deliveries::worker::membership_store::{self as store, Workers};
+use crate::deliveries::worker::report;
+
+/// How often a worker says that it is alive.
+const BEAT: Duration = Duration::from_millis(400);
+
+/// This worker, as it knows itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Member {
+    /// Its number. A worker that was taken for dead gets another one.
+    pub(super) id: i32,
+    /// How many concurrent requests to one host it may have.
+    pub(super) places: u32,
+    /// Until then no other worker takes it for dead.
+    pub(super) alive_until: Instant,
+}
+
+/// What other workers must know of this one before they take places over.
+#[derive(Debug, Default)]
+pub(super) struct UsedPlaces(AtomicU32);
+
+impl UsedPlaces {
+    /// Sets the largest number of places that a host has or may get.
+    pub(super) fn set(&self, places: u32) {
+        self.0.store(places, Ordering::Release);
+    }
+
+    fn get(&self) -> u32 {
+        self.0.load(Ordering::Acquire)
+    }
+}
+
+/// Keeps the row of this worker.
+pub(super) struct Membership {
+    database: Database,
+    /// The number of concurrent requests to a host, over all workers.
+    limit: u32,
+    /// After this long without a beat a worker is taken for dead.
+    silence: Duration,
+    used: Arc<UsedPlaces>,
+    member: watch::Sender<Option<Member>>,
+    worker: Option<i32>,
+    /// How many of the places this worker should have.
+    share: u32,
+}
+
+impl Membership {
+    /// A worker that has not joined yet, what it will know of itself, and the places that it uses.
+    pub(super) fn new(
+        database: Database,
+        limit: u32,
+        silence: Duration,
+    ) -> (Self, watch::Receiver<Option<Member>>, Arc<UsedPlaces>) {
+        let (member, own) = watch::channel(None);
+        let used = Arc::<UsedPlaces>::default();
+        let membership = Self {
+            database,
+            limit,
+            silence,
+            used: Arc::clone(&used),
+            member,
+            worker: None,
+            share: 0,
+        };
+        (membership, own, used)
+    }
+
+    /// Keeps this worker alive until it is cancelled, and then deletes its row. By then it must have no claims.
+    pub(super) async fn run(mut self, shutdown: CancellationToken) {
+        let mut last_success = None;
+        while !shutdown.is_cancelled() {
+            let started = Instant::now();
+            // After an outage the others have had no time to beat either.
+            let may_judge = last_success.is_some_and(|at: Instant| at.elapsed() < self.silence / 2);
+            match self.beat(started, may_judge).await {
+                Ok(()) => last_success = Some(started),
+                Err(error) => {
+                    tracing::warn!(error = ?error, "the worker could not say that it is alive");
+                }
+            }
+            tokio::select! {
+                () = tokio::time::sleep(BEAT.saturating_sub(started.elapsed())) => {}
+                () = shutdown.cancelled() => {}
+            }
+        }
+        if let Some(worker) = self.worker {
+            let leave = run(move |connection| store::leave(connection, worker));
+            if let Err(error) = self.database.run(leave).await {
+                tracing::warn!(error = ?error, "the worker could not leave; another one will delete it");
+            }
+        }
+    }
+
+    async fn beat(&mut self, started: Instant, may_judge: bool) -> Result<(), Error> {
+        let id = match self.worker {
+            Some(id) => id,
+            None => *self
+                .worker
+                .insert(self.database.run(run(store::join)).await?),
+        };
+        // Places that the dispatcher may still use are not given up.
+        let (kept, silence) = (self.share.max(self.used.get()), self.silence);
+        let beat = run(move |connection| store::beat(connection, id, to_signed(kept), silence));
+        let workers = self.database.run(beat).await?;
+        let Some(mut places) = workers.places else {
+            tracing::warn!(
+                worker.id = id,
+                "another worker took this one for dead; it joins again"
+            );
+            self.worker = None;
+            self.member.send_replace(None);
+            return Ok(());
+        };
+        self.share = share(self.limit, &workers);
+        if to_signed(self.share) > places {
+            places = self.raise(id).await?;
+        }
+        self.member.send_replace(Some(Member {
+            id,
+            places: self.share.min(places.max(0).unsigned_abs()),
+            alive_until: started + self.silence / 4 * 3,
+        }));
+        if may_judge && !workers.silent.is_empty() {
+            self.release(workers.silent).await?;
+        }
+        Ok(())
+    }
+
+    async fn raise(&self, worker: i32) -> Result<i32, Error> {
+        let (share, limit) = (to_signed(self.share), to_signed(self.limit));
+        let raise = run(move |connection| {
+            store::lock(connection)?;
+            store::raise_places(connection, worker, share, limit)
+        });
+        self.database.transaction(raise).await
+    }
+
+    async fn release(&self, silent: Vec<i32>) -> Result<(), Error> {
+        let silence = self.silence;
+        let release = run(move |connection| {
+            store::lock(connection)?;
+            store::release_claims_of(connection, &silent, silence)
+        });
+        report::released(&self.database.transaction(release).await?);
+        Ok(())
+    }
+}
+
+/// A closure for [`Database::run`].
+fn run<T>(
+    work: impl FnOnce(&mut Connection) -> QueryResult<T>,
+) -> impl FnOnce(&mut Connection) -> Result<T, Error> {
+    move |connection| Ok(work(connection)?)
+}
+
+/// A worker's share of the places of a host. The oldest workers have the rest of the division.
+fn share(limit: u32, workers: &Workers) -> u32 {
+    let count = u32::try_from(workers.workers).unwrap_or(u32::MAX).max(1);
+    let older = u32::try_from(workers.older).unwrap_or(u32::MAX);
+    limit / count + u32::from(older < limit % count)
+}
+
+fn to_signed(places: u32) -> i32 {
+    i32::try_from(places).unwrap_or(i32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Workers, share};
+
+    #[test]
+    fn the_shares_of_all_workers_are_the_limit() {
+        for (limit, workers, expected) in [
+            (16, 1, vec![16]),
+            (16, 3, vec![6, 5, 5]),
+            (2, 3, vec![1, 1, 0]),
+        ] {
+            let shares = (0..workers).map(|older| {
+                let places = Some(0);
+                share(
+                    limit,
+                    &Workers {
+                        places,
+                        workers,
+                        older,
+                        silent: Vec::new(),
+                    },
+                )
+            });
+            assert_eq!(shares.collect::<Vec<_>>(), expected);
+        }
+    }
+}
