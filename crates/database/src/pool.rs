@@ -49,13 +49,20 @@ impl ServicePools {
     /// them, at least one, are for lists.
     #[must_use]
     pub fn connect(settings: &DatabaseSettings) -> Self {
+        Self::connect_with(settings, "")
+    }
+
+    /// Creates the pools like [`ServicePools::connect`]. Each new connection that is not for lists first runs the
+    /// statements `on_connect`.
+    #[must_use]
+    pub fn connect_with(settings: &DatabaseSettings, on_connect: &'static str) -> Self {
         let lists = (settings.pool_size / 4).max(1);
         let others = settings.pool_size.saturating_sub(lists).max(1);
-        let options = PoolOptions {
-            limits: StatementLimits::SERVICE,
-            on_connect: "",
-        };
-        let connect = |pool_size| {
+        let connect = |pool_size, on_connect| {
+            let options = PoolOptions {
+                limits: StatementLimits::SERVICE,
+                on_connect,
+            };
             let settings = DatabaseSettings {
                 pool_size,
                 ..settings.clone()
@@ -63,8 +70,8 @@ impl ServicePools {
             Database::connect_with(&settings, options)
         };
         Self {
-            database: connect(others),
-            lists: connect(lists),
+            database: connect(others, on_connect),
+            lists: connect(lists, ""),
         }
     }
 }

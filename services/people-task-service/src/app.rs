@@ -23,6 +23,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use crate::context::Context;
 use crate::decisions::decide::decisions;
 use crate::decisions::routes::{approve_task, reject_task};
+use crate::planning::planning;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
 use crate::signing::WebhookSigner;
@@ -87,7 +88,8 @@ fn start_context(
     signer: WebhookSigner,
     running: &Running,
 ) -> anyhow::Result<Context> {
-    let ServicePools { database, lists } = ServicePools::connect(&settings.database);
+    let ServicePools { database, lists } =
+        ServicePools::connect_with(&settings.database, planning!());
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
     let (rules, shutdown) = (vec![erasure::RETENTION], running.shutdown());

@@ -20,6 +20,7 @@ mod decisions;
 pub mod deliveries;
 mod erasure;
 mod free_rows;
+mod planning;
 mod plugin_paths;
 mod requests;
 mod schema;

@@ -16,8 +16,8 @@ pub(crate) struct Arguments {
     /// Tasks per second. A run of hours uses a lower rate to limit its memory.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) rate: u32,
-    /// Run several replicas of a process, as in `--replicas webhook-worker=3`. Can be repeated.
-    #[arg(long, value_name = "PROCESS=N", value_parser = parse_replicas)]
+    /// Run several replicas of a process. Can be repeated.
+    #[arg(long, value_name = "PROCESS=N", default_value = "webhook-worker=3", value_parser = parse_replicas)]
     pub(crate) replicas: Vec<(String, usize)>,
     /// Build and run with optimisation.
     #[arg(long)]

@@ -11,7 +11,7 @@ use std::{
 };
 
 use anyhow::Context;
-use local_stack::Stop;
+use local_stack::{Stop, bootstrap};
 use nix::sys::signal::Signal;
 use xtask::{interrupt::Interrupt, outln};
 
@@ -146,6 +146,7 @@ impl<'run> FaultInjector<'run> {
                 self.announce(fault, "");
                 self.hit_server(kind, duration)
             }
+            FaultKind::OpenTransaction => self.leave_transaction_open(fault),
             FaultKind::CutConnection | FaultKind::StallConnection => {
                 let proxy = self.system.proxies.get(index).context("no such proxy")?;
                 self.announce(fault, &proxy.name);
@@ -159,6 +160,22 @@ impl<'run> FaultInjector<'run> {
                 Ok(())
             }
         }
+    }
+
+    /// Keeps a snapshot, as a dump does, so that no deleted row can be removed meanwhile.
+    fn leave_transaction_open(&self, fault: &InjectedFault) -> anyhow::Result<()> {
+        self.announce(fault, "");
+        let url = self.system.database_url()?;
+        let seconds = fault.duration.as_secs_f64();
+        let script = format!(
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM people_task.tasks; \
+             SELECT pg_sleep({seconds}); COMMIT;"
+        );
+        if let Err(error) = bootstrap::execute(&url, &script) {
+            // Another fault has stopped the database.
+            outln!("          the open transaction ended early: {error}");
+        }
+        Ok(())
     }
 
     fn hit_connection(&self, kind: FaultKind, proxy: &TcpProxy, duration: Duration) {

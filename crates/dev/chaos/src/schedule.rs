@@ -25,6 +25,7 @@ pub(crate) enum FaultKind {
     StopBroker,
     KillDatabase,
     RestartDatabase,
+    OpenTransaction,
     CutConnection,
     StallConnection,
     RefuseAtReceiver,
@@ -32,7 +33,7 @@ pub(crate) enum FaultKind {
 }
 
 /// One round. Faults that can hit many targets occur several times.
-const ROUND: [FaultKind; 21] = [
+const ROUND: [FaultKind; 22] = [
     FaultKind::KillProcess,
     FaultKind::KillProcess,
     FaultKind::KillProcess,
@@ -46,6 +47,7 @@ const ROUND: [FaultKind; 21] = [
     FaultKind::StopBroker,
     FaultKind::KillDatabase,
     FaultKind::RestartDatabase,
+    FaultKind::OpenTransaction,
     FaultKind::CutConnection,
     FaultKind::CutConnection,
     FaultKind::CutConnection,
@@ -68,6 +70,7 @@ impl FaultKind {
             Self::StopBroker => "RabbitMQ stopped",
             Self::KillDatabase => "kill -9 of Postgres",
             Self::RestartDatabase => "restart of Postgres",
+            Self::OpenTransaction => "transaction left open",
             Self::CutConnection => "connection cut",
             Self::StallConnection => "connection stalled",
             Self::RefuseAtReceiver => "receiver refuses",
@@ -86,6 +89,7 @@ impl FaultKind {
             Self::StopBroker if long_run => (60_000, 60_000),
             Self::StopBroker => (15_000, 15_000),
             Self::StallConnection => (2_000, 10_000),
+            Self::OpenTransaction => (5_000, 15_000),
             Self::RefuseAtReceiver | Self::HangReceiver => (2_000, 15_000),
         };
         (Duration::from_millis(from), Duration::from_millis(to))
@@ -109,6 +113,7 @@ enum Target {
     AllProcesses,
     Broker,
     Database,
+    Transaction,
     Connection(usize),
     Receiver(usize),
     /// Not a real target: while it is busy, the broker is not stopped.
@@ -126,6 +131,7 @@ impl Target {
                 Self::Broker
             }
             FaultKind::KillDatabase | FaultKind::RestartDatabase => Self::Database,
+            FaultKind::OpenTransaction => Self::Transaction,
             FaultKind::CutConnection | FaultKind::StallConnection => Self::Connection(index),
             FaultKind::RefuseAtReceiver | FaultKind::HangReceiver => Self::Receiver(index),
         }

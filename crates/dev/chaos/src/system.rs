@@ -147,6 +147,12 @@ impl System {
         })
     }
 
+    /// The administrator's URL of the database.
+    pub(crate) fn database_url(&self) -> anyhow::Result<String> {
+        let description = self.servers.description();
+        Ok(description.postgres.admin_url_of(DATABASE)?)
+    }
+
     /// Kills a process. It stays stopped until [`Self::start_process`].
     pub(crate) fn kill_process(&self, process: &Process) -> anyhow::Result<()> {
         let mut state = lock(&process.state);

@@ -49,7 +49,7 @@ UPDATE webhooks SET host = coalesce(
     nullif(rtrim(lower(substring(url FROM '^[A-Za-z]+://(?:[^/?#@]*@)?(\[[^]]*\]|[^:/?#]*)')), '.'), ''), url);
 ALTER TABLE webhooks ALTER COLUMN host SET NOT NULL;
 -- The status changes once.
-ALTER TABLE webhooks SET (fillfactor = 85);
+ALTER TABLE webhooks SET (fillfactor = 55);
 
 ALTER TABLE deliveries RENAME TO former_deliveries;
 ALTER TABLE former_deliveries DROP CONSTRAINT deliveries_pkey CASCADE;

@@ -80,7 +80,7 @@ const RECORD: &str = concat!(
     UPDATE task_states
     SET status = given.status, decision_made = now(), mtime = now(), version = task_states.version + 1
     FROM given
-    WHERE task_states.task_id = ANY($1) AND task_states.task_id = given.task_id
+    WHERE task_states.task_id = given.task_id
         AND task_states.status = 'pending' AND task_states.version = given.version
     RETURNING task_states.task_id, task_states.decision_made, request_id, traceparent, entry
 ), delivered AS (

@@ -108,7 +108,7 @@ const INSERT: &str = concat!(
     SELECT id, task_id, version FROM given WHERE may_add_rows(registered_by, incarnation)
 ), changed AS (
     UPDATE task_states SET version = task_states.version + 1 FROM permitted
-    WHERE task_states.task_id = ANY($2) AND task_states.task_id = permitted.task_id
+    WHERE task_states.task_id = permitted.task_id
         AND task_states.version = permitted.version
     RETURNING permitted.id, task_states.status
 ), inserted AS (

@@ -3,9 +3,6 @@
 //!
 //! A claim counts nothing and takes no lock over all workers: the number of concurrent requests to a host is limited in
 //! the memory of each worker (see [`membership`](super::membership)).
-//!
-//! Connections cache their plans, and [`POOL_OPTIONS`] limits the planner's choices: a plan that was made while the
-//! table was empty must suit a million rows. So statements name rows by `= ANY(array)` and not by a join.
 
 use std::sync::Arc;
 
@@ -17,13 +14,14 @@ use diesel::{
 };
 use values::{DeliveryId, WebhookId};
 
+use crate::planning::planning;
 use crate::tasks::{Task, task_columns};
 
-/// A crash of the database may undo a claim or a result that was just committed. Then the delivery is made again, so
-/// no commit of a worker waits for the disk.
+/// No commit waits for the disk: a crash of the database may undo a claim or a
+/// result that was just committed, and then the delivery is made again.
 pub(super) const POOL_OPTIONS: PoolOptions = PoolOptions {
     limits: StatementLimits::WORKER,
-    on_connect: "SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan; SET synchronous_commit = off",
+    on_connect: concat!(planning!(), "SET synchronous_commit = off;"),
 };
 
 /// A delivery that a worker has claimed.

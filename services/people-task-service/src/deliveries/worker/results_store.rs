@@ -75,14 +75,14 @@ WITH given AS (
     WHERE given.status = 'pending' OR given.webhook_id IN (SELECT id FROM webhook)
 ), finished AS (
     DELETE FROM deliveries USING accepted
-    WHERE deliveries.id = ANY($1) AND deliveries.id = accepted.id AND accepted.status <> 'pending'
+    WHERE deliveries.id = accepted.id AND accepted.status <> 'pending'
     RETURNING deliveries.*, accepted.status, accepted.log
 ), archived AS (
     INSERT INTO finished_deliveries (id, webhook_id, task_id, status, request_id, traceparent, created, attempt_log)
     SELECT id, webhook_id, task_id, status, request_id, traceparent, created, attempt_log || log FROM finished
 ), followed AS (
     UPDATE webhooks SET status = finished.status FROM finished
-    WHERE webhooks.id = ANY($4) AND webhooks.id = finished.webhook_id
+    WHERE webhooks.id = finished.webhook_id
 ), waiting AS (
     UPDATE deliveries SET worker_id = NULL, on_trial = false,
         next_attempt = CASE WHEN accepted.pause < 0 THEN next_attempt
@@ -93,10 +93,10 @@ WITH given AS (
         attempt_log = CASE WHEN jsonb_array_length(attempt_log) < 100 THEN attempt_log
             ELSE attempt_log - 0 END || accepted.log
     FROM accepted
-    WHERE deliveries.id = ANY($1) AND deliveries.id = accepted.id AND accepted.status = 'pending'
+    WHERE deliveries.id = accepted.id AND accepted.status = 'pending'
 )
 SELECT given.id AS delivery_id, accepted.id IS NOT NULL AS recorded,
-    EXISTS (SELECT FROM deliveries WHERE deliveries.id = given.id
+    accepted.id IS NULL AND EXISTS (SELECT FROM deliveries WHERE deliveries.id = given.id
         AND deliveries.worker_id = given.worker_id AND deliveries.lease = given.lease) AS held
 FROM given LEFT JOIN accepted ON accepted.id = given.id";
 
