@@ -267,6 +267,11 @@ impl Decided {
         (self.after.1.wal - self.before.1.wal) / self.calls.len() as f64
     }
 
+    /// How much of the machine's processor time was left, in percent.
+    pub(crate) fn idle(&self) -> f64 {
+        self.after.0.idle_since(&self.before.0)
+    }
+
     /// Adds how many webhooks arrived more than once.
     pub(crate) fn add_repeated(&self, figures: &mut Figures) {
         figures.add("webhooks that arrived twice", self.repeated as f64, "");

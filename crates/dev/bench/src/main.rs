@@ -32,6 +32,7 @@ use xtask::{errln, outln, paint};
 
 use crate::arguments::Arguments;
 use crate::context::Context;
+use crate::limits::proxies;
 use crate::report::{Figures, Report, markdown, table};
 use crate::scenarios::Scenario;
 use crate::system::System;
@@ -103,6 +104,9 @@ fn measure(
     arguments: &Arguments,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Outcome> {
+    if arguments.scenarios().contains(&Scenario::Gateway) {
+        proxies::install()?;
+    }
     let system = System::start(workspace, interrupt)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -40,9 +40,13 @@ impl Drop for Process {
     }
 }
 
+/// Installs the proxies if they are missing.
+pub(crate) fn install() -> anyhow::Result<()> {
+    Ok(packages::ensure(&[Need::HaProxy, Need::Nginx], &say)?)
+}
+
 /// Measures `requests` through each proxy, over as many connections as the gateway gets.
 pub(crate) async fn measure(workspace: &Workspace, requests: usize) -> anyhow::Result<Rates> {
-    packages::ensure(&[Need::HaProxy, Need::Nginx], &say)?;
     let folder = workspace.local().join("proxies");
     fs::create_dir_all(&folder)?;
     let [origin, nginx, haproxy] = ports::free()?;

@@ -102,6 +102,11 @@ impl Figures {
         });
     }
 
+    /// Adds how much of the machine's processor time was left, which tells whether the processor was the limit.
+    pub(crate) fn add_idle(&mut self, name: &str, idle: f64) {
+        self.add(format!("{name}: idle processor"), idle, "% of the machine");
+    }
+
     /// Adds a median and a 99th percentile.
     pub(crate) fn add_spread(&mut self, name: &str, spread: Spread) {
         self.add(format!("{name}, p50"), spread.p50, "ms");

@@ -12,7 +12,9 @@ use crate::report::statistics::{Spread, rate};
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let count = context.size(10_000, 2_000);
+    let before = context.system.usage();
     let tasks = prepare(context, count, 0, |_| String::new()).await?;
+    figures.add_idle("tasks", context.system.usage().idle_since(&before));
     add(context, figures, "tasks created", &tasks.created).await
 }
 
@@ -24,7 +26,10 @@ pub(crate) async fn run_register(
     start_afresh(context).await?;
     let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
     let count = context.size(10_000, 2_000);
+    let before = context.system.usage();
     let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
+    let idle = context.system.usage().idle_since(&before);
+    figures.add_idle("tasks, then webhooks", idle);
     add(context, figures, "webhooks registered", &tasks.registered).await
 }
 

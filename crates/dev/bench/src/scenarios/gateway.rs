@@ -10,42 +10,44 @@ use crate::report::statistics::{Spread, rate};
 use crate::report::{Figures, Limit};
 
 const TASKS: usize = 100;
+/// The requests and how many times fewer of them are sent. A user may have two lists at a time, so lists wait for
+/// each other.
+const READS: [(&str, &str, usize); 3] = [
+    ("GET /user", "/user", 1),
+    ("GET /people-task/tasks/:id", "/people-task/tasks/:id", 1),
+    (
+        "GET /people-task/tasks, 20 tasks",
+        "/people-task/tasks?limit=20",
+        5,
+    ),
+];
 
 /// Measures a user, a task and a list, each with a token.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let tasks = prepare(context, TASKS, 0, |_| String::new()).await?;
-    let task = format!("/people-task/tasks/{}", tasks.first_id()?);
     let count = context.size(30_000, 5_000);
     let proxies = proxies::measure(&context.workspace, count).await?;
-    let reads = context.limit(Script::Read).await?;
     let direct = [Limit::new("nginx without a proxy", proxies.direct)];
     figures.add_beside("HAProxy in front of nginx", proxies.haproxy, "/s", &direct);
     figures.add_beside("nginx in front of nginx", proxies.nginx, "/s", &direct);
     let limits = [
         Limit::new("HAProxy", proxies.haproxy),
         Limit::new("nginx", proxies.nginx),
-        reads,
+        context.limit(Script::Read).await?,
     ];
-    for (name, path, count) in [
-        ("GET /user", "/user", count),
-        ("GET /people-task/tasks/:id", &task, count),
-        // One user may have two lists at a time, so these wait for each other.
-        (
-            "GET /people-task/tasks, 20 tasks",
-            "/people-task/tasks?limit=20",
-            count / 5,
-        ),
-    ] {
-        let requests = vec![request("GET", path, Some(&context.user.token), None); count];
+    for (name, path, fewer) in READS {
+        let path = path.replace(":id", tasks.first_id()?);
+        let requests = vec![request("GET", &path, Some(&context.user.token), None); count / fewer];
         let before = context.system.usage();
         let calls = send(context.system.gateway, &requests, Pace::FULL).await?;
-        let cpu = context.system.usage().cpu_of("gateway", &before);
+        let after = context.system.usage();
         figures.add_beside(name, rate(&calls), "/s", &limits);
         let durations = Spread::of(calls.iter().map(Call::latency));
         figures.add_spread(&format!("{name}, duration"), durations);
-        let each = cpu / count as f64 * 1e6;
+        let each = after.cpu_of("gateway", &before) / calls.len() as f64 * 1e6;
         figures.add(format!("{name}, processor of the gateway"), each, "µs");
+        figures.add_idle(name, after.idle_since(&before));
     }
     Ok(())
 }

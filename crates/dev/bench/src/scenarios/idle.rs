@@ -34,7 +34,7 @@ async fn observe(context: &Context, figures: &mut Figures, when: &str) {
     tokio::time::sleep(time).await;
     let after = context.system.usage();
     let cpu = after.cpu_since(&before);
-    for (name, used) in &after.0 {
+    for (name, used) in &after.processes {
         let cpu = cpu.get(name.as_str()).copied().unwrap_or_default();
         let share = cpu / time.as_secs_f64() * 100.0;
         figures.add(format!("{name}, {when}: processor"), share, "% of a core");

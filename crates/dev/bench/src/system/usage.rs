@@ -1,8 +1,10 @@
 //! Processor time and memory of processes, from `/proc`.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use procfs::process::{Stat, all_processes};
+use procfs::{CurrentSI as _, KernelStats};
 
 /// The name of this process, which is the client and the receiver.
 pub(crate) const CLIENT: &str = "bench (client and receiver)";
@@ -16,9 +18,15 @@ pub(crate) struct Used {
     pub(crate) memory: u64,
 }
 
-/// The use of all processes, by name.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Usage(pub(crate) BTreeMap<String, Used>);
+/// The use of all processes at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Usage {
+    /// By name.
+    pub(crate) processes: BTreeMap<String, Used>,
+    at: Instant,
+    /// Seconds that processors of the machine had nothing to do, over all of them.
+    idle: f64,
+}
 
 impl Usage {
     /// Reads the use of processes and their descendants, given by name and the first process.
@@ -29,7 +37,7 @@ impl Usage {
             .flatten()
             .filter_map(|process| process.stat().ok())
             .collect();
-        let mut usage: BTreeMap<String, Used> = roots
+        let mut processes: BTreeMap<String, Used> = roots
             .iter()
             .map(|(name, pid)| (name.clone(), used(&family(*pid, &stats))))
             .collect();
@@ -38,15 +46,26 @@ impl Usage {
             // Without its children, such as `psql`.
             let mut own = own.clone();
             (own.cutime, own.cstime) = (0, 0);
-            usage.insert(CLIENT.to_owned(), used(&[&own]));
+            processes.insert(CLIENT.to_owned(), used(&[&own]));
         }
-        Self(usage)
+        Self {
+            processes,
+            at: Instant::now(),
+            idle: idle(),
+        }
+    }
+
+    /// How much of the machine's processor time since `earlier` nothing used, other programs included, in percent.
+    pub(crate) fn idle_since(&self, earlier: &Self) -> f64 {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let time = self.at.saturating_duration_since(earlier.at).as_secs_f64();
+        (self.idle - earlier.idle) / (time * cores as f64) * 100.0
     }
 
     /// The processor time of each process since `earlier`. A process that was started meanwhile counts from its start.
     pub(crate) fn cpu_since(&self, earlier: &Self) -> BTreeMap<&str, f64> {
-        let cpu = self.0.iter().map(|(name, used)| {
-            let before = earlier.0.get(name).map_or(0.0, |used| used.cpu);
+        let cpu = self.processes.iter().map(|(name, used)| {
+            let before = earlier.processes.get(name).map_or(0.0, |used| used.cpu);
             // A process that was restarted has less than before.
             let since = if used.cpu < before {
                 used.cpu
@@ -63,6 +82,13 @@ impl Usage {
         let cpu = self.cpu_since(earlier);
         cpu.get(name).copied().unwrap_or_default()
     }
+}
+
+fn idle() -> f64 {
+    let ticks = KernelStats::current().map_or(0, |stats| {
+        stats.total.idle + stats.total.iowait.unwrap_or_default()
+    });
+    ticks as f64 / procfs::ticks_per_second() as f64
 }
 
 /// A process and its descendants.
@@ -125,7 +151,7 @@ mod tests {
     fn memory_is_that_of_the_process() {
         let kept = vec![1_u8; 32 * 1024 * 1024];
         let usage = Usage::of(&own());
-        assert!(usage.0["this"].memory > 32 * 1024 * 1024);
+        assert!(usage.processes["this"].memory > 32 * 1024 * 1024);
         drop(std::hint::black_box(kept));
     }
 }
