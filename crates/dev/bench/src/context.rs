@@ -14,7 +14,7 @@ use crate::system::System;
 
 pub(crate) const PASSWORD: &str = "a long enough password for a benchmark";
 const PGBENCH_SECONDS: u64 = 10;
-const QUICK_PGBENCH_SECONDS: u64 = 4;
+const QUICK_PGBENCH_SECONDS: u64 = 3;
 
 /// The system, a user of it, and the limits of the machine.
 pub(crate) struct Context {

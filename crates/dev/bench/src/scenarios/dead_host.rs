@@ -15,7 +15,7 @@ const DEAD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
 const PORT: u16 = 9;
 const WEBHOOKS: usize = 10;
 const FULL_IDLE: Duration = Duration::from_secs(10);
-const QUICK_IDLE: Duration = Duration::from_secs(5);
+const QUICK_IDLE: Duration = Duration::from_secs(3);
 
 /// Measures 20 decisions a second without the deliveries, then beside them.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {

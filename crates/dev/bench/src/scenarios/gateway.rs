@@ -10,6 +10,8 @@ use crate::report::statistics::{Spread, rate};
 use crate::report::{Figures, Limit};
 
 const TASKS: usize = 100;
+/// How many times more requests the proxies get, so that they take about as long.
+const PROXIES_MORE: usize = 8;
 /// The requests and how many times fewer of them are sent. A user may have two lists at a time, so lists wait for
 /// each other.
 const READS: [(&str, &str, usize); 3] = [
@@ -27,7 +29,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     start_afresh(context).await?;
     let tasks = prepare(context, TASKS, 0, |_| String::new()).await?;
     let count = context.size(30_000, 5_000);
-    let proxies = proxies::measure(&context.workspace, count).await?;
+    let proxies = proxies::measure(&context.workspace, count * PROXIES_MORE).await?;
     let direct = [Limit::new("nginx without a proxy", proxies.direct)];
     figures.add_beside("HAProxy in front of nginx", proxies.haproxy, "/s", &direct);
     figures.add_beside("nginx in front of nginx", proxies.nginx, "/s", &direct);

@@ -16,7 +16,7 @@ const FEW: usize = 1_000;
 /// As many lists as a user may have at a time.
 const PACE: Pace = Pace::Closed { connections: 2 };
 const FULL: Duration = Duration::from_secs(5);
-const QUICK: Duration = Duration::from_secs(1);
+const QUICK: Duration = Duration::from_millis(500);
 const SAMPLE: usize = 4;
 const MOST: usize = 2_000;
 const ROLES: [(&str, &str); 3] = [

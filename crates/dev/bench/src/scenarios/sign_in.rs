@@ -14,7 +14,7 @@ use crate::report::{Figures, Limit};
 /// Users who sign in at the same time, each over a connection.
 const USERS: usize = 8;
 const FULL: Duration = Duration::from_secs(15);
-const QUICK: Duration = Duration::from_secs(5);
+const QUICK: Duration = Duration::from_secs(4);
 
 /// Measures sign-ins beside bcrypt alone.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
@@ -24,7 +24,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     }
     let time = if context.quick { QUICK } else { FULL };
     let hashes = hashing::hashes_per_second(time).await?;
-    let count = context.size(160, 40);
+    let count = context.size(160, 32);
     let requests: Vec<Vec<u8>> = users
         .iter()
         .cycle()
