@@ -15,7 +15,7 @@ use crate::http::request::request;
 use crate::report::Figures;
 use crate::report::statistics::{self, Spread, per_second};
 use crate::system::database::DatabaseState;
-use crate::system::usage::Usage;
+use crate::system::usage::{Shares, Usage};
 
 /// The host of receivers where only one is needed.
 pub(crate) const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
@@ -267,9 +267,9 @@ impl Decided {
         (self.after.1.wal - self.before.1.wal) / self.calls.len() as f64
     }
 
-    /// How much of the machine's processor time was left, in percent.
-    pub(crate) fn idle(&self) -> f64 {
-        self.after.0.idle_since(&self.before.0)
+    /// How the machine's processor time was used meanwhile.
+    pub(crate) fn shares(&self) -> Shares {
+        self.after.0.shares_since(&self.before.0)
     }
 
     /// Adds how many webhooks arrived more than once.

@@ -11,6 +11,10 @@ use crate::limits::proxies;
 pub(crate) async fn describe(context: &Context) -> anyhow::Result<Vec<(String, String)>> {
     let postgres = context.system.database.version().await?;
     let mut environment = vec![
+        (
+            "commit",
+            first_line("git", &["rev-parse", "--short=12", "HEAD"]),
+        ),
         ("processor", processor()),
         ("memory", memory()),
         ("kernel", first_line("uname", &["-sr"])),

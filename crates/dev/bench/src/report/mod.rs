@@ -11,6 +11,7 @@ use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
 use self::statistics::Spread;
+use crate::system::usage::Shares;
 
 /// All that a run measured.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -102,9 +103,15 @@ impl Figures {
         });
     }
 
-    /// Adds how much of the machine's processor time was left, which tells whether the processor was the limit.
-    pub(crate) fn add_idle(&mut self, name: &str, idle: f64) {
-        self.add(format!("{name}: idle processor"), idle, "% of the machine");
+    /// Adds how the machine's processor time was used, which tells whether the processor was the limit.
+    pub(crate) fn add_shares(&mut self, name: &str, shares: Shares) {
+        let unit = "% of the machine";
+        self.add(
+            format!("{name}: processor, all together"),
+            shares.system,
+            unit,
+        );
+        self.add(format!("{name}: idle processor"), shares.idle, unit);
     }
 
     /// Adds a median and a 99th percentile.

@@ -14,7 +14,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     let count = context.size(10_000, 2_000);
     let before = context.system.usage();
     let tasks = prepare(context, count, 0, |_| String::new()).await?;
-    figures.add_idle("tasks", context.system.usage().idle_since(&before));
+    figures.add_shares("tasks", context.system.usage().shares_since(&before));
     add(context, figures, "tasks created", &tasks.created).await
 }
 
@@ -28,8 +28,8 @@ pub(crate) async fn run_register(
     let count = context.size(10_000, 2_000);
     let before = context.system.usage();
     let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
-    let idle = context.system.usage().idle_since(&before);
-    figures.add_idle("tasks, then webhooks", idle);
+    let shares = context.system.usage().shares_since(&before);
+    figures.add_shares("tasks, then webhooks", shares);
     add(context, figures, "webhooks registered", &tasks.registered).await
 }
 

@@ -21,7 +21,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
     figures.add_spread("duration of a call", decided.calls());
     figures.add_spread("decision to receiver", decided.latencies());
-    figures.add_idle("decisions and webhooks", decided.idle());
+    figures.add_shares("decisions and webhooks", decided.shares());
     decided.add_repeated(figures);
     let wal = (prepared.wal - before.wal) / count as f64;
     figures.add("log of a task with a webhook", wal, "bytes");

@@ -19,7 +19,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     let limit = [context.limit(Script::Write).await?];
     figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
     figures.add_beside("decisions accepted", decided.accepted(), "/s", &limit);
-    figures.add_idle("decisions and webhooks", decided.idle());
+    figures.add_shares("decisions and webhooks", decided.shares());
     decided.add_repeated(figures);
     Ok(())
 }

@@ -49,7 +49,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
         figures.add_spread(&format!("{name}, duration"), durations);
         let each = after.cpu_of("gateway", &before) / calls.len() as f64 * 1e6;
         figures.add(format!("{name}, processor of the gateway"), each, "µs");
-        figures.add_idle(name, after.idle_since(&before));
+        figures.add_shares(name, after.shares_since(&before));
     }
     Ok(())
 }
