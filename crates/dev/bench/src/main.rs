@@ -1,98 +1,159 @@
-//! `cargo xtask bench`: measures the time from decisions at the gateway of a running system to webhooks at
-//! receivers of this program.
+//! `cargo xtask bench`: measures a private release build of the system, and beside each figure what the machine does
+//! without the system.
 //!
-//! Accounts, tasks and webhooks are prepared before the measurement. Then each scenario decides tasks and waits
-//! until all webhooks have arrived. Nothing is asserted, because results depend on the machine.
+//! Each scenario starts with empty tables and a new webhook-worker. Nothing is asserted about the figures, because they
+//! depend on the machine; the command fails if a webhook is lost.
+//!
+//! Invariants: load goes only to loopback addresses, in a number that is known before it starts. Every wait has a limit.
+//! What the run started is gone when it ends, also after Ctrl-C.
+//!
+//! Deliberately absent: a general load generator. None follows a decision to its webhook, and most need more of the
+//! processor than the system that they measure.
 
-mod caller;
-mod figures;
-mod receivers;
-mod scenario;
+mod arguments;
+mod context;
+mod decisions;
+mod environment;
+mod http;
+mod limits;
+mod report;
+mod scenarios;
+mod system;
 
-use std::io::Write as _;
-use std::sync::Arc;
+use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Context as _;
-use clap::Parser;
+use clap::Parser as _;
+use xtask::cleanup::with_own_system;
+use xtask::interrupt::Interrupt;
+use xtask::output::say;
+use xtask::workspace::Workspace;
+use xtask::{errln, outln, paint};
 
-use crate::caller::Caller;
-use crate::receivers::Receivers;
-use crate::scenario::{Burst, Steady};
+use crate::arguments::Arguments;
+use crate::context::Context;
+use crate::limits::proxies;
+use crate::report::{Figures, Report, markdown, table};
+use crate::scenarios::Scenario;
+use crate::system::System;
 
-/// Measures how fast decisions are made and webhooks delivered.
-#[derive(Debug, Parser)]
-struct Arguments {
-    /// The gateway's URL.
-    #[arg(long, default_value = "http://127.0.0.1:8080")]
-    gateway: String,
-    /// Tasks that are decided as fast as possible, with one webhook each.
-    #[arg(long, default_value_t = 10_000)]
-    single: usize,
-    /// Tasks that are decided as fast as possible, with ten webhooks each.
-    #[arg(long, default_value_t = 2_000)]
-    tenfold: usize,
-    /// Tasks that are decided at `--rate`, with one webhook each.
-    #[arg(long, default_value_t = 400)]
-    steady: usize,
-    /// Decisions per second for `--steady`.
-    #[arg(long, default_value_t = 20.0)]
-    rate: f64,
-    /// Concurrent calls.
-    #[arg(long, default_value_t = 64)]
-    concurrency: usize,
-    /// Receivers, each on its own port.
-    #[arg(long, default_value_t = 1)]
-    receivers: usize,
-    /// Seconds between the preparation and the measurement, for example to stop a worker.
-    #[arg(long, default_value_t = 0)]
-    pause: u64,
+const FOLDER: &str = "bench";
+const INTERRUPT_POLL: Duration = Duration::from_millis(100);
+
+/// What a run measured, and the scenarios that failed.
+struct Outcome {
+    report: Report,
+    failed: Vec<String>,
 }
 
-fn main() -> anyhow::Result<()> {
-    // The TLS library needs it even without TLS.
-    let _ = rustls::crypto::ring::default_provider().install_default();
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    actix_web::rt::System::new().block_on(run(arguments))
+    if arguments.list {
+        for scenario in Scenario::all() {
+            outln!("{:<16} {}", scenario.name(), scenario.about());
+        }
+        return ExitCode::SUCCESS;
+    }
+    run(&arguments).unwrap_or_else(|error| {
+        errln!("{} {error:#}", paint::red("error:"));
+        ExitCode::FAILURE
+    })
 }
 
-async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    let receivers = Arc::new(Receivers::start(arguments.receivers)?);
-    let caller = Caller::sign_up(&arguments.gateway, arguments.concurrency)
-        .await
-        .context("signing up at the gateway")?;
-    let pause = Duration::from_secs(arguments.pause);
-    let steady = Steady {
-        tasks: arguments.steady,
-        interval: Duration::from_secs_f64(1.0 / arguments.rate.max(0.001)),
-    };
-    report(
-        &format!("{} decisions per second", arguments.rate),
-        steady.measure(&caller, &receivers).await?,
+fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    // Read first, so that a wrong file does not cost a run.
+    let old = arguments.compare.as_deref().map(Report::read).transpose()?;
+    let base = Workspace::find()?;
+    let interrupt = Interrupt::watch()?;
+    let _lock = base.lock(FOLDER)?;
+    let workspace = base.aside(FOLDER);
+    let outcome = with_own_system(
+        &workspace,
+        &interrupt,
+        || measure(&workspace, arguments, &interrupt),
+        |outcome| outcome.failed.is_empty(),
     )?;
-    for (tasks, webhooks, name) in [
-        (arguments.single, 1, "one webhook for each decision"),
-        (arguments.tenfold, 10, "ten webhooks for each decision"),
-    ] {
-        let burst = Burst {
-            tasks,
-            webhooks,
-            concurrency: arguments.concurrency,
-            pause,
-        };
-        report(name, burst.measure(&caller, &receivers).await?)?;
+    publish(arguments, old.as_ref(), &outcome)?;
+    if outcome.failed.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let failed = outcome.failed.join("\n  ");
+    outln!("{}\n  {failed}", paint::red("failed:"));
+    Ok(ExitCode::FAILURE)
+}
+
+fn publish(arguments: &Arguments, old: Option<&Report>, outcome: &Outcome) -> anyhow::Result<()> {
+    let report = &outcome.report;
+    outln!();
+    table::print(&report.figures);
+    if let Some(old) = old {
+        outln!();
+        table::print_comparison(old, report);
+    }
+    if arguments.markdown {
+        outln!("\n{}", markdown::render(report));
+    }
+    if let Some(path) = &arguments.json {
+        report.write(path)?;
     }
     Ok(())
 }
 
-fn report(name: &str, lines: Vec<String>) -> anyhow::Result<()> {
-    let mut out = std::io::stdout();
-    if lines.is_empty() {
-        return Ok(());
+fn measure(
+    workspace: &Workspace,
+    arguments: &Arguments,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Outcome> {
+    if arguments.scenarios().contains(&Scenario::Gateway) {
+        proxies::install()?;
     }
-    writeln!(out, "\n{name}")?;
-    for line in lines {
-        writeln!(out, "  {line}")?;
+    let system = System::start(workspace, interrupt)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let outcome = runtime.block_on(async {
+        tokio::select! {
+            outcome = measure_all(workspace, arguments, system) => outcome,
+            error = interrupted(interrupt) => Err(error),
+        }
+    });
+    // A thread that hashes passwords must not delay the end.
+    runtime.shutdown_background();
+    outcome
+}
+
+async fn interrupted(interrupt: &Interrupt) -> anyhow::Error {
+    loop {
+        if let Err(error) = interrupt.check() {
+            return error;
+        }
+        tokio::time::sleep(INTERRUPT_POLL).await;
     }
-    Ok(())
+}
+
+async fn measure_all(
+    workspace: &Workspace,
+    arguments: &Arguments,
+    system: System,
+) -> anyhow::Result<Outcome> {
+    let mut context = Context::new(workspace, system, arguments.quick).await?;
+    let (mut all, mut failed) = (Vec::new(), Vec::new());
+    for scenario in arguments.scenarios() {
+        let name = scenario.name();
+        say(&format!("{name}: {}", scenario.about()));
+        let mut figures = Figures::new(&name);
+        if let Err(error) = scenario.run(&mut context, &mut figures).await {
+            let failure = format!("{name}: {error:#}");
+            say(&failure);
+            failed.push(failure);
+        }
+        table::print(&figures.figures);
+        all.extend(figures.figures);
+    }
+    let report = Report {
+        command: arguments.command(),
+        environment: environment::describe(&context).await?,
+        figures: all,
+    };
+    Ok(Outcome { report, failed })
 }

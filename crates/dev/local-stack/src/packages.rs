@@ -25,6 +25,10 @@ pub enum Need {
     ChromeDriver,
     /// Python with virtual environments, for tools written in Python.
     PythonVenv,
+    /// A proxy with which the gateway is compared.
+    HaProxy,
+    /// A web server and proxy with which the gateway is compared.
+    Nginx,
 }
 
 impl Need {
@@ -37,6 +41,8 @@ impl Need {
             Self::Chromium => "chromium",
             Self::ChromeDriver => "chromium-driver",
             Self::PythonVenv => "python3-venv",
+            Self::HaProxy => "haproxy",
+            Self::Nginx => "nginx-light",
         }
     }
 
@@ -53,6 +59,8 @@ impl Need {
                 .any(|name| on_path(name).is_some()),
             Self::ChromeDriver => on_path("chromedriver").is_some(),
             Self::PythonVenv => has_python_venv(),
+            Self::HaProxy => system_program("haproxy").is_ok(),
+            Self::Nginx => system_program("nginx").is_ok(),
         }
     }
 }
@@ -151,7 +159,8 @@ apt-get -qq install --yes --no-install-recommends -o Dpkg::Use-Pty=0 "$@"
 if [ -d /run/systemd/system ]; then
     for package in "$@"; do
         case $package in
-        postgresql | rabbitmq-server) systemctl disable --now "$package" >/dev/null 2>&1 || true ;;
+        postgresql | rabbitmq-server | haproxy) systemctl disable --now "$package" >/dev/null 2>&1 || true ;;
+        nginx-light) systemctl disable --now nginx >/dev/null 2>&1 || true ;;
         esac
     done
 fi
@@ -217,6 +226,19 @@ pub fn postgres_client(name: &str) -> Result<PathBuf> {
         .map(|folder| folder.join(name))
         .filter(|file| file.is_file())
         .or_else(|| on_path(name))
+        .ok_or_else(|| Error::NotFound {
+            what: name.to_owned(),
+        })
+}
+
+/// Returns a program that may be in a folder that only the `PATH` of root has.
+///
+/// # Errors
+/// When there is none.
+pub fn system_program(name: &str) -> Result<PathBuf> {
+    let in_sbin = Path::new("/usr/sbin").join(name);
+    on_path(name)
+        .or_else(|| in_sbin.is_file().then_some(in_sbin))
         .ok_or_else(|| Error::NotFound {
             what: name.to_owned(),
         })

@@ -14,7 +14,10 @@ use std::{
 use nix::sys::signal::Signal;
 
 use crate::{
-    Durability, Error, Result, Stop, packages, pid_file::PidFile, process::Detached, random,
+    Durability, Error, Result, Stop, packages,
+    pid_file::PidFile,
+    process::{Detached, Identity},
+    random,
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(60);
@@ -79,7 +82,13 @@ impl Postgres {
     /// Returns whether the server is running.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.pid_file().running().is_some()
+        self.process().is_some()
+    }
+
+    /// Returns the server's first process, if it is running. The others are its descendants.
+    #[must_use]
+    pub fn process(&self) -> Option<Identity> {
+        self.pid_file().running()
     }
 
     /// Starts the server without waiting until it is ready. The first start creates its data.

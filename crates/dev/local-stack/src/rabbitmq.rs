@@ -17,7 +17,7 @@ use crate::{
     description::RabbitMqDescription,
     packages,
     pid_file::PidFile,
-    process::{Detached, tail, wait_until},
+    process::{Detached, Identity, tail, wait_until},
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -77,7 +77,13 @@ impl RabbitMq {
     /// Returns whether the server is running.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        self.pid_file().running().is_some()
+        self.process().is_some()
+    }
+
+    /// Returns the server's first process, if it is running. The others are its descendants.
+    #[must_use]
+    pub fn process(&self) -> Option<Identity> {
+        self.pid_file().running()
     }
 
     /// Starts the server without waiting until it is ready.

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, ffi::OsStr, process::Command};
 
 /// Marks all processes of a system. Its value is the folder of the system, so that `down` finds the processes
 /// even when no file has their pids.
-pub(crate) const MARKER: &str = "COUNTERSIGN_STACK";
+pub const MARKER: &str = "COUNTERSIGN_STACK";
 
 /// Always set, because they differ between processes.
 const ALWAYS_SET: [&str; 5] = [

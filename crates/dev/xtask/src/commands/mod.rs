@@ -41,7 +41,7 @@ enum Command {
     RestoreTest(restore_test::Arguments),
     /// Test the system against its OpenAPI document, with schemathesis.
     Schemathesis(schemathesis::Arguments),
-    /// Measure decisions and deliveries of the running system. Arguments go to the program.
+    /// Measure a private release build of the system beside the limits of the machine. Arguments go to the program.
     Bench(program::Arguments),
     /// Attack the running system, and measure a normal user and the memory meanwhile.
     AbuseTest(program::Arguments),

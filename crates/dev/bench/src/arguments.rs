@@ -1,0 +1,53 @@
+//! The arguments of the command.
+
+use std::path::PathBuf;
+
+use clap::Parser;
+
+use crate::scenarios::Scenario;
+
+/// Measures the system beside the limits of the machine, on a private stack that it starts and stops.
+#[derive(Debug, Parser)]
+#[command(name = "bench", bin_name = "cargo xtask bench", version)]
+pub(crate) struct Arguments {
+    /// Run only these scenarios, as in `--only decisions,steady`.
+    #[arg(long, value_delimiter = ',', value_name = "SCENARIO")]
+    pub(crate) only: Vec<Scenario>,
+    /// Make every scenario smaller. All together take a few minutes.
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Write the figures to a file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Compare the figures with a file that `--json` wrote.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) compare: Option<PathBuf>,
+    /// Print the figures as Markdown, too.
+    #[arg(long)]
+    pub(crate) markdown: bool,
+    /// List the scenarios.
+    #[arg(long)]
+    pub(crate) list: bool,
+}
+
+impl Arguments {
+    /// The scenarios to run, in their usual order.
+    pub(crate) fn scenarios(&self) -> Vec<Scenario> {
+        Scenario::all()
+            .filter(|scenario| self.only.is_empty() || self.only.contains(scenario))
+            .collect()
+    }
+
+    /// The command that repeats the run.
+    pub(crate) fn command(&self) -> String {
+        let mut command = "cargo xtask bench".to_owned();
+        if self.quick {
+            command.push_str(" --quick");
+        }
+        if !self.only.is_empty() {
+            let names: Vec<String> = self.only.iter().map(Scenario::name).collect();
+            command.push_str(&format!(" --only {}", names.join(",")));
+        }
+        command
+    }
+}

@@ -1,0 +1,110 @@
+//! What all scenarios share.
+
+use std::ops::Range;
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+use xtask::workspace::Workspace;
+
+use crate::http::connection::Connection;
+use crate::http::request::request;
+use crate::limits::pgbench::{Pgbench, Script};
+use crate::report::Limit;
+use crate::system::System;
+
+pub(crate) const PASSWORD: &str = "a long enough password for a benchmark";
+const PGBENCH_SECONDS: u64 = 10;
+const QUICK_PGBENCH_SECONDS: u64 = 3;
+
+/// The system, a user of it, and the limits of the machine.
+pub(crate) struct Context {
+    pub(crate) workspace: Workspace,
+    pub(crate) system: System,
+    pub(crate) user: User,
+    pub(crate) quick: bool,
+    pgbench: Pgbench,
+    next_seq: u64,
+    next_user: u32,
+}
+
+/// A user and a token.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct User {
+    pub(crate) id: String,
+    pub(crate) email: String,
+    pub(crate) token: String,
+}
+
+impl Context {
+    /// Signs a user up who creates tasks and decides them.
+    pub(crate) async fn new(
+        workspace: &Workspace,
+        system: System,
+        quick: bool,
+    ) -> anyhow::Result<Self> {
+        let seconds = if quick {
+            QUICK_PGBENCH_SECONDS
+        } else {
+            PGBENCH_SECONDS
+        };
+        let mut context = Self {
+            workspace: workspace.clone(),
+            pgbench: Pgbench::new(&system.database, seconds),
+            system,
+            user: User::default(),
+            quick,
+            next_seq: 0,
+            next_user: 0,
+        };
+        context.user = context.sign_up().await?;
+        Ok(context)
+    }
+
+    /// The size of a scenario.
+    pub(crate) fn size(&self, full: usize, quick: usize) -> usize {
+        if self.quick { quick } else { full }
+    }
+
+    /// Creates another user.
+    pub(crate) async fn sign_up(&mut self) -> anyhow::Result<User> {
+        self.next_user += 1;
+        let email = format!("bench.{}@example.com", self.next_user);
+        let account = json!({"email": email, "password": PASSWORD});
+        let bytes = request("POST", "/user", None, Some(&account));
+        let mut connection = Connection::open(self.system.gateway).await?;
+        let response = connection.call(&bytes).await?;
+        let text = String::from_utf8_lossy(&response.body);
+        ensure!(response.status == 200, "POST /user returned {text}");
+        let body: Value = serde_json::from_str(&text)?;
+        let field = |pointer: &str| {
+            let value = body.pointer(pointer).and_then(Value::as_str);
+            value.with_context(|| format!("POST /user returned no {pointer}"))
+        };
+        Ok(User {
+            id: field("/user/id")?.to_owned(),
+            token: field("/token")?.to_owned(),
+            email,
+        })
+    }
+
+    /// Returns numbers for webhooks that no other webhook of this run has.
+    pub(crate) fn take_seqs(&mut self, count: usize) -> anyhow::Result<Range<u64>> {
+        let start = self.next_seq;
+        self.next_seq += u64::try_from(count)?;
+        Ok(start..self.next_seq)
+    }
+
+    /// Measures what pgbench reaches now with 32 clients.
+    pub(crate) async fn limit(&mut self, script: Script) -> anyhow::Result<Limit> {
+        let database = &self.system.database;
+        let rate = self.pgbench.transactions_per_second(database, script);
+        Ok(Limit::new(script.name(), rate.await?))
+    }
+
+    /// Measures how long a transaction of pgbench takes now with one client.
+    pub(crate) async fn latency_limit(&mut self, script: Script) -> anyhow::Result<Limit> {
+        let time = self.pgbench.milliseconds(&self.system.database, script);
+        let name = format!("{}, 1 client", script.name());
+        Ok(Limit::new(&name, time.await?))
+    }
+}

@@ -1,0 +1,294 @@
+//! Creates tasks with webhooks, decides them, and waits for the webhooks.
+
+use std::collections::HashMap;
+use std::net::Ipv4Addr;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::http::load::{Call, Pace, send};
+use crate::http::receiver::{Behaviour, Receiver};
+use crate::http::request::request;
+use crate::report::Figures;
+use crate::report::statistics::{self, Spread, per_second};
+use crate::system::database::DatabaseState;
+use crate::system::usage::{Shares, Usage};
+
+/// The host of receivers where only one is needed.
+pub(crate) const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
+/// The run fails if webhooks are missing and none arrives for this time. A killed worker's leases end sooner.
+const MAX_SILENCE: Duration = Duration::from_secs(90);
+/// How long the database may have waiting deliveries after the last webhook arrived.
+const SETTLE_LIMIT: Duration = Duration::from_secs(60);
+/// Webhooks that arrive within this time after the last one are counted, too.
+const QUIET: Duration = Duration::from_secs(1);
+const QUIET_LIMIT: Duration = Duration::from_secs(30);
+const WARM_UP: usize = 200;
+
+/// Pending tasks with the same number of webhooks each.
+#[derive(Debug)]
+pub(crate) struct Tasks {
+    ids: Vec<String>,
+    webhooks: usize,
+    seqs: Range<u64>,
+    /// The calls that created the tasks.
+    pub(crate) created: Vec<Call>,
+    /// The calls that registered the webhooks.
+    pub(crate) registered: Vec<Call>,
+}
+
+/// What decisions took.
+#[derive(Debug)]
+pub(crate) struct Decided {
+    /// The calls in the order of the tasks.
+    pub(crate) calls: Vec<Call>,
+    /// When each webhook arrived, with the moment when its decision was due.
+    pub(crate) deliveries: Vec<(Instant, Instant)>,
+    /// Webhooks that arrived more than once.
+    pub(crate) repeated: usize,
+    pub(crate) before: (Usage, DatabaseState),
+    pub(crate) after: (Usage, DatabaseState),
+}
+
+impl Tasks {
+    /// The identifier of one of them.
+    pub(crate) fn first_id(&self) -> anyhow::Result<&str> {
+        let id = self.ids.first();
+        id.map(String::as_str).context("no task was created")
+    }
+}
+
+/// Creates tasks and registers webhooks with these URLs, as fast as possible.
+pub(crate) async fn prepare(
+    context: &mut Context,
+    tasks: usize,
+    webhooks: usize,
+    url: impl Fn(u64) -> String,
+) -> anyhow::Result<Tasks> {
+    let seqs = context.take_seqs(tasks * webhooks)?;
+    let (gateway, user) = (context.system.gateway, &context.user);
+    let token = Some(user.token.as_str());
+    let task = json!({
+        "title": "Buy a chair",
+        "description": "The first one jams.",
+        "requester": user.email,
+        "approver": user.email,
+    });
+    let creation = request("POST", "/people-task/tasks", token, Some(&task));
+    let created = send(gateway, &vec![creation; tasks], Pace::FULL).await?;
+    let ids: Vec<String> = created.iter().map(id_of).collect::<Result<_, _>>()?;
+    let requests: Vec<Vec<u8>> = seqs
+        .clone()
+        .zip(ids.iter().flat_map(|id| std::iter::repeat_n(id, webhooks)))
+        .map(|(seq, id)| {
+            let webhook = json!({"taskId": id, "url": url(seq)});
+            request("POST", "/people-task/webhooks", token, Some(&webhook))
+        })
+        .collect();
+    let registered = send(gateway, &requests, Pace::FULL).await?;
+    Ok(Tasks {
+        ids,
+        webhooks,
+        seqs,
+        created,
+        registered,
+    })
+}
+
+fn id_of(call: &Call) -> anyhow::Result<String> {
+    let body: Value = serde_json::from_slice(&call.body)?;
+    let id = body.get("id").and_then(Value::as_str);
+    Ok(id.context("a created task has no id")?.to_owned())
+}
+
+/// Approves all tasks.
+pub(crate) async fn approve(
+    context: &Context,
+    tasks: &Tasks,
+    pace: Pace,
+) -> anyhow::Result<Vec<Call>> {
+    let token = Some(context.user.token.as_str());
+    let requests: Vec<Vec<u8>> = tasks
+        .ids
+        .iter()
+        .map(|id| {
+            let path = format!("/people-task/tasks/{id}/approve");
+            request("PUT", &path, token, None)
+        })
+        .collect();
+    send(context.system.gateway, &requests, pace).await
+}
+
+/// Approves all tasks, and waits until every webhook has arrived and no more follow.
+pub(crate) async fn decide(
+    context: &Context,
+    tasks: &Tasks,
+    receiver: &Receiver,
+    pace: Pace,
+) -> anyhow::Result<Decided> {
+    receiver.expect(tasks.seqs.clone());
+    let before = measure(context).await?;
+    let calls = approve(context, tasks, pace).await?;
+    finish(context, tasks, receiver, before, calls).await
+}
+
+/// Waits until every webhook has arrived and no more follow.
+pub(crate) async fn finish(
+    context: &Context,
+    tasks: &Tasks,
+    receiver: &Receiver,
+    before: (Usage, DatabaseState),
+    calls: Vec<Call>,
+) -> anyhow::Result<Decided> {
+    wait_for_arrivals(tasks, receiver).await?;
+    let after = wait_until_settled(context).await?;
+    wait_until_quiet(receiver).await?;
+    let arrivals = receiver.first_arrivals();
+    Ok(Decided {
+        deliveries: deliveries(tasks, &calls, &arrivals),
+        calls,
+        repeated: receiver.repeated(),
+        before,
+        after,
+    })
+}
+
+/// Reads the use of all processes and the state of the database.
+pub(crate) async fn measure(context: &Context) -> anyhow::Result<(Usage, DatabaseState)> {
+    let state = context.system.database.state().await?;
+    Ok((context.system.usage(), state))
+}
+
+/// Makes `receiver` expect the webhooks of `tasks`.
+pub(crate) fn expect(receiver: &Receiver, tasks: &Tasks) {
+    receiver.expect(tasks.seqs.clone());
+}
+
+async fn wait_for_arrivals(tasks: &Tasks, receiver: &Receiver) -> anyhow::Result<()> {
+    let expected = tasks.ids.len() * tasks.webhooks;
+    let (mut last, mut changed) = (0, Instant::now());
+    loop {
+        let arrived = receiver.arrived();
+        if arrived >= expected {
+            return Ok(());
+        }
+        if arrived > last {
+            (last, changed) = (arrived, Instant::now());
+        }
+        ensure!(
+            changed.elapsed() < MAX_SILENCE,
+            "{arrived} of {expected} webhooks arrived, and none in the last {} s",
+            MAX_SILENCE.as_secs()
+        );
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Waits until the result of every delivery is recorded.
+async fn wait_until_settled(context: &Context) -> anyhow::Result<(Usage, DatabaseState)> {
+    let end = Instant::now() + SETTLE_LIMIT;
+    loop {
+        // Before the query, which takes processor time, too.
+        let usage = context.system.usage();
+        let state = context.system.database.state().await?;
+        if state.waiting == 0 {
+            return Ok((usage, state));
+        }
+        ensure!(
+            Instant::now() < end,
+            "{} deliveries still wait {} s after the last webhook arrived",
+            state.waiting,
+            SETTLE_LIMIT.as_secs()
+        );
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+async fn wait_until_quiet(receiver: &Receiver) -> anyhow::Result<()> {
+    let end = Instant::now() + QUIET_LIMIT;
+    while receiver
+        .last_arrival()
+        .is_some_and(|last| last.elapsed() < QUIET)
+    {
+        ensure!(
+            Instant::now() < end,
+            "webhooks still arrive after all were delivered"
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Ok(())
+}
+
+fn deliveries(
+    tasks: &Tasks,
+    calls: &[Call],
+    arrivals: &HashMap<u64, Instant>,
+) -> Vec<(Instant, Instant)> {
+    let due = calls
+        .iter()
+        .flat_map(|call| std::iter::repeat_n(call.due, tasks.webhooks));
+    tasks
+        .seqs
+        .clone()
+        .zip(due)
+        .filter_map(|(seq, due)| Some((due, *arrivals.get(&seq)?)))
+        .collect()
+}
+
+impl Decided {
+    /// Decisions accepted per second.
+    pub(crate) fn accepted(&self) -> f64 {
+        statistics::rate(&self.calls)
+    }
+
+    /// Webhooks per second, from the first decision to the last arrival.
+    pub(crate) fn delivered(&self) -> f64 {
+        let first = self.calls.iter().map(|call| call.due).min();
+        let last = self.deliveries.iter().map(|(_, arrival)| *arrival).max();
+        per_second(self.deliveries.len(), first, last)
+    }
+
+    /// The durations of the calls.
+    pub(crate) fn calls(&self) -> Spread {
+        Spread::of(self.calls.iter().map(Call::latency))
+    }
+
+    /// The times from a decision's call to the receiver.
+    pub(crate) fn latencies(&self) -> Spread {
+        let times = self.deliveries.iter();
+        Spread::of(times.map(|(due, arrival)| arrival.saturating_duration_since(*due)))
+    }
+
+    /// Bytes of the write-ahead log for each decision and all that follows it.
+    pub(crate) fn wal_per_decision(&self) -> f64 {
+        (self.after.1.wal - self.before.1.wal) / self.calls.len() as f64
+    }
+
+    /// How the machine's processor time was used meanwhile.
+    pub(crate) fn shares(&self) -> Shares {
+        self.after.0.shares_since(&self.before.0)
+    }
+
+    /// Adds how many webhooks arrived more than once.
+    pub(crate) fn add_repeated(&self, figures: &mut Figures) {
+        figures.add("webhooks that arrived twice", self.repeated as f64, "");
+    }
+}
+
+/// Removes what earlier scenarios left, starts a new worker, and decides some tasks, so that connections are open and
+/// statements planned.
+pub(crate) async fn start_afresh(context: &mut Context) -> anyhow::Result<()> {
+    context.system.reset().await?;
+    warm_up(context).await
+}
+
+/// Decides some tasks.
+pub(crate) async fn warm_up(context: &mut Context) -> anyhow::Result<()> {
+    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
+    let tasks = prepare(context, WARM_UP, 1, |seq| receiver.url(HOST, seq)).await?;
+    decide(context, &tasks, &receiver, Pace::FULL).await?;
+    Ok(())
+}

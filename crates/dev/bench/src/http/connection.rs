@@ -1,0 +1,173 @@
+//! One connection of a client.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail, ensure};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// How long a call may take.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_HEADERS: usize = 64;
+
+/// A connection that stays open between calls.
+pub(crate) struct Connection {
+    address: SocketAddr,
+    stream: TcpStream,
+    /// What was received and not yet returned.
+    received: Vec<u8>,
+}
+
+/// A response.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Response {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+    /// Whether the server closes the connection.
+    closes: bool,
+}
+
+impl Connection {
+    /// Connects to a server.
+    pub(crate) async fn open(address: SocketAddr) -> anyhow::Result<Self> {
+        let stream = connect(address).await?;
+        Ok(Self {
+            address,
+            stream,
+            received: Vec::with_capacity(16 * 1024),
+        })
+    }
+
+    /// Sends a request and returns its response.
+    pub(crate) async fn call(&mut self, request: &[u8]) -> anyhow::Result<Response> {
+        let response = tokio::time::timeout(TIMEOUT, self.exchange(request))
+            .await
+            .with_context(|| format!("no response within {} s", TIMEOUT.as_secs()))??;
+        if response.closes {
+            self.stream = connect(self.address).await?;
+            self.received.clear();
+        }
+        Ok(response)
+    }
+
+    async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<Response> {
+        self.stream.write_all(request).await?;
+        loop {
+            if let Some((response, length)) = parse(&self.received)? {
+                self.received.drain(..length);
+                return Ok(response);
+            }
+            let read = self.stream.read_buf(&mut self.received).await?;
+            ensure!(read > 0, "the server closed the connection");
+        }
+    }
+}
+
+async fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
+    let stream = TcpStream::connect(address)
+        .await
+        .with_context(|| format!("connecting to {address}"))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// The length of a body.
+enum Length {
+    Bytes(usize),
+    Chunked,
+}
+
+/// Returns the response at the start of `received` and its length, or `None` if it is not complete.
+fn parse(received: &[u8]) -> anyhow::Result<Option<(Response, usize)>> {
+    let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
+    let mut head = httparse::Response::new(&mut headers);
+    let httparse::Status::Complete(start) = head.parse(received)? else {
+        return Ok(None);
+    };
+    let status = head.code.context("a response without a status")?;
+    let (mut length, mut closes) = (Length::Bytes(0), false);
+    for header in head.headers.iter() {
+        let value = header.value;
+        if header.name.eq_ignore_ascii_case("content-length") {
+            length = Length::Bytes(std::str::from_utf8(value)?.trim().parse()?);
+        } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+            length = Length::Chunked;
+        } else if header.name.eq_ignore_ascii_case("connection") {
+            closes = value.eq_ignore_ascii_case(b"close");
+        }
+    }
+    let after = received.get(start..).unwrap_or_default();
+    let body = match length {
+        Length::Bytes(length) => after.get(..length).map(|body| (body.to_vec(), length)),
+        Length::Chunked => chunks(after)?,
+    };
+    Ok(body.map(|(body, length)| {
+        let response = Response {
+            status,
+            body,
+            closes,
+        };
+        (response, start + length)
+    }))
+}
+
+/// Returns a body in chunks and how many bytes they take, or `None` if it is not complete.
+fn chunks(encoded: &[u8]) -> anyhow::Result<Option<(Vec<u8>, usize)>> {
+    let (mut body, mut at) = (Vec::new(), 0);
+    loop {
+        let rest = encoded.get(at..).unwrap_or_default();
+        let (line, size) = match httparse::parse_chunk_size(rest) {
+            Ok(httparse::Status::Complete(chunk)) => chunk,
+            Ok(httparse::Status::Partial) => return Ok(None),
+            Err(_) => bail!("a chunk without a size"),
+        };
+        let size = usize::try_from(size)?;
+        // Each chunk ends with a line break, and so does the last one, which is empty.
+        let Some(chunk) = rest.get(line..line + size + 2) else {
+            return Ok(None);
+        };
+        at += line + size + 2;
+        if size == 0 {
+            return Ok(Some((body, at)));
+        }
+        body.extend_from_slice(chunk.get(..size).unwrap_or_default());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    fn body(received: &str) -> Option<(u16, String, usize)> {
+        let (response, length) = parse(received.as_bytes()).unwrap()?;
+        let body = String::from_utf8(response.body).unwrap();
+        Some((response.status, body, length))
+    }
+
+    #[test]
+    fn a_body_has_the_given_length() {
+        let text = "HTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nokHTTP";
+        assert_eq!(body(text), Some((201, "ok".to_owned(), text.len() - 4)));
+    }
+
+    #[test]
+    fn chunks_are_joined() {
+        let text =
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n1\r\nc\r\n0\r\n\r\n";
+        assert_eq!(body(text), Some((200, "abc".to_owned(), text.len())));
+    }
+
+    #[test]
+    fn a_response_is_incomplete_until_its_last_byte() {
+        for text in [
+            "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok",
+            "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n",
+        ] {
+            for end in 0..text.len() {
+                assert_eq!(body(text.get(..end).unwrap()), None, "{end} of {text}");
+            }
+            assert!(body(text).is_some());
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Figures and how they are printed.
+
+pub(crate) mod markdown;
+pub(crate) mod statistics;
+pub(crate) mod table;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::Context as _;
+use serde::{Deserialize, Serialize};
+
+use self::statistics::Spread;
+use crate::system::usage::Shares;
+
+/// All that a run measured.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Report {
+    /// The command.
+    pub(crate) command: String,
+    /// The machine and the versions, each with its name.
+    pub(crate) environment: Vec<(String, String)>,
+    /// The figures in the order in which they were measured.
+    pub(crate) figures: Vec<Figure>,
+}
+
+/// One measured value.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Figure {
+    /// The scenario's name.
+    pub(crate) scenario: String,
+    /// What was measured.
+    pub(crate) name: String,
+    pub(crate) value: f64,
+    pub(crate) unit: String,
+    /// What the value is read beside.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) limits: Vec<Limit>,
+}
+
+/// A value of the same unit, measured in the same run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Limit {
+    /// What was measured.
+    pub(crate) name: String,
+    pub(crate) value: f64,
+}
+
+impl Limit {
+    pub(crate) fn new(name: &str, value: f64) -> Self {
+        Self {
+            name: name.to_owned(),
+            value,
+        }
+    }
+}
+
+impl Figure {
+    /// The value as a share of each limit.
+    pub(crate) fn ratios(&self) -> Vec<f64> {
+        let limits = self.limits.iter().map(|limit| limit.value);
+        limits.map(|limit| self.value / limit).collect()
+    }
+}
+
+/// Collects the figures of a scenario.
+#[derive(Debug)]
+pub(crate) struct Figures {
+    scenario: String,
+    pub(crate) figures: Vec<Figure>,
+}
+
+impl Figures {
+    pub(crate) fn new(scenario: &str) -> Self {
+        Self {
+            scenario: scenario.to_owned(),
+            figures: Vec::new(),
+        }
+    }
+
+    /// Adds a value without a limit.
+    pub(crate) fn add(&mut self, name: impl Into<String>, value: f64, unit: &str) {
+        self.add_beside(name, value, unit, &[]);
+    }
+
+    /// Adds a value beside its limits.
+    pub(crate) fn add_beside(
+        &mut self,
+        name: impl Into<String>,
+        value: f64,
+        unit: &str,
+        limits: &[Limit],
+    ) {
+        self.figures.push(Figure {
+            scenario: self.scenario.clone(),
+            name: name.into(),
+            value,
+            unit: unit.to_owned(),
+            limits: limits.to_vec(),
+        });
+    }
+
+    /// Adds how the machine's processor time was used, which tells whether the processor was the limit.
+    pub(crate) fn add_shares(&mut self, name: &str, shares: Shares) {
+        let unit = "% of the machine";
+        self.add(
+            format!("{name}: processor, all together"),
+            shares.system,
+            unit,
+        );
+        self.add(format!("{name}: idle processor"), shares.idle, unit);
+    }
+
+    /// Adds a median and a 99th percentile.
+    pub(crate) fn add_spread(&mut self, name: &str, spread: Spread) {
+        self.add(format!("{name}, p50"), spread.p50, "ms");
+        self.add(format!("{name}, p99"), spread.p99, "ms");
+    }
+
+    /// Adds a median and a 99th percentile beside those of another measurement.
+    pub(crate) fn add_spread_beside(
+        &mut self,
+        name: &str,
+        spread: Spread,
+        limit: &str,
+        of: Spread,
+    ) {
+        let p50 = Limit::new(limit, of.p50);
+        self.add_beside(format!("{name}, p50"), spread.p50, "ms", &[p50]);
+        let p99 = Limit::new(limit, of.p99);
+        self.add_beside(format!("{name}, p99"), spread.p99, "ms", &[p99]);
+    }
+}
+
+impl Report {
+    /// Reads a report that an earlier run wrote.
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
+        let failed = || format!("reading {}", path.display());
+        let text = fs::read_to_string(path).with_context(failed)?;
+        serde_json::from_str(&text).with_context(failed)
+    }
+
+    /// Writes the report for [`Self::read`].
+    pub(crate) fn write(&self, path: &Path) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(self)? + "\n";
+        fs::write(path, text).with_context(|| format!("writing {}", path.display()))
+    }
+
+    /// The figure of the same scenario and name.
+    pub(crate) fn find(&self, figure: &Figure) -> Option<&Figure> {
+        self.figures.iter().find(|other| {
+            other.scenario == figure.scenario
+                && other.name == figure.name
+                && other.unit == figure.unit
+        })
+    }
+}
+
+/// A number with three significant digits, but no fewer than its integer part has, and none after a whole number.
+pub(crate) fn number(value: f64) -> String {
+    let digits = match value.abs() {
+        // Counts are whole.
+        size if size >= 100.0 || size.fract() == 0.0 => 0,
+        size if size >= 10.0 => 1,
+        size if size >= 1.0 => 2,
+        _ => 3,
+    };
+    let text = format!("{value:.digits$}");
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(text) => ("-", text.to_owned()),
+        None => ("", text),
+    };
+    let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut grouped = String::new();
+    for (index, digit) in integer.chars().enumerate() {
+        if index > 0 && (integer.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    let point = if fraction.is_empty() { "" } else { "." };
+    format!("{sign}{grouped}{point}{fraction}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Figure, Limit, Report, number};
+
+    #[test]
+    fn numbers_have_three_digits_and_separated_thousands() {
+        for (value, text) in [
+            (0.0, "0"),
+            (16.0, "16"),
+            (0.01234, "0.012"),
+            (1.234, "1.23"),
+            (12.34, "12.3"),
+            (123.4, "123"),
+            (1234.5, "1,234"),
+            (1_234_567.0, "1,234,567"),
+            (-1234.6, "-1,235"),
+        ] {
+            assert_eq!(number(value), text);
+        }
+    }
+
+    #[test]
+    fn a_report_is_read_as_it_was_written() {
+        let figure = Figure {
+            scenario: "decisions".to_owned(),
+            name: "accepted".to_owned(),
+            value: 1.5,
+            unit: "/s".to_owned(),
+            limits: vec![Limit::new("pgbench -N", 3.0)],
+        };
+        let report = Report {
+            command: "cargo xtask bench".to_owned(),
+            environment: vec![("cores".to_owned(), "2".to_owned())],
+            figures: vec![figure.clone()],
+        };
+        let path = std::env::temp_dir().join(format!("bench-report-{}", std::process::id()));
+        report.write(&path).unwrap();
+        let read = Report::read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(read.find(&figure), Some(&figure));
+        assert_eq!(read.figures[0].ratios(), [0.5]);
+    }
+}

@@ -1,0 +1,44 @@
+//! What the processes use while nothing happens.
+
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::decisions::{HOST, decide, prepare, start_afresh};
+use crate::http::load::Pace;
+use crate::http::receiver::{Behaviour, Receiver};
+use crate::report::Figures;
+
+const FULL: Duration = Duration::from_secs(10);
+const QUICK: Duration = Duration::from_secs(5);
+/// Until connections and caches of the load have come to rest.
+const REST: Duration = Duration::from_secs(2);
+const MEBIBYTE: f64 = 1024.0 * 1024.0;
+
+/// Measures the start, then after decisions.
+pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    tokio::time::sleep(REST).await;
+    observe(context, figures, "idle").await;
+    start_afresh(context).await?;
+    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
+    let count = context.size(10_000, 1_000);
+    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
+    decide(context, &tasks, &receiver, Pace::FULL).await?;
+    tokio::time::sleep(REST).await;
+    observe(context, figures, &format!("after {count} decisions")).await;
+    Ok(())
+}
+
+async fn observe(context: &Context, figures: &mut Figures, when: &str) {
+    let time = if context.quick { QUICK } else { FULL };
+    let before = context.system.usage();
+    tokio::time::sleep(time).await;
+    let after = context.system.usage();
+    let cpu = after.cpu_since(&before);
+    for (name, used) in &after.processes {
+        let cpu = cpu.get(name.as_str()).copied().unwrap_or_default();
+        let share = cpu / time.as_secs_f64() * 100.0;
+        figures.add(format!("{name}, {when}: processor"), share, "% of a core");
+        let memory = used.memory as f64 / MEBIBYTE;
+        figures.add(format!("{name}, {when}: memory"), memory, "MiB");
+    }
+}

@@ -1,0 +1,101 @@
+//! One of two workers is killed while both deliver to the same host.
+
+use std::time::{Duration, Instant};
+
+use crate::context::Context;
+use crate::decisions::{
+    Decided, HOST, approve, expect, finish, measure, prepare, start_afresh, warm_up,
+};
+use crate::http::load::Pace;
+use crate::http::receiver::{Behaviour, Receiver};
+use crate::report::Figures;
+use crate::system::{System, Worker};
+
+/// Long enough that the killed worker has requests in flight.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Kills the first worker when a quarter of the webhooks has arrived, several times: how long the host waits depends on
+/// how many of its places the killed worker had.
+pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    let rounds = context.size(5, 1);
+    let mut pauses = Vec::new();
+    for _ in 0..rounds {
+        pauses.push(kill_once(context).await?);
+    }
+    let longest = |read: fn(&Pauses) -> f64| pauses.iter().map(read).fold(0.0, f64::max);
+    figures.add("kills", rounds as f64, "");
+    let next = longest(|pauses| pauses.next);
+    figures.add("kill to the next webhook, longest", next, "s");
+    let any = longest(|pauses| pauses.longest);
+    figures.add("longest pause after the kill", any, "s");
+    let last = longest(|pauses| pauses.last);
+    figures.add("kill to the last webhook, longest", last, "s");
+    let lost: usize = pauses.iter().map(|pauses| pauses.lost).sum();
+    figures.add("webhooks lost", lost as f64, "");
+    let repeated: usize = pauses.iter().map(|pauses| pauses.repeated).sum();
+    figures.add("webhooks that arrived twice", repeated as f64, "");
+    Ok(())
+}
+
+/// How long the host waited after a kill, in seconds, and how many webhooks were lost and repeated.
+#[derive(Debug)]
+struct Pauses {
+    next: f64,
+    longest: f64,
+    last: f64,
+    lost: usize,
+    repeated: usize,
+}
+
+async fn kill_once(context: &mut Context) -> anyhow::Result<Pauses> {
+    start_afresh(context).await?;
+    context.system.start_worker(Worker::Second).await?;
+    warm_up(context).await?;
+    let receiver = Receiver::start(&[(HOST, Behaviour::RespondAfter(PAUSE))])?;
+    let count = context.size(4_000, 2_000);
+    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
+    expect(&receiver, &tasks);
+    let before = measure(context).await?;
+    let (calls, killed) = tokio::try_join!(
+        approve(context, &tasks, Pace::FULL),
+        kill_after(&context.system, &receiver, count / 4)
+    )?;
+    let decided = finish(context, &tasks, &receiver, before, calls).await?;
+    Ok(pauses(&decided, killed, count))
+}
+
+async fn kill_after(
+    system: &System,
+    receiver: &Receiver,
+    arrivals: usize,
+) -> anyhow::Result<Instant> {
+    // The calls end with an error or with arrivals, and `finish` has a limit if there are none.
+    let limit = Instant::now() + Duration::from_secs(60);
+    while receiver.arrived() < arrivals && Instant::now() < limit {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    system.kill_now(Worker::First)?;
+    Ok(Instant::now())
+}
+
+fn pauses(decided: &Decided, killed: Instant, count: usize) -> Pauses {
+    let mut after: Vec<f64> = decided
+        .deliveries
+        .iter()
+        .filter(|(_, arrival)| *arrival > killed)
+        .map(|(_, arrival)| arrival.saturating_duration_since(killed).as_secs_f64())
+        .collect();
+    after.sort_unstable_by(f64::total_cmp);
+    let next = after.first().copied().unwrap_or_default();
+    let gaps = after.windows(2).filter_map(|pair| match pair {
+        [one, following] => Some(following - one),
+        _ => None,
+    });
+    Pauses {
+        next,
+        longest: gaps.fold(next, f64::max),
+        last: after.last().copied().unwrap_or_default(),
+        lost: count - decided.deliveries.len(),
+        repeated: decided.repeated,
+    }
+}

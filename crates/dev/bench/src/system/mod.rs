@@ -1,0 +1,219 @@
+//! The measured system: processes and servers of its own, started for one run.
+
+pub(crate) mod database;
+pub(crate) mod tables;
+pub(crate) mod usage;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use local_stack::packages::{self, Need};
+use local_stack::process::Identity;
+use local_stack::{Durability, Options, Parts, Servers, bootstrap, ports};
+use nix::sys::signal::Signal;
+use xtask::interrupt::Interrupt;
+use xtask::launch;
+use xtask::output::say;
+use xtask::plan::{Backing, Plan, Planned, Replicas};
+use xtask::processes;
+use xtask::secrets::Secrets;
+use xtask::workspace::Workspace;
+
+use self::database::Database;
+use self::usage::Usage;
+
+const DATABASE: &str = "countersign";
+const WORKER: &str = "webhook-worker";
+const SECOND_WORKER: &str = "webhook-worker-2";
+const READY_LIMIT: Duration = Duration::from_secs(60);
+/// A little more than the processes' own limit.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+const POLL: Duration = Duration::from_millis(5);
+
+/// The running system.
+pub(crate) struct System {
+    workspace: Workspace,
+    programs: BTreeMap<String, PathBuf>,
+    servers: Servers,
+    planned: Vec<Planned>,
+    running: BTreeMap<String, Identity>,
+    /// The gateway.
+    pub(crate) gateway: SocketAddr,
+    /// The database of the services.
+    pub(crate) database: Database,
+}
+
+/// One of the two processes that deliver webhooks. The second one runs only in some scenarios.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Worker {
+    First,
+    Second,
+}
+
+impl Worker {
+    fn name(self) -> &'static str {
+        match self {
+            Self::First => WORKER,
+            Self::Second => SECOND_WORKER,
+        }
+    }
+}
+
+impl System {
+    /// Builds and starts everything, and waits until it is ready. On failure, the caller stops what was started.
+    pub(crate) fn start(workspace: &Workspace, interrupt: &Interrupt) -> anyhow::Result<Self> {
+        let needs = [
+            Need::ClientLibrary,
+            Need::Postgres,
+            Need::RabbitMq,
+            Need::Psql,
+        ];
+        packages::ensure(&needs, &say)?;
+        let programs = copy_programs(workspace, launch::build(workspace, true)?)?;
+        interrupt.check()?;
+        let secrets = Secrets::prepare(workspace)?;
+        let (servers, backing, database) = start_servers(workspace)?;
+        interrupt.check()?;
+        let [port] = ports::free()?;
+        let replicas = Replicas::from([(WORKER.to_owned(), 2)]);
+        let mut plan = Plan::new(workspace, &replicas, port, &secrets, &backing)?;
+        for process in &mut plan.processes {
+            process.variables.insert("RATE_LIMIT", "off".to_owned());
+        }
+        processes::prepare_logs(workspace, &plan, false)?;
+        let planned = plan.processes.clone();
+        plan.processes
+            .retain(|process| process.name != SECOND_WORKER);
+        let running = processes::start_processes(workspace, &plan, &programs, interrupt)?;
+        let running = running
+            .into_iter()
+            .map(|(process, identity)| (process.name, identity));
+        Ok(Self {
+            workspace: workspace.clone(),
+            programs,
+            servers,
+            planned,
+            running: running.collect(),
+            gateway: ([127, 0, 0, 1], port).into(),
+            database,
+        })
+    }
+
+    /// The processor time and memory of all processes.
+    pub(crate) fn usage(&self) -> Usage {
+        let mut roots: BTreeMap<String, i32> = self
+            .running
+            .iter()
+            .map(|(name, identity)| (name.clone(), identity.pid))
+            .collect();
+        let servers = [
+            ("postgres", self.servers.postgres.process()),
+            ("rabbitmq", self.servers.rabbitmq.process()),
+        ];
+        for (name, identity) in servers {
+            roots.extend(identity.map(|identity| (name.to_owned(), identity.pid)));
+        }
+        Usage::of(&roots)
+    }
+
+    /// Starts a worker and waits until it is ready.
+    pub(crate) async fn start_worker(&mut self, worker: Worker) -> anyhow::Result<()> {
+        let name = worker.name();
+        let planned = self.planned.iter().find(|process| process.name == name);
+        let planned = planned.with_context(|| format!("{name} is not planned"))?;
+        let identity = processes::spawn(&self.workspace, planned, &self.programs)?;
+        self.running.insert(name.to_owned(), identity);
+        let agent = xtask::http::agent(Duration::from_secs(3));
+        let end = Instant::now() + READY_LIMIT;
+        while !xtask::http::is_ready(&agent, &planned.metrics) {
+            ensure!(identity.is_alive(), "{name} ended while it started");
+            let limit = READY_LIMIT.as_secs();
+            ensure!(
+                Instant::now() < end,
+                "{name} was not ready within {limit} s"
+            );
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(())
+    }
+
+    /// Asks a worker to stop, and waits until it has.
+    pub(crate) async fn stop_worker(&mut self, worker: Worker) -> anyhow::Result<()> {
+        self.end_worker(worker, Signal::SIGTERM).await
+    }
+
+    /// Kills a worker, if it runs.
+    pub(crate) async fn kill_worker(&mut self, worker: Worker) -> anyhow::Result<()> {
+        self.end_worker(worker, Signal::SIGKILL).await
+    }
+
+    /// Kills a worker without waiting for its end.
+    pub(crate) fn kill_now(&self, worker: Worker) -> anyhow::Result<()> {
+        let identity = self.running.get(worker.name());
+        let identity = identity.with_context(|| format!("{} is not running", worker.name()))?;
+        identity.signal(Signal::SIGKILL);
+        Ok(())
+    }
+
+    async fn end_worker(&mut self, worker: Worker, signal: Signal) -> anyhow::Result<()> {
+        let name = worker.name();
+        let Some(identity) = self.running.remove(name) else {
+            return Ok(());
+        };
+        identity.signal(signal);
+        let end = Instant::now() + STOP_LIMIT;
+        while identity.is_alive() {
+            let limit = STOP_LIMIT.as_secs();
+            ensure!(Instant::now() < end, "{name} did not stop within {limit} s");
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(())
+    }
+
+    /// Removes all tasks, and leaves one worker that knows none of them.
+    pub(crate) async fn reset(&mut self) -> anyhow::Result<()> {
+        self.kill_worker(Worker::Second).await?;
+        self.kill_worker(Worker::First).await?;
+        self.database.execute(tables::REMOVE_TASKS).await?;
+        self.start_worker(Worker::First).await
+    }
+}
+
+/// Copies the programs, so that a build during the run does not change them.
+fn copy_programs(
+    workspace: &Workspace,
+    programs: BTreeMap<String, PathBuf>,
+) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    let folder = workspace.local().join("bin");
+    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    let copy = |(name, built): (String, PathBuf)| {
+        let target = folder.join(&name);
+        fs::copy(&built, &target).with_context(|| format!("copying {}", built.display()))?;
+        Ok((name, target))
+    };
+    programs.into_iter().map(copy).collect()
+}
+
+/// Starts Postgres and RabbitMQ as `cargo xtask up` does, with every commit written to disk.
+fn start_servers(workspace: &Workspace) -> anyhow::Result<(Servers, Backing, Database)> {
+    say("starting Postgres and RabbitMQ");
+    let options = Options {
+        folder: workspace.servers(),
+        durability: Durability::Durable,
+        parts: Parts::Both,
+    };
+    let servers = Servers::start(&options, &say)?;
+    let description = servers.description();
+    let admin_url = description.postgres.admin_url_of(DATABASE)?;
+    let databases = bootstrap::run(&admin_url, &description.postgres.passwords)
+        .context("preparing the database")?;
+    let backing = Backing {
+        databases,
+        amqp: description.rabbitmq.amqp_url,
+    };
+    Ok((servers, backing, Database::new(&admin_url)?))
+}

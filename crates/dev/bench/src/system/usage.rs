@@ -1,0 +1,171 @@
+//! Processor time and memory of processes, from `/proc`.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use procfs::process::{Stat, all_processes};
+use procfs::{CurrentSI as _, KernelStats};
+
+/// The name of this process, which is the client and the receiver.
+pub(crate) const CLIENT: &str = "bench (client and receiver)";
+
+/// What a process and its descendants used.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Used {
+    /// Seconds of processor time, those of ended descendants included.
+    pub(crate) cpu: f64,
+    /// Resident memory in bytes. Memory that processes share counts once.
+    pub(crate) memory: u64,
+}
+
+/// Shares of the machine's processor time, in percent. The rest went to the kernel and to other programs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Shares {
+    /// What the system, its servers and this process used.
+    pub(crate) system: f64,
+    /// What nothing used.
+    pub(crate) idle: f64,
+}
+
+/// The use of all processes at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Usage {
+    /// By name.
+    pub(crate) processes: BTreeMap<String, Used>,
+    at: Instant,
+    /// Seconds that processors of the machine had nothing to do, over all of them.
+    idle: f64,
+}
+
+impl Usage {
+    /// Reads the use of processes and their descendants, given by name and the first process.
+    pub(crate) fn of(roots: &BTreeMap<String, i32>) -> Self {
+        let stats: Vec<Stat> = all_processes()
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter_map(|process| process.stat().ok())
+            .collect();
+        let mut processes: BTreeMap<String, Used> = roots
+            .iter()
+            .map(|(name, pid)| (name.clone(), used(&family(*pid, &stats))))
+            .collect();
+        let own = i32::try_from(std::process::id()).unwrap_or_default();
+        if let Some(own) = stats.iter().find(|stat| stat.pid == own) {
+            // Without its children, such as `psql`.
+            let mut own = own.clone();
+            (own.cutime, own.cstime) = (0, 0);
+            processes.insert(CLIENT.to_owned(), used(&[&own]));
+        }
+        Self {
+            processes,
+            at: Instant::now(),
+            idle: idle(),
+        }
+    }
+
+    /// How the machine's processor time since `earlier` was used.
+    pub(crate) fn shares_since(&self, earlier: &Self) -> Shares {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let time = self.at.saturating_duration_since(earlier.at).as_secs_f64();
+        let all = time * cores as f64;
+        let system: f64 = self.cpu_since(earlier).values().sum();
+        Shares {
+            system: system / all * 100.0,
+            idle: (self.idle - earlier.idle) / all * 100.0,
+        }
+    }
+
+    /// The processor time of each process since `earlier`. A process that was started meanwhile counts from its start.
+    pub(crate) fn cpu_since(&self, earlier: &Self) -> BTreeMap<&str, f64> {
+        let cpu = self.processes.iter().map(|(name, used)| {
+            let before = earlier.processes.get(name).map_or(0.0, |used| used.cpu);
+            // A process that was restarted has less than before.
+            let since = if used.cpu < before {
+                used.cpu
+            } else {
+                used.cpu - before
+            };
+            (name.as_str(), since)
+        });
+        cpu.collect()
+    }
+
+    /// The processor time of one process since `earlier`.
+    pub(crate) fn cpu_of(&self, name: &str, earlier: &Self) -> f64 {
+        let cpu = self.cpu_since(earlier);
+        cpu.get(name).copied().unwrap_or_default()
+    }
+}
+
+fn idle() -> f64 {
+    let ticks = KernelStats::current().map_or(0, |stats| {
+        stats.total.idle + stats.total.iowait.unwrap_or_default()
+    });
+    ticks as f64 / procfs::ticks_per_second() as f64
+}
+
+/// A process and its descendants.
+fn family(root: i32, stats: &[Stat]) -> Vec<&Stat> {
+    let mut family: Vec<&Stat> = stats.iter().filter(|stat| stat.pid == root).collect();
+    let mut next = 0;
+    while let Some(parent) = family.get(next).map(|stat| stat.pid) {
+        family.extend(stats.iter().filter(|stat| stat.ppid == parent));
+        next += 1;
+    }
+    family
+}
+
+fn used(family: &[&Stat]) -> Used {
+    let ticks: i64 = family
+        .iter()
+        .map(|stat| {
+            // The times of a descendant that has ended are those of its parent's children.
+            i64::try_from(stat.utime + stat.stime).unwrap_or_default() + stat.cutime + stat.cstime
+        })
+        .sum();
+    let pages = family
+        .iter()
+        .filter_map(|stat| procfs::process::Process::new(stat.pid).ok()?.statm().ok());
+    let (mut private, mut shared) = (0, 0);
+    for pages in pages {
+        private += pages.resident.saturating_sub(pages.shared);
+        shared = shared.max(pages.shared);
+    }
+    Used {
+        cpu: ticks as f64 / procfs::ticks_per_second() as f64,
+        memory: (private + shared) * procfs::page_size(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::process::Command;
+    use std::time::Instant;
+
+    use super::Usage;
+
+    fn own() -> BTreeMap<String, i32> {
+        BTreeMap::from([("this".to_owned(), std::process::id().try_into().unwrap())])
+    }
+
+    #[test]
+    fn the_time_of_a_child_that_ended_counts() {
+        let before = Usage::of(&own());
+        let start = Instant::now();
+        let loops = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done";
+        let mut child = Command::new("sh").args(["-c", loops]).spawn().unwrap();
+        child.wait().unwrap();
+        let used = Usage::of(&own()).cpu_of("this", &before);
+        assert!(used >= 0.02, "{used} s of {:?}", start.elapsed());
+    }
+
+    #[test]
+    fn memory_is_that_of_the_process() {
+        let kept = vec![1_u8; 32 * 1024 * 1024];
+        let usage = Usage::of(&own());
+        assert!(usage.processes["this"].memory > 32 * 1024 * 1024);
+        drop(std::hint::black_box(kept));
+    }
+}
