@@ -54,12 +54,19 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let (listener, address) = service_runtime::bind(address)?;
     running.address = Some(address);
     let verifier = Data::from(authority.verifier());
+    let (database, publisher) = (context.database.clone(), context.deliveries.clone());
+    let creations = Data::new(creations(database.clone(), BATCHES));
+    let registrations = Data::new(registrations(database.clone(), BATCHES));
+    let decisions = Data::new(decisions(database, publisher, BATCHES));
     let (context, authority) = (Data::new(context), Data::from(authority));
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);
     service_runtime::serve(&running, listener, http, move || {
         let app = App::new()
             .app_data(context.clone())
+            .app_data(creations.clone())
+            .app_data(registrations.clone())
+            .app_data(decisions.clone())
             .app_data(verifier.clone())
             .app_data(authority.clone());
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
@@ -97,9 +104,6 @@ fn start_context(
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
     Ok(Context {
-        creations: creations(database.clone(), BATCHES),
-        registrations: registrations(database.clone(), BATCHES),
-        decisions: decisions(database.clone(), deliveries.clone(), BATCHES),
         database,
         deliveries,
         lists: Lists::new(lists),

@@ -6,17 +6,11 @@ use outbound::{AddressPolicy, SystemResolver};
 use service_http::Lists;
 use url::Url;
 
-use crate::decisions::decide::Decisions;
 use crate::signing::WebhookSigner;
-use crate::tasks::create::Creations;
-use crate::webhooks::register::Registrations;
 
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) database: Database,
-    pub(crate) creations: Creations,
-    pub(crate) registrations: Registrations,
-    pub(crate) decisions: Decisions,
     /// Publishes deliveries that are due.
     pub(crate) deliveries: Publisher,
     pub(crate) lists: Lists,

@@ -7,7 +7,6 @@ use telemetry::RequestContext;
 use values::{Names as _, TaskId};
 
 use crate::audit::AuditAction;
-use crate::context::Context;
 use crate::decisions::store::{self, DecidedRow, PermittedDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
@@ -83,7 +82,7 @@ pub(crate) fn decisions(
 /// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`].
 #[tracing::instrument(skip_all, fields(task.id = %id, decision = decision.status().name()))]
 pub(crate) async fn decide(
-    context: &Context,
+    decisions: &Decisions,
     actor: Actor,
     id: TaskId,
     decision: Decision,
@@ -97,7 +96,7 @@ pub(crate) async fn decide(
         cause: cause.clone(),
         meta,
     };
-    let (task, relations, deliveries) = context.decisions.run(attempt).await?;
+    let (task, relations, deliveries) = decisions.run(attempt).await?;
     tracing::info!(deliveries, "a task was decided");
     let status = decision.status().name();
     metrics::counter!("task_decisions_total", "decision" => status).increment(1);

@@ -5,8 +5,7 @@ use auth::TokenProblems;
 use http_kit::{BodyProblems, OptionalJsonBody, Problem, combine_errors, path_id};
 use service_http::DatabaseProblems;
 
-use crate::context::Context;
-use crate::decisions::decide::{Decision, decide};
+use crate::decisions::decide::{Decision, Decisions, decide};
 use crate::decisions::requests::DecisionRequest;
 use crate::tasks::credentials::PartialCredentials;
 use crate::tasks::error::{AlreadyResolved, Forbidden, NoTask};
@@ -55,17 +54,17 @@ type DecisionInput = (
     Result<FieldSelection, Problem>,
     RequestMeta,
     Path<String>,
-    Data<Context>,
+    Data<Decisions>,
 );
 
 async fn decide_task(
-    (credentials, body, fields, meta, id, context): DecisionInput,
+    (credentials, body, fields, meta, id, decisions): DecisionInput,
     decision: Decision,
 ) -> Result<Json<TaskResponse>, Problem> {
     let body = body.and_then(DecisionRequest::parse);
     let secret = body.map(|body| body.secret.as_ref().map(PresentedSecret::from));
     let (credentials, fields) = combine_errors(credentials.with_secret(secret), fields)?;
     let id = path_id(&id, "task")?;
-    let (task, relations) = decide(&context, credentials.0, id, decision, meta).await?;
+    let (task, relations) = decide(&decisions, credentials.0, id, decision, meta).await?;
     Ok(Json(TaskResponse::new(task, relations, &fields)))
 }

@@ -1,6 +1,5 @@
 //! Deliveries: decisions on their way to webhooks, and the result of each attempt.
 
-mod all_deliveries;
 mod due;
 mod error;
 mod host;

@@ -6,10 +6,27 @@ use listing::Paging;
 use serde_json::Value;
 use values::{DeliveryId, TaskId, WebhookId};
 
-use crate::deliveries::all_deliveries::all_deliveries;
 use crate::free_rows::lock_free_rows;
 use crate::schema::{deliveries, task_states, webhooks};
 use crate::status::{DeliveryStatus, TaskStatus};
+
+// The view of waiting and finished deliveries.
+diesel::table! {
+    all_deliveries (id) {
+        id -> Binary,
+        webhook_id -> Binary,
+        task_id -> Binary,
+        status -> Text,
+        created -> Timestamptz,
+        next_attempt -> Nullable<Timestamptz>,
+        attempt_log -> Jsonb,
+    }
+}
+
+diesel::joinable!(all_deliveries -> webhooks (webhook_id));
+diesel::joinable!(all_deliveries -> task_states (task_id));
+diesel::allow_tables_to_appear_in_same_query!(all_deliveries, webhooks);
+diesel::allow_tables_to_appear_in_same_query!(all_deliveries, task_states);
 
 /// A delivery, with what responses show of its webhook and task.
 #[derive(Debug, Clone, Queryable)]

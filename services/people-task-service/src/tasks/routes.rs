@@ -9,6 +9,7 @@ use service_http::DatabaseProblems;
 use crate::context::Context;
 use crate::plugin_paths;
 use crate::tasks::access::Actor;
+use crate::tasks::create::Creations;
 use crate::tasks::credentials::{AuthenticatedUser, Credentials};
 use crate::tasks::error::{AlreadyResolved, Forbidden, NoTask, NotAdmin};
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
@@ -120,10 +121,10 @@ pub(crate) async fn create_task(
     JsonBody(body): JsonBody,
     fields: Result<FieldSelection, Problem>,
     meta: RequestMeta,
-    context: Data<Context>,
+    creations: Data<Creations>,
 ) -> Result<Json<TaskResponse>, Problem> {
     let (new, fields) = combine_errors(CreateTaskRequest::parse(body), fields)?;
-    let created = create::create(&context.creations, &user.caller, new, meta).await?;
+    let created = create::create(&creations, &user.caller, new, meta).await?;
     let relations = user.actor.relations_to(&created.task);
     let fields = fields.with(TaskField::Public);
     let response = TaskResponse::new(created.task, relations, &fields);

@@ -56,6 +56,7 @@ pub(crate) fn registrations(database: Database, limits: BatchLimits) -> Registra
 #[tracing::instrument(skip_all, fields(user.id = %user.caller.id(), task.id = %new.task))]
 pub(crate) async fn register(
     context: &Context,
+    registrations: &Registrations,
     user: AuthenticatedUser,
     new: RegisterWebhookRequest,
     is_plugin: bool,
@@ -81,7 +82,7 @@ pub(crate) async fn register(
         cause: RequestContext::current_or_fresh(),
         meta,
     };
-    let (webhook, delivery) = context.registrations.run(registration).await?;
+    let (webhook, delivery) = registrations.run(registration).await?;
     tracing::info!(webhook.id = %webhook.id, delivery.id = delivery.map(display), "a webhook was registered");
     metrics::counter!("webhooks_registered_total").increment(1);
     let host = host_of(&webhook.url);

@@ -12,6 +12,7 @@ use crate::plugin_paths;
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::error::{Forbidden, NoTask};
 use crate::webhooks::error::{InvalidWebhook, NoMoreWebhooks, NoWebhook};
+use crate::webhooks::register::Registrations;
 use crate::webhooks::requests::RegisterWebhookRequest;
 use crate::webhooks::responses::WebhookResponse;
 use crate::webhooks::{delete, list, register};
@@ -35,11 +36,11 @@ pub(crate) async fn register_webhook(
     JsonBody(body): JsonBody,
     meta: RequestMeta,
     request: HttpRequest,
-    context: Data<Context>,
+    (context, registrations): (Data<Context>, Data<Registrations>),
 ) -> Result<Json<WebhookResponse>, Problem> {
     let is_plugin = plugin_paths::is_plugin_request(&request);
     let new = RegisterWebhookRequest::parse(body)?;
-    let webhook = register::register(&context, user, new, is_plugin, meta).await?;
+    let webhook = register::register(&context, &registrations, user, new, is_plugin, meta).await?;
     Ok(Json(WebhookResponse::new(webhook, is_plugin)))
 }
 

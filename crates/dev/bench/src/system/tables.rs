@@ -5,14 +5,15 @@
 pub(crate) const STATE: &str = "\
     SELECT (SELECT count(*) FROM people_task.deliveries
                 JOIN people_task.webhooks ON webhooks.id = deliveries.webhook_id
-            WHERE deliveries.status = 'pending' AND webhooks.url LIKE '%?seq=%'),
+            WHERE webhooks.url LIKE '%?seq=%'),
         pg_current_wal_insert_lsn() - pg_lsn '0/0'";
 
 /// Removes all tasks with their webhooks and deliveries.
-pub(crate) const REMOVE_TASKS: &str = "TRUNCATE people_task.tasks CASCADE";
+pub(crate) const REMOVE_TASKS: &str = "TRUNCATE people_task.tasks, people_task.task_states, \
+    people_task.webhooks, people_task.deliveries, people_task.finished_deliveries";
 
 /// Makes statistics and visibility those of a database that has had its tables for a while.
-pub(crate) const VACUUM_TASKS: &str = "VACUUM (ANALYZE) people_task.tasks";
+pub(crate) const VACUUM_TASKS: &str = "VACUUM (ANALYZE) people_task.tasks, people_task.task_states";
 
 /// The people of generated tasks.
 pub(crate) struct People<'people> {
@@ -35,15 +36,20 @@ pub(crate) fn add_tasks(count: usize, people: &People<'_>) -> String {
     let approver = role(1, address, other);
     let requester = role(2, address, other);
     format!(
-        "INSERT INTO people_task.tasks (id, creator, requester, approver, requester_key, approver_key, title,
-            description, status, public, approver_secret, requester_secret, created, mtime, decision_made)
+        "WITH added AS (
+        INSERT INTO people_task.tasks (id, creator, requester, approver, requester_key, approver_key, title,
+            description, public, approver_secret, requester_secret, created)
         SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), decode({creator}, 'hex'),
             {requester}, {approver}, {requester}, {approver},
             'Purchase ' || n, 'A chair for the office, the old one jams.',
-            CASE WHEN n % 2 = 0 THEN 'pending' ELSE 'approved' END, false,
-            sha256(('a' || n)::bytea), sha256(('r' || n)::bytea),
-            at, at, CASE WHEN n % 2 = 0 THEN NULL ELSE at END
-        FROM (SELECT n, now() - interval '1 second' * ({count} - n) AS at
-              FROM generate_series(1, {count}) AS n) AS numbers"
+            false, sha256(('a' || n)::bytea), sha256(('r' || n)::bytea),
+            now() - interval '1 second' * ({count} - n)
+        FROM generate_series(1, {count}) AS n
+        RETURNING id, created
+        )
+        INSERT INTO people_task.task_states (task_id, status, mtime, decision_made)
+        SELECT id, CASE WHEN is_pending THEN 'pending' ELSE 'approved' END, created,
+            CASE WHEN is_pending THEN NULL ELSE created END
+        FROM (SELECT id, created, get_byte(id, 11) % 2 = 0 AS is_pending FROM added) AS states"
     )
 }

@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use database::{Connection, Database, Error};
-use diesel::QueryResult;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
@@ -99,7 +98,7 @@ impl Membership {
             }
         }
         if let Some(worker) = self.worker {
-            let leave = run(move |connection| store::leave(connection, worker));
+            let leave = move |connection: &mut Connection| store::leave(connection, worker);
             if let Err(error) = self.database.run(leave).await {
                 tracing::warn!(error = ?error, "the worker could not leave; another one will delete it");
             }
@@ -109,13 +108,13 @@ impl Membership {
     async fn beat(&mut self, started: Instant, may_judge: bool) -> Result<(), Error> {
         let id = match self.worker {
             Some(id) => id,
-            None => *self
-                .worker
-                .insert(self.database.run(run(store::join)).await?),
+            None => *self.worker.insert(self.database.run(store::join).await?),
         };
         // Places that the dispatcher may still use are not given up.
         let (kept, silence) = (self.share.max(self.used.get()), self.silence);
-        let beat = run(move |connection| store::beat(connection, id, to_signed(kept), silence));
+        let beat = move |connection: &mut Connection| {
+            store::beat(connection, id, to_signed(kept), silence)
+        };
         let workers = self.database.run(beat).await?;
         let Some(mut places) = workers.places else {
             tracing::warn!(
@@ -143,29 +142,22 @@ impl Membership {
 
     async fn raise(&self, worker: i32) -> Result<i32, Error> {
         let (share, limit) = (to_signed(self.share), to_signed(self.limit));
-        let raise = run(move |connection| {
+        let raise = move |connection: &mut Connection| {
             store::lock(connection)?;
             store::raise_places(connection, worker, share, limit)
-        });
+        };
         self.database.transaction(raise).await
     }
 
     async fn release(&self, silent: Vec<i32>) -> Result<(), Error> {
         let silence = self.silence;
-        let release = run(move |connection| {
+        let release = move |connection: &mut Connection| {
             store::lock(connection)?;
             store::release_claims_of(connection, &silent, silence)
-        });
+        };
         report::released(&self.database.transaction(release).await?);
         Ok(())
     }
-}
-
-/// A closure for [`Database::run`].
-fn run<T>(
-    work: impl FnOnce(&mut Connection) -> QueryResult<T>,
-) -> impl FnOnce(&mut Connection) -> Result<T, Error> {
-    move |connection| Ok(work(connection)?)
 }
 
 /// A worker's share of the places of a host. The oldest workers have the rest of the division.

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use database::prepared;
+use database::{Error, prepared};
 use diesel::sql_types::{Array, BigInt, Integer, Nullable};
-use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
+use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 
 #[derive(QueryableByName)]
 struct Id {
@@ -13,7 +13,7 @@ struct Id {
 }
 
 /// Inserts a worker without places, and returns its number.
-pub(super) fn join(connection: &mut PgConnection) -> QueryResult<i32> {
+pub(super) fn join(connection: &mut PgConnection) -> Result<i32, Error> {
     let id: Id = prepared("INSERT INTO delivery_workers DEFAULT VALUES RETURNING id")
         .get_result(connection)?;
     Ok(id.id)
@@ -42,8 +42,8 @@ pub(super) fn beat(
     worker: i32,
     places: i32,
     silence: Duration,
-) -> QueryResult<Workers> {
-    prepared(
+) -> Result<Workers, Error> {
+    let beat = prepared(
         "WITH own AS (
             UPDATE delivery_workers SET beat = now(), places = least(places, $2) WHERE id = $1 RETURNING places
         )
@@ -53,12 +53,12 @@ pub(super) fn beat(
     )
     .bind::<Integer, _>(worker)
     .bind::<Integer, _>(places)
-    .bind::<BigInt, _>(milliseconds(silence))
-    .get_result(connection)
+    .bind::<BigInt, _>(milliseconds(silence));
+    Ok(beat.get_result(connection)?)
 }
 
 /// Lets the transaction be the only one that gives or takes places.
-pub(super) fn lock(connection: &mut PgConnection) -> QueryResult<()> {
+pub(super) fn lock(connection: &mut PgConnection) -> Result<(), Error> {
     prepared("SELECT pg_advisory_xact_lock(hashtextextended('delivery_workers', 0))")
         .execute(connection)?;
     Ok(())
@@ -76,7 +76,7 @@ pub(super) fn raise_places(
     worker: i32,
     places: i32,
     limit: i32,
-) -> QueryResult<i32> {
+) -> Result<i32, Error> {
     let raise = prepared(
         "UPDATE delivery_workers SET places = greatest(places, least($2, $3 - (
             SELECT coalesce(sum(places), 0) FROM delivery_workers WHERE id <> $1)::integer))
@@ -111,11 +111,11 @@ pub(super) fn release_claims_of(
     connection: &mut PgConnection,
     workers: &[i32],
     silence: Duration,
-) -> QueryResult<Released> {
-    prepared(RELEASE)
+) -> Result<Released, Error> {
+    let release = prepared(RELEASE)
         .bind::<Array<Integer>, _>(workers)
-        .bind::<BigInt, _>(milliseconds(silence))
-        .get_result(connection)
+        .bind::<BigInt, _>(milliseconds(silence));
+    Ok(release.get_result(connection)?)
 }
 
 const RELEASE: &str = "
@@ -139,7 +139,7 @@ SELECT (SELECT count(*) FROM ended) AS workers, count(*) AS claims, count(*) FIL
 FROM released";
 
 /// Deletes a worker that has no claims any more.
-pub(super) fn leave(connection: &mut PgConnection, worker: i32) -> QueryResult<()> {
+pub(super) fn leave(connection: &mut PgConnection, worker: i32) -> Result<(), Error> {
     prepared("DELETE FROM delivery_workers WHERE id = $1")
         .bind::<Integer, _>(worker)
         .execute(connection)?;

@@ -27,6 +27,7 @@ mod recorder;
 mod report;
 mod results_store;
 mod retention;
+mod retention_store;
 mod schedule;
 
 use std::sync::Arc;
