@@ -40,7 +40,7 @@ struct Shared<Request, Response, E> {
     permits: Arc<Semaphore>,
     together: Box<Together<Request, Response, E>>,
     alone: Arc<Alone<Request, Response, E>>,
-    /// Batches must not end with the thread of one of their requests.
+    /// Further batches must not end with the thread of the request that found none under way.
     runtime: Handle,
 }
 
@@ -90,8 +90,8 @@ where
         let (reply, outcome) = oneshot::channel();
         self.shared.enqueue(Waiting { request, reply })?;
         if let Some(permit) = self.shared.permit() {
-            let shared = Arc::clone(&self.shared);
-            self.shared.runtime.spawn(shared.work_off(permit));
+            // The first batch runs where its caller waits for it, which saves a change of threads.
+            tokio::spawn(Arc::clone(&self.shared).start(permit));
         }
         outcome
             .await
@@ -126,6 +126,16 @@ where
         let mut queue = self.queue();
         let size = queue.len().min(self.limits.requests);
         queue.drain(..size).collect()
+    }
+
+    /// Processes a batch, and lets the others be processed where they do not end with the caller.
+    async fn start(self: Arc<Self>, permit: OwnedSemaphorePermit) {
+        let batch = self.take();
+        if !batch.is_empty() {
+            self.process(batch).await;
+        }
+        let runtime = self.runtime.clone();
+        runtime.spawn(self.work_off(permit));
     }
 
     /// Processes batches until no request waits.

@@ -44,7 +44,7 @@ impl fmt::Debug for Secret {
 
 /// The SHA-256 hash of a [`Secret`], compared in constant time.
 ///
-/// A plain hash is enough, because every secret that is stored this way has 256 random bits. Passwords are
+/// A plain hash is enough, because every secret that is stored this way has 160 random bits or more. Passwords are
 /// hashed with bcrypt instead.
 #[derive(Clone, Copy)]
 pub struct Fingerprint([u8; 32]);

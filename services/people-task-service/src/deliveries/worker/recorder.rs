@@ -13,7 +13,7 @@ use crate::deliveries::worker::results_store::{self as store, ClaimEnd, Recorded
 
 /// The largest number of ends in a batch.
 const BATCH: usize = 512;
-/// How long a batch is gathered. Nobody waits for a result.
+/// How long a batch is gathered. No caller waits for a result.
 const GATHERING: Duration = Duration::from_millis(5);
 /// The pause after a failure and before locked rows are tried again.
 const PAUSE: Duration = Duration::from_millis(200);
