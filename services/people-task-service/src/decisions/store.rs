@@ -36,7 +36,7 @@ pub(super) struct PermittedDecision<'a> {
     pub(super) entry: Entry,
 }
 
-/// A task that was decided, with one of its deliveries if it has any.
+/// A task that was decided, or one of its deliveries.
 #[derive(QueryableByName)]
 pub(super) struct DecidedRow {
     #[diesel(sql_type = Binary)]
@@ -50,7 +50,7 @@ pub(super) struct DecidedRow {
 }
 
 /// Decides tasks that are pending and still have their version, and inserts a delivery for each webhook and the audit
-/// entries. Returns a row for each delivery, and one for each decided task without webhooks.
+/// entries. Returns a row for each decided task, and one for each delivery.
 pub(super) fn record(
     connection: &mut PgConnection,
     decisions: &[PermittedDecision<'_>],
@@ -91,5 +91,7 @@ const RECORD: &str = concat!(
 ), recorded AS (",
     insert_entries!("SELECT entry FROM decided"),
     ")
-SELECT decided.task_id, decision_made, delivered.id AS delivery_id, host FROM decided LEFT JOIN delivered USING (task_id)"
+SELECT task_id, decision_made, NULL::bytea AS delivery_id, NULL::text AS host FROM decided
+UNION ALL
+SELECT task_id, now(), id, host FROM delivered"
 );

@@ -55,16 +55,19 @@ pub(super) struct ClaimedDelivery {
     pub(super) task: Task,
 }
 
-/// The part of a claim after the CTE `free`, which has the ids of rows that are locked and due.
+/// A claim of the rows whose ids `$free` returns, which it locks. A worker that was taken for dead claims nothing: the
+/// lock of its row makes the one that deletes it wait until the claim can be released.
 macro_rules! claim {
     ($free:literal, $changes:literal) => {
         concat!(
-            "WITH free AS (",
+            "WITH worker AS (
+    SELECT id FROM delivery_workers WHERE id = $1 FOR KEY SHARE
+), free AS (",
             $free,
             "), claimed AS (
-    UPDATE deliveries SET worker_id = $1, lease = lease + 1",
+    UPDATE deliveries SET worker_id = (SELECT id FROM worker), lease = lease + 1",
             $changes,
-            " WHERE id = ANY(ARRAY(SELECT id FROM free))
+            " WHERE id = ANY(ARRAY(SELECT id FROM free)) AND EXISTS (SELECT FROM worker)
     RETURNING id, webhook_id, task_id, worker_id, lease, host, attempts, request_id, traceparent, created
 )
 SELECT ",

@@ -23,8 +23,9 @@ const BATCH: usize = 256;
 const TICK: Duration = Duration::from_millis(250);
 /// Nothing is started while more results than this wait to be recorded.
 const MAX_UNRECORDED: usize = 4_096;
-/// The largest number of hosts of which something is kept while nothing waits for them.
+/// The largest number of hosts of which something is kept while nothing waits for them, and of all hosts.
 const MAX_IDLE_HOSTS: usize = 10_000;
+const MAX_HOSTS: usize = 100_000;
 
 /// The messages that a worker receives.
 pub(super) type Incoming = mpsc::Receiver<Vec<DueDelivery>>;
@@ -55,8 +56,10 @@ struct Dispatching {
     /// Hosts with claims that found no free attempt.
     blocked: VecDeque<Arc<str>>,
     attempts: JoinSet<AttemptResult>,
-    /// A delivery that is tried apart from others.
+    /// The host of a delivery that is tried apart from others.
     suspect: Option<Arc<str>>,
+    /// This worker's number, as the claims have it.
+    id: Option<i32>,
     started: Instant,
 }
 
@@ -70,6 +73,7 @@ impl Dispatcher {
             blocked: VecDeque::new(),
             attempts: JoinSet::new(),
             suspect: None,
+            id: None,
             started: Instant::now(),
         };
         dispatching.run(shutdown).await;
@@ -107,6 +111,7 @@ impl Dispatching {
         while self.dispatcher.claims.are_under_way() {
             let claimed = self.dispatcher.claims.next().await;
             self.release(claimed.rows);
+            self.release(claimed.suspect.into_iter().collect());
         }
         let hosts = std::mem::take(&mut self.hosts);
         for (_, mut host) in hosts {
@@ -130,6 +135,10 @@ impl Dispatching {
     fn add(&mut self, due: impl Iterator<Item = DueDelivery>) {
         for DueDelivery { id, host } in due {
             let name: Arc<str> = host.into();
+            if self.hosts.len() >= MAX_HOSTS && !self.hosts.contains_key(&name) {
+                // The scan finds it later.
+                continue;
+            }
             self.host(&name).add(id);
             self.changed.insert(name);
         }
@@ -159,8 +168,18 @@ impl Dispatching {
         report::in_flight(self.attempts.len());
     }
 
-    /// Tells the membership how many places are used at most, now that the new number is known.
+    /// Tells the membership how many places are used at most, now that the new number is known. A worker that was taken
+    /// for dead has lost its claims.
     fn adopt_places(&mut self) {
+        let id = self.dispatcher.member.borrow().map(|member| member.id);
+        if id != self.id {
+            self.id = id;
+            let hosts = std::mem::take(&mut self.hosts);
+            for (name, mut host) in hosts {
+                self.release(host.give_back());
+                self.hosts.insert(name, host);
+            }
+        }
         let busiest = self.hosts.values().map(Host::in_flight).max();
         let places = self
             .dispatcher
@@ -218,6 +237,10 @@ impl Dispatching {
         }
         let mut ready = HashSet::new();
         for row in claimed.rows {
+            if Some(row.worker_id) != self.id {
+                self.release(vec![row]);
+                continue;
+            }
             let name: Arc<str> = row.host.as_str().into();
             self.host(&name).push_ready(row);
             ready.insert(name);

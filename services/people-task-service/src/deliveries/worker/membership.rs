@@ -108,7 +108,12 @@ impl Membership {
     async fn beat(&mut self, started: Instant, may_judge: bool) -> Result<(), Error> {
         let id = match self.worker {
             Some(id) => id,
-            None => *self.worker.insert(self.database.run(store::join).await?),
+            None => {
+                let id = *self.worker.insert(self.database.run(store::join).await?);
+                // Of workers whose rows are gone for another reason, such as a restore.
+                self.release(Vec::new()).await?;
+                id
+            }
         };
         // Places that the dispatcher may still use are not given up.
         let (kept, silence) = (self.share.max(self.used.get()), self.silence);
@@ -153,9 +158,11 @@ impl Membership {
         let silence = self.silence;
         let release = move |connection: &mut Connection| {
             store::lock(connection)?;
-            store::release_claims_of(connection, &silent, silence)
+            let workers = store::delete_silent(connection, &silent, silence)?;
+            Ok::<_, Error>((workers, store::release_lost_claims(connection)?))
         };
-        report::released(&self.database.transaction(release).await?);
+        let (workers, released) = self.database.transaction(release).await?;
+        report::released(workers, &released);
         Ok(())
     }
 }

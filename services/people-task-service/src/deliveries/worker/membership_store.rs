@@ -92,10 +92,7 @@ pub(super) fn raise_places(
 /// What became of the claims of workers that ended.
 #[derive(Debug, Clone, Copy, QueryableByName)]
 pub(super) struct Released {
-    /// The number of workers.
-    #[diesel(sql_type = BigInt)]
-    pub(super) workers: i64,
-    /// The number of their claims.
+    /// The number of claims.
     #[diesel(sql_type = BigInt)]
     pub(super) claims: i64,
     /// How many of the deliveries will not be tried any more.
@@ -103,25 +100,31 @@ pub(super) struct Released {
     pub(super) parked: i64,
 }
 
-/// Deletes those of these workers that are still silent, and releases their claims.
-///
-/// The deliveries of a claim that was lost the second time wait, longer each time, and are then tried apart from others.
-/// A delivery is parked when three workers in a row ended while they tried it so.
-pub(super) fn release_claims_of(
+/// Deletes those of these workers that are still silent, and returns their number.
+pub(super) fn delete_silent(
     connection: &mut PgConnection,
     workers: &[i32],
     silence: Duration,
-) -> Result<Released, Error> {
-    let release = prepared(RELEASE)
-        .bind::<Array<Integer>, _>(workers)
-        .bind::<BigInt, _>(milliseconds(silence));
-    Ok(release.get_result(connection)?)
+) -> Result<usize, Error> {
+    let delete = prepared(
+        "DELETE FROM delivery_workers WHERE id = ANY($1) AND beat < now() - $2 * interval '1 ms'",
+    )
+    .bind::<Array<Integer>, _>(workers)
+    .bind::<BigInt, _>(milliseconds(silence));
+    Ok(delete.execute(connection)?)
+}
+
+/// Releases the claims of workers that do not exist. It must be a statement of its own, because deleting a worker waits
+/// for its last claim.
+///
+/// The deliveries of a claim that was lost the second time wait, longer each time, and are then tried apart from others.
+/// A delivery is parked when three workers in a row ended while they tried it so.
+pub(super) fn release_lost_claims(connection: &mut PgConnection) -> Result<Released, Error> {
+    Ok(prepared(RELEASE).get_result(connection)?)
 }
 
 const RELEASE: &str = "
-WITH ended AS (
-    DELETE FROM delivery_workers WHERE id = ANY($1) AND beat < now() - $2 * interval '1 ms' RETURNING id
-), released AS (
+WITH released AS (
     UPDATE deliveries SET worker_id = NULL, lost_claims = lost_claims + 1,
         lost_trials = lost_trials + on_trial::integer, on_trial = false,
         next_attempt = CASE WHEN lost_claims = 0 THEN next_attempt
@@ -132,11 +135,10 @@ WITH ended AS (
                 'statusCode', NULL, 'response', NULL,
                 'error', 'parked: three workers ended while they sent this delivery; redeliver it to try again'))
             ELSE attempt_log END
-    WHERE worker_id = ANY(ARRAY(SELECT id FROM ended))
+    WHERE worker_id <> ALL(ARRAY(SELECT id FROM delivery_workers))
     RETURNING lost_trials
 )
-SELECT (SELECT count(*) FROM ended) AS workers, count(*) AS claims, count(*) FILTER (WHERE lost_trials = 3) AS parked
-FROM released";
+SELECT count(*) AS claims, count(*) FILTER (WHERE lost_trials = 3) AS parked FROM released";
 
 /// Deletes a worker that has no claims any more.
 pub(super) fn leave(connection: &mut PgConnection, worker: i32) -> Result<(), Error> {

@@ -1,15 +1,16 @@
 //! Records the ends of claims in batches, beside sending.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use database::{Connection, Database, Error};
 use tokio::sync::mpsc;
+use values::DeliveryId;
 
 use crate::deliveries::worker::report;
-use crate::deliveries::worker::results_store::{self as store, ClaimEnd, RecordedEnd};
+use crate::deliveries::worker::results_store::{self as store, ClaimEnd};
 
 /// The largest number of ends in a batch.
 const BATCH: usize = 512;
@@ -87,12 +88,20 @@ impl Recorder {
         let shared = Arc::new(batch);
         let ends = Arc::clone(&shared);
         let record = move |connection: &mut Connection| -> Result<_, Error> {
-            Ok(store::record_ends(connection, &ends)?)
+            let recorded = store::record_ends(connection, &ends)?;
+            let others = ends.iter().map(ClaimEnd::lease);
+            let others: Vec<_> = others.filter(|l| !recorded.contains(&l.delivery)).collect();
+            let held = if others.is_empty() {
+                HashSet::new()
+            } else {
+                store::load_held(connection, &others)?
+            };
+            Ok((recorded, held))
         };
         let recorded = self.database.run(record).await;
         let batch = Arc::into_inner(shared).unwrap_or_default();
         match recorded {
-            Ok(recorded) => settle(batch, &recorded),
+            Ok((recorded, held)) => settle(batch, &recorded, &held),
             Err(error) => {
                 tracing::warn!(error = ?error, "results could not be recorded; they are recorded later");
                 batch
@@ -102,22 +111,21 @@ impl Recorder {
 }
 
 /// Reports what was recorded, and returns what met a locked row.
-fn settle(batch: Vec<ClaimEnd>, recorded: &[RecordedEnd]) -> Vec<ClaimEnd> {
-    let states: HashMap<_, _> = recorded.iter().map(|end| (end.delivery_id, end)).collect();
+fn settle(
+    batch: Vec<ClaimEnd>,
+    recorded: &HashSet<DeliveryId>,
+    held: &HashSet<DeliveryId>,
+) -> Vec<ClaimEnd> {
     let mut locked = Vec::new();
     for end in batch {
-        match states.get(&end.lease().delivery) {
-            Some(state) if state.recorded => {
-                if let ClaimEnd::Attempted(result) = &end {
-                    report::attempt_recorded(result);
-                }
+        let delivery = end.lease().delivery;
+        match &end {
+            _ if !recorded.contains(&delivery) && held.contains(&delivery) => locked.push(end),
+            ClaimEnd::Attempted(result) if recorded.contains(&delivery) => {
+                report::attempt_recorded(result);
             }
-            Some(state) if state.held => locked.push(end),
-            _ => {
-                if let ClaimEnd::Attempted(result) = &end {
-                    report::attempt_lost(result);
-                }
-            }
+            ClaimEnd::Attempted(result) => report::attempt_lost(result),
+            ClaimEnd::Released(_) => {}
         }
     }
     locked

@@ -72,13 +72,13 @@ pub(super) fn attempt_lost(result: &AttemptResult) {
     );
 }
 
-/// Claims of workers that ended were released.
-pub(super) fn released(released: &Released) {
-    if released.workers == 0 {
+/// Workers that ended were deleted, and their claims released.
+pub(super) fn released(workers: usize, released: &Released) {
+    if workers == 0 && released.claims == 0 {
         return;
     }
     tracing::warn!(
-        workers = released.workers,
+        workers,
         claims = released.claims,
         "released the claims of workers that ended"
     );

@@ -1,9 +1,10 @@
 //! The statement that records results. It is raw SQL for the reasons that [`claims_store`](super::claims_store) gives.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use database::prepared;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Jsonb, Text};
 use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
 use serde_json::{Value, json};
 use values::{DeliveryId, Names as _, WebhookId};
@@ -30,27 +31,21 @@ impl ClaimEnd {
     }
 }
 
-/// Whether the end of a claim was recorded.
 #[derive(Debug, QueryableByName)]
-pub(super) struct RecordedEnd {
+struct Id {
     #[diesel(sql_type = Binary)]
-    pub(super) delivery_id: DeliveryId,
-    #[diesel(sql_type = Bool)]
-    pub(super) recorded: bool,
-    /// The claim still holds. One that is held and not recorded met a locked row.
-    #[diesel(sql_type = Bool)]
-    pub(super) held: bool,
+    delivery_id: DeliveryId,
 }
 
 /// Records the ends of claims: finished deliveries move to `finished_deliveries`, the others wait again. An end changes
 /// nothing if the claim is lost or the delivery deleted. Locked rows are skipped, so this neither waits for the
-/// deletion of a task nor deadlocks with it.
+/// deletion of a task nor deadlocks with it. Returns the deliveries that were recorded.
 pub(super) fn record_ends(
     connection: &mut PgConnection,
     ends: &[ClaimEnd],
-) -> QueryResult<Vec<RecordedEnd>> {
+) -> QueryResult<HashSet<DeliveryId>> {
     let column = Columns::of(ends);
-    prepared(RECORD_ENDS)
+    let recorded: Vec<Id> = prepared(RECORD_ENDS)
         .bind::<Array<Binary>, _>(column.ids)
         .bind::<Array<Integer>, _>(column.workers)
         .bind::<Array<Integer>, _>(column.leases)
@@ -58,21 +53,39 @@ pub(super) fn record_ends(
         .bind::<Array<Text>, _>(column.statuses)
         .bind::<Array<BigInt>, _>(column.pauses)
         .bind::<Array<Jsonb>, _>(column.logs)
-        .load(connection)
+        .load(connection)?;
+    Ok(recorded.into_iter().map(|row| row.delivery_id).collect())
 }
 
-// The API shows the newest 100 attempts.
+/// The deliveries of these claims that still hold. A claim that is held and was not recorded met a locked row.
+pub(super) fn load_held(
+    connection: &mut PgConnection,
+    leases: &[&Lease],
+) -> QueryResult<HashSet<DeliveryId>> {
+    let column = |value: fn(&Lease) -> i32| leases.iter().map(|l| value(l)).collect::<Vec<_>>();
+    let ids: Vec<_> = leases.iter().map(|lease| lease.delivery).collect();
+    let held: Vec<Id> = prepared(
+        "SELECT id AS delivery_id FROM unnest($1, $2, $3) AS given (id, worker_id, lease)
+        JOIN deliveries USING (id, worker_id, lease)",
+    )
+    .bind::<Array<Binary>, _>(ids)
+    .bind::<Array<Integer>, _>(column(|lease| lease.worker))
+    .bind::<Array<Integer>, _>(column(|lease| lease.number))
+    .load(connection)?;
+    Ok(held.into_iter().map(|row| row.delivery_id).collect())
+}
+
+// The API shows the newest 100 attempts. No two of the named queries are joined, which would take quadratic time.
 const RECORD_ENDS: &str = "
 WITH given AS (
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7) AS given (
         id, worker_id, lease, webhook_id, status, pause, log)
-), free AS (
-    SELECT id, worker_id, lease FROM deliveries WHERE id = ANY($1) FOR UPDATE SKIP LOCKED
 ), webhook AS (
     SELECT id FROM webhooks WHERE id = ANY($4) FOR NO KEY UPDATE SKIP LOCKED
 ), accepted AS (
-    SELECT given.* FROM given JOIN free USING (id, worker_id, lease)
+    SELECT given.* FROM given JOIN deliveries USING (id, worker_id, lease)
     WHERE given.status = 'pending' OR given.webhook_id IN (SELECT id FROM webhook)
+    FOR UPDATE OF deliveries SKIP LOCKED
 ), finished AS (
     DELETE FROM deliveries USING accepted
     WHERE deliveries.id = accepted.id AND accepted.status <> 'pending'
@@ -95,10 +108,7 @@ WITH given AS (
     FROM accepted
     WHERE deliveries.id = accepted.id AND accepted.status = 'pending'
 )
-SELECT given.id AS delivery_id, accepted.id IS NOT NULL AS recorded,
-    accepted.id IS NULL AND EXISTS (SELECT FROM deliveries WHERE deliveries.id = given.id
-        AND deliveries.worker_id = given.worker_id AND deliveries.lease = given.lease) AS held
-FROM given LEFT JOIN accepted ON accepted.id = given.id";
+SELECT id AS delivery_id FROM accepted";
 
 /// The pause of a claim that was not used: the delivery stays due when it was.
 const UNCHANGED: i64 = -1;
