@@ -216,3 +216,88 @@ impl Host {
         self.ready.drain(..).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use values::DeliveryId;
+
+    use super::{Health, Host};
+
+    const PLACES: u32 = 16;
+
+    fn host_with(known: usize) -> Host {
+        let mut host = Host::default();
+        for _ in 0..known {
+            host.add(DeliveryId::generate());
+        }
+        host
+    }
+
+    /// Lets a host respond a number of times.
+    fn respond(host: &mut Host, times: usize, after: Duration) {
+        for _ in 0..times {
+            host.start_suspect();
+            host.finished(Health::Responds, after, Instant::now());
+        }
+    }
+
+    #[test]
+    fn a_host_begins_with_four_requests_and_gets_more_as_it_responds() {
+        let now = Instant::now();
+        let mut host = host_with(0);
+        assert_eq!(host.places(PLACES, now), 4);
+        respond(&mut host, 3, Duration::from_millis(50));
+        assert_eq!(host.places(PLACES, now), 7);
+        respond(&mut host, 100, Duration::from_millis(50));
+        assert_eq!(host.places(PLACES, now), 16);
+        assert_eq!(host.places(2, now), 2);
+    }
+
+    #[test]
+    fn a_fast_host_gets_more_claims_in_advance_than_a_slow_one() {
+        for (response_time, expected) in [(1, 256), (10, 80), (50, 16), (5_000, 16)] {
+            let mut host = host_with(1_000);
+            respond(&mut host, 100, Duration::from_millis(response_time));
+            let wanted = host.take_wanted(PLACES, Instant::now());
+            assert_eq!(wanted.known.len(), expected, "{response_time} ms");
+            // They are on their way.
+            assert_eq!(host.take_wanted(PLACES, Instant::now()).number(), 0);
+        }
+    }
+
+    #[test]
+    fn a_host_that_fails_gets_one_request_after_a_pause_and_its_deliveries_are_given_back() {
+        let mut now = Instant::now();
+        let mut host = host_with(10);
+        for _ in 0..5 {
+            host.start_suspect();
+            host.finished(Health::Fails, Duration::ZERO, now);
+        }
+        assert_eq!(host.places(PLACES, now), 0);
+        assert_eq!(host.take_wanted(PLACES, now).number(), 0);
+        assert!(!host.is_forgettable(now));
+        now += Duration::from_millis(250);
+        let wanted = host.take_wanted(PLACES, now);
+        assert_eq!((wanted.known.len(), wanted.more), (0, 1));
+        assert_eq!(host.take_wanted(PLACES, now).number(), 0);
+        host.claimed(1, false);
+        host.start_suspect();
+        host.finished(Health::Responds, Duration::ZERO, now);
+        assert!(host.places(PLACES, now) > 1);
+    }
+
+    #[test]
+    fn what_is_asked_for_is_asked_for_again_after_a_failed_claim() {
+        let now = Instant::now();
+        let mut host = host_with(3);
+        assert_eq!(host.take_wanted(PLACES, now).number(), 3);
+        host.claimed(3, true);
+        let wanted = host.take_wanted(PLACES, now);
+        assert_eq!((wanted.known.len(), wanted.more), (0, 4));
+        host.claimed(4, false);
+        host.clear_backlog();
+        assert!(host.is_forgettable(now));
+    }
+}

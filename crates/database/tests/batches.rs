@@ -1,0 +1,149 @@
+//! Requests that share round trips.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use database::{BatchLimits, Batches, Connection, Database, DatabaseSettings, Error};
+use diesel::RunQueryDsl as _;
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use testkit::{TestDatabase, eventually};
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
+const LIMITS: BatchLimits = BatchLimits {
+    requests: 4,
+    concurrent: 1,
+    waiting: 10,
+};
+
+type Numbers = Batches<i64, i64, Error>;
+
+/// Batches that insert numbers, wait until they are released, and say which numbers they had.
+struct Fixture {
+    _database: TestDatabase,
+    numbers: Arc<Numbers>,
+    taken: Arc<Mutex<Vec<Vec<i64>>>>,
+    release: Sender<()>,
+}
+
+fn insert(connection: &mut Connection, number: i64) -> Result<i64, Error> {
+    diesel::sql_query(format!("INSERT INTO notes VALUES ({number}, 'x')")).execute(connection)?;
+    Ok(number)
+}
+
+impl Fixture {
+    fn start() -> Self {
+        let test = TestDatabase::users(MIGRATIONS);
+        let database = Database::connect(&DatabaseSettings {
+            url: test.users_url(),
+            owner_url: None,
+            pool_size: 2,
+            timeout: Duration::from_secs(5),
+        });
+        let (release, released): (_, Receiver<()>) = channel();
+        let released = Mutex::new(released);
+        let taken = Arc::<Mutex<Vec<Vec<i64>>>>::default();
+        let log = Arc::clone(&taken);
+        let together = move |connection: &mut Connection, numbers: &[i64]| {
+            log.lock().unwrap().push(numbers.to_vec());
+            released.lock().unwrap().recv().unwrap();
+            database::transaction(connection, |connection| {
+                let numbers = numbers.iter();
+                let outcomes = numbers.map(|number| match number {
+                    13 => Ok(None),
+                    _ => Ok(Some(insert(connection, *number))),
+                });
+                let outcomes: Result<Vec<_>, Error> = outcomes.collect();
+                let mut outcomes = outcomes?;
+                // A statement that failed fails the transaction.
+                if let Some(failed) = outcomes.iter().position(|o| matches!(o, Some(Err(_)))) {
+                    return Err(outcomes.remove(failed).unwrap().unwrap_err());
+                }
+                Ok(outcomes)
+            })
+        };
+        let alone = |connection: &mut Connection, number: &i64| insert(connection, *number);
+        Self {
+            _database: test,
+            numbers: Arc::new(Batches::new(database, LIMITS, together, alone)),
+            taken,
+            release,
+        }
+    }
+
+    fn send(&self, number: i64) -> tokio::task::JoinHandle<Result<i64, Error>> {
+        let numbers = Arc::clone(&self.numbers);
+        tokio::spawn(async move { numbers.run(number).await })
+    }
+
+    /// Waits until a number of batches have begun.
+    async fn wait_for_batches(&self, number: usize) {
+        eventually("a batch to begin", async || {
+            (self.taken.lock().unwrap().len() == number).then_some(())
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn requests_that_come_during_a_batch_are_the_next_one() {
+    let fixture = Fixture::start();
+    let first = fixture.send(1);
+    fixture.wait_for_batches(1).await;
+    let others: Vec<_> = (2..=7).map(|number| fixture.send(number)).collect();
+    tokio::task::yield_now().await;
+    for _ in 0..3 {
+        fixture.release.send(()).unwrap();
+    }
+    assert_eq!(first.await.unwrap().unwrap(), 1);
+    for (other, expected) in others.into_iter().zip(2..) {
+        assert_eq!(other.await.unwrap().unwrap(), expected);
+    }
+    let taken = fixture.taken.lock().unwrap().clone();
+    assert_eq!(taken, [vec![1], vec![2, 3, 4, 5], vec![6, 7]]);
+}
+
+#[tokio::test]
+async fn a_request_that_breaks_its_batch_fails_alone() {
+    let fixture = Fixture::start();
+    fixture.release.send(()).unwrap();
+    assert_eq!(fixture.send(1).await.unwrap().unwrap(), 1);
+    let first = fixture.send(2);
+    fixture.wait_for_batches(2).await;
+    // The first of them violates the primary key, and the last one asks to be repeated.
+    let others: Vec<_> = [1, 3, 13].map(|number| fixture.send(number)).into();
+    tokio::task::yield_now().await;
+    for _ in 0..2 {
+        fixture.release.send(()).unwrap();
+    }
+    assert_eq!(first.await.unwrap().unwrap(), 2);
+    let mut outcomes = Vec::new();
+    for other in others {
+        outcomes.push(other.await.unwrap());
+    }
+    assert_eq!(
+        outcomes[0].as_ref().unwrap_err().violated_constraint(),
+        Some("notes_pkey")
+    );
+    assert_eq!(outcomes[1].as_ref().unwrap(), &3);
+    assert_eq!(outcomes[2].as_ref().unwrap(), &13);
+}
+
+#[tokio::test]
+async fn requests_beyond_the_limit_are_refused_at_once() {
+    let fixture = Fixture::start();
+    let first = fixture.send(1);
+    fixture.wait_for_batches(1).await;
+    let waiting: Vec<_> = (2..=11).map(|number| fixture.send(number)).collect();
+    tokio::task::yield_now().await;
+    assert!(matches!(fixture.numbers.run(12).await, Err(Error::Busy)));
+    for _ in 0..4 {
+        fixture.release.send(()).unwrap();
+    }
+    assert_eq!(first.await.unwrap().unwrap(), 1);
+    for waiting in waiting {
+        assert!(waiting.await.unwrap().is_ok());
+    }
+}
