@@ -6,6 +6,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet};
 use tokio::time::MissedTickBehavior;
 use tokio_util::sync::CancellationToken;
+use values::DeliveryId;
 
 use crate::deliveries::DueDelivery;
 use crate::deliveries::worker::attempt::{AttemptResult, Lease, Sender};
@@ -56,8 +57,8 @@ struct Dispatching {
     /// Hosts with claims that found no free attempt.
     blocked: VecDeque<Arc<str>>,
     attempts: JoinSet<AttemptResult>,
-    /// The host of a delivery that is tried apart from others.
-    suspect: Option<Arc<str>>,
+    /// A delivery that is tried apart from others.
+    suspect: Option<DeliveryId>,
     /// This worker's number, as the claims have it.
     id: Option<i32>,
     started: Instant,
@@ -263,7 +264,7 @@ impl Dispatching {
         tracing::warn!(delivery.id = %claimed.delivery_id, "trying a delivery on suspicion that it ends workers");
         let name: Arc<str> = claimed.host.as_str().into();
         self.host(&name).start_suspect();
-        self.suspect = Some(name);
+        self.suspect = Some(claimed.delivery_id);
         self.spawn(claimed);
     }
 
@@ -329,7 +330,7 @@ impl Dispatching {
             }
         };
         let name = Arc::clone(&result.lease.host);
-        if self.suspect.as_ref() == Some(&name) {
+        if self.suspect == Some(result.lease.delivery) {
             self.suspect = None;
         }
         if let Some(host) = self.hosts.get_mut(&name) {
