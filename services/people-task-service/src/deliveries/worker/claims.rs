@@ -217,7 +217,16 @@ fn claim(connection: &mut Connection, request: &ClaimRequest) -> Result<Claimed,
         claimed.rows = store::claim_known(connection, request.worker, &request.ids)?;
     }
     if !request.hosts.is_empty() {
-        let rows = store::claim_of_hosts(connection, request.worker, &request.hosts)?;
+        let rows = match store::claim_of_hosts(connection, request.worker, &request.hosts) {
+            Ok(rows) => rows,
+            // What the first statement has claimed is kept.
+            Err(error) if !claimed.rows.is_empty() => {
+                tracing::warn!(%error, "due deliveries of hosts could not be claimed");
+                claimed.failed = true;
+                return Ok(claimed);
+            }
+            Err(error) => return Err(error.into()),
+        };
         for claim in &request.hosts {
             let found = rows.iter().filter(|row| *row.host == *claim.host).count();
             if found < claim.number {

@@ -135,7 +135,7 @@ WITH released AS (
                 'statusCode', NULL, 'response', NULL,
                 'error', 'parked: three workers ended while they sent this delivery; redeliver it to try again'))
             ELSE attempt_log END
-    WHERE worker_id <> ALL(ARRAY(SELECT id FROM delivery_workers))
+    WHERE worker_id IS NOT NULL AND worker_id <> ALL(ARRAY(SELECT id FROM delivery_workers))
     RETURNING lost_trials
 )
 SELECT count(*) AS claims, count(*) FILTER (WHERE lost_trials = 3) AS parked FROM released";
