@@ -72,6 +72,8 @@ pub(super) struct Claimed {
     /// A delivery to be tried apart from others.
     pub(super) suspect: Option<ClaimedDelivery>,
     pub(super) failed: bool,
+    /// No delivery is claimed any more.
+    pub(super) released_all: bool,
     cursor: Option<String>,
     kind: Kind,
 }
@@ -82,6 +84,14 @@ enum Kind {
     Claim,
     Scan,
     Suspect,
+    Release,
+}
+
+impl Claimed {
+    /// Whether deliveries may be claimed that this worker was not told of.
+    pub(super) fn may_have_claimed(&self) -> bool {
+        self.failed && matches!(self.kind, Kind::Claim | Kind::Suspect)
+    }
 }
 
 /// Runs claims and scans, and returns what they found.
@@ -92,6 +102,7 @@ pub(super) struct Claims {
     claiming: usize,
     scanning: bool,
     claiming_suspect: bool,
+    releasing: bool,
     cursor: String,
     paused_until: Option<Instant>,
 }
@@ -106,6 +117,7 @@ impl Claims {
             claiming: 0,
             scanning: false,
             claiming_suspect: false,
+            releasing: false,
             cursor: String::new(),
             paused_until: None,
         }
@@ -167,6 +179,21 @@ impl Claims {
         });
     }
 
+    /// Releases every claim of a worker, which must know of none.
+    pub(super) fn release_all(&mut self, worker: i32) {
+        if self.releasing {
+            return;
+        }
+        self.releasing = true;
+        self.spawn(Kind::Release, Vec::new(), move |connection| {
+            store::release_all(connection, worker)?;
+            Ok(Claimed {
+                released_all: true,
+                ..Claimed::default()
+            })
+        });
+    }
+
     /// Waits for what the next one of them found. It is safe to cancel.
     pub(super) async fn next(&mut self) -> Claimed {
         // The sender is never dropped before.
@@ -175,6 +202,7 @@ impl Claims {
             Kind::Claim => self.claiming = self.claiming.saturating_sub(1),
             Kind::Scan => self.scanning = false,
             Kind::Suspect => self.claiming_suspect = false,
+            Kind::Release => self.releasing = false,
         }
         if let Some(cursor) = &claimed.cursor {
             self.cursor.clone_from(cursor);

@@ -154,6 +154,13 @@ const CLAIM_SUSPECT: &str = claim!(
     ", on_trial = true"
 );
 
+/// Releases every claim of a worker.
+pub(super) fn release_all(connection: &mut PgConnection, worker: i32) -> QueryResult<usize> {
+    prepared("UPDATE deliveries SET worker_id = NULL, on_trial = false WHERE worker_id = $1")
+        .bind::<Integer, _>(worker)
+        .execute(connection)
+}
+
 #[derive(QueryableByName)]
 struct HostRow {
     #[diesel(sql_type = Text)]

@@ -59,6 +59,7 @@ struct Dispatching {
     attempts: JoinSet<AttemptResult>,
     /// A delivery that is tried apart from others.
     suspect: Option<DeliveryId>,
+    may_have_unknown_claims: bool,
     /// This worker's number, as the claims have it.
     id: Option<i32>,
     started: Instant,
@@ -74,6 +75,7 @@ impl Dispatcher {
             blocked: VecDeque::new(),
             attempts: JoinSet::new(),
             suspect: None,
+            may_have_unknown_claims: false,
             id: None,
             started: Instant::now(),
         };
@@ -157,11 +159,9 @@ impl Dispatching {
         if self.hosts.len() > MAX_IDLE_HOSTS {
             self.hosts.retain(|_, host| !host.is_forgettable(now));
         }
-        let runs_long = self.started.elapsed() >= self.dispatcher.suspects_after;
-        if let Some(member) = self
-            .member()
-            .filter(|_| runs_long && self.suspect.is_none())
-        {
+        let may_try = !self.may_have_unknown_claims
+            && self.started.elapsed() >= self.dispatcher.suspects_after;
+        if let Some(member) = self.member().filter(|_| may_try && self.suspect.is_none()) {
             self.dispatcher.claims.claim_suspect(member.id);
         }
         self.adopt_places();
@@ -199,6 +199,15 @@ impl Dispatching {
         {
             return;
         }
+        if self.may_have_unknown_claims {
+            let knows_none = self.attempts.is_empty()
+                && self.dispatcher.ends.unrecorded() == 0
+                && !self.dispatcher.claims.are_under_way();
+            if knows_none {
+                self.dispatcher.claims.release_all(member.id);
+            }
+            return;
+        }
         let now = Instant::now();
         let mut request = ClaimRequest::new(member.id);
         let changed: Vec<_> = self.changed.drain().collect();
@@ -219,7 +228,20 @@ impl Dispatching {
         self.dispatcher.claims.start(request);
     }
 
+    /// A claim that failed may have been committed. Then the worker claims nothing until all that it knows of has ended,
+    /// and releases the rest.
+    fn note_failure(&mut self, claimed: &Claimed) {
+        if claimed.released_all {
+            self.may_have_unknown_claims = false;
+        } else if claimed.may_have_claimed() {
+            self.may_have_unknown_claims = true;
+            let unused: Vec<_> = self.hosts.values_mut().flat_map(Host::give_back).collect();
+            self.release(unused);
+        }
+    }
+
     fn take_claimed(&mut self, claimed: Claimed) {
+        self.note_failure(&claimed);
         for (name, asked) in claimed.asked {
             // What a failed claim asked for is in the database.
             self.host(&name).claimed(asked, claimed.failed);
