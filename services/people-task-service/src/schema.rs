@@ -83,6 +83,7 @@ diesel::table! {
         traceparent -> Text,
         created -> Timestamptz,
         finished -> Timestamptz,
+        lease -> Integer,
         attempt_log -> Jsonb,
     }
 }

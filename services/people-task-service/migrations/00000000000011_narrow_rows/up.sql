@@ -106,6 +106,8 @@ CREATE TABLE finished_deliveries (
     traceparent text NOT NULL,
     created timestamptz NOT NULL,
     finished timestamptz NOT NULL DEFAULT now(),
+    -- The claim that finished it. A claim of a delivery that is sent again has a higher number.
+    lease integer NOT NULL DEFAULT 0,
     attempt_log jsonb NOT NULL
 ) PARTITION BY RANGE (finished);
 CREATE INDEX finished_deliveries_by_id ON finished_deliveries (id);
@@ -130,28 +132,34 @@ BEGIN
     END IF;
 END $$;
 
--- Creates the partitions of the next two weeks, and drops those whose deliveries have all been finished for longer
--- than `keep`. Returns the number of dropped ones. It runs with the owner's rights.
-CREATE FUNCTION maintain_finished_deliveries(keep interval) RETURNS integer
+-- Creates the partitions of the next two weeks. It runs with the owner's rights.
+CREATE FUNCTION create_finished_deliveries_partitions() RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET timezone = 'UTC' SET lock_timeout = '2s' AS $$
-DECLARE
-    partition name;
-    dropped integer := 0;
 BEGIN
     -- Workers that start together do this one after the other.
     PERFORM pg_advisory_xact_lock(hashtextextended('finished_deliveries', 0));
     FOR ahead IN 0..14 LOOP
         PERFORM create_finished_deliveries_partition(current_date + ahead);
     END LOOP;
-    FOR partition IN
-        SELECT relname FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
-        WHERE inhparent = 'finished_deliveries'::regclass
-            AND to_date(right(relname, 8), 'YYYYMMDD') + 1 <= now() - keep
-    LOOP
-        EXECUTE format('DROP TABLE %I', partition);
-        dropped := dropped + 1;
-    END LOOP;
-    RETURN dropped;
+END $$;
+
+-- Drops the oldest partition whose deliveries have all been finished for longer than `keep`. Returns whether there was
+-- one. It runs with the owner's rights. While a statement reads the table, the drop waits and everything else waits
+-- for the drop, so it soon gives up.
+CREATE FUNCTION drop_finished_deliveries_partition(keep interval) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET timezone = 'UTC' SET lock_timeout = '100ms' AS $$
+DECLARE
+    partition name;
+BEGIN
+    SELECT relname INTO partition FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
+    WHERE inhparent = 'finished_deliveries'::regclass
+        AND to_date(right(relname, 8), 'YYYYMMDD') + 1 <= now() - keep
+    ORDER BY relname LIMIT 1;
+    IF partition IS NULL THEN
+        RETURN false;
+    END IF;
+    EXECUTE format('DROP TABLE %I', partition);
+    RETURN true;
 END $$;
 REVOKE ALL ON FUNCTION create_finished_deliveries_partition FROM PUBLIC;
 
@@ -189,17 +197,17 @@ DROP TABLE delivery_attempts;
 DROP TABLE former_deliveries;
 
 -- Foreign keys would lock the row of a task for each row that is inserted for it. Rows are inserted only together
--- with a change of the task's version. These functions delete them with the task or the webhook, in the order in
--- which workers lock them.
+-- with a change of the task's version. These functions delete them with the task or the webhook.
 ALTER TABLE webhooks DROP CONSTRAINT webhooks_task_id_fkey;
 
 CREATE FUNCTION delete_rows_of_tasks() RETURNS trigger LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 DECLARE
     ids bytea[] := ARRAY(SELECT id FROM deleted);
 BEGIN
+    -- First, because a decision or a registration that is under way adds rows until it ends.
+    DELETE FROM task_states WHERE task_id = ANY (ids);
     DELETE FROM deliveries WHERE task_id = ANY (ids);
     DELETE FROM finished_deliveries WHERE task_id = ANY (ids);
-    DELETE FROM task_states WHERE task_id = ANY (ids);
     DELETE FROM webhooks WHERE task_id = ANY (ids);
     RETURN NULL;
 END $$;
@@ -211,10 +219,10 @@ DECLARE
     ids bytea[] := ARRAY(SELECT id FROM deleted);
     tasks bytea[] := ARRAY(SELECT DISTINCT task_id FROM deleted);
 BEGIN
+    -- A decision that has read these webhooks does not take effect any more, or has added its deliveries by then.
+    UPDATE task_states SET version = version + 1 WHERE task_id = ANY (tasks);
     DELETE FROM deliveries WHERE task_id = ANY (tasks) AND webhook_id = ANY (ids);
     DELETE FROM finished_deliveries WHERE task_id = ANY (tasks) AND webhook_id = ANY (ids);
-    -- A decision that has read these webhooks does not take effect.
-    UPDATE task_states SET version = version + 1 WHERE task_id = ANY (tasks);
     RETURN NULL;
 END $$;
 CREATE TRIGGER delete_deliveries_of_webhooks AFTER DELETE ON webhooks REFERENCING OLD TABLE AS deleted

@@ -124,10 +124,11 @@ WITH waiting AS (
     RETURNING webhook_id
 ), finished AS (
     DELETE FROM finished_deliveries WHERE id = $1
-    RETURNING id, webhook_id, task_id, request_id, traceparent, created, attempt_log
+    RETURNING id, webhook_id, task_id, request_id, traceparent, created, lease, attempt_log
 ), inserted AS (
-    INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent, created, attempt_log)
-    SELECT finished.id, webhook_id, finished.task_id, host, request_id, traceparent, finished.created, attempt_log
+    INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent, created, lease, attempt_log)
+    SELECT finished.id, webhook_id, finished.task_id, host, request_id, traceparent, finished.created,
+        lease + 1, attempt_log
     FROM finished JOIN webhooks ON webhooks.id = webhook_id
     RETURNING webhook_id
 ), restarted AS (

@@ -132,15 +132,20 @@ fn delete_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch,
     })
 }
 
-/// Deletes webhooks that the user registered for tasks of others, with their deliveries.
+/// Deletes webhooks that the user registered for tasks of others, with their deliveries. A decision of such a task,
+/// which adds deliveries, comes before or after.
 fn delete_webhooks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
-    let mut ids = webhooks::store::load_ids_of_user(connection, user.id, WEBHOOKS)?;
+    let mut rows = webhooks::store::load_of_user(connection, user.id, WEBHOOKS)?;
+    let tasks: Vec<_> = rows.iter().map(|(_, task)| *task).collect();
+    let locked = tasks::store::lock_free(connection, &tasks)?;
+    rows.retain(|(_, task)| locked.contains(task));
+    let mut ids: Vec<_> = rows.into_iter().map(|(id, _)| id).collect();
     let held = deliveries::store::lock_free_of_webhooks(connection, &ids)?;
     ids.retain(|id| !held.contains(id));
     let ids = webhooks::store::lock_free(connection, &ids)?;
     Ok(Batch {
         deleted: webhooks::store::delete(connection, &ids)?,
         progress: false,
-        more: !webhooks::store::load_ids_of_user(connection, user.id, 1)?.is_empty(),
+        more: !webhooks::store::load_of_user(connection, user.id, 1)?.is_empty(),
     })
 }

@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::Error;
@@ -96,6 +98,20 @@ pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<T
         .optional()?;
     // A statement of its own, because the lock may have waited for a change.
     locked.map_or(Ok(None), |id| find(connection, id))
+}
+
+/// Locks those of these tasks that no other transaction has locked, as [`lock`] does, and returns them.
+pub(crate) fn lock_free(
+    connection: &mut PgConnection,
+    ids: &[TaskId],
+) -> Result<HashSet<TaskId>, Error> {
+    let locked: Vec<TaskId> = task_states::table
+        .filter(task_states::task_id.eq_any(ids))
+        .select(task_states::task_id)
+        .for_no_key_update()
+        .skip_locked()
+        .load(connection)?;
+    Ok(locked.into_iter().collect())
 }
 
 /// Updates a locked task, with its audit entry.

@@ -41,17 +41,17 @@ pub(crate) fn find(connection: &mut PgConnection, id: WebhookId) -> Result<Optio
     Ok(found?)
 }
 
-/// Loads the ids of at most `limit` webhooks that a user registered.
-pub(crate) fn load_ids_of_user(
+/// Loads the ids of at most `limit` webhooks that a user registered, and of their tasks.
+pub(crate) fn load_of_user(
     connection: &mut PgConnection,
     user: UserId,
     limit: usize,
-) -> Result<Vec<WebhookId>, Error> {
+) -> Result<Vec<(WebhookId, TaskId)>, Error> {
     let ids = webhooks::table
         .filter(webhooks::registered_by.eq(user))
         .order(webhooks::id)
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
-        .select(webhooks::id)
+        .select((webhooks::id, webhooks::task_id))
         .load(connection);
     Ok(ids?)
 }

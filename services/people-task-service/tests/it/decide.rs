@@ -82,6 +82,16 @@ async fn one_of_several_concurrent_decisions_succeeds_and_each_webhook_gets_one_
     }
 }
 
+/// Waits until a statement waits for a lock.
+async fn wait_for_lock(app: &Fixture) {
+    eventually("a statement to wait", async || {
+        let waiting = "SELECT count(*)::text AS value FROM pg_stat_activity
+            WHERE datname = current_database() AND wait_event_type = 'Lock'";
+        (app.value(waiting)? == "1").then_some(())
+    })
+    .await;
+}
+
 /// Starts a change of the task, decides the task, and commits the change once the decision waits for it.
 async fn decided_during(app: &Fixture, by: &User, task: &Task, change: &str) -> Reply {
     let mut other = app.database.admin();
@@ -91,12 +101,7 @@ async fn decided_during(app: &Fixture, by: &User, task: &Task, change: &str) -> 
         .unwrap();
     let deciding = app.approve(by, task);
     let committing = async {
-        eventually("the decision to wait", async || {
-            let waiting = "SELECT count(*)::text AS value FROM pg_stat_activity
-                WHERE datname = current_database() AND wait_event_type = 'Lock'";
-            (app.value(waiting)? == "1").then_some(())
-        })
-        .await;
+        wait_for_lock(app).await;
         other.batch_execute("COMMIT").unwrap();
     };
     tokio::join!(deciding, committing).0
@@ -129,6 +134,26 @@ async fn a_webhook_deleted_during_a_decision_gets_no_delivery() {
     assert_eq!(reply.expect(200).json["status"], "approved");
     let left = app.value("SELECT string_agg(host, ' ') AS value FROM deliveries");
     assert_eq!(left.as_deref(), Some("127.0.0.9"));
+}
+
+#[tokio::test]
+async fn a_webhook_deleted_while_a_decision_adds_its_delivery_leaves_none() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    let _ = app.register(&ada, &task, "http://127.0.0.8/").await;
+    let (mut deciding, mut deleting) = (app.database.admin(), app.database.admin());
+    let decide = "BEGIN; SET search_path = people_task;
+        UPDATE task_states SET version = version + 1;
+        INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
+        SELECT new_id(), id, task_id, host, 'r', 't' FROM webhooks";
+    deciding.batch_execute(decide).unwrap();
+    let delete = "DELETE FROM people_task.webhooks";
+    let deleted = tokio::task::spawn_blocking(move || deleting.batch_execute(delete));
+    wait_for_lock(&app).await;
+    deciding.batch_execute("COMMIT").unwrap();
+    deleted.await.unwrap().unwrap();
+    assert_eq!(app.count("deliveries"), 0);
 }
 
 #[tokio::test]

@@ -152,12 +152,11 @@ fn describe(
         Ok(response) => {
             let redirect = response.status.is_redirection();
             let error = redirect.then(|| "redirects are not followed".to_owned());
-            // Postgres cannot store NUL characters.
-            let text = String::from_utf8_lossy(&response.beginning).replace('\0', "");
+            let text = without_nul(&String::from_utf8_lossy(&response.beginning));
             let body = (!text.is_empty()).then_some(text);
             (Some(response.status.as_u16()), error, body)
         }
-        Err(error) => (None, Some(error.to_string()), None),
+        Err(error) => (None, Some(without_nul(&error.to_string())), None),
     };
     Attempt {
         at: Timestamp(at),
@@ -166,4 +165,9 @@ fn describe(
         error,
         response,
     }
+}
+
+/// Postgres cannot store NUL characters.
+fn without_nul(text: &str) -> String {
+    text.replace('\0', "")
 }

@@ -1,6 +1,6 @@
 //! Claims that run beside the dispatcher.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use database::{Connection, Database, Error};
@@ -59,7 +59,7 @@ impl ClaimRequest {
     }
 }
 
-/// What a claim or a scan found.
+/// What a claim did.
 #[derive(Default)]
 pub(super) struct Claimed {
     pub(super) rows: Vec<ClaimedDelivery>,
@@ -67,43 +67,33 @@ pub(super) struct Claimed {
     pub(super) asked: Vec<(Arc<str>, usize)>,
     /// Hosts that have no further due deliveries.
     pub(super) without_more: Vec<Arc<str>>,
-    /// Hosts that may have due deliveries.
-    pub(super) found: Vec<String>,
-    /// A delivery to be tried apart from others.
-    pub(super) suspect: Option<ClaimedDelivery>,
+    /// It failed, and may have claimed deliveries that are not in `rows`.
     pub(super) failed: bool,
-    /// No delivery is claimed any more.
-    pub(super) released_all: bool,
-    cursor: Option<String>,
-    kind: Kind,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-enum Kind {
-    #[default]
-    Claim,
-    Scan,
-    Suspect,
-    Release,
+/// What ended.
+pub(super) enum Ended {
+    /// A claim of known deliveries, or of those of hosts.
+    Claim(Claimed),
+    /// A claim of a delivery to be tried apart from others.
+    SuspectClaim(Claimed),
+    /// A scan for hosts that may have due deliveries.
+    Scan(Vec<String>),
+    /// The release of all claims; `false` if it failed.
+    Release(bool),
 }
 
-impl Claimed {
-    /// Whether deliveries may be claimed that this worker was not told of.
-    pub(super) fn may_have_claimed(&self) -> bool {
-        self.failed && matches!(self.kind, Kind::Claim | Kind::Suspect)
-    }
-}
-
-/// Runs claims and scans, and returns what they found.
+/// Runs claims and scans, and returns what they did.
 pub(super) struct Claims {
     database: Database,
-    results: mpsc::UnboundedReceiver<Claimed>,
-    sender: mpsc::UnboundedSender<Claimed>,
+    results: mpsc::UnboundedReceiver<Ended>,
+    sender: mpsc::UnboundedSender<Ended>,
     claiming: usize,
     scanning: bool,
     claiming_suspect: bool,
     releasing: bool,
-    cursor: String,
+    /// The last host that was scanned.
+    cursor: Arc<Mutex<String>>,
     paused_until: Option<Instant>,
 }
 
@@ -118,7 +108,7 @@ impl Claims {
             scanning: false,
             claiming_suspect: false,
             releasing: false,
-            cursor: String::new(),
+            cursor: Arc::default(),
             paused_until: None,
         }
     }
@@ -143,25 +133,10 @@ impl Claims {
         }
         self.claiming += 1;
         let asked = request.asked.clone();
-        self.spawn(Kind::Claim, asked, move |connection| {
-            claim(connection, &request)
-        });
-    }
-
-    /// Looks for hosts with due deliveries, unless a scan is under way.
-    pub(super) fn scan(&mut self) {
-        if self.scanning {
-            return;
-        }
-        self.scanning = true;
-        let mut cursor = self.cursor.clone();
-        self.spawn(Kind::Scan, Vec::new(), move |connection| {
-            let found = store::scan_hosts(connection, &mut cursor, SCANNED_HOSTS)?;
-            Ok(Claimed {
-                found,
-                cursor: Some(cursor),
-                ..Claimed::default()
-            })
+        let claim = move |connection: &mut Connection| claim(connection, &request);
+        self.spawn(claim, |claimed| {
+            let claimed = claimed.unwrap_or_else(Claimed::failed);
+            Ended::Claim(Claimed { asked, ..claimed })
         });
     }
 
@@ -171,12 +146,30 @@ impl Claims {
             return;
         }
         self.claiming_suspect = true;
-        self.spawn(Kind::Suspect, Vec::new(), move |connection| {
+        let claim = move |connection: &mut Connection| {
+            let suspect = store::claim_suspect(connection, worker)?;
             Ok(Claimed {
-                suspect: store::claim_suspect(connection, worker)?,
+                rows: suspect.into_iter().collect(),
                 ..Claimed::default()
             })
+        };
+        self.spawn(claim, |claimed| {
+            Ended::SuspectClaim(claimed.unwrap_or_else(Claimed::failed))
         });
+    }
+
+    /// Looks for hosts with due deliveries, unless a scan is under way.
+    pub(super) fn scan(&mut self) {
+        if self.scanning {
+            return;
+        }
+        self.scanning = true;
+        let cursor = Arc::clone(&self.cursor);
+        let scan = move |connection: &mut Connection| {
+            let mut position = cursor.lock().unwrap_or_else(PoisonError::into_inner);
+            Ok(store::scan_hosts(connection, &mut position, SCANNED_HOSTS)?)
+        };
+        self.spawn(scan, |found| Ended::Scan(found.unwrap_or_default()));
     }
 
     /// Releases every claim of a worker, which must know of none.
@@ -185,57 +178,64 @@ impl Claims {
             return;
         }
         self.releasing = true;
-        self.spawn(Kind::Release, Vec::new(), move |connection| {
-            store::release_all(connection, worker)?;
-            Ok(Claimed {
-                released_all: true,
-                ..Claimed::default()
-            })
-        });
+        let release =
+            move |connection: &mut Connection| Ok(store::release_all(connection, worker)?);
+        self.spawn(release, |released| Ended::Release(released.is_some()));
     }
 
-    /// Waits for what the next one of them found. It is safe to cancel.
-    pub(super) async fn next(&mut self) -> Claimed {
+    /// Waits for the next one to end. It is safe to cancel.
+    pub(super) async fn next(&mut self) -> Ended {
         // The sender is never dropped before.
-        let claimed = self.results.recv().await.unwrap_or_default();
-        match claimed.kind {
-            Kind::Claim => self.claiming = self.claiming.saturating_sub(1),
-            Kind::Scan => self.scanning = false,
-            Kind::Suspect => self.claiming_suspect = false,
-            Kind::Release => self.releasing = false,
-        }
-        if let Some(cursor) = &claimed.cursor {
-            self.cursor.clone_from(cursor);
-        }
-        if claimed.failed {
+        let ended = self.results.recv().await;
+        let ended = ended.unwrap_or(Ended::Scan(Vec::new()));
+        let failed = match &ended {
+            Ended::Claim(claimed) => {
+                self.claiming = self.claiming.saturating_sub(1);
+                claimed.failed
+            }
+            Ended::SuspectClaim(claimed) => {
+                self.claiming_suspect = false;
+                claimed.failed
+            }
+            Ended::Scan(_) => {
+                self.scanning = false;
+                false
+            }
+            Ended::Release(done) => {
+                self.releasing = false;
+                !done
+            }
+        };
+        if failed {
             self.paused_until = Some(Instant::now() + PAUSE);
         }
-        claimed
+        ended
     }
 
-    fn spawn(
+    /// Runs `work` beside the dispatcher, and passes on what `ended` makes of its result: `None` if it failed.
+    fn spawn<T: Send + 'static>(
         &self,
-        kind: Kind,
-        asked: Vec<(Arc<str>, usize)>,
-        work: impl FnOnce(&mut Connection) -> Result<Claimed, Error> + Send + 'static,
+        work: impl FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
+        ended: impl FnOnce(Option<T>) -> Ended + Send + 'static,
     ) {
         let (database, sender) = (self.database.clone(), self.sender.clone());
         tokio::spawn(async move {
-            let found = database.run(work).await;
-            let found = found.unwrap_or_else(|error| {
+            let result = database.run(work).await;
+            let result = result.inspect_err(|error| {
                 tracing::warn!(error = ?error, "due deliveries could not be claimed");
-                Claimed {
-                    failed: true,
-                    ..Claimed::default()
-                }
             });
             // The dispatcher may have stopped.
-            let _ = sender.send(Claimed {
-                asked,
-                kind,
-                ..found
-            });
+            let _ = sender.send(ended(result.ok()));
         });
+    }
+}
+
+impl Claimed {
+    fn failed() -> Self {
+        Self {
+            failed: true,
+            ..Self::default()
+        }
     }
 }
 

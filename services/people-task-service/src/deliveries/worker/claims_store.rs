@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
-use database::{PoolOptions, StatementLimits, prepared};
+use database::prepared;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
 use diesel::{
     OptionalExtension as _, PgConnection, QueryResult, QueryableByName, RunQueryDsl as _,
@@ -19,10 +19,7 @@ use crate::tasks::{Task, task_columns};
 
 /// No commit waits for the disk: a crash of the database may undo a claim or a
 /// result that was just committed, and then the delivery is made again.
-pub(super) const POOL_OPTIONS: PoolOptions = PoolOptions {
-    limits: StatementLimits::WORKER,
-    on_connect: concat!(planning!(), "SET synchronous_commit = off;"),
-};
+pub(super) const ON_CONNECT: &str = concat!(planning!(), "SET synchronous_commit = off;");
 
 /// A delivery that a worker has claimed.
 #[derive(QueryableByName)]
@@ -35,6 +32,9 @@ pub(super) struct ClaimedDelivery {
     pub(super) worker_id: i32,
     #[diesel(sql_type = Integer)]
     pub(super) lease: i32,
+    /// It is tried on suspicion that it ends workers.
+    #[diesel(sql_type = Bool)]
+    pub(super) on_trial: bool,
     #[diesel(sql_type = Text)]
     pub(super) host: String,
     #[diesel(sql_type = Integer)]
@@ -68,12 +68,12 @@ macro_rules! claim {
     UPDATE deliveries SET worker_id = (SELECT id FROM worker), lease = lease + 1",
             $changes,
             " WHERE id = ANY(ARRAY(SELECT id FROM free)) AND EXISTS (SELECT FROM worker)
-    RETURNING id, webhook_id, task_id, worker_id, lease, host, attempts, request_id, traceparent, created
+    RETURNING id, webhook_id, task_id, worker_id, lease, on_trial, host, attempts, request_id, traceparent, created
 )
 SELECT ",
             task_columns!(),
-            ", claimed.id AS delivery_id, claimed.webhook_id, claimed.worker_id, claimed.lease, claimed.host,
-    claimed.attempts, claimed.request_id, claimed.traceparent, claimed.created AS delivery_created,
+            ", claimed.id AS delivery_id, claimed.webhook_id, claimed.worker_id, claimed.lease, claimed.on_trial,
+    claimed.host, claimed.attempts, claimed.request_id, claimed.traceparent, claimed.created AS delivery_created,
     webhooks.url, webhooks.secret, webhooks.with_task_id
 FROM claimed
 JOIN webhooks ON webhooks.id = claimed.webhook_id

@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,8 @@ use values::DeliveryId;
 
 use crate::deliveries::DueDelivery;
 use crate::deliveries::worker::attempt::{AttemptResult, Lease, Sender};
-use crate::deliveries::worker::claims::{ClaimRequest, Claimed, Claims};
+use crate::deliveries::worker::blocked::BlockedHosts;
+use crate::deliveries::worker::claims::{ClaimRequest, Claimed, Claims, Ended};
 use crate::deliveries::worker::claims_store::ClaimedDelivery;
 use crate::deliveries::worker::hosts::Host;
 use crate::deliveries::worker::membership::{Member, UsedPlaces};
@@ -54,8 +55,7 @@ struct Dispatching {
     hosts: HashMap<Arc<str>, Host>,
     /// Hosts for which something may have to be claimed.
     changed: HashSet<Arc<str>>,
-    /// Hosts with claims that found no free attempt.
-    blocked: VecDeque<Arc<str>>,
+    blocked: BlockedHosts,
     attempts: JoinSet<AttemptResult>,
     /// A delivery that is tried apart from others.
     suspect: Option<DeliveryId>,
@@ -72,7 +72,7 @@ impl Dispatcher {
             dispatcher: self,
             hosts: HashMap::new(),
             changed: HashSet::new(),
-            blocked: VecDeque::new(),
+            blocked: BlockedHosts::default(),
             attempts: JoinSet::new(),
             suspect: None,
             may_have_unknown_claims: false,
@@ -92,7 +92,7 @@ impl Dispatching {
             let d = &mut self.dispatcher;
             tokio::select! {
                 Some(ended) = self.attempts.join_next() => self.finish(ended),
-                claimed = d.claims.next() => self.take_claimed(claimed),
+                ended = d.claims.next() => self.take_ended_claim(ended),
                 number = d.incoming.recv_many(&mut received, BATCH) => {
                     if number == 0 {
                         break;
@@ -100,7 +100,7 @@ impl Dispatching {
                     self.add(received.drain(..).flatten());
                 }
                 _ = tick.tick() => self.tick(),
-                _ = d.member.changed() => self.adopt_places(),
+                Ok(()) = d.member.changed() => self.adopt_places(),
                 () = shutdown.cancelled() => break,
             }
             self.take_ended();
@@ -112,9 +112,10 @@ impl Dispatching {
     /// Releases what is claimed and not started, and waits for the rest.
     async fn stop(mut self) {
         while self.dispatcher.claims.are_under_way() {
-            let claimed = self.dispatcher.claims.next().await;
-            self.release(claimed.rows);
-            self.release(claimed.suspect.into_iter().collect());
+            let ended = self.dispatcher.claims.next().await;
+            if let Ended::Claim(claimed) | Ended::SuspectClaim(claimed) = ended {
+                self.release(claimed.rows);
+            }
         }
         let hosts = std::mem::take(&mut self.hosts);
         for (_, mut host) in hosts {
@@ -138,18 +139,30 @@ impl Dispatching {
     fn add(&mut self, due: impl Iterator<Item = DueDelivery>) {
         for DueDelivery { id, host } in due {
             let name: Arc<str> = host.into();
-            if self.hosts.len() >= MAX_HOSTS && !self.hosts.contains_key(&name) {
-                // The scan finds it later.
-                continue;
+            if self.has_room_for(&name) {
+                self.host(&name).add(id);
+                self.changed.insert(name);
             }
-            self.host(&name).add(id);
-            self.changed.insert(name);
         }
+    }
+
+    fn add_scanned(&mut self, hosts: Vec<String>) {
+        for host in hosts {
+            let name: Arc<str> = host.into();
+            if self.has_room_for(&name) {
+                self.host(&name).set_backlog();
+                self.changed.insert(name);
+            }
+        }
+    }
+
+    /// Whether another host may be kept. The scan finds others later.
+    fn has_room_for(&self, name: &Arc<str>) -> bool {
+        self.hosts.len() < MAX_HOSTS || self.hosts.contains_key(name)
     }
 
     fn tick(&mut self) {
         let now = Instant::now();
-        self.dispatcher.claims.scan();
         let waiting = self
             .hosts
             .iter()
@@ -161,8 +174,11 @@ impl Dispatching {
         }
         let may_try = !self.may_have_unknown_claims
             && self.started.elapsed() >= self.dispatcher.suspects_after;
-        if let Some(member) = self.member().filter(|_| may_try && self.suspect.is_none()) {
-            self.dispatcher.claims.claim_suspect(member.id);
+        if let Some(member) = self.member() {
+            self.dispatcher.claims.scan();
+            if may_try && self.suspect.is_none() {
+                self.dispatcher.claims.claim_suspect(member.id);
+            }
         }
         self.adopt_places();
         self.start_ready();
@@ -228,35 +244,29 @@ impl Dispatching {
         self.dispatcher.claims.start(request);
     }
 
-    /// A claim that failed may have been committed. Then the worker claims nothing until all that it knows of has ended,
-    /// and releases the rest.
-    fn note_failure(&mut self, claimed: &Claimed) {
-        if claimed.released_all {
-            self.may_have_unknown_claims = false;
-        } else if claimed.may_have_claimed() {
-            self.may_have_unknown_claims = true;
-            let unused: Vec<_> = self.hosts.values_mut().flat_map(Host::give_back).collect();
-            self.release(unused);
+    fn take_ended_claim(&mut self, ended: Ended) {
+        match ended {
+            Ended::Claim(claimed) | Ended::SuspectClaim(claimed) => self.take_claimed(claimed),
+            Ended::Scan(hosts) => self.add_scanned(hosts),
+            Ended::Release(done) => self.may_have_unknown_claims &= !done,
         }
     }
 
     fn take_claimed(&mut self, claimed: Claimed) {
-        self.note_failure(&claimed);
+        if claimed.failed {
+            // It may have been committed. The worker claims nothing until all that it knows of has ended, and releases
+            // the rest.
+            self.may_have_unknown_claims = true;
+            let unused: Vec<_> = self.hosts.values_mut().flat_map(Host::give_back).collect();
+            self.release(unused);
+        }
         for (name, asked) in claimed.asked {
             // What a failed claim asked for is in the database.
-            self.host(&name).claimed(asked, claimed.failed);
+            self.host(&name).claim_ended(asked, claimed.failed);
             self.changed.insert(name);
         }
         for name in claimed.without_more {
             self.host(&name).clear_backlog();
-        }
-        for name in claimed.found {
-            let name: Arc<str> = name.into();
-            self.host(&name).set_backlog();
-            self.changed.insert(name);
-        }
-        if let Some(suspect) = claimed.suspect {
-            self.start_suspect(suspect);
         }
         let mut ready = HashSet::new();
         for row in claimed.rows {
@@ -264,11 +274,17 @@ impl Dispatching {
                 self.release(vec![row]);
                 continue;
             }
+            if row.on_trial {
+                tracing::warn!(delivery.id = %row.delivery_id, "trying a delivery on suspicion that it ends workers");
+                self.suspect = Some(row.delivery_id);
+            }
             let name: Arc<str> = row.host.as_str().into();
             self.host(&name).push_ready(row);
             ready.insert(name);
         }
         for name in ready {
+            let surplus = self.host(&name).take_surplus();
+            self.release(surplus);
             self.start(&name);
         }
     }
@@ -282,14 +298,6 @@ impl Dispatching {
         }
     }
 
-    fn start_suspect(&mut self, claimed: ClaimedDelivery) {
-        tracing::warn!(delivery.id = %claimed.delivery_id, "trying a delivery on suspicion that it ends workers");
-        let name: Arc<str> = claimed.host.as_str().into();
-        self.host(&name).start_suspect();
-        self.suspect = Some(claimed.delivery_id);
-        self.spawn(claimed);
-    }
-
     /// Starts what a host has places for.
     fn start(&mut self, name: &Arc<str>) {
         let Some(member) = self.member() else { return };
@@ -300,32 +308,29 @@ impl Dispatching {
         {
             self.spawn(claimed);
         }
-        let is_blocked =
-            self.hosts.get(name).is_some_and(Host::has_ready) && !self.has_free_attempt(name);
-        if is_blocked && !self.blocked.contains(name) {
-            self.blocked.push_back(Arc::clone(name));
+        if let Some(host) = self.hosts.get(name).filter(|host| host.has_ready())
+            && !self.has_free_attempt(name)
+        {
+            self.blocked.push(name, host.in_flight() > 0);
         }
     }
 
-    /// A quarter of all attempts is kept for hosts that have none.
     fn has_free_attempt(&self, name: &Arc<str>) -> bool {
         let max = self.dispatcher.max_in_flight;
         let has_none = self
             .hosts
             .get(name)
             .is_some_and(|host| host.in_flight() == 0);
-        let limit = if has_none { max } else { max - max / 4 };
+        let limit = if has_none { max } else { shared_attempts(max) };
         self.attempts.len() < limit
     }
 
     fn start_blocked(&mut self) {
-        for _ in 0..self.blocked.len() {
-            if self.attempts.len() >= self.dispatcher.max_in_flight {
-                return;
-            }
-            if let Some(name) = self.blocked.pop_front() {
-                self.start(&name);
-            }
+        let max = self.dispatcher.max_in_flight;
+        while self.attempts.len() < max
+            && let Some(name) = self.blocked.pop(self.attempts.len() < shared_attempts(max))
+        {
+            self.start(&name);
         }
     }
 
@@ -356,22 +361,31 @@ impl Dispatching {
             self.suspect = None;
         }
         if let Some(host) = self.hosts.get_mut(&name) {
-            let unused = host.finished(result.health, result.duration, Instant::now());
-            if !unused.is_empty() {
+            if host.request_ended(result.health, result.duration, Instant::now()) {
                 report::circuit_opened();
             }
-            self.release(unused);
-            self.start(&name);
-            self.changed.insert(name);
+            let surplus = host.take_surplus();
+            self.release(surplus);
         }
         self.dispatcher.ends.send(ClaimEnd::Attempted(result));
+        // Hosts that had to wait come before this one.
         self.start_blocked();
+        self.start(&name);
+        self.changed.insert(name);
     }
 
     fn release(&mut self, claims: Vec<ClaimedDelivery>) {
         for claimed in claims {
+            if self.suspect == Some(claimed.delivery_id) {
+                self.suspect = None;
+            }
             let lease = Lease::of(&claimed);
             self.dispatcher.ends.send(ClaimEnd::Released(lease));
         }
     }
+}
+
+/// How many attempts all hosts share. The others, a quarter, are kept for hosts that have none.
+fn shared_attempts(max: usize) -> usize {
+    max - max / 4
 }

@@ -150,7 +150,7 @@ impl Host {
     }
 
     /// A claim ended that asked for this many deliveries.
-    pub(super) fn claimed(&mut self, asked: usize, backlog: bool) {
+    pub(super) fn claim_ended(&mut self, asked: usize, backlog: bool) {
         self.claiming = self.claiming.saturating_sub(asked);
         self.backlog |= backlog;
     }
@@ -175,18 +175,13 @@ impl Host {
         Some(next)
     }
 
-    /// A delivery is tried apart from others.
-    pub(super) fn start_suspect(&mut self) {
-        self.in_flight += 1;
-    }
-
-    /// An attempt ended. Returns the claims to release, if the host now gets one request at a time.
-    pub(super) fn finished(
+    /// A request ended. Returns whether the host gets one request at a time from now on.
+    pub(super) fn request_ended(
         &mut self,
         health: Health,
         duration: Duration,
         now: Instant,
-    ) -> Vec<ClaimedDelivery> {
+    ) -> bool {
         self.in_flight = self.in_flight.saturating_sub(1);
         match health {
             Health::Responds => {
@@ -197,16 +192,25 @@ impl Host {
                     (self.response_time * 7 + duration) / 8
                 };
                 self.responses = self.responses.saturating_add(1);
+                false
             }
             Health::Fails => {
                 self.responses /= 2;
-                if self.circuit.failed(now) {
-                    return self.give_back();
-                }
+                self.circuit.failed(now)
             }
-            Health::Unknown => {}
+            Health::Unknown => false,
         }
-        Vec::new()
+    }
+
+    /// Takes the claims that are of no use: while the host gets one request at a time, all but one.
+    pub(super) fn take_surplus(&mut self) -> Vec<ClaimedDelivery> {
+        if !self.circuit.is_open() {
+            return Vec::new();
+        }
+        let kept = self.ready.pop_front();
+        let surplus = self.give_back();
+        self.ready.extend(kept);
+        surplus
     }
 
     /// Takes all claims that are not started, and forgets what is known: the database has it.
@@ -238,8 +242,8 @@ mod tests {
     /// Lets a host respond a number of times.
     fn respond(host: &mut Host, times: usize, after: Duration) {
         for _ in 0..times {
-            host.start_suspect();
-            host.finished(Health::Responds, after, Instant::now());
+            host.in_flight += 1;
+            host.request_ended(Health::Responds, after, Instant::now());
         }
     }
 
@@ -272,8 +276,9 @@ mod tests {
         let mut now = Instant::now();
         let mut host = host_with(10);
         for _ in 0..5 {
-            host.start_suspect();
-            host.finished(Health::Fails, Duration::ZERO, now);
+            host.in_flight += 1;
+            host.request_ended(Health::Fails, Duration::ZERO, now);
+            host.take_surplus();
         }
         assert_eq!(host.places(PLACES, now), 0);
         assert_eq!(host.take_wanted(PLACES, now).number(), 0);
@@ -282,9 +287,9 @@ mod tests {
         let wanted = host.take_wanted(PLACES, now);
         assert_eq!((wanted.known.len(), wanted.more), (0, 1));
         assert_eq!(host.take_wanted(PLACES, now).number(), 0);
-        host.claimed(1, false);
-        host.start_suspect();
-        host.finished(Health::Responds, Duration::ZERO, now);
+        host.claim_ended(1, false);
+        host.in_flight += 1;
+        host.request_ended(Health::Responds, Duration::ZERO, now);
         assert!(host.places(PLACES, now) > 1);
     }
 
@@ -293,10 +298,10 @@ mod tests {
         let now = Instant::now();
         let mut host = host_with(3);
         assert_eq!(host.take_wanted(PLACES, now).number(), 3);
-        host.claimed(3, true);
+        host.claim_ended(3, true);
         let wanted = host.take_wanted(PLACES, now);
         assert_eq!((wanted.known.len(), wanted.more), (0, 4));
-        host.claimed(4, false);
+        host.claim_ended(4, false);
         host.clear_backlog();
         assert!(host.is_forgettable(now));
     }

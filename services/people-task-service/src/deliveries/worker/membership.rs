@@ -1,5 +1,6 @@
 //! The workers know each other by rows of `delivery_workers`. Each says several times a second that it is alive, and
-//! whichever notices that another one has been silent for too long releases that one's claims.
+//! whichever notices that another one has been silent for too long has that one's claims
+//! [released](super::lost_claims).
 //!
 //! The workers divide the places of each host among themselves: a worker has at most its places of concurrent requests
 //! to any host. It gives places up before another one takes them, so their sum never exceeds the limit.
@@ -9,11 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use database::{Connection, Database, Error};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::deliveries::worker::judgement::Judgement;
 use crate::deliveries::worker::membership_store::{self as store, Workers};
-use crate::deliveries::worker::report;
 
 /// How often a worker says that it is alive.
 const BEAT: Duration = Duration::from_millis(400);
@@ -44,6 +45,9 @@ impl UsedPlaces {
     }
 }
 
+/// The numbers of workers that seem to be dead.
+pub(super) type Silent = Vec<i32>;
+
 /// Keeps the row of this worker.
 pub(super) struct Membership {
     database: Database,
@@ -53,17 +57,21 @@ pub(super) struct Membership {
     silence: Duration,
     used: Arc<UsedPlaces>,
     member: watch::Sender<Option<Member>>,
+    silent: mpsc::Sender<Silent>,
+    judgement: Judgement,
     worker: Option<i32>,
     /// How many of the places this worker should have.
     share: u32,
 }
 
 impl Membership {
-    /// A worker that has not joined yet, what it will know of itself, and the places that it uses.
+    /// A worker that has not joined yet, what it will know of itself, and the places that it uses. It sends workers that
+    /// seem to be dead to `silent`. Its connections must serve nothing else, so that no beat waits for one.
     pub(super) fn new(
         database: Database,
         limit: u32,
         silence: Duration,
+        silent: mpsc::Sender<Silent>,
     ) -> (Self, watch::Receiver<Option<Member>>, Arc<UsedPlaces>) {
         let (member, own) = watch::channel(None);
         let used = Arc::<UsedPlaces>::default();
@@ -73,6 +81,8 @@ impl Membership {
             silence,
             used: Arc::clone(&used),
             member,
+            silent,
+            judgement: Judgement::new(silence),
             worker: None,
             share: 0,
         };
@@ -81,16 +91,11 @@ impl Membership {
 
     /// Keeps this worker alive until it is cancelled, and then deletes its row. By then it must have no claims.
     pub(super) async fn run(mut self, shutdown: CancellationToken) {
-        let mut last_success = None;
         while !shutdown.is_cancelled() {
             let started = Instant::now();
-            // After an outage the others have had no time to beat either.
-            let may_judge = last_success.is_some_and(|at: Instant| at.elapsed() < self.silence / 2);
-            match self.beat(started, may_judge).await {
-                Ok(()) => last_success = Some(started),
-                Err(error) => {
-                    tracing::warn!(error = ?error, "the worker could not say that it is alive");
-                }
+            if let Err(error) = self.beat(started).await {
+                self.judgement.failed();
+                tracing::warn!(error = ?error, "the worker could not say that it is alive");
             }
             tokio::select! {
                 () = tokio::time::sleep(BEAT.saturating_sub(started.elapsed())) => {}
@@ -105,15 +110,12 @@ impl Membership {
         }
     }
 
-    async fn beat(&mut self, started: Instant, may_judge: bool) -> Result<(), Error> {
+    async fn beat(&mut self, started: Instant) -> Result<(), Error> {
         let id = match self.worker {
             Some(id) => id,
-            None => {
-                let id = *self.worker.insert(self.database.run(store::join).await?);
-                // Of workers whose rows are gone for another reason, such as a restore.
-                self.release(Vec::new()).await?;
-                id
-            }
+            None => *self
+                .worker
+                .insert(self.database.transaction(store::join).await?),
         };
         // Places that the dispatcher may still use are not given up.
         let (kept, silence) = (self.share.max(self.used.get()), self.silence);
@@ -132,38 +134,30 @@ impl Membership {
         };
         self.share = share(self.limit, &workers);
         if to_signed(self.share) > places {
-            places = self.raise(id).await?;
+            places = self.raise(id).await?.unwrap_or(places);
         }
         self.member.send_replace(Some(Member {
             id,
             places: self.share.min(places.max(0).unsigned_abs()),
             alive_until: started + self.silence / 4 * 3,
         }));
-        if may_judge && !workers.silent.is_empty() {
-            self.release(workers.silent).await?;
+        if self.judgement.succeeded(started) && !workers.silent.is_empty() {
+            // While others are being released, these are found again by the next beat.
+            let _ = self.silent.try_send(workers.silent);
         }
         Ok(())
     }
 
-    async fn raise(&self, worker: i32) -> Result<i32, Error> {
+    /// Raises the worker's places to its share, as far as the others leave them. Returns its places, unless another
+    /// worker takes some at this moment.
+    async fn raise(&self, worker: i32) -> Result<Option<i32>, Error> {
         let (share, limit) = (to_signed(self.share), to_signed(self.limit));
         let raise = move |connection: &mut Connection| {
-            store::lock(connection)?;
-            store::raise_places(connection, worker, share, limit)
+            let free = store::try_lock(connection)?;
+            let raise = free.then(|| store::raise_places(connection, worker, share, limit));
+            raise.transpose()
         };
         self.database.transaction(raise).await
-    }
-
-    async fn release(&self, silent: Vec<i32>) -> Result<(), Error> {
-        let silence = self.silence;
-        let release = move |connection: &mut Connection| {
-            store::lock(connection)?;
-            let workers = store::delete_silent(connection, &silent, silence)?;
-            Ok::<_, Error>((workers, store::release_lost_claims(connection)?))
-        };
-        let (workers, released) = self.database.transaction(release).await?;
-        report::released(workers, &released);
-        Ok(())
     }
 }
 

@@ -4,22 +4,28 @@
 //!   requests it has, and whether it [responds](circuit); it waits neither for the database nor for a receiver.
 //! - [`claims`] claims deliveries ahead, [`attempt`] makes one request, [`schedule`] decides what follows, and
 //!   [`recorder`] records results in batches.
-//! - [`membership`] divides the places of each host among the workers, and releases the claims of workers that ended.
+//! - [`membership`] divides the places of each host among the workers, and [`lost_claims`] releases the claims of those
+//!   that ended.
 //!
 //! Deliveries become known by messages, which name them and their hosts, and by a scan of the hosts, which finds
 //! retries and whatever a lost message named. A million deliveries to a host that does not respond are rows in an index
 //! and nothing else.
 //!
 //! Invariants: a delivery is sent by the worker that has claimed it; a result counts only under its claim; a worker
-//! starts nothing while others may take it for dead; over all workers, a host never has more requests than its limit.
+//! starts nothing while others may take it for dead; over all workers, a host never has more requests than its limit,
+//! except those that a worker which was cut off from the database has not ended yet.
 
 mod attempt;
 mod backlog_store;
+mod blocked;
 mod circuit;
 mod claims;
 mod claims_store;
 mod dispatcher;
 mod hosts;
+mod judgement;
+mod lost_claims;
+mod lost_claims_store;
 mod membership;
 mod membership_store;
 mod message;
@@ -34,11 +40,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use anyhow::Context as _;
-use database::Database;
+use database::{Database, DatabaseSettings, PoolOptions, StatementLimits};
 use messaging::{BrokerSettings, ConsumerConfig};
 use outbound::{GuardedClient, Limits, SystemResolver};
 use service_runtime::Running;
 use tokio::sync::mpsc;
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use self::attempt::Sender;
@@ -63,7 +70,7 @@ const PREFETCH: u16 = 512;
 pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     let sender = sender(&settings)?;
     database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
-    let database = Database::connect_with(&settings.database, claims_store::POOL_OPTIONS);
+    let (beats, database) = connect(&settings);
     let mut running = Running::new();
     let shutdown = running.shutdown();
     let (due, incoming) = mpsc::channel(PREFETCH.into());
@@ -74,27 +81,60 @@ pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
         shutdown.clone(),
     ));
     start_consumer(&mut running, settings.broker.clone(), &database, due);
-    running.spawn(deliver(settings, database, sender, incoming, shutdown));
+    running.spawn(deliver(
+        settings, beats, database, sender, incoming, shutdown,
+    ));
     Ok(running)
+}
+
+/// The pools of the worker, which together have the connections that the settings allow: one for beats, which wait for
+/// nothing else and give up before this worker is taken for dead, and one for everything else.
+fn connect(settings: &WebhookWorkerSettings) -> (Database, Database) {
+    let connect = |pool_size, timeout, limits| {
+        let settings = DatabaseSettings {
+            pool_size,
+            timeout,
+            ..settings.database.clone()
+        };
+        let options = PoolOptions {
+            limits,
+            on_connect: claims_store::ON_CONNECT,
+        };
+        Database::connect_with(&settings, options)
+    };
+    let in_time = settings.silence / 2;
+    let limits = StatementLimits {
+        statement: Some(in_time),
+        lock: in_time,
+    };
+    let DatabaseSettings {
+        pool_size, timeout, ..
+    } = settings.database;
+    let others = pool_size.saturating_sub(1).max(1);
+    (
+        connect(1, in_time, limits),
+        connect(others, timeout, StatementLimits::WORKER),
+    )
 }
 
 /// Delivers until it is cancelled, and then finishes in order: the attempts, their results, the membership.
 async fn deliver(
     settings: WebhookWorkerSettings,
+    beats: Database,
     database: Database,
     sender: Sender,
     incoming: Incoming,
     shutdown: CancellationToken,
 ) {
+    let (silent_sender, silent) = mpsc::channel(1);
     let (membership, member, used) = Membership::new(
-        database.clone(),
+        beats,
         settings.max_in_flight_per_host,
         settings.silence,
+        silent_sender,
     );
     let (recorder, ends) = Recorder::new(database.clone());
-    let leaving = CancellationToken::new();
-    let beating = tokio::spawn(membership.run(leaving.clone()));
-    let recording = tokio::spawn(recorder.run());
+    let releasing = lost_claims::release(database.clone(), settings.silence, silent);
     let dispatcher = Dispatcher {
         sender: Arc::new(sender),
         claims: Claims::new(database),
@@ -105,11 +145,28 @@ async fn deliver(
         max_in_flight: settings.max_in_flight,
         suspects_after: settings.suspects_after,
     };
-    dispatcher.run(shutdown).await;
-    let recorded = recording.await;
+    let leaving = CancellationToken::new();
+    let mut beating = tokio::spawn(membership.run(leaving.clone()));
+    let mut recording = tokio::spawn(recorder.run());
+    tokio::select! {
+        biased;
+        // Neither of them ends before the dispatcher unless it panics.
+        ended = &mut beating => return pass_on_panic(ended),
+        ended = &mut recording => return pass_on_panic(ended),
+        () = dispatcher.run(shutdown) => {}
+        () = releasing => {}
+    }
+    pass_on_panic(recording.await);
     leaving.cancel();
-    if recorded.and(beating.await).is_err() {
-        tracing::error!("a part of the worker panicked; another worker will release its claims");
+    pass_on_panic(beating.await);
+}
+
+/// A panic of a part stops the process. Another worker then releases its claims.
+fn pass_on_panic(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && let Ok(panic) = error.try_into_panic()
+    {
+        std::panic::resume_unwind(panic);
     }
 }
 

@@ -30,7 +30,7 @@ impl Ends {
     /// Adds the end of a claim. Its number is limited by that of the claims.
     pub(super) fn send(&self, end: ClaimEnd) {
         self.unrecorded.fetch_add(1, Ordering::AcqRel);
-        // The recorder outlives every sender.
+        // Without the recorder the whole process stops.
         let _ = self.sender.send(end);
     }
 
@@ -45,6 +45,14 @@ pub(super) struct Recorder {
     database: Database,
     incoming: mpsc::UnboundedReceiver<ClaimEnd>,
     unrecorded: Arc<AtomicUsize>,
+}
+
+/// What a statement did with a batch.
+#[derive(Default)]
+struct Recorded {
+    recorded: HashSet<DeliveryId>,
+    /// Claims that still hold: their rows were locked.
+    held: HashSet<DeliveryId>,
 }
 
 impl Recorder {
@@ -83,39 +91,68 @@ impl Recorder {
         }
     }
 
-    /// Records a batch, and returns what has to be recorded again.
+    /// Records a batch, and returns what has to be recorded again. If the database refuses a batch, each end is recorded
+    /// alone, so that one of them does not hold up the others.
     async fn record(&self, batch: Vec<ClaimEnd>) -> Vec<ClaimEnd> {
+        let (batch, error) = match self.record_together(batch).await {
+            Ok(locked) => return locked,
+            Err(failed) => failed,
+        };
+        tracing::warn!(error = ?error, ends = batch.len(), "results could not be recorded; they are recorded later");
+        if !matches!(error, Error::Statement(_)) {
+            return batch;
+        }
+        let mut left = Vec::new();
+        for end in batch {
+            match self.record_together(vec![end]).await {
+                Ok(locked) => left.extend(locked),
+                Err((refused, error)) => {
+                    let refused = refused.into_iter().map(ClaimEnd::without_texts);
+                    left.extend(refused.inspect(|end| report::refused(end, &error)));
+                }
+            }
+        }
+        left
+    }
+
+    /// Records a batch, and returns the ends whose rows were locked, or the whole batch.
+    async fn record_together(
+        &self,
+        batch: Vec<ClaimEnd>,
+    ) -> Result<Vec<ClaimEnd>, (Vec<ClaimEnd>, Error)> {
         let shared = Arc::new(batch);
         let ends = Arc::clone(&shared);
-        let record = move |connection: &mut Connection| -> Result<_, Error> {
-            let recorded = store::record_ends(connection, &ends)?;
-            let others = ends.iter().map(ClaimEnd::lease);
-            let others: Vec<_> = others.filter(|l| !recorded.contains(&l.delivery)).collect();
-            let held = if others.is_empty() {
-                HashSet::new()
-            } else {
-                store::load_held(connection, &others)?
-            };
-            Ok((recorded, held))
-        };
+        let record = move |connection: &mut Connection| record(connection, &ends);
         let recorded = self.database.run(record).await;
         let batch = Arc::into_inner(shared).unwrap_or_default();
         match recorded {
-            Ok((recorded, held)) => settle(batch, &recorded, &held),
-            Err(error) => {
-                tracing::warn!(error = ?error, "results could not be recorded; they are recorded later");
-                batch
-            }
+            Ok(recorded) => Ok(settle(batch, &recorded)),
+            Err(error) => Err((batch, error)),
         }
     }
 }
 
+fn record(connection: &mut Connection, ends: &[ClaimEnd]) -> Result<Recorded, Error> {
+    let recorded = store::record_ends(connection, ends)?;
+    let others = ends
+        .iter()
+        .filter(|end| !recorded.contains(&end.lease().delivery));
+    let others: Vec<_> = others.collect();
+    let mut held = HashSet::new();
+    if !others.is_empty() {
+        let leases: Vec<_> = others.iter().map(|end| end.lease()).collect();
+        held = store::load_held(connection, &leases)?;
+        // This worker was taken for dead, but it has survived sending them.
+        let lost = others.iter().filter(|end| end.is_attempt());
+        let lost = lost.map(|end| end.lease().delivery);
+        let lost: Vec<_> = lost.filter(|id| !held.contains(id)).collect();
+        store::clear_suspicion(connection, &lost)?;
+    }
+    Ok(Recorded { recorded, held })
+}
+
 /// Reports what was recorded, and returns what met a locked row.
-fn settle(
-    batch: Vec<ClaimEnd>,
-    recorded: &HashSet<DeliveryId>,
-    held: &HashSet<DeliveryId>,
-) -> Vec<ClaimEnd> {
+fn settle(batch: Vec<ClaimEnd>, Recorded { recorded, held }: &Recorded) -> Vec<ClaimEnd> {
     let mut locked = Vec::new();
     for end in batch {
         let delivery = end.lease().delivery;

@@ -9,7 +9,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::backlog_store::{self, Backlog};
-use crate::deliveries::worker::membership_store::Released;
+use crate::deliveries::worker::lost_claims_store::Released;
+use crate::deliveries::worker::results_store::ClaimEnd;
 use crate::deliveries::worker::schedule::RetryDecision;
 
 /// How often the backlog is read.
@@ -72,13 +73,23 @@ pub(super) fn attempt_lost(result: &AttemptResult) {
     );
 }
 
-/// Workers that ended were deleted, and their claims released.
-pub(super) fn released(workers: usize, released: &Released) {
-    if workers == 0 && released.claims == 0 {
+/// The database refused the end of a claim, which is recorded again without its texts.
+pub(super) fn refused(end: &ClaimEnd, error: &database::Error) {
+    let lease = end.lease();
+    tracing::error!(
+        request_id = %lease.context.request_id,
+        delivery.id = %lease.delivery,
+        error = ?error,
+        "the database refused a result; it is recorded again without its texts"
+    );
+}
+
+/// The claims of workers that ended were released.
+pub(super) fn released(released: &Released) {
+    if released.claims == 0 {
         return;
     }
     tracing::warn!(
-        workers,
         claims = released.claims,
         "released the claims of workers that ended"
     );

@@ -29,6 +29,19 @@ impl ClaimEnd {
             Self::Released(lease) => lease,
         }
     }
+
+    pub(super) fn is_attempt(&self) -> bool {
+        matches!(self, Self::Attempted(_))
+    }
+
+    /// The same end without the texts of the receiver, which the database may refuse.
+    pub(super) fn without_texts(mut self) -> Self {
+        if let Self::Attempted(result) = &mut self {
+            result.attempt.response = None;
+            result.attempt.error = Some("the response could not be recorded".to_owned());
+        }
+        self
+    }
 }
 
 #[derive(Debug, QueryableByName)]
@@ -91,8 +104,11 @@ WITH given AS (
     WHERE deliveries.id = accepted.id AND accepted.status <> 'pending'
     RETURNING deliveries.*, accepted.status, accepted.log
 ), archived AS (
-    INSERT INTO finished_deliveries (id, webhook_id, task_id, status, request_id, traceparent, created, attempt_log)
-    SELECT id, webhook_id, task_id, status, request_id, traceparent, created, attempt_log || log FROM finished
+    INSERT INTO finished_deliveries
+        (id, webhook_id, task_id, status, request_id, traceparent, created, lease, attempt_log)
+    SELECT id, webhook_id, task_id, status, request_id, traceparent, created, lease,
+        CASE WHEN jsonb_array_length(attempt_log) < 100 THEN attempt_log ELSE attempt_log - 0 END || log
+    FROM finished
 ), followed AS (
     UPDATE webhooks SET status = finished.status FROM finished
     WHERE webhooks.id = finished.webhook_id
@@ -112,6 +128,18 @@ SELECT id AS delivery_id FROM accepted";
 
 /// The pause of a claim that was not used: the delivery stays due when it was.
 const UNCHANGED: i64 = -1;
+
+/// Clears the suspicion that these deliveries end workers.
+pub(super) fn clear_suspicion(
+    connection: &mut PgConnection,
+    deliveries: &[DeliveryId],
+) -> QueryResult<usize> {
+    prepared(
+        "UPDATE deliveries SET lost_claims = 0, lost_trials = 0 WHERE id = ANY($1) AND lost_claims > 0",
+    )
+    .bind::<Array<Binary>, _>(deliveries)
+    .execute(connection)
+}
 
 /// The columns of ends.
 #[derive(Default)]

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use database::{Connection, Database};
+use database::{Connection, Database, Error};
 use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::worker::retention_store as store;
@@ -12,20 +12,25 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(60);
 /// Keeps the partitions of `finished_deliveries` until it is cancelled: those of the next two weeks exist, and those
 /// whose deliveries have all been finished for longer than `keep` are dropped.
 pub(super) async fn maintain(database: Database, keep: Duration, shutdown: CancellationToken) {
-    let maintain = move |connection: &mut Connection| store::maintain(connection, keep);
     loop {
         let mut pause = PAUSE;
-        match database.run(maintain).await {
-            Ok(0) => {}
-            Ok(dropped) => tracing::info!(dropped, "dropped partitions of old deliveries"),
-            Err(error) => {
-                tracing::warn!(error = ?error, "the partitions of deliveries could not be maintained");
-                pause = PAUSE_AFTER_FAILURE;
-            }
+        if let Err(error) = maintain_once(&database, keep).await {
+            tracing::warn!(error = ?error, "the partitions of deliveries could not be maintained");
+            pause = PAUSE_AFTER_FAILURE;
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = shutdown.cancelled() => return,
         }
     }
+}
+
+/// Each partition is dropped in a transaction of its own, which holds its locks for a moment only.
+async fn maintain_once(database: &Database, keep: Duration) -> Result<(), Error> {
+    database.run(store::create_partitions).await?;
+    let drop_partition = move |connection: &mut Connection| store::drop_partition(connection, keep);
+    while database.run(drop_partition).await? {
+        tracing::info!("dropped a partition of old deliveries");
+    }
+    Ok(())
 }

@@ -1,21 +1,25 @@
 use std::time::Duration;
 
 use database::{Error, interval, prepared};
-use diesel::sql_types::{Integer, Interval};
+use diesel::sql_types::{Bool, Interval};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 
-#[derive(QueryableByName)]
-struct Maintained {
-    #[diesel(sql_type = Integer)]
-    dropped: i32,
+/// Creates the next partitions of finished deliveries. DDL belongs to the owner's functions.
+pub(super) fn create_partitions(connection: &mut PgConnection) -> Result<(), Error> {
+    prepared("SELECT create_finished_deliveries_partitions()").execute(connection)?;
+    Ok(())
 }
 
-/// Creates the next partitions of finished deliveries, and drops those of deliveries that have all been finished for
-/// longer than `keep`. Returns the number of dropped ones.
-pub(super) fn maintain(connection: &mut PgConnection, keep: Duration) -> Result<i32, Error> {
-    // DDL belongs to the owner's function.
-    let done: Maintained = prepared("SELECT maintain_finished_deliveries($1) AS dropped")
+#[derive(QueryableByName)]
+struct Dropped {
+    #[diesel(sql_type = Bool)]
+    dropped: bool,
+}
+
+/// Drops a partition of deliveries that have all been finished for longer than `keep`. Returns whether there was one.
+pub(super) fn drop_partition(connection: &mut PgConnection, keep: Duration) -> Result<bool, Error> {
+    let drop: Dropped = prepared("SELECT drop_finished_deliveries_partition($1) AS dropped")
         .bind::<Interval, _>(interval(keep))
         .get_result(connection)?;
-    Ok(done.dropped)
+    Ok(drop.dropped)
 }

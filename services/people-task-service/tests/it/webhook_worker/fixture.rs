@@ -214,7 +214,23 @@ impl Fixture {
 
     /// The number of workers that are taken for alive.
     pub(crate) fn workers(&self) -> i64 {
-        let query = sql_query("SELECT count(*) FROM delivery_workers");
+        self.count_rows("delivery_workers")
+    }
+
+    /// The number of deliveries that are suspected of ending workers.
+    pub(crate) fn suspected(&self) -> i64 {
+        self.count_rows("deliveries WHERE lost_claims >= 2")
+    }
+
+    /// The number of statements like this pattern that wait for a lock.
+    pub(crate) fn waiting_statements(&self, pattern: &str) -> i64 {
+        self.count_rows(&format!(
+            "pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '{pattern}'"
+        ))
+    }
+
+    fn count_rows(&self, from: &str) -> i64 {
+        let query = sql_query(format!("SELECT count(*) FROM {from}"));
         let count: Count = query.get_result(&mut self.connection()).unwrap();
         count.count
     }

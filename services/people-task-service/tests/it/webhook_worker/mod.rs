@@ -3,6 +3,7 @@
 mod delivery;
 mod fairness;
 pub(crate) mod fixture;
+mod proxy;
 mod recovery;
 mod retries;
 mod signing;

@@ -1,0 +1,34 @@
+//! Releases the claims of workers that ended. It has time: no beat and no claim waits for it.
+
+use std::time::Duration;
+
+use database::{Connection, Database, Error};
+use tokio::sync::mpsc;
+
+use crate::deliveries::worker::lost_claims_store as store;
+use crate::deliveries::worker::membership::Silent;
+use crate::deliveries::worker::report;
+
+/// Deletes the workers that it is told of and that are still silent, and releases their claims, until no more can come.
+/// At first it releases claims of workers that have no row, which should not exist.
+pub(super) async fn release(
+    database: Database,
+    silence: Duration,
+    mut silent: mpsc::Receiver<Silent>,
+) {
+    report_released(database.transaction(store::release_unknown).await);
+    while let Some(workers) = silent.recv().await {
+        let release =
+            move |connection: &mut Connection| store::release(connection, &workers, silence);
+        report_released(database.transaction(release).await);
+    }
+}
+
+fn report_released(released: Result<store::Released, Error>) {
+    match released {
+        Ok(released) => report::released(&released),
+        Err(error) => {
+            tracing::warn!(error = ?error, "the claims of workers that ended could not be released");
+        }
+    }
+}
