@@ -14,6 +14,7 @@
 
 mod app;
 mod audit;
+mod columns;
 mod context;
 mod dashboard;
 mod decisions;

@@ -1,17 +1,17 @@
 use std::collections::{HashMap, HashSet};
 
-use audit_log::RequestMeta;
+use audit_log::{AuthMethod, RequestMeta};
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
 use messaging::Publisher;
 use telemetry::RequestContext;
 use values::{Names as _, TaskId};
 
 use crate::audit::AuditAction;
-use crate::decisions::store::{self, DecidedRow, PermittedDecision};
+use crate::decisions::store::{self, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
-use crate::tasks::{Task, TaskError, store as task_store};
+use crate::tasks::{Grant, Task, TaskError, store as task_store};
 
 /// A decision about a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,11 +65,7 @@ pub(crate) fn decisions(
         database,
         limits,
         move |connection, attempts| decide_together(connection, &publisher, attempts),
-        move |connection, attempt| {
-            let (decided, rows) = decide_locked(connection, attempt)?;
-            publish(&other, &rows);
-            Ok(decided)
-        },
+        move |connection, attempt| decide_alone(connection, &other, attempt),
     )
 }
 
@@ -103,116 +99,103 @@ pub(crate) async fn decide(
     Ok((task, relations))
 }
 
-/// Decides tasks in two round trips. A task that changes between them is not decided, so an approver who has just been
-/// replaced cannot decide, and a webhook that has just been registered is not missed. Such a decision is repeated
-/// alone, and so are further ones about the same task.
+/// Decides tasks in one round trip. What it does not decide is repeated alone: a task that changes meanwhile, a further
+/// decision about the same task, and one that its actor may not make.
 fn decide_together(
     connection: &mut Connection,
     publisher: &Publisher,
     attempts: &[DecisionAttempt],
 ) -> Result<BatchOutcomes<DecidedTask, TaskError>, Error> {
-    let ids: Vec<_> = attempts.iter().map(|attempt| attempt.task).collect();
-    let tasks = store::load(connection, &ids)?;
-    let judged = judge_first_of_each_task(attempts, tasks);
-    let permitted = attempts
-        .iter()
-        .zip(&judged)
-        .filter_map(|(attempt, judged)| {
-            let (task, _) = judged.as_ref()?.as_ref().ok()?;
-            Some(attempt.permitted(task))
-        });
-    let permitted: Vec<_> = permitted.collect();
-    let mut rows = Vec::new();
-    if !permitted.is_empty() {
-        rows = store::record(connection, &permitted)?;
-        publish(publisher, &rows);
+    let mut tasks = HashSet::new();
+    let new: Vec<_> = (0..)
+        .zip(attempts)
+        .filter_map(|(number, attempt)| attempt.by_grant(number))
+        .filter(|decision| tasks.insert(decision.task))
+        .collect();
+    let mut rows = HashMap::new();
+    if !new.is_empty() {
+        let decided = store::decide(connection, &new)?;
+        publish(publisher, &decided);
+        rows.extend(decided.into_iter().map(|row| (row.number, row)));
     }
-    let outcomes = attempts.iter().zip(judged).map(|(attempt, judged)| {
-        let judged = match judged? {
-            Ok(judged) => judged,
-            Err(error) => return Some(Err(error)),
-        };
-        attempt.decided(judged, &rows).map(Ok)
+    let outcomes = (0..).zip(attempts).map(|(number, attempt)| {
+        let row = rows.remove(&number)?;
+        Some(Ok(attempt.decided(row)))
     });
     Ok(outcomes.collect())
 }
 
-/// Judges the first attempt of each task, and none of the others.
-fn judge_first_of_each_task(
-    attempts: &[DecisionAttempt],
-    tasks: Vec<Task>,
-) -> Vec<Option<Result<(Task, Relations), TaskError>>> {
-    let mut tasks: HashMap<_, _> = tasks.into_iter().map(|task| (task.id, task)).collect();
-    let mut seen = HashSet::new();
-    let judged = attempts.iter().map(|attempt| {
-        let is_first = seen.insert(attempt.task);
-        is_first.then(|| attempt.judge(tasks.remove(&attempt.task)))
-    });
-    judged.collect()
-}
-
 /// Decides one task under its lock, so that it cannot change meanwhile.
-fn decide_locked(
+fn decide_alone(
     connection: &mut Connection,
+    publisher: &Publisher,
     attempt: &DecisionAttempt,
-) -> Result<(DecidedTask, Vec<DecidedRow>), TaskError> {
-    transaction(connection, |connection| {
-        let task = task_store::lock(connection, attempt.task)?;
-        let judged = attempt.judge(task)?;
-        let rows = store::record(connection, &[attempt.permitted(&judged.0)])?;
-        let decided = attempt.decided(judged, &rows);
-        let decided = decided.ok_or(TaskError::Database(Error::Busy))?;
-        Ok((decided, rows))
-    })
+) -> Result<DecidedTask, TaskError> {
+    // Most of these may not decide, which needs no lock.
+    attempt.judge(task_store::find(connection, attempt.task)?)?;
+    let row = transaction(connection, |connection| {
+        let task = attempt.judge(task_store::lock(connection, attempt.task)?)?;
+        let mut rows = store::decide(connection, &[attempt.judged(&task)])?;
+        rows.pop().ok_or(TaskError::Database(Error::Busy))
+    })?;
+    publish(publisher, std::slice::from_ref(&row));
+    Ok(attempt.decided(row))
 }
 
 /// Tells the workers about new deliveries, in one message.
 fn publish(publisher: &Publisher, rows: &[DecidedRow]) {
-    let due = rows.iter().filter_map(|row| {
-        Some(DueDelivery {
-            id: row.delivery_id?,
-            host: row.host.clone()?,
-        })
-    });
-    publisher.send(due_message(&due.collect::<Vec<_>>()));
+    let of_row = |row: &DecidedRow| {
+        let ids = row.deliveries.iter().copied();
+        let due = ids.zip(row.hosts.iter().cloned());
+        due.map(|(id, host)| DueDelivery { id, host })
+            .collect::<Vec<_>>()
+    };
+    let due: Vec<_> = rows.iter().flat_map(of_row).collect();
+    publisher.send(due_message(&due));
 }
 
 impl DecisionAttempt {
     /// Whether the actor may decide this task now.
-    fn judge(&self, task: Option<Task>) -> Result<(Task, Relations), TaskError> {
+    fn judge(&self, task: Option<Task>) -> Result<Task, TaskError> {
         let task = task.ok_or(TaskError::NotFound)?;
-        let relations = self.actor.relations_to(&task);
-        relations.check(Permission::Decide)?;
+        self.actor.relations_to(&task).check(Permission::Decide)?;
         if task.status != TaskStatus::Pending {
             return Err(TaskError::AlreadyResolved(task.status));
         }
-        Ok((task, relations))
+        Ok(task)
     }
 
-    fn permitted(&self, task: &Task) -> PermittedDecision<'_> {
+    /// The decision, if the statement can judge it.
+    fn by_grant(&self, number: i32) -> Option<NewDecision<'_>> {
+        let (grant, identity) = Grant::of(&self.actor, Permission::Decide)?;
+        Some(self.new_decision(number, grant, identity))
+    }
+
+    /// The decision about a task that was judged under its lock.
+    fn judged(&self, task: &Task) -> NewDecision<'_> {
         let identity = self.actor.audit_identity(task, Permission::Decide);
+        self.new_decision(0, Grant::judged(), identity)
+    }
+
+    fn new_decision(
+        &self,
+        number: i32,
+        grant: Grant,
+        identity: (audit_log::Actor, AuthMethod),
+    ) -> NewDecision<'_> {
         let action = self.decision.audit_action();
-        PermittedDecision {
-            task: task.id,
-            version: task.version,
+        NewDecision {
+            number,
+            task: self.task,
             status: self.decision.status(),
+            grant,
             cause: &self.cause,
-            entry: action.on_task(task.id, identity, self.meta.clone()),
+            entry: action.on_task(self.task, identity, self.meta.clone()),
         }
     }
 
-    /// The task as it is after the decision; `None` if no row says that it was decided.
-    fn decided(
-        &self,
-        (mut task, relations): (Task, Relations),
-        rows: &[DecidedRow],
-    ) -> Option<DecidedTask> {
-        let own = || rows.iter().filter(|row| row.task_id == task.id);
-        let made = own().next()?.decision_made;
-        let deliveries = own().filter(|row| row.delivery_id.is_some()).count();
-        task.status = self.decision.status();
-        task.decision_made = Some(made);
-        task.mtime = made;
-        Some((task, relations, deliveries))
+    fn decided(&self, row: DecidedRow) -> DecidedTask {
+        let relations = self.actor.relations_to(&row.task);
+        (row.task, relations, row.deliveries.len())
     }
 }

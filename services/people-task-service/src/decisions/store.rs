@@ -1,88 +1,94 @@
-//! The two statements of a batch of decisions. Between them nothing is locked: the second one changes a task only in the
-//! version that the first one read, and every change of a task and of its webhooks makes another version. They are raw
-//! SQL because they act on many rows of several tables in one round trip.
+//! The statement that decides tasks. It is raw SQL because it judges and changes many tasks in one round trip, together
+//! with rows of several tables.
 
 use audit_log::Entry;
-use chrono::{DateTime, Utc};
 use database::{Error, prepared};
-use diesel::sql_types::{Array, Binary, Integer, Jsonb, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
-use values::{DeliveryId, Names as _, TaskId};
+use values::{DeliveryId, Fingerprint, Names as _, TaskId};
 
 use crate::audit::insert_entries;
+use crate::columns::column;
 use crate::status::TaskStatus;
-use crate::tasks::{Task, task_columns};
+use crate::tasks::{Grant, Task, granted, task_columns};
 
-/// Loads tasks, in no order.
-pub(super) fn load(connection: &mut PgConnection, ids: &[TaskId]) -> Result<Vec<Task>, Error> {
-    Ok(prepared(LOAD)
-        .bind::<Array<Binary>, _>(ids)
-        .load(connection)?)
-}
-
-const LOAD: &str = concat!(
-    "SELECT ",
-    task_columns!(),
-    " FROM tasks JOIN task_states ON task_states.task_id = tasks.id WHERE tasks.id = ANY($1)"
-);
-
-/// A decision that its actor may make, about a task in a version.
-pub(super) struct PermittedDecision<'a> {
+/// A decision to be made, if its grant gives the permission.
+pub(super) struct NewDecision<'a> {
+    /// Tells what became of it.
+    pub(super) number: i32,
     pub(super) task: TaskId,
-    pub(super) version: i32,
     pub(super) status: TaskStatus,
+    pub(super) grant: Grant,
     pub(super) cause: &'a RequestContext,
     pub(super) entry: Entry,
 }
 
-/// A task that was decided, or one of its deliveries.
+/// A task after its decision.
 #[derive(QueryableByName)]
 pub(super) struct DecidedRow {
-    #[diesel(sql_type = Binary)]
-    pub(super) task_id: TaskId,
-    #[diesel(sql_type = Timestamptz)]
-    pub(super) decision_made: DateTime<Utc>,
-    #[diesel(sql_type = Nullable<Binary>)]
-    pub(super) delivery_id: Option<DeliveryId>,
-    #[diesel(sql_type = Nullable<Text>)]
-    pub(super) host: Option<String>,
+    /// The number of the decision.
+    #[diesel(sql_type = Integer)]
+    pub(super) number: i32,
+    #[diesel(embed)]
+    pub(super) task: Task,
+    #[diesel(sql_type = Array<Binary>)]
+    pub(super) deliveries: Vec<DeliveryId>,
+    /// The host of each delivery.
+    #[diesel(sql_type = Array<Text>)]
+    pub(super) hosts: Vec<String>,
 }
 
-/// Decides tasks that are pending and still have their version, and inserts a delivery for each webhook and the audit
-/// entries. Returns a row for each decided task, and one for each delivery.
-pub(super) fn record(
+/// Decides the tasks that are pending and may be decided, and inserts a delivery for each webhook and the audit entries.
+/// A task may occur once.
+///
+/// Nothing is decided about a task that another transaction is changing, or has changed since the statement began:
+/// every change of a task and of its webhooks makes another version.
+pub(super) fn decide(
     connection: &mut PgConnection,
-    decisions: &[PermittedDecision<'_>],
+    decisions: &[NewDecision<'_>],
 ) -> Result<Vec<DecidedRow>, Error> {
     let traces = decisions.iter().map(|d| d.cause.trace.to_string());
-    let record = prepared(RECORD)
+    let secret = |secret: &'_ Option<Fingerprint>| secret.map(|s| s.as_bytes().to_vec());
+    let decide = prepared(DECIDE)
+        .bind::<Array<Integer>, _>(column(decisions, |d| d.number))
         .bind::<Array<Binary>, _>(column(decisions, |d| d.task))
-        .bind::<Array<Integer>, _>(column(decisions, |d| d.version))
         .bind::<Array<Text>, _>(column(decisions, |d| d.status.name()))
+        .bind::<Array<Bool>, _>(column(decisions, |d| d.grant.any_task))
+        .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| d.grant.creator))
+        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.grant.approver_key.as_deref()))
+        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.grant.requester_key.as_deref()))
+        .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| secret(&d.grant.approver_secret)))
+        .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| {
+            secret(&d.grant.requester_secret)
+        }))
         .bind::<Array<Text>, _>(column(decisions, |d| d.cause.request_id.as_str()))
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
         .bind::<Array<Jsonb>, _>(column(decisions, |d| d.entry.to_json()));
-    Ok(record.load(connection)?)
+    Ok(decide.load(connection)?)
 }
 
-fn column<'a, T>(
-    decisions: &'a [PermittedDecision<'_>],
-    value: impl Fn(&'a PermittedDecision<'_>) -> T,
-) -> Vec<T> {
-    decisions.iter().map(value).collect()
-}
-
-const RECORD: &str = concat!(
+// `seen` is the row as the statement reads everything else; `task_states` is the row as it is when it is locked.
+const DECIDE: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6) AS given (task_id, version, status, request_id, traceparent, entry)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS given (
+        number, task_id, decision, any_task, creator, approver_key, requester_key, approver_secret, requester_secret,
+        request_id, traceparent, entry)
+), permitted AS (
+    SELECT number, given.task_id, decision, request_id, traceparent, entry
+    FROM given JOIN tasks ON tasks.id = given.task_id
+        JOIN task_states AS seen ON seen.task_id = given.task_id
+        JOIN task_states ON task_states.task_id = given.task_id
+    WHERE ",
+    granted!(),
+    " AND task_states.status = 'pending' AND task_states.version = seen.version
+    FOR NO KEY UPDATE OF task_states SKIP LOCKED
 ), decided AS (
     UPDATE task_states
-    SET status = given.status, decision_made = now(), mtime = now(), version = task_states.version + 1
-    FROM given
-    WHERE task_states.task_id = given.task_id
-        AND task_states.status = 'pending' AND task_states.version = given.version
-    RETURNING task_states.task_id, task_states.decision_made, request_id, traceparent, entry
+    SET status = decision, decision_made = now(), mtime = now(), version = task_states.version + 1
+    FROM permitted
+    WHERE task_states.task_id = permitted.task_id
+    RETURNING number, request_id, traceparent, entry, task_states.task_id, status, mtime, decision_made
 ), delivered AS (
     INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
     SELECT new_id(), webhooks.id, task_id, webhooks.host, request_id, traceparent
@@ -91,7 +97,11 @@ const RECORD: &str = concat!(
 ), recorded AS (",
     insert_entries!("SELECT entry FROM decided"),
     ")
-SELECT task_id, decision_made, NULL::bytea AS delivery_id, NULL::text AS host FROM decided
-UNION ALL
-SELECT task_id, now(), id, host FROM delivered"
+SELECT number, ",
+    task_columns!(),
+    ", delivery_ids AS deliveries, hosts
+FROM decided AS task_states JOIN tasks ON tasks.id = task_states.task_id CROSS JOIN LATERAL (
+    SELECT coalesce(array_agg(id), '{}') AS delivery_ids, coalesce(array_agg(host), '{}') AS hosts
+    FROM delivered WHERE delivered.task_id = task_states.task_id
+) AS own"
 );

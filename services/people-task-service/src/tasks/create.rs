@@ -100,7 +100,6 @@ impl NewTask {
             status: TaskStatus::Pending,
             mtime: inserted.created,
             decision_made: None,
-            version: 0,
         }
     }
 }

@@ -10,6 +10,7 @@ use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use values::{Fingerprint, TaskId};
 
 use crate::audit::insert_entries;
+use crate::columns::column;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
 
 /// A task to be inserted.
@@ -54,10 +55,6 @@ pub(crate) fn insert(
         .bind::<Array<Binary>, _>(column(tasks, |task| task.secrets[1].as_bytes().as_slice()))
         .bind::<Array<Jsonb>, _>(column(tasks, |task| task.entry.to_json()));
     Ok(insert.load(connection)?)
-}
-
-fn column<'a, T>(tasks: &'a [NewTask], value: impl Fn(&'a NewTask) -> T) -> Vec<T> {
-    tasks.iter().map(value).collect()
 }
 
 const INSERT: &str = concat!(

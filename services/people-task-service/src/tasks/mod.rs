@@ -7,6 +7,7 @@ mod creation_store;
 pub(crate) mod credentials;
 mod edit;
 pub(crate) mod error;
+mod grants;
 mod list;
 mod list_query;
 mod list_store;
@@ -20,5 +21,6 @@ pub(crate) mod store;
 
 pub(crate) use columns::task_columns;
 pub(crate) use error::TaskError;
+pub(crate) use grants::{Grant, granted};
 pub(crate) use read::find_permitted;
 pub(crate) use store::Task;

@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use database::Error;
 use diesel::dsl::{exists, now};
 use diesel::prelude::*;
-use diesel::sql_types::{Integer, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Nullable, Text, Timestamptz};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
 
 use crate::schema::{task_states, tasks};
@@ -39,9 +39,6 @@ pub(crate) struct Task {
     pub(crate) mtime: DateTime<Utc>,
     #[diesel(select_expression = task_states::decision_made, sql_type = Nullable<Timestamptz>)]
     pub(crate) decision_made: Option<DateTime<Utc>>,
-    /// Increases with every change of the task and of its set of webhooks.
-    #[diesel(select_expression = task_states::version, sql_type = Integer)]
-    pub(crate) version: i32,
 }
 
 /// The changes of an edit. `None` leaves a column as it is.

@@ -1,6 +1,6 @@
 use std::collections::{HashMap, HashSet};
 
-use audit_log::RequestMeta;
+use audit_log::{AuthMethod, RequestMeta};
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
 use serde_json::json;
 use telemetry::RequestContext;
@@ -12,11 +12,9 @@ use crate::deliveries::{DueDelivery, due_message, host_of};
 use crate::status::{DeliveryStatus, TaskStatus};
 use crate::tasks::access::Permission;
 use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::{Task, TaskError, find_permitted, store as task_store};
+use crate::tasks::{Grant, Task, TaskError, find_permitted, store as task_store};
 use crate::webhooks::error::WebhookError;
-use crate::webhooks::registration_store::{
-    self as store, PermittedRegistration, Registered, TaskWithCount,
-};
+use crate::webhooks::registration_store::{self as store, NewWebhook, Registered, TaskWithCount};
 use crate::webhooks::requests::{RegisterWebhookRequest, SigningSecret, WebhookUrl};
 use crate::webhooks::store::Webhook;
 
@@ -42,7 +40,7 @@ pub(crate) type Registrations = Batches<Registration, RegisteredWebhook, Webhook
 
 /// Starts [`Registrations`].
 pub(crate) fn registrations(database: Database, limits: BatchLimits) -> Registrations {
-    Batches::new(database, limits, register_together, register_locked)
+    Batches::new(database, limits, register_together, register_alone)
 }
 
 /// Registers a webhook for a pending task. On a plugin path the task may be decided: Appmixer's component registers
@@ -115,62 +113,48 @@ async fn check_address(context: &Context, url: &WebhookUrl) -> Result<(), Webhoo
     })
 }
 
-/// Registers webhooks in two round trips. One whose task changes between them is registered alone, and so are further
-/// ones of the same task: the count stays exact, and a decision either sees a webhook or is seen by its registration.
+/// Registers webhooks in one round trip. What it does not register is repeated alone: one of a task that changes
+/// meanwhile, a further one of the same task, and one that its user may not register. So the count stays exact, and a
+/// decision either sees a webhook or is seen by its registration.
 fn register_together(
     connection: &mut Connection,
     registrations: &[Registration],
 ) -> Result<BatchOutcomes<RegisteredWebhook, WebhookError>, Error> {
-    let tasks: Vec<_> = registrations.iter().map(|r| r.new.task).collect();
-    let tasks = store::load(connection, &tasks)?;
-    let mut tasks: HashMap<_, _> = tasks.into_iter().map(|task| (task.task.id, task)).collect();
-    let mut seen = HashSet::new();
-    let judged = registrations.iter().map(|registration| {
-        let task = registration.new.task;
-        seen.insert(task)
-            .then(|| registration.judge(tasks.remove(&task)))
-    });
-    let mut judged: Vec<_> = judged.collect();
-    let permitted = judged.iter_mut().filter_map(|judged| match judged {
-        Some(Ok(permitted)) => permitted.take(),
-        _ => None,
-    });
-    let permitted: Vec<_> = permitted.collect();
-    let rows = if permitted.is_empty() {
-        Vec::new()
-    } else {
-        store::insert(connection, &permitted)?
-    };
-    let outcomes = registrations.iter().zip(judged);
-    let outcomes = outcomes.map(|(registration, judged)| match judged? {
-        Ok(_) => registration.outcome(&rows),
-        Err(error) => Some(Err(error)),
+    let mut tasks = HashSet::new();
+    let new = registrations.iter().filter_map(Registration::by_grant);
+    let new: Vec<_> = new.filter(|new| tasks.insert(new.task)).collect();
+    let mut rows = HashMap::new();
+    if !new.is_empty() {
+        let registered = store::insert(connection, &new, MAX_PER_TASK)?;
+        rows.extend(registered.into_iter().map(|row| (row.id, row)));
+    }
+    let outcomes = registrations.iter().map(|registration| {
+        let row = rows.remove(&registration.id)?;
+        Some(Ok(registration.registered(&row)))
     });
     Ok(outcomes.collect())
 }
 
 /// Registers one webhook under the lock of its task, so that it cannot change meanwhile.
-fn register_locked(
+fn register_alone(
     connection: &mut Connection,
     registration: &Registration,
 ) -> Result<RegisteredWebhook, WebhookError> {
+    let task = registration.new.task;
+    // Most of these may not be registered, which needs no lock.
+    registration.judge(store::find(connection, task)?)?;
     transaction(connection, |connection| {
-        let id = registration.new.task;
-        task_store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
-        let task = store::load(connection, &[id])?.pop();
-        let permitted = registration.judge(task)?;
-        let rows = store::insert(connection, permitted.as_slice())?;
-        let outcome = registration.outcome(&rows);
-        outcome.unwrap_or(Err(WebhookError::Database(Error::Busy)))
+        task_store::lock(connection, task)?;
+        let task = registration.judge(store::find(connection, task)?)?;
+        let rows = store::insert(connection, &[registration.judged(&task)], MAX_PER_TASK)?;
+        let row = rows.first().ok_or(TaskError::CallerErased)?;
+        Ok(registration.registered(row))
     })
 }
 
 impl Registration {
-    /// Whether the user may register the webhook now. It is always `Some`, so that a caller can take it out.
-    fn judge(
-        &self,
-        task: Option<TaskWithCount>,
-    ) -> Result<Option<PermittedRegistration<'_>>, WebhookError> {
+    /// Whether the user may register the webhook now.
+    fn judge(&self, task: Option<TaskWithCount>) -> Result<Task, WebhookError> {
         let TaskWithCount { task, webhooks } = task.ok_or(TaskError::NotFound)?;
         let relations = self.user.actor.relations_to(&task);
         let allowed = relations.check(Permission::RegisterWebhook);
@@ -181,17 +165,33 @@ impl Registration {
         if webhooks >= MAX_PER_TASK {
             return Err(WebhookError::TooMany);
         }
-        Ok(Some(self.permitted(&task)))
+        Ok(task)
     }
 
-    fn permitted(&self, task: &Task) -> PermittedRegistration<'_> {
-        let AuthenticatedUser { caller, actor } = &self.user;
+    /// The webhook, if the statement can judge whether it may be registered.
+    fn by_grant(&self) -> Option<NewWebhook<'_>> {
+        let (grant, identity) = Grant::of(&self.user.actor, Permission::RegisterWebhook)?;
+        Some(self.new_webhook(grant, identity))
+    }
+
+    /// The webhook of a task that was judged under its lock.
+    fn judged(&self, task: &Task) -> NewWebhook<'_> {
+        let actor = &self.user.actor;
         let identity = actor.audit_identity(task, Permission::RegisterWebhook);
-        let entry = AuditAction::WebhookRegistered.on_task(task.id, identity, self.meta.clone());
-        PermittedRegistration {
+        self.new_webhook(Grant::judged(), identity)
+    }
+
+    fn new_webhook(
+        &self,
+        grant: Grant,
+        identity: (audit_log::Actor, AuthMethod),
+    ) -> NewWebhook<'_> {
+        let (caller, task) = (&self.user.caller, self.new.task);
+        let entry = AuditAction::WebhookRegistered.on_task(task, identity, self.meta.clone());
+        NewWebhook {
             id: self.id,
-            task: task.id,
-            version: task.version,
+            task,
+            grant,
             registered_by: caller.id(),
             incarnation: caller.incarnation(),
             url: self.new.url.as_str(),
@@ -203,21 +203,14 @@ impl Registration {
         }
     }
 
-    /// What became of it; `None` if its task has changed.
-    fn outcome(&self, rows: &[Registered]) -> Option<Result<RegisteredWebhook, WebhookError>> {
-        let row = rows.iter().find(|row| row.id == self.id)?;
-        if !row.permitted {
-            return Some(Err(TaskError::CallerErased.into()));
-        }
-        row.registered.then(|| {
-            let webhook = Webhook {
-                id: self.id,
-                task_id: self.new.task,
-                registered_by: self.user.caller.id(),
-                url: self.new.url.as_str().to_owned(),
-                status: DeliveryStatus::Pending,
-            };
-            Ok((webhook, row.delivery_id))
-        })
+    fn registered(&self, row: &Registered) -> RegisteredWebhook {
+        let webhook = Webhook {
+            id: self.id,
+            task_id: self.new.task,
+            registered_by: self.user.caller.id(),
+            url: self.new.url.as_str().to_owned(),
+            status: DeliveryStatus::Pending,
+        };
+        (webhook, row.delivery_id)
     }
 }

@@ -1,15 +1,16 @@
-//! The two statements of a batch of registrations. As for decisions, the second one acts only on the version of a task
-//! that the first one read. They are raw SQL because they act on many rows of several tables in one round trip.
+//! The statement that registers webhooks. It is raw SQL because it judges and changes many tasks in one round trip,
+//! together with rows of several tables.
 
 use audit_log::Entry;
 use database::{Error, prepared};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
-use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Jsonb, Nullable, Text};
+use diesel::{OptionalExtension as _, PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
-use values::{DeliveryId, TaskId, UserId, WebhookId};
+use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
 
 use crate::audit::insert_entries;
-use crate::tasks::{Task, task_columns};
+use crate::columns::column;
+use crate::tasks::{Grant, Task, granted, task_columns};
 
 /// A task, and how many webhooks it has.
 #[derive(QueryableByName)]
@@ -20,66 +21,70 @@ pub(super) struct TaskWithCount {
     pub(super) webhooks: i64,
 }
 
-/// Loads tasks, in no order.
-pub(super) fn load(
+/// Finds a task, with the number of its webhooks.
+pub(super) fn find(
     connection: &mut PgConnection,
-    ids: &[TaskId],
-) -> Result<Vec<TaskWithCount>, Error> {
-    Ok(prepared(LOAD)
-        .bind::<Array<Binary>, _>(ids)
-        .load(connection)?)
+    id: TaskId,
+) -> Result<Option<TaskWithCount>, Error> {
+    let found = prepared(FIND).bind::<Binary, _>(id).get_result(connection);
+    Ok(found.optional()?)
 }
 
-const LOAD: &str = concat!(
+const FIND: &str = concat!(
     "SELECT ",
     task_columns!(),
     ", (SELECT count(*) FROM webhooks WHERE webhooks.task_id = tasks.id) AS webhooks
-    FROM tasks JOIN task_states ON task_states.task_id = tasks.id WHERE tasks.id = ANY($1)"
+    FROM tasks JOIN task_states ON task_states.task_id = tasks.id WHERE tasks.id = $1"
 );
 
-/// A webhook that its user may register, for a task in a version.
-pub(super) struct PermittedRegistration<'a> {
+/// A webhook to be inserted, if its grant gives the permission.
+pub(super) struct NewWebhook<'a> {
     pub(super) id: WebhookId,
     pub(super) task: TaskId,
-    pub(super) version: i32,
+    pub(super) grant: Grant,
     pub(super) registered_by: UserId,
     /// The incarnation of the user's token.
     pub(super) incarnation: Option<&'a str>,
     pub(super) url: &'a str,
     pub(super) host: String,
     pub(super) secret: Option<&'a str>,
+    /// It was registered on a plugin path, so its task may be decided.
     pub(super) with_task_id: bool,
     pub(super) cause: &'a RequestContext,
     pub(super) entry: Entry,
 }
 
-/// What became of a registration.
+/// A webhook that was inserted.
 #[derive(QueryableByName)]
 pub(super) struct Registered {
     #[diesel(sql_type = Binary)]
     pub(super) id: WebhookId,
-    /// The user was not erased.
-    #[diesel(sql_type = Bool)]
-    pub(super) permitted: bool,
-    /// Otherwise the task has another version by now.
-    #[diesel(sql_type = Bool)]
-    pub(super) registered: bool,
     /// The delivery of a decision that was made before.
     #[diesel(sql_type = Nullable<Binary>)]
     pub(super) delivery_id: Option<DeliveryId>,
 }
 
-/// Inserts webhooks of tasks that still have their version, with their audit entries, and with deliveries if their task
-/// is decided. A task may occur once.
+/// Inserts the webhooks that may be registered for tasks with fewer than `max_per_task`, with their audit entries, and
+/// with deliveries if their task is decided. A task may occur once. The webhooks of erased users are not inserted.
+///
+/// As for decisions, nothing is inserted for a task that another transaction is changing, or has changed since the
+/// statement began.
 pub(super) fn insert(
     connection: &mut PgConnection,
-    new: &[PermittedRegistration<'_>],
+    new: &[NewWebhook<'_>],
+    max_per_task: i64,
 ) -> Result<Vec<Registered>, Error> {
     let traces = new.iter().map(|n| n.cause.trace.to_string());
+    let secret = |secret: &'_ Option<Fingerprint>| secret.map(|s| s.as_bytes().to_vec());
     let insert = prepared(INSERT)
         .bind::<Array<Binary>, _>(column(new, |n| n.id))
         .bind::<Array<Binary>, _>(column(new, |n| n.task))
-        .bind::<Array<Integer>, _>(column(new, |n| n.version))
+        .bind::<Array<Bool>, _>(column(new, |n| n.grant.any_task))
+        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| n.grant.creator))
+        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.grant.approver_key.as_deref()))
+        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.grant.requester_key.as_deref()))
+        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| secret(&n.grant.approver_secret)))
+        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| secret(&n.grant.requester_secret)))
         .bind::<Array<Binary>, _>(column(new, |n| n.registered_by))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.incarnation))
         .bind::<Array<Text>, _>(column(new, |n| n.url))
@@ -88,28 +93,30 @@ pub(super) fn insert(
         .bind::<Array<Bool>, _>(column(new, |n| n.with_task_id))
         .bind::<Array<Text>, _>(column(new, |n| n.cause.request_id.as_str()))
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
-        .bind::<Array<Jsonb>, _>(column(new, |n| n.entry.to_json()));
+        .bind::<Array<Jsonb>, _>(column(new, |n| n.entry.to_json()))
+        .bind::<BigInt, _>(max_per_task);
     Ok(insert.load(connection)?)
-}
-
-fn column<'a, T>(
-    new: &'a [PermittedRegistration<'_>],
-    value: impl Fn(&'a PermittedRegistration<'_>) -> T,
-) -> Vec<T> {
-    new.iter().map(value).collect()
 }
 
 const INSERT: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS given (
-        id, task_id, version, registered_by, incarnation, url, host, secret, with_task_id, request_id, traceparent,
-        entry)
-), permitted AS MATERIALIZED (
-    SELECT id, task_id, version FROM given WHERE may_add_rows(registered_by, incarnation)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) AS given (
+        id, task_id, any_task, creator, approver_key, requester_key, approver_secret, requester_secret, registered_by,
+        incarnation, url, host, secret, with_task_id, request_id, traceparent, entry)
+), permitted AS (
+    SELECT given.id, given.task_id
+    FROM given JOIN tasks ON tasks.id = given.task_id
+        JOIN task_states AS seen ON seen.task_id = given.task_id
+        JOIN task_states ON task_states.task_id = given.task_id
+    WHERE ",
+    granted!(),
+    " AND (task_states.status = 'pending' OR with_task_id) AND task_states.version = seen.version
+        AND (SELECT count(*) FROM webhooks WHERE webhooks.task_id = given.task_id) < $18
+        AND may_add_rows(registered_by, incarnation)
+    FOR NO KEY UPDATE OF task_states SKIP LOCKED
 ), changed AS (
     UPDATE task_states SET version = task_states.version + 1 FROM permitted
     WHERE task_states.task_id = permitted.task_id
-        AND task_states.version = permitted.version
     RETURNING permitted.id, task_states.status
 ), inserted AS (
     INSERT INTO webhooks (id, task_id, registered_by, url, host, secret, with_task_id)
@@ -122,8 +129,6 @@ const INSERT: &str = concat!(
 ), recorded AS (",
     insert_entries!("SELECT given.entry FROM changed JOIN given USING (id)"),
     ")
-SELECT given.id, permitted.id IS NOT NULL AS permitted, changed.id IS NOT NULL AS registered,
-    delivered.id AS delivery_id
-FROM given LEFT JOIN permitted USING (id) LEFT JOIN changed USING (id)
-    LEFT JOIN delivered ON delivered.webhook_id = given.id"
+SELECT changed.id, delivered.id AS delivery_id
+FROM changed LEFT JOIN delivered ON delivered.webhook_id = changed.id"
 );

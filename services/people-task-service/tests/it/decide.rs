@@ -137,6 +137,29 @@ async fn a_webhook_deleted_during_a_decision_gets_no_delivery() {
 }
 
 #[tokio::test]
+async fn an_approver_who_is_being_replaced_decides_before_that_or_not_at_all() {
+    let app = Fixture::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    let tasks = join_all((0..100).map(|_| app.create(&ada, json!({})))).await;
+    let races = tasks.iter().map(async |task| {
+        let hand_over = json!({"approver": "eve@example.com"});
+        let handed_over = app.put(&ada, &task.path, &hand_over);
+        let (decided, handed_over) = tokio::join!(app.approve(&grace, task), handed_over);
+        assert!([200, 409].contains(&handed_over.status));
+        decided.status
+    });
+    let statuses: HashSet<_> = join_all(races).await.into_iter().collect();
+    assert!(
+        statuses.is_subset(&HashSet::from([200, 404])),
+        "{statuses:?}"
+    );
+    // Both entries are numbered under the lock of the task.
+    let late = "audit_log AS edited JOIN people_task.audit_log AS decided USING (subject_id)
+        WHERE edited.action = 'task-edited' AND decided.action = 'task-approved' AND decided.id > edited.id";
+    assert_eq!(app.count(late), 0);
+}
+
+#[tokio::test]
 async fn a_webhook_deleted_while_a_decision_adds_its_delivery_leaves_none() {
     let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
