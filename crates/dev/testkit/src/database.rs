@@ -137,7 +137,8 @@ impl TestDatabase {
         diesel::sql_query(alter).execute(&mut admin).unwrap();
     }
 
-    /// Returns all rows of a schema that contain a text, as `table: row`, to prove that nothing is left.
+    /// Returns all rows of a schema that contain a text, as `table: row`, to prove that nothing is left. Rows of
+    /// partitions are rows of the partitioned table.
     #[must_use]
     pub fn rows_that_hold(&self, schema: &str, text: &str) -> Vec<String> {
         #[derive(QueryableByName)]
@@ -147,7 +148,8 @@ impl TestDatabase {
         }
         let mut admin = self.admin();
         let tables: Vec<Name> = diesel::sql_query(
-            "SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = $1",
+            "SELECT relname::text AS name FROM pg_class
+            WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition",
         )
         .bind::<Text, _>(schema)
         .load(&mut admin)
@@ -187,6 +189,7 @@ impl TestDatabase {
                 format('SELECT EXISTS (SELECT FROM %1$I.%2$I WHERE position($1 IN %3$I::text) > 0
                     OR position($2 IN %3$I::text) > 0) AS found', table_schema, table_name, column_name) AS query
             FROM information_schema.columns WHERE table_schema IN ('users', 'people_task')
+                AND NOT (SELECT relispartition FROM pg_class WHERE oid = format('%I.%I', table_schema, table_name)::regclass)
             ORDER BY 1",
         )
         .load(&mut admin)
