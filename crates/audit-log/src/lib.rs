@@ -4,12 +4,13 @@
 //!   saves a round trip; [`Entry::record`] inserts it for changes of several statements. Either way the row
 //!   is part of the transaction that makes the change.
 //! - [`list()`], [`AuditQuery`] and [`AuditEntry`] are the administrators' view.
-//! - [`retain`] prunes old rows, [`pseudonymise`] replaces the identifier of a deleted user and removes the user's
-//!   client addresses, and [`forget_addresses`] removes those of unknown callers who changed the user's tasks.
+//! - [`retain`] creates the partitions of the next months and drops old ones, [`pseudonymise`] replaces the identifier
+//!   of a deleted user and removes the user's client addresses, and [`forget_addresses`] removes those of unknown
+//!   callers who changed the user's tasks.
 //!
 //! Each service has a table `audit_log` in its own schema; `migration/` creates it, and a migration of the
-//! service lists its actions. The database roles of the services can only insert and read rows; pruning,
-//! forgetting and pseudonymising are functions of the schema's owner.
+//! service lists its actions. Each month is a partition. The database roles of the services can only insert and read
+//! rows; deleting, forgetting and pseudonymising are functions of the schema's owner.
 //!
 //! Invariants:
 //! - A row holds identifiers and names of changed fields, never values: no e-mail address, username, password,
@@ -22,6 +23,7 @@ mod query;
 mod request_meta;
 mod responses;
 mod retention;
+mod retention_store;
 mod statement;
 mod store;
 mod table;

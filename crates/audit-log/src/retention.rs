@@ -7,11 +7,14 @@ use app_config::Reader;
 use database::{Connection, Database, Error};
 use tokio_util::sync::CancellationToken;
 
-use crate::store::{self, BATCH};
+use crate::retention_store as store;
+use crate::store::BATCH;
 
-/// How often old rows are deleted.
-const INTERVAL: Duration = Duration::from_secs(60);
-/// The pause between two batches, so that pruning does not slow down the service.
+/// How often partitions are created and old rows deleted, and how soon after a failure. An attempt to drop a partition
+/// can hold up inserts for a moment, so it is not repeated at once.
+const INTERVAL: Duration = Duration::from_secs(60 * 60);
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5 * 60);
+/// The pause between two batches, so that deleting does not slow down the service.
 const BATCH_PAUSE: Duration = Duration::from_millis(200);
 const DAY: u64 = 24 * 60 * 60;
 
@@ -24,29 +27,78 @@ pub fn read_retention(reader: &mut Reader) -> Result<Duration, app_config::Error
         "AUDIT_RETENTION",
         "400d",
         "a duration from 30d to 36500d",
-        "How long rows of the audit log are kept.",
+        "How long rows of the audit log are kept at least. They are deleted by the calendar month (UTC), so up to a \
+         month later.",
         |keep: &Duration| (30 * DAY..=36_500 * DAY).contains(&keep.as_secs()),
     )
 }
 
-/// Deletes rows that are older than `keep`, batch by batch, until it is cancelled. Several replicas may run it
-/// at the same time.
+/// Keeps the partitions of the table until it is cancelled: those of the next months exist, and those whose rows are
+/// all older than `keep` are dropped. Several replicas may run it at the same time.
 pub async fn retain(database: Database, keep: Duration, shutdown: CancellationToken) {
     while !shutdown.is_cancelled() {
-        let prune = move |connection: &mut Connection| Ok(store::prune(connection, keep)?);
-        let pruned = database.run(prune).await.unwrap_or_else(|error: Error| {
-            tracing::warn!(error = ?error, "cannot prune the audit log");
-            0
-        });
+        let done = [
+            create_partitions(&database).await,
+            drop_partitions(&database, keep, &shutdown).await,
+            prune(&database, keep, &shutdown).await,
+        ];
+        let mut pause = INTERVAL;
+        for error in done.into_iter().filter_map(Result::err) {
+            tracing::warn!(error = ?error, "the audit log could not be maintained");
+            pause = PAUSE_AFTER_FAILURE;
+        }
+        wait(pause, &shutdown).await;
+    }
+}
+
+async fn wait(pause: Duration, shutdown: &CancellationToken) {
+    tokio::select! {
+        () = tokio::time::sleep(pause) => {}
+        () = shutdown.cancelled() => {}
+    }
+}
+
+async fn create_partitions(database: &Database) -> Result<(), Error> {
+    let create = |connection: &mut Connection| Ok(store::create_partitions(connection)?);
+    database.run(create).await
+}
+
+/// Drops old partitions, one after the other.
+async fn drop_partitions(
+    database: &Database,
+    keep: Duration,
+    shutdown: &CancellationToken,
+) -> Result<(), Error> {
+    let drop =
+        move |connection: &mut Connection| Ok::<_, Error>(store::drop_partition(connection, keep)?);
+    while !shutdown.is_cancelled()
+        && let Some(partition) = database.run(drop).await?
+    {
+        tracing::info!(partition, "dropped a partition of the audit log");
+        wait(BATCH_PAUSE, shutdown).await;
+    }
+    Ok(())
+}
+
+/// Deletes, batch by batch, rows that do not go with their partition.
+async fn prune(
+    database: &Database,
+    keep: Duration,
+    shutdown: &CancellationToken,
+) -> Result<(), Error> {
+    let prune =
+        move |connection: &mut Connection| Ok::<_, Error>(store::prune(connection, keep, BATCH)?);
+    while !shutdown.is_cancelled() {
+        let pruned = database.run(prune).await?;
         if pruned > 0 {
             tracing::info!(rows = pruned, "pruned old rows of the audit log");
             metrics::counter!("retention_deleted_total", "table" => "audit_log")
                 .increment(u64::try_from(pruned).unwrap_or(0));
         }
-        let more = pruned >= i64::from(BATCH);
-        tokio::select! {
-            () = tokio::time::sleep(if more { BATCH_PAUSE } else { INTERVAL }) => {}
-            () = shutdown.cancelled() => {}
+        if pruned < i64::from(BATCH) {
+            break;
         }
+        wait(BATCH_PAUSE, shutdown).await;
     }
+    Ok(())
 }

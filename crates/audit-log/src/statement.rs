@@ -31,8 +31,8 @@ impl Entry {
         }
     }
 
-    /// The entry as the argument of the database's function `record_audit_entry`, for a statement that has
-    /// several changes and so cannot be wrapped by [`Entry::record_with`].
+    /// The entry as JSON, for a statement that has several changes and so cannot be wrapped by
+    /// [`Entry::record_with`].
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({

@@ -1,10 +1,9 @@
-use std::time::Duration;
-
 use chrono::{DateTime, Utc};
 use database::{LimitedRows, RowLimit, load_limited};
+use diesel::connection::SimpleConnection as _;
 use diesel::dsl::{exists, sql_query};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Double, Inet, Integer, Nullable};
+use diesel::sql_types::{Array, BigInt, Binary, Inet, Integer, Nullable};
 use listing::{Direction, ListQuery};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -42,8 +41,31 @@ pub(crate) struct Row {
 /// The size of a row in bytes, approximately.
 const SIZE: &str = "octet_length(request_id) + coalesce(octet_length(detail::text), 0) + 512";
 
+/// The planner's settings for filters that only the BRIN index serves. For values without an order, the planner
+/// expects to find every page by such an index, and prefers to scan the table. The best plan for an action depends on
+/// how frequent it is.
+const BRIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL jit = off; \
+                    SET LOCAL plan_cache_mode = force_custom_plan";
+
 /// Loads the rows of a page.
 pub(crate) fn load_page(
+    connection: &mut PgConnection,
+    list: &ListQuery<AuditSort, AuditFilter>,
+    limit: RowLimit,
+) -> QueryResult<LimitedRows<Row>> {
+    let mut filters = list.conditions.filters.iter();
+    let by_brin =
+        filters.any(|(field, _)| matches!(field, AuditFilter::Action | AuditFilter::RequestId));
+    if !by_brin {
+        return find_page(connection, list, limit);
+    }
+    connection.transaction(|connection| {
+        connection.batch_execute(BRIN)?;
+        find_page(connection, list, limit)
+    })
+}
+
+fn find_page(
     connection: &mut PgConnection,
     list: &ListQuery<AuditSort, AuditFilter>,
     limit: RowLimit,
@@ -156,14 +178,4 @@ pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<
         rows: changed.rows,
         more: has_entries(connection, user.as_bytes())?,
     })
-}
-
-/// Deletes at most one batch of rows that are older than `keep`, and returns how many.
-pub(crate) fn prune(connection: &mut PgConnection, keep: Duration) -> QueryResult<i64> {
-    let pruned: Changed =
-        sql_query("SELECT prune_audit_log(make_interval(secs => $1), $2) AS rows")
-            .bind::<Double, _>(keep.as_secs_f64())
-            .bind::<Integer, _>(BATCH)
-            .get_result(connection)?;
-    Ok(pruned.rows)
 }

@@ -58,7 +58,11 @@ impl Fixture {
 
     /// Starts the service with some settings replaced.
     pub(crate) async fn start_with(overrides: &[(&str, &str)]) -> Self {
-        let database = TestDatabase::people_task(MIGRATIONS);
+        Self::start_on(TestDatabase::people_task(MIGRATIONS), overrides).await
+    }
+
+    /// Starts the service on a prepared database, with some settings replaced.
+    pub(crate) async fn start_on(database: TestDatabase, overrides: &[(&str, &str)]) -> Self {
         let (broker, authority) = (TestBroker::new(), TokenAuthority::start());
         let given = given(&database, &broker, &authority);
         let overrides = overrides

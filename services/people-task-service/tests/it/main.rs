@@ -10,6 +10,7 @@ mod access;
 mod added_columns;
 mod audit;
 mod audit_list;
+mod audit_partitions;
 mod create_task;
 mod decide;
 mod deliveries;

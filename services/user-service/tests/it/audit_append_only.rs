@@ -9,7 +9,7 @@ use user_service::MIGRATIONS;
 const INSERT: &str = "INSERT INTO audit_log (action, actor_kind, client_address, request_id)
     VALUES ('user-created', 'anonymous', '203.0.113.7', 'r')";
 
-fn number(connection: &mut PgConnection, sql: &str) -> i64 {
+pub(crate) fn number(connection: &mut PgConnection, sql: &str) -> i64 {
     #[derive(QueryableByName)]
     struct Number {
         #[diesel(sql_type = BigInt)]
@@ -22,14 +22,14 @@ fn number(connection: &mut PgConnection, sql: &str) -> i64 {
 }
 
 /// The service's own connection, and the superuser's.
-fn connections(database: &TestDatabase) -> (PgConnection, PgConnection) {
+pub(crate) fn connections(database: &TestDatabase) -> (PgConnection, PgConnection) {
     let service = PgConnection::establish(database.users_url().expose()).unwrap();
     let mut admin = database.admin();
     admin.batch_execute("SET search_path = users").unwrap();
     (service, admin)
 }
 
-fn refusal(connection: &mut PgConnection, sql: &str) -> String {
+pub(crate) fn refusal(connection: &mut PgConnection, sql: &str) -> String {
     connection.batch_execute(sql).unwrap_err().to_string()
 }
 

@@ -9,6 +9,8 @@ use crate::audit::rows;
 use crate::fixture::{Fixture, PASSWORD, Person};
 use crate::list_users::{flush_statistics, scans};
 
+/// The index for filters by request id and by rare actions.
+const BRIN: &str = "audit_log_by_request_or_action";
 const UNKNOWN: &str = "000000000000000000000000";
 
 pub(crate) fn actions(rows: &[Value]) -> Vec<&str> {
@@ -119,7 +121,7 @@ async fn links_lead_through_all_pages_in_order() {
     assert_eq!(paged, all);
 }
 
-fn next_page(reply: &Reply) -> Option<String> {
+pub(crate) fn next_page(reply: &Reply) -> Option<String> {
     let link = reply.header("link")?;
     let (path, rest) = link.strip_prefix('<')?.split_once('>')?;
     assert_eq!(rest, "; rel=\"next\"");
@@ -162,7 +164,7 @@ async fn only_administrators_read_the_log() {
 }
 
 #[tokio::test]
-async fn every_sort_and_filter_has_an_index() {
+async fn every_filter_and_the_default_order_have_an_index() {
     let database = TestDatabase::users(MIGRATIONS);
     let prepare = "
         DO $$ BEGIN
@@ -177,19 +179,15 @@ async fn every_sort_and_filter_has_an_index() {
     let admin = app.admin().await;
     let id = "000000000000000000000007";
     for (query, index) in [
-        ("limit=5".to_owned(), "audit_log_pkey"),
-        ("limit=5&sort=at:1".to_owned(), "audit_log_pkey"),
-        ("limit=5&sort=action:-1".to_owned(), "audit_log_by_action"),
-        ("filter=action:signed-in".to_owned(), "audit_log_by_action"),
+        ("limit=5".to_owned(), "audit_log_by_time"),
+        ("limit=5&sort=at:1".to_owned(), "audit_log_by_time"),
+        ("filter=action:signed-in".to_owned(), BRIN),
         (format!("filter=actor:{id}"), "audit_log_by_actor"),
         (format!("filter=subject:{id}"), "audit_log_by_subject"),
-        (
-            "filter=requestId:r7&sort=action:1".to_owned(),
-            "audit_log_by_request",
-        ),
+        ("filter=requestId:r7&sort=action:1".to_owned(), BRIN),
         (
             "filter=before:2001-01-01T00:00:00Z".to_owned(),
-            "audit_log_pkey",
+            "audit_log_by_time",
         ),
     ] {
         let before = scans(&app, index);

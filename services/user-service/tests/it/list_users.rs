@@ -231,9 +231,12 @@ pub(crate) async fn flush_statistics(app: &Fixture, admin: &Person) {
     let _ = app.get(admin, "/users/deletions").await.expect(200);
 }
 
+/// How often an index was scanned. The partitions of an index count as the index.
 pub(crate) fn scans(app: &Fixture, index: &str) -> i64 {
     let scans: Scans = diesel::sql_query(format!(
-        "SELECT idx_scan AS scans FROM pg_stat_user_indexes WHERE indexrelname = '{index}'"
+        "SELECT sum(idx_scan)::bigint AS scans FROM pg_stat_user_indexes
+        WHERE indexrelid = 'users.{index}'::regclass
+            OR indexrelid IN (SELECT inhrelid FROM pg_inherits WHERE inhparent = 'users.{index}'::regclass)"
     ))
     .get_result(&mut app.admin_connection())
     .unwrap();

@@ -8,6 +8,7 @@
 mod audit;
 mod audit_append_only;
 mod audit_list;
+mod audit_partitions;
 mod authorization;
 mod back_off;
 mod change_during_deletion;

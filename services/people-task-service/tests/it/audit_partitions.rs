@@ -1,0 +1,118 @@
+//! The partitions of the audit log. More tests of them are those of the user-service, which has the same table.
+
+use diesel::connection::SimpleConnection as _;
+use diesel::sql_types::Text;
+use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel_migrations::MigrationHarness as _;
+use people_task_service::MIGRATIONS;
+use serde_json::json;
+use testkit::{TestDatabase, eventually};
+
+use crate::fixture::Fixture;
+
+const INSERT: &str = "INSERT INTO audit_log (action, actor_kind, request_id)
+    VALUES ('task-created', 'service', 'r')";
+
+fn lines(connection: &mut PgConnection, sql: &str) -> Vec<String> {
+    #[derive(QueryableByName)]
+    struct Line {
+        #[diesel(sql_type = Text)]
+        line: String,
+    }
+    let lines: Vec<Line> = diesel::sql_query(sql).load(connection).unwrap();
+    lines.into_iter().map(|line| line.line).collect()
+}
+
+#[test]
+fn the_migration_keeps_entries_numbers_rights_and_constraints() {
+    let database = TestDatabase::empty();
+    let mut owner = PgConnection::establish(database.people_task_owner_url().expose()).unwrap();
+    let content = "SELECT log::text AS line FROM audit_log AS log ORDER BY at, id";
+    let mut before = Vec::new();
+    for migration in owner.pending_migrations(MIGRATIONS).unwrap() {
+        if migration.name().to_string().ends_with("audit_log_by_month") {
+            let insert = "INSERT INTO audit_log (at, action, actor_kind, request_id, detail)
+                SELECT now() - days * interval '1 day', 'task-created', 'service', 'r', '{\"n\": 1}'
+                FROM generate_series(0, 400, 20) AS days";
+            owner.batch_execute(insert).unwrap();
+            before = lines(&mut owner, content);
+        }
+        owner.run_migration(&migration).unwrap();
+    }
+    assert_eq!(before.len(), 21);
+    assert_eq!(lines(&mut owner, content), before);
+    let mut service = PgConnection::establish(database.people_task_url().expose()).unwrap();
+    service.batch_execute(INSERT).unwrap();
+    let newest = "SELECT max(id)::text AS line FROM audit_log";
+    assert_eq!(lines(&mut service, newest), ["22"]);
+    let partition = "SELECT to_char(now() AT TIME ZONE 'UTC', '\"audit_log_\"YYYYMM') AS line";
+    let partition = lines(&mut service, partition).remove(0);
+    for (invalid, expected) in [
+        (
+            INSERT.replace("task-created", "user-created"),
+            "audit_log_action_check",
+        ),
+        (
+            INSERT.replace("'service'", "'anonymous'"),
+            "audit_log_actor_kind_check",
+        ),
+        (
+            format!("UPDATE {partition} SET request_id = 'other'"),
+            "permission denied",
+        ),
+        (
+            "SELECT drop_audit_log_partition('29 days')".to_owned(),
+            "30 days at least",
+        ),
+    ] {
+        let refusal = service.batch_execute(&invalid).unwrap_err().to_string();
+        assert!(refusal.contains(expected), "{invalid}: {refusal}");
+    }
+}
+
+/// The names of all partitions, with the default one.
+const PARTITIONS: &str =
+    "SELECT relname::text AS line FROM pg_inherits JOIN pg_class ON oid = inhrelid
+    WHERE inhparent = 'people_task.audit_log'::regclass ORDER BY 1";
+
+/// Starts the service on a database with an old month and without the next one, and waits until it has changed both.
+async fn start_with_maintenance() -> Fixture {
+    let database = TestDatabase::people_task(MIGRATIONS);
+    let mut owner = PgConnection::establish(database.people_task_owner_url().expose()).unwrap();
+    let expected = lines(&mut owner, PARTITIONS);
+    let prepare = format!(
+        "SELECT create_audit_log_partition('2020-01-01'); DROP TABLE {}",
+        expected[1]
+    );
+    owner.batch_execute(&prepare).unwrap();
+    let fixture = Fixture::start_on(database, &[("DATABASE_POOL_SIZE", "2")]).await;
+    eventually("the partitions to be maintained", async || {
+        let found = lines(&mut fixture.database.admin(), PARTITIONS);
+        (found == expected).then_some(())
+    })
+    .await;
+    fixture
+}
+
+#[tokio::test]
+async fn work_goes_on_when_months_are_missing_and_while_they_are_created() {
+    let fixture = start_with_maintenance().await;
+    let ada = fixture.user("ada@example.com");
+    let decide = async || {
+        let task = fixture.create(&ada, json!({"approver": ada.email})).await;
+        let _ = fixture.approve(&ada, &task).await.expect(200);
+    };
+    // Connections have prepared their statements.
+    decide().await;
+    let mut admin = fixture.database.admin();
+    let months = lines(&mut admin, PARTITIONS);
+    for month in &months[..4] {
+        fixture.execute(&format!("DROP TABLE {month}"));
+    }
+    decide().await;
+    fixture.execute("SELECT create_audit_log_partitions()");
+    decide().await;
+    assert_eq!(lines(&mut admin, PARTITIONS), months[1..]);
+    assert_eq!(fixture.count("audit_log"), 4);
+    assert_eq!(fixture.count("audit_log_default"), 4);
+}

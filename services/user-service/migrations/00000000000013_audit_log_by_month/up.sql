@@ -1,0 +1,1 @@
+../../../../crates/audit-log/migration/by_month_up.sql
