@@ -37,6 +37,7 @@ async fn connections_with_prepared_statements_go_on_when_columns_are_added() {
         "deliveries",
         "task_states",
         "finished_deliveries",
+        "audit_log",
     ] {
         fixture.execute(&format!("ALTER TABLE {table} ADD COLUMN later integer"));
     }

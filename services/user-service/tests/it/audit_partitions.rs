@@ -201,6 +201,21 @@ fn entries_of_a_month_without_a_partition_are_kept_like_others() {
 }
 
 #[test]
+fn creating_a_partition_does_not_wait_for_inserts() {
+    let database = TestDatabase::users(MIGRATIONS);
+    let (mut service, mut admin) = connections(&database);
+    let expected = lines(&mut admin, PARTITIONS);
+    let newest = &expected[3];
+    let prepare = format!("DROP TABLE {newest}; BEGIN; {INSERT}");
+    admin.batch_execute(&prepare).unwrap();
+    service
+        .batch_execute("SELECT create_audit_log_partitions()")
+        .unwrap();
+    assert_eq!(lines(&mut service, PARTITIONS), expected);
+    admin.batch_execute("COMMIT").unwrap();
+}
+
+#[test]
 fn dropping_does_not_wait_for_transactions_that_use_the_log() {
     let database = TestDatabase::users(MIGRATIONS);
     create_former_months(&database, 3);
