@@ -42,10 +42,9 @@ BEGIN
     IF to_regclass(quote_ident(partition)) IS NOT NULL THEN
         RETURN;
     END IF;
-    LOCK TABLE ONLY audit_log IN SHARE UPDATE EXCLUSIVE MODE;
-    LOCK TABLE audit_log_default IN ACCESS EXCLUSIVE MODE;
     -- No partition was created for months, and rows of this month are in the default partition. They stay there, and
-    -- the rest of the month joins them: moving them could take long, and new rows would wait for it.
+    -- the rest of the month joins them: moving them could take long, and new rows would wait for it. Attaching fails if
+    -- the first row of the month is being inserted; the next call then finds it.
     IF EXISTS (SELECT FROM audit_log_default WHERE at >= since AND at < until) THEN
         RETURN;
     END IF;
