@@ -15,6 +15,8 @@ const TRUSTED_FOR: Duration = Duration::from_secs(1);
 pub(crate) struct Session {
     pub(crate) connection: PgConnection,
     last_success: Option<Instant>,
+    /// It is replaced by a new connection.
+    discarded: bool,
 }
 
 impl Session {
@@ -22,6 +24,7 @@ impl Session {
         Self {
             connection,
             last_success: Some(Instant::now()),
+            discarded: false,
         }
     }
 
@@ -32,6 +35,7 @@ impl Session {
         if let Some(responded) = outcome.responded {
             self.last_success = responded.then(Instant::now);
         }
+        self.discarded |= outcome.unexplained;
         outcome.ended
     }
 }
@@ -111,7 +115,7 @@ impl ManageConnection for Connector {
         if broken {
             self.record_broken();
         }
-        broken
+        broken || session.discarded
     }
 }
 

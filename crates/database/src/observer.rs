@@ -38,6 +38,9 @@ pub(crate) struct Outcome {
     pub(crate) responded: Option<bool>,
     /// The message of a statement that the server ended because of a deadlock or a timeout.
     pub(crate) ended: Option<String>,
+    /// A statement failed for a reason that diesel does not tell. The connection may have prepared it for a table that
+    /// has changed since (SQLSTATE 0A000), and then it fails each time.
+    pub(crate) unexplained: bool,
 }
 
 /// Sets the limits of a connection's statements, and watches its statements from now on.
@@ -68,10 +71,12 @@ pub(crate) fn take_outcome(connection: &mut PgConnection) -> Outcome {
 impl StatementObserver {
     fn record(&mut self, error: Option<&Error>) {
         self.outcome.responded = Some(!error.is_some_and(is_connection_loss));
-        if let Some(Error::DatabaseError(DatabaseErrorKind::Unknown, information)) = error
-            && (self.exceeded_limit() || self.is_deadlock(&**information))
-        {
-            self.outcome.ended = Some(information.message().to_owned());
+        if let Some(Error::DatabaseError(DatabaseErrorKind::Unknown, information)) = error {
+            if self.exceeded_limit() || self.is_deadlock(&**information) {
+                self.outcome.ended = Some(information.message().to_owned());
+            } else {
+                self.outcome.unexplained = true;
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use database::{Database, DatabaseSettings, Error, ServicePools, migrate};
+use database::{Database, DatabaseSettings, Error, ServicePools, migrate, prepared};
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::{BigInt, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
@@ -45,6 +45,23 @@ async fn an_error_rolls_back_the_transaction() {
         .await;
     assert!(matches!(failed, Err(Error::Statement(_))));
     database.run(insert(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_whose_prepared_statements_no_longer_run_is_replaced() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test, 1));
+    let read = |connection: &mut PgConnection| {
+        prepared("SELECT * FROM notes").execute(connection)?;
+        Ok::<_, Error>(())
+    };
+    database.run(read).await.unwrap();
+    let change = "ALTER TABLE users.notes ALTER COLUMN id TYPE text";
+    test.admin().batch_execute(change).unwrap();
+    // The only connection has prepared the statement for the former type.
+    let failed = database.run(read).await;
+    assert!(matches!(failed, Err(Error::Statement(_))), "{failed:?}");
+    database.run(read).await.unwrap();
 }
 
 #[tokio::test]
@@ -211,12 +228,13 @@ async fn a_connection_that_responded_to_a_closure_that_failed_is_not_checked() {
     let test = TestDatabase::users(MIGRATIONS);
     let database = Database::connect(&settings(&test, 1));
     // The first failure is the closure's own, the second one Postgres reports.
+    const TWICE: &str = "INSERT INTO notes VALUES (1, 'x'), (1, 'x')";
     let own_failure = |connection: &mut PgConnection| {
         diesel::sql_query("SELECT 'found'").execute(connection)?;
         Err::<(), _>(Error::Busy)
     };
     let reported_failure = |connection: &mut PgConnection| {
-        diesel::sql_query("SELECT 1 / 0").execute(connection)?;
+        diesel::sql_query(TWICE).execute(connection)?;
         Ok::<_, Error>(())
     };
     let last_statement = || {
@@ -237,7 +255,7 @@ async fn a_connection_that_responded_to_a_closure_that_failed_is_not_checked() {
     eventually("the connection to be used without a check", || async {
         database.run(reported_failure).await.unwrap_err();
         database.run(|_| Ok::<_, Error>(())).await.unwrap();
-        (last_statement() == "SELECT 1 / 0").then_some(())
+        (last_statement() == TWICE).then_some(())
     })
     .await;
 }

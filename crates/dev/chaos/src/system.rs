@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::Context;
 use local_stack::{
-    Durability, Options, Parts, Servers, bootstrap,
+    Durability, Servers,
     packages::{self, Need},
     ports,
     process::{Identity, wait_until},
@@ -26,7 +26,8 @@ use xtask::{
     interrupt::Interrupt,
     launch,
     output::say,
-    plan::{Backing, Plan, Planned, Replicas},
+    own_system,
+    plan::{Plan, Planned, Replicas},
     processes,
     secrets::Secrets,
     stack_file::Admin,
@@ -114,10 +115,10 @@ impl System {
             Need::Psql,
         ];
         packages::ensure(&needs, &say)?;
-        let programs = copy_programs(workspace, programs(workspace, options)?)?;
+        let programs = own_system::copy_programs(workspace, programs(workspace, options)?)?;
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
-        let (servers, backing) = start_servers(workspace)?;
+        let own = own_system::start_servers(workspace, Durability::Discardable)?;
         interrupt.check()?;
         let [gateway_port] = ports::free()?;
         let mut plan = Plan::new(
@@ -125,7 +126,7 @@ impl System {
             &options.replicas,
             gateway_port,
             &secrets,
-            &backing,
+            &own.backing,
         )?;
         for process in &mut plan.processes {
             settings::apply(process, options.duration, &options.code_receiver);
@@ -139,7 +140,7 @@ impl System {
             gateways: gateways.filter_map(|one| one.url.clone()).collect(),
             workspace: workspace.clone(),
             programs,
-            servers,
+            servers: own.servers,
             admin: admin(&plan),
             processes: running.into_iter().map(Process::new).collect(),
             proxies,
@@ -297,42 +298,6 @@ fn programs(
         }
     }
     Ok(programs)
-}
-
-/// Copies the programs, so that a build during the run does not change them.
-fn copy_programs(
-    workspace: &Workspace,
-    programs: BTreeMap<String, PathBuf>,
-) -> anyhow::Result<BTreeMap<String, PathBuf>> {
-    let folder = workspace.local().join("bin");
-    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let copy = |(name, built): (String, PathBuf)| {
-        let target = folder.join(&name);
-        // A copy rather than a hard link: the linker may write into the existing file.
-        fs::copy(&built, &target).with_context(|| format!("copying {}", built.display()))?;
-        Ok((name, target))
-    };
-    programs.into_iter().map(copy).collect()
-}
-
-/// Starts the servers and prepares the database.
-fn start_servers(workspace: &Workspace) -> anyhow::Result<(Servers, Backing)> {
-    say("starting Postgres and RabbitMQ");
-    let options = Options {
-        folder: workspace.servers(),
-        durability: Durability::Discardable,
-        parts: Parts::Both,
-    };
-    let servers = Servers::start(&options, &say)?;
-    let description = servers.description();
-    let admin_url = description.postgres.admin_url_of(DATABASE)?;
-    let databases = bootstrap::run(&admin_url, &description.postgres.passwords)
-        .context("preparing the database")?;
-    let backing = Backing {
-        databases,
-        amqp: description.rabbitmq.amqp_url,
-    };
-    Ok((servers, backing))
 }
 
 /// Puts a proxy into each connection of [`PROXIED`].

@@ -4,7 +4,7 @@
 //! Invariants: a command that starts something also stops it, even if it fails, unless it was asked to leave it
 //! running. Only processes that these commands started are signalled.
 //!
-//! The library is public for `chaos`, which starts the same system.
+//! The library is public for `chaos` and `bench`, which start the same system.
 //!
 //! Deliberately absent: database and broker clients. This program must build on a machine that has only Git, a C
 //! compiler and Rust, because it installs the rest.
@@ -19,6 +19,7 @@ pub mod http;
 pub mod interrupt;
 pub mod launch;
 pub mod output;
+pub mod own_system;
 pub mod paint;
 pub mod plan;
 pub mod processes;

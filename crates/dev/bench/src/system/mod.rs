@@ -5,7 +5,6 @@ pub(crate) mod tables;
 pub(crate) mod usage;
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -13,12 +12,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, ensure};
 use local_stack::packages::{self, Need};
 use local_stack::process::Identity;
-use local_stack::{Durability, Options, Parts, Servers, bootstrap, ports};
+use local_stack::{Durability, Servers, ports};
 use nix::sys::signal::Signal;
 use xtask::interrupt::Interrupt;
 use xtask::launch;
 use xtask::output::say;
-use xtask::plan::{Backing, Plan, Planned, Replicas};
+use xtask::own_system;
+use xtask::plan::{Plan, Planned, Replicas};
 use xtask::processes;
 use xtask::secrets::Secrets;
 use xtask::workspace::Workspace;
@@ -26,7 +26,6 @@ use xtask::workspace::Workspace;
 use self::database::Database;
 use self::usage::Usage;
 
-const DATABASE: &str = "countersign";
 const WORKER: &str = "webhook-worker";
 const SECOND_WORKER: &str = "webhook-worker-2";
 const READY_LIMIT: Duration = Duration::from_secs(60);
@@ -73,14 +72,15 @@ impl System {
             Need::Psql,
         ];
         packages::ensure(&needs, &say)?;
-        let programs = copy_programs(workspace, launch::build(workspace, true)?)?;
+        let programs = own_system::copy_programs(workspace, launch::build(workspace, true)?)?;
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
-        let (servers, backing, database) = start_servers(workspace)?;
+        // Every commit is written to disk, as in production.
+        let own = own_system::start_servers(workspace, Durability::Durable)?;
         interrupt.check()?;
         let [port] = ports::free()?;
         let replicas = Replicas::from([(WORKER.to_owned(), 2)]);
-        let mut plan = Plan::new(workspace, &replicas, port, &secrets, &backing)?;
+        let mut plan = Plan::new(workspace, &replicas, port, &secrets, &own.backing)?;
         for process in &mut plan.processes {
             process.variables.insert("RATE_LIMIT", "off".to_owned());
         }
@@ -95,11 +95,11 @@ impl System {
         Ok(Self {
             workspace: workspace.clone(),
             programs,
-            servers,
+            servers: own.servers,
             planned,
             running: running.collect(),
             gateway: ([127, 0, 0, 1], port).into(),
-            database,
+            database: Database::new(&own.admin_url)?,
         })
     }
 
@@ -181,39 +181,4 @@ impl System {
         self.database.execute(tables::REMOVE_TASKS).await?;
         self.start_worker(Worker::First).await
     }
-}
-
-/// Copies the programs, so that a build during the run does not change them.
-fn copy_programs(
-    workspace: &Workspace,
-    programs: BTreeMap<String, PathBuf>,
-) -> anyhow::Result<BTreeMap<String, PathBuf>> {
-    let folder = workspace.local().join("bin");
-    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let copy = |(name, built): (String, PathBuf)| {
-        let target = folder.join(&name);
-        fs::copy(&built, &target).with_context(|| format!("copying {}", built.display()))?;
-        Ok((name, target))
-    };
-    programs.into_iter().map(copy).collect()
-}
-
-/// Starts Postgres and RabbitMQ as `cargo xtask up` does, with every commit written to disk.
-fn start_servers(workspace: &Workspace) -> anyhow::Result<(Servers, Backing, Database)> {
-    say("starting Postgres and RabbitMQ");
-    let options = Options {
-        folder: workspace.servers(),
-        durability: Durability::Durable,
-        parts: Parts::Both,
-    };
-    let servers = Servers::start(&options, &say)?;
-    let description = servers.description();
-    let admin_url = description.postgres.admin_url_of(DATABASE)?;
-    let databases = bootstrap::run(&admin_url, &description.postgres.passwords)
-        .context("preparing the database")?;
-    let backing = Backing {
-        databases,
-        amqp: description.rabbitmq.amqp_url,
-    };
-    Ok((servers, backing, Database::new(&admin_url)?))
 }
