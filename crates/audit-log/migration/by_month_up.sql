@@ -31,7 +31,8 @@ END $$;
 CREATE TABLE audit_log_default PARTITION OF audit_log DEFAULT;
 SELECT revoke_all_on('audit_log_default');
 
--- Creates the partition of a month. It is attached, because that does not block the table. Roles that have rights on
+-- Creates the partition of a month. It is attached, because that blocks the default partition only, and not inserts of
+-- months that have one. Roles that have rights on
 -- all new tables have none on a partition, or they could change its rows.
 CREATE FUNCTION create_audit_log_partition(month date) RETURNS void LANGUAGE plpgsql SET timezone = 'UTC' AS $$
 DECLARE
@@ -55,10 +56,12 @@ END $$;
 
 -- Creates the partitions of this month and of the next three. It runs with the owner's rights.
 CREATE FUNCTION create_audit_log_partitions() RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET timezone = 'UTC' SET lock_timeout = '2s' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET timezone = 'UTC' SET lock_timeout = '100ms' AS $$
 BEGIN
-    -- Replicas that start together do this one after the other.
-    PERFORM pg_advisory_xact_lock(hashtextextended(current_schema() || '.audit_log', 0));
+    -- Another replica is creating or dropping partitions.
+    IF NOT pg_try_advisory_xact_lock(hashtextextended(current_schema() || '.audit_log', 0)) THEN
+        RETURN;
+    END IF;
     FOR ahead IN 0..3 LOOP
         PERFORM create_audit_log_partition((date_trunc('month', now()) + ahead * interval '1 month')::date);
     END LOOP;

@@ -153,7 +153,7 @@ DECLARE
 BEGIN
     SELECT relname INTO partition FROM pg_inherits JOIN pg_class ON pg_class.oid = inhrelid
     WHERE inhparent = 'finished_deliveries'::regclass
-        AND to_date(right(relname, 8), 'YYYYMMDD') + 1 <= now() - keep
+        AND to_date(substring(relname FROM '^finished_deliveries_(\d{8})$'), 'YYYYMMDD') + 1 <= now() - keep
     ORDER BY relname LIMIT 1;
     IF partition IS NULL THEN
         RETURN false;

@@ -136,7 +136,7 @@ fn decide_alone(
     let row = transaction(connection, |connection| {
         let task = attempt.judge(task_store::lock(connection, attempt.task)?)?;
         let mut rows = store::decide(connection, &[attempt.judged(&task)])?;
-        rows.pop().ok_or(TaskError::Database(Error::Busy))
+        rows.pop().ok_or(TaskError::CallerErased)
     })?;
     publish(publisher, std::slice::from_ref(&row));
     Ok(attempt.decided(row))
@@ -174,7 +174,7 @@ impl DecisionAttempt {
     /// The decision about a task that was judged under its lock.
     fn judged(&self, task: &Task) -> NewDecision<'_> {
         let identity = self.actor.audit_identity(task, Permission::Decide);
-        self.new_decision(0, Grant::judged(), identity)
+        self.new_decision(0, Grant::any_task(), identity)
     }
 
     fn new_decision(
@@ -189,6 +189,7 @@ impl DecisionAttempt {
             task: self.task,
             status: self.decision.status(),
             grant,
+            user: self.actor.user_and_incarnation(),
             cause: &self.cause,
             entry: action.on_task(self.task, identity, self.meta.clone()),
         }

@@ -6,7 +6,7 @@ use database::{Error, prepared};
 use diesel::sql_types::{Array, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
-use values::{DeliveryId, Fingerprint, Names as _, TaskId};
+use values::{DeliveryId, Fingerprint, Names as _, TaskId, UserId};
 
 use crate::audit::insert_entries;
 use crate::columns::column;
@@ -20,6 +20,8 @@ pub(super) struct NewDecision<'a> {
     pub(super) task: TaskId,
     pub(super) status: TaskStatus,
     pub(super) grant: Grant,
+    /// The user who decides, and the incarnation of the token; `None` if a secret decides.
+    pub(super) user: Option<(UserId, Option<&'a str>)>,
     pub(super) cause: &'a RequestContext,
     pub(super) entry: Entry,
 }
@@ -40,7 +42,7 @@ pub(super) struct DecidedRow {
 }
 
 /// Decides the tasks that are pending and may be decided, and inserts a delivery for each webhook and the audit entries.
-/// A task may occur once.
+/// A task may occur once. Erased users decide nothing.
 ///
 /// Nothing is decided about a task that another transaction is changing, or has changed since the statement began:
 /// every change of a task and of its webhooks makes another version.
@@ -64,16 +66,19 @@ pub(super) fn decide(
         }))
         .bind::<Array<Text>, _>(column(decisions, |d| d.cause.request_id.as_str()))
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
-        .bind::<Array<Jsonb>, _>(column(decisions, |d| d.entry.to_json()));
+        .bind::<Array<Jsonb>, _>(column(decisions, |d| d.entry.to_json()))
+        .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| d.user.map(|(id, _)| id)))
+        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.user.and_then(|(_, of)| of)));
     Ok(decide.load(connection)?)
 }
 
 // `seen` is the row as the statement reads everything else; `task_states` is the row as it is when it is locked.
 const DECIDE: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) AS given (
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    AS given (
         number, task_id, decision, any_task, creator, approver_key, requester_key, approver_secret, requester_secret,
-        request_id, traceparent, entry)
+        request_id, traceparent, entry, user_id, incarnation)
 ), permitted AS (
     SELECT number, given.task_id, decision, request_id, traceparent, entry
     FROM given JOIN tasks ON tasks.id = given.task_id
@@ -82,6 +87,7 @@ const DECIDE: &str = concat!(
     WHERE ",
     granted!(),
     " AND task_states.status = 'pending' AND task_states.version = seen.version
+        AND (user_id IS NULL OR may_add_rows(user_id, incarnation))
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
 ), decided AS (
     UPDATE task_states

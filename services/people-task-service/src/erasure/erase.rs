@@ -34,8 +34,8 @@ pub(crate) struct Erased {
 }
 
 /// Deletes a batch of a user's data, in a short transaction that waits for no other one. Repeating it does no
-/// harm. From then on no token of the user's adds anything, except tokens of another incarnation of the user service's
-/// database.
+/// harm. From then on no token of the user's creates, registers or decides anything, except tokens of another
+/// incarnation of the user service's database.
 ///
 /// # Errors
 /// Only the database can fail.

@@ -77,6 +77,12 @@ impl Actor {
         self.caller.as_ref().map(Caller::id)
     }
 
+    /// The user of the token, and the token's incarnation of the user service's database.
+    pub(crate) fn user_and_incarnation(&self) -> Option<(UserId, Option<&str>)> {
+        let caller = self.caller.as_ref()?;
+        Some((caller.id(), caller.incarnation()))
+    }
+
     /// The e-mail address of the token's user, in lower case.
     pub(crate) fn normalized_email(&self) -> Option<String> {
         self.caller.as_ref()?.normalized_email()

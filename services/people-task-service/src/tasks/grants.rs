@@ -30,8 +30,8 @@ macro_rules! granted {
 pub(crate) use granted;
 
 impl Grant {
-    /// The permission was judged before, under the lock of the task.
-    pub(crate) fn judged() -> Self {
+    /// For a permission that was judged before, under the lock of the task.
+    pub(crate) fn any_task() -> Self {
         Self {
             any_task: true,
             ..Self::default()
@@ -73,5 +73,41 @@ impl Grant {
             requester_secret: secret.filter(|_| requester),
         };
         Some((grant, identity))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::tasks::access::{Permission, Relations};
+
+    /// A grant compares the relations one by one, so a permission must be given by each of them alone or not at all.
+    #[test]
+    fn a_permission_is_given_by_single_relations() {
+        let relations = |set: u8| Relations {
+            creator: set & 1 != 0,
+            approver: set & 2 != 0,
+            requester: set & 4 != 0,
+            admin: set & 8 != 0,
+            ..Relations::default()
+        };
+        for permission in [Permission::Decide, Permission::RegisterWebhook] {
+            for set in 0..16 {
+                let single = (0..4).map(|bit| set & (1 << bit)).filter(|one| *one != 0);
+                let by_one = single
+                    .into_iter()
+                    .any(|one| relations(one).allow(permission));
+                assert_eq!(
+                    relations(set).allow(permission),
+                    by_one,
+                    "{permission:?} {set:b}"
+                );
+            }
+            let others = Relations {
+                public_reader: true,
+                registrant: true,
+                ..Relations::default()
+            };
+            assert!(!others.allow(permission), "{permission:?}");
+        }
     }
 }

@@ -92,48 +92,80 @@ async fn wait_for_lock(app: &Fixture) {
     .await;
 }
 
-/// Starts a change of the task, decides the task, and commits the change once the decision waits for it.
-async fn decided_during(app: &Fixture, by: &User, task: &Task, change: &str) -> Reply {
-    let mut other = app.database.admin();
+/// When another transaction changes the task that is decided.
+#[derive(Debug, Clone, Copy)]
+enum Change {
+    /// It holds the task while the decision begins.
+    UnderWay,
+    /// It begins and ends after the decision's statement has its snapshot, and before that has locked the task.
+    AfterSnapshot,
+}
+
+const CHANGES: [Change; 2] = [Change::UnderWay, Change::AfterSnapshot];
+
+/// Decides the task and changes it meanwhile.
+async fn decided_during(
+    app: &Fixture,
+    by: &User,
+    task: &Task,
+    when: Change,
+    change: &str,
+) -> Reply {
+    let (mut holder, mut other) = (app.database.admin(), app.database.admin());
     let change = change.replace("{task}", &format!("'\\x{}'", task.id));
-    other
-        .batch_execute(&format!("BEGIN; SET search_path = people_task; {change};"))
-        .unwrap();
-    let deciding = app.approve(by, task);
-    let committing = async {
-        wait_for_lock(app).await;
-        other.batch_execute("COMMIT").unwrap();
+    let change = format!("SET search_path = people_task; {change};");
+    let hold = match when {
+        Change::UnderWay => format!("BEGIN; {change}"),
+        // The statement asks for this lock when it knows the task.
+        Change::AfterSnapshot => format!(
+            "BEGIN; SELECT pg_advisory_xact_lock(people_task.erasure_lock('\\x{}'))",
+            by.id
+        ),
     };
-    tokio::join!(deciding, committing).0
+    holder.batch_execute(&hold).unwrap();
+    let deciding = app.approve(by, task);
+    let changing = async {
+        wait_for_lock(app).await;
+        if let Change::AfterSnapshot = when {
+            other.batch_execute(&change).unwrap();
+        }
+        holder.batch_execute("COMMIT").unwrap();
+    };
+    tokio::join!(deciding, changing).0
 }
 
 #[tokio::test]
 async fn a_webhook_registered_during_a_decision_gets_a_delivery() {
-    let app = Fixture::start().await;
-    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
-    let task = app.create(&ada, json!({})).await;
-    let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
-    let register = "UPDATE task_states SET version = version + 1 WHERE task_id = {task};
-        INSERT INTO webhooks (id, task_id, registered_by, url, host)
-        VALUES ('\\x0123456789abcdef01234567', {task}, '\\x0123456789abcdef01234567', 'http://127.0.0.1:8/', '127.0.0.1')";
-    let reply = decided_during(&app, &grace, &task, register).await;
-    assert_eq!(reply.expect(200).json["status"], "approved");
-    assert_eq!(app.count("deliveries"), 2);
-    assert_eq!(app.count("audit_log WHERE action = 'task-approved'"), 1);
+    for when in CHANGES {
+        let app = Fixture::start().await;
+        let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+        let task = app.create(&ada, json!({})).await;
+        let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
+        let register = "UPDATE task_states SET version = version + 1 WHERE task_id = {task};
+            INSERT INTO webhooks (id, task_id, registered_by, url, host)
+            VALUES ('\\x0123456789abcdef01234567', {task}, '\\x0123456789abcdef01234567', 'http://127.0.0.1:8/',
+                '127.0.0.1')";
+        let reply = decided_during(&app, &grace, &task, when, register).await;
+        assert_eq!(reply.expect(200).json["status"], "approved");
+        assert_eq!(app.count("deliveries"), 2, "{when:?}");
+        assert_eq!(app.count("audit_log WHERE action = 'task-approved'"), 1);
+    }
 }
 
 #[tokio::test]
 async fn a_webhook_deleted_during_a_decision_gets_no_delivery() {
-    let app = Fixture::start().await;
-    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
-    let task = app.create(&ada, json!({})).await;
-    let _ = app.register(&ada, &task, "http://127.0.0.8/").await;
-    let _ = app.register(&ada, &task, "http://127.0.0.9/").await;
-    let delete = "DELETE FROM webhooks WHERE url = 'http://127.0.0.8/'";
-    let reply = decided_during(&app, &grace, &task, delete).await;
-    assert_eq!(reply.expect(200).json["status"], "approved");
-    let left = app.value("SELECT string_agg(host, ' ') AS value FROM deliveries");
-    assert_eq!(left.as_deref(), Some("127.0.0.9"));
+    for when in CHANGES {
+        let app = Fixture::start().await;
+        let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+        let task = app.create(&ada, json!({})).await;
+        let _ = app.register(&ada, &task, "http://127.0.0.8/").await;
+        let _ = app.register(&ada, &task, "http://127.0.0.9/").await;
+        let delete = "DELETE FROM webhooks WHERE url = 'http://127.0.0.8/'";
+        let reply = decided_during(&app, &grace, &task, when, delete).await;
+        assert_eq!(reply.expect(200).json["status"], "approved");
+        let left = app.value("SELECT string_agg(host, ' ') AS value FROM deliveries");
+        assert_eq!(left.as_deref(), Some("127.0.0.9"), "{when:?}");
+    }
 }
 
 #[tokio::test]
@@ -181,18 +213,20 @@ async fn a_webhook_deleted_while_a_decision_adds_its_delivery_leaves_none() {
 
 #[tokio::test]
 async fn an_approver_replaced_during_a_decision_cannot_decide() {
-    let app = Fixture::start().await;
-    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
-    let task = app.create(&ada, json!({})).await;
-    let hand_over = "UPDATE task_states SET version = version + 1 WHERE task_id = {task};
-        UPDATE tasks SET approver = 'eve@example.com', approver_key = 'eve@example.com',
-        approver_secret = sha256('another') WHERE id = {task}";
-    let reply = decided_during(&app, &grace, &task, hand_over).await;
-    reply.expect_problem(404, "not-found");
-    let remove = "DELETE FROM tasks WHERE id = {task}";
-    let reply = decided_during(&app, &ada, &task, remove).await;
-    reply.expect_problem(404, "not-found");
-    assert_eq!(app.count("audit_log WHERE action = 'task-approved'"), 0);
+    for when in CHANGES {
+        let app = Fixture::start().await;
+        let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+        let task = app.create(&ada, json!({})).await;
+        let hand_over = "UPDATE task_states SET version = version + 1 WHERE task_id = {task};
+            UPDATE tasks SET approver = 'eve@example.com', approver_key = 'eve@example.com',
+            approver_secret = sha256('another') WHERE id = {task}";
+        let reply = decided_during(&app, &grace, &task, when, hand_over).await;
+        reply.expect_problem(404, "not-found");
+        let remove = "DELETE FROM tasks WHERE id = {task}";
+        let reply = decided_during(&app, &ada, &task, when, remove).await;
+        reply.expect_problem(404, "not-found");
+        assert_eq!(app.count("audit_log WHERE action = 'task-approved'"), 0);
+    }
 }
 
 #[tokio::test]

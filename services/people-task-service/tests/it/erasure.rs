@@ -139,6 +139,8 @@ async fn an_erased_user_whose_token_is_not_known_to_be_revoked_adds_nothing() {
     let webhook = json!({"taskId": to_approve.id, "url": "http://127.0.0.1:9/"});
     let reply = app.try_register(&me, &webhook).await;
     reply.expect_problem(401, "token-revoked");
+    let reply = app.approve(&me, &to_approve).await;
+    reply.expect_problem(401, "token-revoked");
     assert_eq!((app.count("tasks"), app.count("webhooks")), (1, 0));
     // The identifier itself is not kept.
     let left = app

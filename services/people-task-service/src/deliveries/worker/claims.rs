@@ -67,8 +67,9 @@ pub(super) struct Claimed {
     pub(super) asked: Vec<(Arc<str>, usize)>,
     /// Hosts that have no further due deliveries.
     pub(super) without_more: Vec<Arc<str>>,
-    /// It failed, and may have claimed deliveries that are not in `rows`.
     pub(super) failed: bool,
+    /// It failed, and may have claimed deliveries that are not in `rows`.
+    pub(super) may_have_more: bool,
 }
 
 /// What ended.
@@ -135,7 +136,7 @@ impl Claims {
         let asked = request.asked.clone();
         let claim = move |connection: &mut Connection| claim(connection, &request);
         self.spawn(claim, |claimed| {
-            let claimed = claimed.unwrap_or_else(Claimed::failed);
+            let claimed = claimed.unwrap_or_else(|error| Claimed::failed(&error));
             Ended::Claim(Claimed { asked, ..claimed })
         });
     }
@@ -154,7 +155,7 @@ impl Claims {
             })
         };
         self.spawn(claim, |claimed| {
-            Ended::SuspectClaim(claimed.unwrap_or_else(Claimed::failed))
+            Ended::SuspectClaim(claimed.unwrap_or_else(|error| Claimed::failed(&error)))
         });
     }
 
@@ -180,7 +181,7 @@ impl Claims {
         self.releasing = true;
         let release =
             move |connection: &mut Connection| Ok(store::release_all(connection, worker)?);
-        self.spawn(release, |released| Ended::Release(released.is_some()));
+        self.spawn(release, |released| Ended::Release(released.is_ok()));
     }
 
     /// Waits for the next one to end. It is safe to cancel.
@@ -212,11 +213,11 @@ impl Claims {
         ended
     }
 
-    /// Runs `work` beside the dispatcher, and passes on what `ended` makes of its result: `None` if it failed.
+    /// Runs `work` beside the dispatcher, and passes on what `ended` makes of its result.
     fn spawn<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
-        ended: impl FnOnce(Option<T>) -> Ended + Send + 'static,
+        ended: impl FnOnce(Result<T, Error>) -> Ended + Send + 'static,
     ) {
         let (database, sender) = (self.database.clone(), self.sender.clone());
         tokio::spawn(async move {
@@ -225,15 +226,17 @@ impl Claims {
                 tracing::warn!(error = ?error, "due deliveries could not be claimed");
             });
             // The dispatcher may have stopped.
-            let _ = sender.send(ended(result.ok()));
+            let _ = sender.send(ended(result));
         });
     }
 }
 
 impl Claimed {
-    fn failed() -> Self {
+    fn failed(error: &Error) -> Self {
         Self {
             failed: true,
+            // Without a connection nothing was sent.
+            may_have_more: !matches!(error, Error::Busy),
             ..Self::default()
         }
     }
@@ -251,6 +254,7 @@ fn claim(connection: &mut Connection, request: &ClaimRequest) -> Result<Claimed,
             Err(error) if !claimed.rows.is_empty() => {
                 tracing::warn!(%error, "due deliveries of hosts could not be claimed");
                 claimed.failed = true;
+                claimed.may_have_more = true;
                 return Ok(claimed);
             }
             Err(error) => return Err(error.into()),

@@ -135,7 +135,8 @@ const CLAIM_OF_HOSTS: &str = claim!(
     ""
 );
 
-/// Claims one delivery whose workers ended twice or more without a result, to be tried apart from others.
+/// Claims one delivery whose workers ended twice or more without a result, to be tried apart from others. It is one that
+/// was claimed least often, because those whose host has no place are released again.
 pub(super) fn claim_suspect(
     connection: &mut PgConnection,
     worker: i32,
@@ -149,7 +150,7 @@ pub(super) fn claim_suspect(
 const CLAIM_SUSPECT: &str = claim!(
     "SELECT id FROM deliveries
     WHERE lost_claims >= 2 AND next_attempt <= now() AND worker_id IS NULL AND lost_trials < 3
-    ORDER BY next_attempt LIMIT 1
+    ORDER BY lease, next_attempt LIMIT 1
     FOR NO KEY UPDATE SKIP LOCKED",
     ", on_trial = true"
 );

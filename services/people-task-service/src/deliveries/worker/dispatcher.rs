@@ -60,8 +60,8 @@ struct Dispatching {
     /// A delivery that is tried apart from others.
     suspect: Option<DeliveryId>,
     may_have_unknown_claims: bool,
-    /// This worker's number, as the claims have it.
-    id: Option<i32>,
+    /// This worker, as the membership was last told.
+    member: Option<Member>,
     started: Instant,
 }
 
@@ -76,7 +76,7 @@ impl Dispatcher {
             attempts: JoinSet::new(),
             suspect: None,
             may_have_unknown_claims: false,
-            id: None,
+            member: None,
             started: Instant::now(),
         };
         dispatching.run(shutdown).await;
@@ -128,8 +128,8 @@ impl Dispatching {
 
     /// This worker, unless others may take it for dead.
     fn member(&self) -> Option<Member> {
-        let member = *self.dispatcher.member.borrow();
-        member.filter(|member| Instant::now() < member.alive_until)
+        self.member
+            .filter(|member| Instant::now() < member.alive_until)
     }
 
     fn host(&mut self, name: &Arc<str>) -> &mut Host {
@@ -188,21 +188,15 @@ impl Dispatching {
     /// Tells the membership how many places are used at most, now that the new number is known. A worker that was taken
     /// for dead has lost its claims.
     fn adopt_places(&mut self) {
-        let id = self.dispatcher.member.borrow().map(|member| member.id);
-        if id != self.id {
-            self.id = id;
-            let hosts = std::mem::take(&mut self.hosts);
-            for (name, mut host) in hosts {
-                self.release(host.give_back());
-                self.hosts.insert(name, host);
-            }
+        let member = *self.dispatcher.member.borrow_and_update();
+        let id = |member: Option<Member>| member.map(|member| member.id);
+        if id(member) != id(self.member) {
+            let unused: Vec<_> = self.hosts.values_mut().flat_map(Host::give_back).collect();
+            self.release(unused);
         }
+        self.member = member;
         let busiest = self.hosts.values().map(Host::in_flight).max();
-        let places = self
-            .dispatcher
-            .member
-            .borrow_and_update()
-            .map(|member| member.places);
+        let places = member.map(|member| member.places);
         let used = busiest.max(places).unwrap_or_default();
         self.dispatcher.used.set(used);
     }
@@ -253,8 +247,8 @@ impl Dispatching {
     }
 
     fn take_claimed(&mut self, claimed: Claimed) {
-        if claimed.failed {
-            // It may have been committed. The worker claims nothing until all that it knows of has ended, and releases
+        if claimed.may_have_more {
+            // The worker claims nothing until all that it knows of has ended, and releases
             // the rest.
             self.may_have_unknown_claims = true;
             let unused: Vec<_> = self.hosts.values_mut().flat_map(Host::give_back).collect();
@@ -270,7 +264,7 @@ impl Dispatching {
         }
         let mut ready = HashSet::new();
         for row in claimed.rows {
-            if Some(row.worker_id) != self.id {
+            if Some(row.worker_id) != self.member.map(|member| member.id) {
                 self.release(vec![row]);
                 continue;
             }
@@ -283,9 +277,11 @@ impl Dispatching {
             ready.insert(name);
         }
         for name in ready {
-            let surplus = self.host(&name).take_surplus();
-            self.release(surplus);
             self.start(&name);
+            let host = self.host(&name);
+            let mut unused = host.take_surplus();
+            unused.extend(host.take_unstarted_trials());
+            self.release(unused);
         }
     }
 
@@ -350,11 +346,12 @@ impl Dispatching {
     fn finish(&mut self, ended: Result<AttemptResult, JoinError>) {
         let result = match ended {
             Ok(result) => result,
-            // Panics are results. Another worker releases the claim when this one ends.
-            Err(error) => {
-                tracing::error!(%error, "an attempt was lost");
-                return;
-            }
+            // A panic of a receiver's call is a result, so this one is the worker's own. It stops the process, and another
+            // worker releases the claims.
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => return,
+            },
         };
         let name = Arc::clone(&result.lease.host);
         if self.suspect == Some(result.lease.delivery) {

@@ -155,9 +155,20 @@ impl Host {
         self.backlog |= backlog;
     }
 
-    /// A delivery was claimed.
+    /// A delivery was claimed. One on trial comes first.
     pub(super) fn push_ready(&mut self, claimed: ClaimedDelivery) {
-        self.ready.push_back(claimed);
+        if claimed.on_trial {
+            self.ready.push_front(claimed);
+        } else {
+            self.ready.push_back(claimed);
+        }
+    }
+
+    /// Takes the claims on trial that were not started. While one waits, its worker's end would count against it.
+    pub(super) fn take_unstarted_trials(&mut self) -> Vec<ClaimedDelivery> {
+        let (trials, ready) = self.ready.drain(..).partition(|claimed| claimed.on_trial);
+        self.ready = ready;
+        VecDeque::into(trials)
     }
 
     /// The last claim found fewer than it asked for.

@@ -1,4 +1,4 @@
-//! Releases the claims of workers that ended. It has time: no beat and no claim waits for it.
+//! Releases the claims of workers that ended. It has time: no beat waits for it.
 
 use std::time::Duration;
 
@@ -9,6 +9,9 @@ use crate::deliveries::worker::lost_claims_store as store;
 use crate::deliveries::worker::membership::Silent;
 use crate::deliveries::worker::report;
 
+/// The pause after a failure.
+const PAUSE: Duration = Duration::from_secs(1);
+
 /// Deletes the workers that it is told of and that are still silent, and releases their claims, until no more can come.
 /// At first it releases claims of workers that have no row, which should not exist.
 pub(super) async fn release(
@@ -16,19 +19,23 @@ pub(super) async fn release(
     silence: Duration,
     mut silent: mpsc::Receiver<Silent>,
 ) {
-    report_released(database.transaction(store::release_unknown).await);
+    while !report_released(&database.transaction(store::release_unknown).await) {
+        tokio::time::sleep(PAUSE).await;
+    }
     while let Some(workers) = silent.recv().await {
         let release =
             move |connection: &mut Connection| store::release(connection, &workers, silence);
-        report_released(database.transaction(release).await);
+        report_released(&database.transaction(release).await);
     }
 }
 
-fn report_released(released: Result<store::Released, Error>) {
+/// Reports what was released; `false` if it failed.
+fn report_released(released: &Result<store::Released, Error>) -> bool {
     match released {
-        Ok(released) => report::released(&released),
+        Ok(released) => report::released(released),
         Err(error) => {
             tracing::warn!(error = ?error, "the claims of workers that ended could not be released");
         }
     }
+    released.is_ok()
 }

@@ -1,4 +1,4 @@
-//! The statements of [`lost_claims`](super::lost_claims). Both read all waiting deliveries, because an index of claims
+//! The statements of [`lost_claims`](super::lost_claims). They read all waiting deliveries, because an index of claims
 //! would have to be written with each claim.
 
 use std::time::Duration;
@@ -35,18 +35,32 @@ pub(super) fn release(
         .bind::<Array<Integer>, _>(workers)
         .bind::<Interval, _>(interval(silence))
         .load(connection)?;
-    if deleted.is_empty() {
+    release_claims(connection, deleted)
+}
+
+/// Releases the claims of workers that have no row. It must be run in a transaction.
+pub(super) fn release_unknown(connection: &mut PgConnection) -> Result<Released, Error> {
+    // A claim can be seen only together with its worker's row, and no number is used twice. So these workers stay
+    // unknown, whatever is claimed meanwhile.
+    let unknown: Vec<WorkerId> = prepared(UNKNOWN).load(connection)?;
+    release_claims(connection, unknown)
+}
+
+fn release_claims(
+    connection: &mut PgConnection,
+    workers: Vec<WorkerId>,
+) -> Result<Released, Error> {
+    if workers.is_empty() {
         return Ok(Released::default());
     }
-    let ids: Vec<_> = deleted.into_iter().map(|worker| worker.id).collect();
+    let ids: Vec<_> = workers.into_iter().map(|worker| worker.id).collect();
     let release = prepared(RELEASE).bind::<Array<Integer>, _>(ids);
     Ok(release.get_result(connection)?)
 }
 
-/// Releases the claims of workers that have no row.
-pub(super) fn release_unknown(connection: &mut PgConnection) -> Result<Released, Error> {
-    Ok(prepared(RELEASE_UNKNOWN).get_result(connection)?)
-}
+const UNKNOWN: &str = "
+SELECT DISTINCT worker_id AS id FROM deliveries
+WHERE worker_id IS NOT NULL AND worker_id <> ALL(ARRAY(SELECT id FROM delivery_workers))";
 
 const DELETE_SILENT: &str = "
 DELETE FROM delivery_workers WHERE id = ANY(ARRAY(
@@ -56,10 +70,8 @@ RETURNING id";
 
 /// The deliveries of a claim that was lost the second time wait, longer each time, and are then tried apart from others.
 /// A delivery is parked when three workers in a row ended while they tried it so.
-macro_rules! release {
-    ($condition:literal) => {
-        concat!(
-            "WITH released AS (
+const RELEASE: &str = "
+WITH released AS (
     UPDATE deliveries SET worker_id = NULL, lost_claims = lost_claims + 1,
         lost_trials = lost_trials + on_trial::integer, on_trial = false,
         next_attempt = CASE WHEN lost_claims = 0 THEN next_attempt
@@ -70,16 +82,7 @@ macro_rules! release {
                 'statusCode', NULL, 'response', NULL,
                 'error', 'parked: three workers ended while they sent this delivery; redeliver it to try again'))
             ELSE attempt_log END
-    WHERE ",
-            $condition,
-            " RETURNING lost_trials
+    WHERE worker_id = ANY($1)
+    RETURNING lost_trials
 )
-SELECT count(*) AS claims, count(*) FILTER (WHERE lost_trials = 3) AS parked FROM released"
-        )
-    };
-}
-
-const RELEASE: &str = release!("worker_id = ANY($1)");
-
-const RELEASE_UNKNOWN: &str =
-    release!("worker_id IS NOT NULL AND worker_id <> ALL(ARRAY(SELECT id FROM delivery_workers))");
+SELECT count(*) AS claims, count(*) FILTER (WHERE lost_trials = 3) AS parked FROM released";

@@ -1,6 +1,5 @@
 //! The workers know each other by rows of `delivery_workers`. Each says several times a second that it is alive, and
-//! whichever notices that another one has been silent for too long has that one's claims
-//! [released](super::lost_claims).
+//! one that notices another one's silence has that one's claims [released](super::lost_claims).
 //!
 //! The workers divide the places of each host among themselves: a worker has at most its places of concurrent requests
 //! to any host. It gives places up before another one takes them, so their sum never exceeds the limit.
@@ -89,8 +88,8 @@ impl Membership {
         (membership, own, used)
     }
 
-    /// Keeps this worker alive until it is cancelled, and then deletes its row. By then it must have no claims.
-    pub(super) async fn run(mut self, shutdown: CancellationToken) {
+    /// Keeps this worker alive until it is cancelled, and returns its number.
+    pub(super) async fn run(mut self, shutdown: CancellationToken) -> Option<i32> {
         while !shutdown.is_cancelled() {
             let started = Instant::now();
             if let Err(error) = self.beat(started).await {
@@ -102,12 +101,7 @@ impl Membership {
                 () = shutdown.cancelled() => {}
             }
         }
-        if let Some(worker) = self.worker {
-            let leave = move |connection: &mut Connection| store::leave(connection, worker);
-            if let Err(error) = self.database.run(leave).await {
-                tracing::warn!(error = ?error, "the worker could not leave; another one will delete it");
-            }
-        }
+        self.worker
     }
 
     async fn beat(&mut self, started: Instant) -> Result<(), Error> {
@@ -158,6 +152,15 @@ impl Membership {
             raise.transpose()
         };
         self.database.transaction(raise).await
+    }
+}
+
+/// Deletes the row of a worker that has ended everything, if it has joined.
+pub(super) async fn leave(database: &Database, worker: Option<i32>) {
+    let Some(worker) = worker else { return };
+    let leave = move |connection: &mut Connection| store::leave(connection, worker);
+    if let Err(error) = database.transaction(leave).await {
+        tracing::warn!(error = ?error, "the worker could not leave; another one will delete it");
     }
 }
 

@@ -6,6 +6,8 @@ use database::{Error, interval, prepared};
 use diesel::sql_types::{Array, BigInt, Bool, Integer, Interval, Nullable};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 
+use crate::deliveries::worker::claims_store;
+
 #[derive(QueryableByName)]
 struct Id {
     #[diesel(sql_type = Integer)]
@@ -99,8 +101,9 @@ pub(super) fn raise_places(
     Ok(raised.places)
 }
 
-/// Deletes a worker that has no claims any more.
+/// Deletes a worker with its claims, of which it knows none any more. It must be run in a transaction.
 pub(super) fn leave(connection: &mut PgConnection, worker: i32) -> Result<(), Error> {
+    claims_store::release_all(connection, worker)?;
     prepared("DELETE FROM delivery_workers WHERE id = $1")
         .bind::<Integer, _>(worker)
         .execute(connection)?;

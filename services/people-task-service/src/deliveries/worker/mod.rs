@@ -87,8 +87,8 @@ pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     Ok(running)
 }
 
-/// The pools of the worker, which together have the connections that the settings allow: one for beats, which wait for
-/// nothing else and give up before this worker is taken for dead, and one for everything else.
+/// The pools of the worker, which together have the connections that the settings allow, and two at least: one for beats,
+/// which wait for nothing else and give up before this worker is taken for dead, and one for everything else.
 fn connect(settings: &WebhookWorkerSettings) -> (Database, Database) {
     let connect = |pool_size, timeout, limits| {
         let settings = DatabaseSettings {
@@ -137,7 +137,7 @@ async fn deliver(
     let releasing = lost_claims::release(database.clone(), settings.silence, silent);
     let dispatcher = Dispatcher {
         sender: Arc::new(sender),
-        claims: Claims::new(database),
+        claims: Claims::new(database.clone()),
         ends,
         incoming,
         member,
@@ -151,22 +151,23 @@ async fn deliver(
     tokio::select! {
         biased;
         // Neither of them ends before the dispatcher unless it panics.
-        ended = &mut beating => return pass_on_panic(ended),
+        ended = &mut beating => return pass_on_panic(ended.map(drop)),
         ended = &mut recording => return pass_on_panic(ended),
         () = dispatcher.run(shutdown) => {}
         () = releasing => {}
     }
     pass_on_panic(recording.await);
     leaving.cancel();
-    pass_on_panic(beating.await);
+    membership::leave(&database, pass_on_panic(beating.await)).await;
 }
 
 /// A panic of a part stops the process. Another worker then releases its claims.
-fn pass_on_panic(ended: Result<(), JoinError>) {
-    if let Err(error) = ended
-        && let Ok(panic) = error.try_into_panic()
-    {
-        std::panic::resume_unwind(panic);
+fn pass_on_panic<T: Default>(ended: Result<T, JoinError>) -> T {
+    match ended.map_err(JoinError::try_into_panic) {
+        Ok(result) => result,
+        Err(Ok(panic)) => std::panic::resume_unwind(panic),
+        // Nothing cancels it.
+        Err(Err(_)) => T::default(),
     }
 }
 

@@ -102,16 +102,23 @@ impl Recorder {
         if !matches!(error, Error::Statement(_)) {
             return batch;
         }
-        let mut left = Vec::new();
+        let (mut left, mut refused) = (Vec::new(), Vec::new());
+        let number = batch.len();
         for end in batch {
             match self.record_together(vec![end]).await {
                 Ok(locked) => left.extend(locked),
-                Err((refused, error)) => {
-                    let refused = refused.into_iter().map(ClaimEnd::without_texts);
-                    left.extend(refused.inspect(|end| report::refused(end, &error)));
-                }
+                Err((mut ends, error)) => refused.extend(ends.pop().map(|end| (end, error))),
             }
         }
+        // If others were accepted, the reason is in the end itself.
+        let is_own_fault = refused.len() < number;
+        left.extend(refused.into_iter().map(|(end, error)| {
+            if !is_own_fault {
+                return end;
+            }
+            report::refused(&end, &error);
+            end.without_texts()
+        }));
         left
     }
 
@@ -138,15 +145,22 @@ fn record(connection: &mut Connection, ends: &[ClaimEnd]) -> Result<Recorded, Er
         .iter()
         .filter(|end| !recorded.contains(&end.lease().delivery));
     let others: Vec<_> = others.collect();
-    let mut held = HashSet::new();
-    if !others.is_empty() {
-        let leases: Vec<_> = others.iter().map(|end| end.lease()).collect();
-        held = store::load_held(connection, &leases)?;
-        // This worker was taken for dead, but it has survived sending them.
-        let lost = others.iter().filter(|end| end.is_attempt());
-        let lost = lost.map(|end| end.lease().delivery);
-        let lost: Vec<_> = lost.filter(|id| !held.contains(id)).collect();
-        store::clear_suspicion(connection, &lost)?;
+    if others.is_empty() {
+        let held = HashSet::new();
+        return Ok(Recorded { recorded, held });
+    }
+    let leases: Vec<_> = others.iter().map(|end| end.lease()).collect();
+    // The others are recorded, whatever happens to these.
+    let held = store::load_held(connection, &leases).unwrap_or_else(|error| {
+        tracing::warn!(%error, "results that were not recorded could not be looked up");
+        leases.iter().map(|lease| lease.delivery).collect()
+    });
+    // This worker was taken for dead, but it has survived sending them.
+    let lost = others.iter().filter(|end| end.is_attempt());
+    let lost = lost.map(|end| end.lease().delivery);
+    let lost: Vec<_> = lost.filter(|id| !held.contains(id)).collect();
+    if let Err(error) = store::clear_suspicion(connection, &lost) {
+        tracing::warn!(%error, "the suspicion against deliveries could not be cleared");
     }
     Ok(Recorded { recorded, held })
 }

@@ -129,13 +129,14 @@ SELECT id AS delivery_id FROM accepted";
 /// The pause of a claim that was not used: the delivery stays due when it was.
 const UNCHANGED: i64 = -1;
 
-/// Clears the suspicion that these deliveries end workers.
+/// Clears the suspicion that these deliveries end workers. Locked rows are skipped.
 pub(super) fn clear_suspicion(
     connection: &mut PgConnection,
     deliveries: &[DeliveryId],
 ) -> QueryResult<usize> {
     prepared(
-        "UPDATE deliveries SET lost_claims = 0, lost_trials = 0 WHERE id = ANY($1) AND lost_claims > 0",
+        "UPDATE deliveries SET lost_claims = 0, lost_trials = 0 WHERE id = ANY(ARRAY(
+            SELECT id FROM deliveries WHERE id = ANY($1) AND lost_claims > 0 FOR NO KEY UPDATE SKIP LOCKED))",
     )
     .bind::<Array<Binary>, _>(deliveries)
     .execute(connection)

@@ -1,24 +1,20 @@
-//! A database with decided tasks, workers, and receivers.
+//! A database with decided tasks, and workers.
 
 use std::collections::HashMap;
-use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use actix_web::http::header::HeaderMap;
-use actix_web::web::{Bytes, Data};
-use actix_web::{App, HttpRequest, HttpResponse};
 use app_config::{Reader, Settings as _};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query};
 use messaging::{BrokerSettings, Message, Publisher};
 use people_task_service::{MIGRATIONS, WebhookWorkerSettings, run_webhook_worker};
-use service_runtime::{HttpServerSettings, Running};
+use service_runtime::Running;
 use telemetry::RequestContext;
 use testkit::{TestBroker, TestDatabase, ed25519_pem, eventually};
 use tokio_util::sync::CancellationToken;
 use values::Secret;
+
+pub(crate) use crate::webhook_worker::receiver::{Call, CannedResponse, Receiver};
 
 pub(crate) const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -158,13 +154,7 @@ impl Fixture {
         with_task_id: bool,
     ) -> Vec<String> {
         let urls: Vec<&str> = urls.iter().map(AsRef::as_ref).collect();
-        let rows: Vec<Id> = sql_query(DECIDE)
-            .bind::<Array<Text>, _>(urls)
-            .bind::<Nullable<Text>, _>(secret)
-            .bind::<Bool, _>(with_task_id)
-            .load(&mut self.connection())
-            .unwrap();
-        rows.into_iter().map(|row| row.id).collect()
+        decide(&mut self.connection(), &urls, secret, with_task_id)
     }
 
     /// A connected publisher, as the service uses after a decision.
@@ -265,158 +255,18 @@ impl Fixture {
     }
 }
 
-/// A call to a receiver.
-#[derive(Debug, Clone)]
-pub(crate) struct Call {
-    pub(crate) at: Instant,
-    pub(crate) path: String,
-    pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
-}
-
-impl Call {
-    pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers
-            .get(name)
-            .map_or("", |value| value.to_str().unwrap())
-    }
-
-    pub(crate) fn json(&self) -> serde_json::Value {
-        serde_json::from_slice(&self.body).unwrap()
-    }
-}
-
-/// How a receiver responds.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct CannedResponse {
-    pub(crate) status: u16,
-    pub(crate) delay: Duration,
-    pub(crate) header: Option<(&'static str, String)>,
-    pub(crate) closes: bool,
-    pub(crate) body: Vec<u8>,
-}
-
-impl CannedResponse {
-    pub(crate) fn status(status: u16) -> Self {
-        Self {
-            status,
-            ..Self::default()
-        }
-    }
-
-    pub(crate) fn after(delay: Duration) -> Self {
-        Self {
-            delay,
-            ..Self::status(200)
-        }
-    }
-}
-
-type React = dyn Fn(usize) -> CannedResponse + Send + Sync;
-
-/// A server that records webhook calls.
-pub(crate) struct Receiver {
-    pub(crate) address: SocketAddr,
-    state: Arc<State>,
-    running: Running,
-}
-
-struct State {
-    react: Box<React>,
-    calls: Mutex<Vec<Call>>,
-    now: AtomicUsize,
-    most: AtomicUsize,
-}
-
-impl Receiver {
-    /// A receiver whose response depends on the number of earlier calls.
-    pub(crate) fn start(react: impl Fn(usize) -> CannedResponse + Send + Sync + 'static) -> Self {
-        Self::start_at([127, 0, 0, 1], react)
-    }
-
-    /// The same on another loopback address, which makes it another host.
-    pub(crate) fn start_at(
-        host: [u8; 4],
-        react: impl Fn(usize) -> CannedResponse + Send + Sync + 'static,
-    ) -> Self {
-        let (listener, address) = service_runtime::bind((host, 0).into()).unwrap();
-        let state = Arc::new(State {
-            react: Box::new(react),
-            calls: Mutex::default(),
-            now: AtomicUsize::new(0),
-            most: AtomicUsize::new(0),
-        });
-        let running = Running::new();
-        let settings = HttpServerSettings {
-            max_connections: 10_000,
-            ..HttpServerSettings::single_threaded()
-        };
-        let data = Data::from(Arc::clone(&state));
-        service_runtime::serve(&running, listener, settings, move || {
-            let route = actix_web::web::to(receive);
-            App::new().app_data(data.clone()).default_service(route)
-        })
+/// Inserts a decided task with a webhook for each URL. Returns the deliveries' ids.
+pub(crate) fn decide(
+    connection: &mut PgConnection,
+    urls: &[&str],
+    secret: Option<&str>,
+    with_task_id: bool,
+) -> Vec<String> {
+    let rows: Vec<Id> = sql_query(DECIDE)
+        .bind::<Array<Text>, _>(urls)
+        .bind::<Nullable<Text>, _>(secret)
+        .bind::<Bool, _>(with_task_id)
+        .load(connection)
         .unwrap();
-        Self {
-            address,
-            state,
-            running,
-        }
-    }
-
-    pub(crate) fn url(&self, path: &str) -> String {
-        format!("http://{}{path}", self.address)
-    }
-
-    pub(crate) fn calls(&self) -> Vec<Call> {
-        self.state.calls.lock().unwrap().clone()
-    }
-
-    /// The highest number of concurrent calls so far.
-    pub(crate) fn max_concurrent(&self) -> usize {
-        self.state.most.load(Ordering::Relaxed)
-    }
-
-    /// Waits for a number of calls.
-    pub(crate) async fn wait_for_calls(&self, number: usize) -> Vec<Call> {
-        eventually(&format!("{number} calls"), async || {
-            Some(self.calls()).filter(|calls| calls.len() >= number)
-        })
-        .await
-    }
-}
-
-impl Drop for Receiver {
-    fn drop(&mut self) {
-        self.running.shutdown().cancel();
-    }
-}
-
-async fn receive(state: Data<State>, request: HttpRequest, body: Bytes) -> HttpResponse {
-    let open = state.now.fetch_add(1, Ordering::Relaxed) + 1;
-    state.most.fetch_max(open, Ordering::Relaxed);
-    let call = Call {
-        at: Instant::now(),
-        path: request.uri().to_string(),
-        headers: request.headers().clone(),
-        body,
-    };
-    let before = {
-        let mut calls = state.calls.lock().unwrap();
-        calls.push(call);
-        calls.len() - 1
-    };
-    let response = (state.react)(before);
-    if !response.delay.is_zero() {
-        tokio::time::sleep(response.delay).await;
-    }
-    state.now.fetch_sub(1, Ordering::Relaxed);
-    let mut reply = HttpResponse::build(response.status.try_into().unwrap());
-    if let Some(header) = response.header {
-        reply.insert_header(header);
-    }
-    if response.closes {
-        reply.force_close();
-    }
-    reply.body(response.body)
+    rows.into_iter().map(|row| row.id).collect()
 }

@@ -4,6 +4,7 @@ mod delivery;
 mod fairness;
 pub(crate) mod fixture;
 mod proxy;
+mod receiver;
 mod recovery;
 mod retries;
 mod signing;

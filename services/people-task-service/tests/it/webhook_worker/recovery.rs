@@ -11,7 +11,7 @@ use service_runtime::Running;
 use testkit::eventually;
 use tokio::runtime::Runtime;
 
-use crate::webhook_worker::fixture::{CannedResponse, Fixture, Receiver, STOP_TIMEOUT};
+use crate::webhook_worker::fixture::{CannedResponse, Fixture, Receiver, STOP_TIMEOUT, decide};
 use crate::webhook_worker::proxy::Proxy;
 
 /// A worker in its own runtime, which the test can shut down to simulate a crash.
@@ -91,6 +91,31 @@ async fn a_stopping_worker_finishes_its_attempts_and_starts_no_others() {
     let _other = fixture.worker(&[]).await;
     fixture.wait_for_count(50, "status = 'sent'").await;
     assert_eq!(receiver.calls().len(), 50);
+}
+
+#[tokio::test]
+async fn a_stopping_worker_releases_claims_that_it_does_not_know() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let worker = fixture.worker(&[]).await;
+    eventually("the worker to join", async || {
+        (fixture.workers() == 1).then_some(())
+    })
+    .await;
+    // As if the reply to a claim had been lost.
+    let mut connection = fixture.connection();
+    connection.batch_execute("BEGIN").unwrap();
+    decide(&mut connection, &[&receiver.url("/")], None, false);
+    connection
+        .batch_execute(
+            "UPDATE deliveries SET worker_id = (SELECT id FROM delivery_workers); COMMIT",
+        )
+        .unwrap();
+    assert!(worker.stop(STOP_TIMEOUT).await);
+    assert_eq!(fixture.count("status = 'pending' AND worker_id IS NULL"), 1);
+    assert_eq!(fixture.workers(), 0);
 }
 
 #[tokio::test]
