@@ -48,6 +48,10 @@ ALTER TABLE webhooks ADD COLUMN host text;
 UPDATE webhooks SET host = coalesce(
     nullif(rtrim(lower(substring(url FROM '^[A-Za-z]+://(?:[^/?#@]*@)?(\[[^]]*\]|[^:/?#]*)')), '.'), ''), url);
 ALTER TABLE webhooks ALTER COLUMN host SET NOT NULL;
+-- Webhooks are found by their task or by their key, and never by a second column of an index.
+DROP INDEX webhooks_by_task, webhooks_by_registrant;
+CREATE INDEX webhooks_by_task ON webhooks (task_id);
+CREATE INDEX webhooks_by_registrant ON webhooks (registered_by);
 -- The status changes once.
 ALTER TABLE webhooks SET (fillfactor = 55);
 

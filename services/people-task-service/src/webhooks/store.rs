@@ -49,7 +49,6 @@ pub(crate) fn load_of_user(
 ) -> Result<Vec<(WebhookId, TaskId)>, Error> {
     let ids = webhooks::table
         .filter(webhooks::registered_by.eq(user))
-        .order(webhooks::id)
         .limit(i64::try_from(limit).unwrap_or(i64::MAX))
         .select((webhooks::id, webhooks::task_id))
         .load(connection);

@@ -16,6 +16,8 @@ pub(crate) struct Used {
     pub(crate) cpu: f64,
     /// Resident memory in bytes. Memory that processes share counts once.
     pub(crate) memory: u64,
+    /// When the first process was started, in ticks since the start of the machine.
+    started: u64,
 }
 
 /// Shares of the machine's processor time, in percent. The rest went to the kernel and to other programs.
@@ -76,16 +78,14 @@ impl Usage {
         }
     }
 
-    /// The processor time of each process since `earlier`. A process that was started meanwhile counts from its start.
+    /// The processor time of each process since `earlier`.
     pub(crate) fn cpu_since(&self, earlier: &Self) -> BTreeMap<&str, f64> {
         let cpu = self.processes.iter().map(|(name, used)| {
-            let before = earlier.processes.get(name).map_or(0.0, |used| used.cpu);
-            // A process that was restarted has less than before.
-            let since = if used.cpu < before {
-                used.cpu
-            } else {
-                used.cpu - before
-            };
+            // A process that was restarted counts from its start.
+            let before = earlier.processes.get(name);
+            let before = before.filter(|before| before.started == used.started);
+            // Descendants that end while they are read may count a little less than before.
+            let since = (used.cpu - before.map_or(0.0, |before| before.cpu)).max(0.0);
             (name.as_str(), since)
         });
         cpu.collect()
@@ -135,6 +135,7 @@ fn used(family: &[&Stat]) -> Used {
     Used {
         cpu: ticks as f64 / procfs::ticks_per_second() as f64,
         memory: (private + shared) * procfs::page_size(),
+        started: family.first().map_or(0, |first| first.starttime),
     }
 }
 

@@ -95,9 +95,10 @@ pub(super) fn claim_known(
         .load(connection)
 }
 
+// The sum keeps the index of hosts, which has this column, from being read as a whole.
 const CLAIM_KNOWN: &str = claim!(
     "SELECT id FROM deliveries
-    WHERE id = ANY($2) AND worker_id IS NULL AND next_attempt <= now() AND lost_claims < 2
+    WHERE id = ANY($2) AND worker_id IS NULL AND next_attempt + interval '0' <= now() AND lost_claims < 2
     FOR NO KEY UPDATE SKIP LOCKED",
     ""
 );
