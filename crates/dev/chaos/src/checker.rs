@@ -94,6 +94,7 @@ pub(crate) fn check(
     let missing = FinalState {
         status: None,
         hooks: Vec::new(),
+        refusals: HashMap::new(),
     };
     for task in tasks {
         checker.check_decisions(task, states.get(&task.id).unwrap_or(&missing));
@@ -226,7 +227,7 @@ impl<'run> Checker<'run> {
         for hook in &task.hooks {
             let all = self.arrivals.get(&hook.key).map_or(&[][..], Vec::as_slice);
             self.check_contents(task, hook, state, all);
-            self.check_pauses(task, hook, all);
+            self.check_pauses(task, hook, state, all);
             if state.is_decided() && keys.contains(hook.key.as_str()) {
                 self.check_delivery(task, hook, state, all);
             } else if !all.is_empty() {
@@ -285,8 +286,16 @@ impl<'run> Checker<'run> {
         }
     }
 
-    /// Checks that no attempt came before the `Retry-After` of the previous one had passed.
-    fn check_pauses(&mut self, task: &Task, hook: &Hook, all: &[Arrival]) {
+    /// Checks that no attempt came before the `Retry-After` of the previous one had passed. A response that was lost with
+    /// its worker, or with a crash of Postgres, is not known to the next attempt.
+    fn check_pauses(&mut self, task: &Task, hook: &Hook, state: &FinalState, all: &[Arrival]) {
+        let refused = all
+            .iter()
+            .filter(|one| matches!(one.reply, Reply::Failed(_)));
+        let recorded = state.refusals.get(&hook.key).copied().unwrap_or_default();
+        if recorded < refused.count() {
+            return;
+        }
         for (before, after) in all.iter().zip(all.iter().skip(1)) {
             if let Reply::Failed(pause) = before.reply
                 && after.at + CLOCK_TOLERANCE < before.replied_at + pause

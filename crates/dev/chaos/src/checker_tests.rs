@@ -47,6 +47,7 @@ fn states(status: &str, hook: &str) -> FinalStates {
     let state = FinalState {
         status: Some(status.into()),
         hooks: vec![("1-0".into(), hook.into())],
+        refusals: [("1-0".into(), 1)].into(),
     };
     FinalStates::from([("t1".into(), state)])
 }
@@ -223,20 +224,22 @@ fn a_webhook_that_is_refused_with_410_must_fail() {
 
 #[test]
 fn a_retry_before_retry_after_is_a_violation() {
-    let checked = |after: Duration| {
+    let checked = |after: Duration, recorded: usize| {
+        let mut states = states("approved", "sent");
+        for state in states.values_mut() {
+            state.refusals = [("1-0".into(), recorded)].into();
+        }
         let mut first = arrival("a", "approved", false);
         first.reply = Reply::Failed(Duration::from_secs(2));
         let mut second = arrival("a", "approved", true);
         second.at = first.replied_at + after;
-        checked(
-            CallOutcome::Succeeded,
-            &states("approved", "sent"),
-            vec![first, second],
-        )
+        checked(CallOutcome::Succeeded, &states, vec![first, second])
     };
-    assert_eq!(violations(&checked(Duration::from_secs(2))), []);
-    let early = checked(Duration::from_millis(1800));
-    assert_eq!(violations(&early), [Violation::RetriedTooEarly]);
+    assert_eq!(violations(&checked(Duration::from_secs(2), 1)), []);
+    let early = Duration::from_millis(1800);
+    assert_eq!(violations(&checked(early, 1)), [Violation::RetriedTooEarly]);
+    // The worker ended before it recorded the response.
+    assert_eq!(violations(&checked(early, 0)), []);
 }
 
 #[test]

@@ -33,6 +33,8 @@ pub(crate) struct FinalState {
     pub(crate) status: Option<String>,
     /// The key and status of each webhook.
     pub(crate) hooks: Vec<(String, String)>,
+    /// How many refusals by its receiver are recorded for each webhook, by its key.
+    pub(crate) refusals: HashMap<String, usize>,
 }
 
 /// Final states by task id.
@@ -47,6 +49,7 @@ impl FinalState {
             return Ok(Self {
                 status: None,
                 hooks: Vec::new(),
+                refusals: HashMap::new(),
             });
         }
         let status = response.expect(200)?.text("/status")?.to_owned();
@@ -58,6 +61,7 @@ impl FinalState {
                 field("status")?.to_owned(),
             ))
         };
+        let deliveries = get(format!("{path}/deliveries"))?.expect(200)?.body;
         Ok(Self {
             status: Some(status),
             hooks: list
@@ -65,6 +69,12 @@ impl FinalState {
                 .into_iter()
                 .flatten()
                 .filter_map(hook)
+                .collect(),
+            refusals: deliveries
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(refusals)
                 .collect(),
         })
     }
@@ -94,6 +104,17 @@ impl FinalState {
                 .iter()
                 .all(|hook| hook.outcome != CallOutcome::Succeeded || known(&hook.key))
     }
+}
+
+/// The key of a delivery's webhook, and how many of its attempts were refused by the receiver.
+fn refusals(delivery: &Value) -> Option<(String, usize)> {
+    let url = delivery.get("url").and_then(Value::as_str)?;
+    let attempts = delivery.get("attempts").and_then(Value::as_array)?;
+    let status = |attempt: &&Value| attempt.get("statusCode").and_then(Value::as_u64);
+    let refused = attempts
+        .iter()
+        .filter(|attempt| status(attempt).is_some_and(|code| code >= 300));
+    Some((key_of(url).to_owned(), refused.count()))
 }
 
 /// Reads final states through the gateway.
