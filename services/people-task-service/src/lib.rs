@@ -38,3 +38,5 @@ pub use deliveries::worker::run as run_webhook_worker;
 pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{PeopleTaskServiceSettings, WebhookWorkerSettings};
 pub use signing::SigningSettings;
+#[doc(hidden)]
+pub use tasks::benchmarks;

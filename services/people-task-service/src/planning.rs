@@ -5,11 +5,14 @@
 /// an index, one after the other. Where a scan is the only way, its plan looks expensive enough to be compiled, which
 /// would take longer than running it.
 ///
-/// For a table that was empty when it was analysed, such as `deliveries` after a quiet hour, each index looks as good as
-/// any other, even if all of it must be read. Without bitmap scans and index-only scans, only indexes that match a
-/// condition are left. So no condition may match a further column of a wrong index.
+/// A table that was planned while it was empty, such as `deliveries` after a quiet hour, seems to cost the same with any
+/// index, even if all of it must be read. So nothing but an index that matches a condition may be usable:
+/// - Bitmap scans and index-only scans are off.
+/// - No condition matches a further column of a wrong index.
+/// - A table is joined by `key = ANY(ARRAY[value])`. By `key = value`, Postgres may also read the whole index of the key,
+///   because its order could serve a merge join, and compare each row with all values.
 ///
-/// Do not combine `= ANY(array)` with a join: Postgres would look up every element for every row.
+/// Do not combine `= ANY($1)` with a join: Postgres would look up every element for every row.
 macro_rules! planning {
     () => {
         "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET enable_bitmapscan = off; \

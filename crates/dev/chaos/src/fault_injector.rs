@@ -165,13 +165,12 @@ impl<'run> FaultInjector<'run> {
     /// Keeps a snapshot, as a dump does, so that no deleted row can be removed meanwhile.
     fn leave_transaction_open(&self, fault: &InjectedFault) -> anyhow::Result<()> {
         self.announce(fault, "");
-        let url = self.system.database_url()?;
         let seconds = fault.duration.as_secs_f64();
         let script = format!(
             "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM people_task.tasks; \
              SELECT pg_sleep({seconds}); COMMIT;"
         );
-        if let Err(error) = bootstrap::execute(&url, &script) {
+        if let Err(error) = bootstrap::execute(&self.system.database_url, &script) {
             // Another fault has stopped the database.
             outln!("          the open transaction ended early: {error}");
         }

@@ -36,7 +36,6 @@ use xtask::{
 
 use crate::{settings, sync::lock, tcp_proxy::TcpProxy};
 
-const DATABASE: &str = "countersign";
 const READY_LIMIT: Duration = Duration::from_secs(90);
 /// Slightly longer than the grace period of the processes.
 const STOP_LIMIT: Duration = Duration::from_secs(28);
@@ -69,6 +68,8 @@ pub(crate) struct System {
     workspace: Workspace,
     programs: BTreeMap<String, PathBuf>,
     pub(crate) servers: Servers,
+    /// The Postgres URL of the superuser.
+    pub(crate) database_url: String,
     pub(crate) processes: Vec<Process>,
     pub(crate) proxies: Vec<TcpProxy>,
     pub(crate) gateways: Vec<String>,
@@ -141,17 +142,12 @@ impl System {
             workspace: workspace.clone(),
             programs,
             servers: own.servers,
+            database_url: own.admin_url,
             admin: admin(&plan),
             processes: running.into_iter().map(Process::new).collect(),
             proxies,
             unexpected_exits: AtomicUsize::new(0),
         })
-    }
-
-    /// The administrator's URL of the database.
-    pub(crate) fn database_url(&self) -> anyhow::Result<String> {
-        let description = self.servers.description();
-        Ok(description.postgres.admin_url_of(DATABASE)?)
     }
 
     /// Kills a process. It stays stopped until [`Self::start_process`].

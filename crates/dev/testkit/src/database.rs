@@ -293,3 +293,17 @@ fn exists(admin: &mut PgConnection, name: &str) -> bool {
             .unwrap();
     found.exists
 }
+
+/// The column `line` of a query's rows.
+///
+/// # Panics
+/// The query fails.
+pub fn lines(connection: &mut PgConnection, sql: &str) -> Vec<String> {
+    #[derive(QueryableByName)]
+    struct Line {
+        #[diesel(sql_type = Text)]
+        line: String,
+    }
+    let lines: Vec<Line> = diesel::sql_query(sql).load(connection).unwrap();
+    lines.into_iter().map(|line| line.line).collect()
+}

@@ -1,6 +1,7 @@
 //! Helpers that the tests of several packages share.
 //!
 //! - [`TestDatabase`]: a private database, cloned from a migrated template and dropped at the end.
+//! - [`lines`]: the results of a statement as text.
 //! - [`TestBroker`]: a private vhost of RabbitMQ.
 //! - [`TokenAuthority`]: replaces the user service where a test needs only its keys and its revocation feed, and
 //!   signs any token.
@@ -35,7 +36,7 @@ mod servers;
 mod token_authority;
 
 pub use broker::TestBroker;
-pub use database::TestDatabase;
+pub use database::{TestDatabase, lines};
 pub use eventually::eventually;
 pub use forger::{Forger, Forgery, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};

@@ -15,12 +15,15 @@ values::names! {
     }
 }
 
+/// Who did something, and how the actor was authenticated.
+pub(crate) type AuditIdentity = (Actor, AuthMethod);
+
 impl AuditAction {
     /// The entry that says who did this to a task, and how the actor was authenticated.
     pub(crate) fn on_task(
         self,
         task: TaskId,
-        (actor, method): (Actor, AuthMethod),
+        (actor, method): AuditIdentity,
         meta: RequestMeta,
     ) -> Entry {
         Entry::new(self.name(), actor, meta)

@@ -5,5 +5,5 @@ mod action;
 mod entries;
 pub(crate) mod routes;
 
-pub(crate) use action::AuditAction;
+pub(crate) use action::{AuditAction, AuditIdentity};
 pub(crate) use entries::insert_entries;

@@ -1,12 +1,12 @@
 use std::collections::{HashMap, HashSet};
 
-use audit_log::{AuthMethod, RequestMeta};
+use audit_log::RequestMeta;
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
 use messaging::Publisher;
 use telemetry::RequestContext;
 use values::{Names as _, TaskId};
 
-use crate::audit::AuditAction;
+use crate::audit::{AuditAction, AuditIdentity};
 use crate::decisions::store::{self, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
@@ -144,14 +144,14 @@ fn decide_alone(
 
 /// Tells the workers about new deliveries, in one message.
 fn publish(publisher: &Publisher, rows: &[DecidedRow]) {
-    let of_row = |row: &DecidedRow| {
-        let ids = row.deliveries.iter().copied();
-        let due = ids.zip(row.hosts.iter().cloned());
-        due.map(|(id, host)| DueDelivery { id, host })
-            .collect::<Vec<_>>()
-    };
-    let due: Vec<_> = rows.iter().flat_map(of_row).collect();
-    publisher.send(due_message(&due));
+    let deliveries = rows
+        .iter()
+        .flat_map(|row| row.deliveries.iter().zip(&row.hosts));
+    let due = deliveries.map(|(&id, host)| DueDelivery {
+        id,
+        host: host.clone(),
+    });
+    publisher.send(due_message(&due.collect::<Vec<_>>()));
 }
 
 impl DecisionAttempt {
@@ -177,12 +177,7 @@ impl DecisionAttempt {
         self.new_decision(0, Grant::any_task(), identity)
     }
 
-    fn new_decision(
-        &self,
-        number: i32,
-        grant: Grant,
-        identity: (audit_log::Actor, AuthMethod),
-    ) -> NewDecision<'_> {
+    fn new_decision(&self, number: i32, grant: Grant, identity: AuditIdentity) -> NewDecision<'_> {
         let action = self.decision.audit_action();
         NewDecision {
             number,

@@ -6,7 +6,7 @@ use database::{Error, prepared};
 use diesel::sql_types::{Array, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
-use values::{DeliveryId, Fingerprint, Names as _, TaskId, UserId};
+use values::{DeliveryId, Names as _, TaskId, UserId};
 
 use crate::audit::insert_entries;
 use crate::columns::column;
@@ -51,7 +51,6 @@ pub(super) fn decide(
     decisions: &[NewDecision<'_>],
 ) -> Result<Vec<DecidedRow>, Error> {
     let traces = decisions.iter().map(|d| d.cause.trace.to_string());
-    let secret = |secret: &'_ Option<Fingerprint>| secret.map(|s| s.as_bytes().to_vec());
     let decide = prepared(DECIDE)
         .bind::<Array<Integer>, _>(column(decisions, |d| d.number))
         .bind::<Array<Binary>, _>(column(decisions, |d| d.task))
@@ -60,10 +59,8 @@ pub(super) fn decide(
         .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| d.grant.creator))
         .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.grant.approver_key.as_deref()))
         .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.grant.requester_key.as_deref()))
-        .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| secret(&d.grant.approver_secret)))
-        .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| {
-            secret(&d.grant.requester_secret)
-        }))
+        .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| d.grant.approver_secret()))
+        .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| d.grant.requester_secret()))
         .bind::<Array<Text>, _>(column(decisions, |d| d.cause.request_id.as_str()))
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
         .bind::<Array<Jsonb>, _>(column(decisions, |d| d.entry.to_json()))
@@ -81,9 +78,9 @@ const DECIDE: &str = concat!(
         request_id, traceparent, entry, user_id, incarnation)
 ), permitted AS (
     SELECT number, given.task_id, decision, request_id, traceparent, entry
-    FROM given JOIN tasks ON tasks.id = given.task_id
-        JOIN task_states AS seen ON seen.task_id = given.task_id
-        JOIN task_states ON task_states.task_id = given.task_id
+    FROM given JOIN tasks ON tasks.id = ANY(ARRAY[given.task_id])
+        JOIN task_states AS seen ON seen.task_id = ANY(ARRAY[given.task_id])
+        JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
     WHERE ",
     granted!(),
     " AND task_states.status = 'pending' AND task_states.version = seen.version
@@ -93,12 +90,12 @@ const DECIDE: &str = concat!(
     UPDATE task_states
     SET status = decision, decision_made = now(), mtime = now(), version = task_states.version + 1
     FROM permitted
-    WHERE task_states.task_id = permitted.task_id
+    WHERE task_states.task_id = ANY(ARRAY[permitted.task_id])
     RETURNING number, request_id, traceparent, entry, task_states.task_id, status, mtime, decision_made
 ), delivered AS (
     INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
-    SELECT new_id(), webhooks.id, task_id, webhooks.host, request_id, traceparent
-    FROM decided JOIN webhooks USING (task_id)
+    SELECT new_id(), webhooks.id, webhooks.task_id, webhooks.host, request_id, traceparent
+    FROM decided JOIN webhooks ON webhooks.task_id = ANY(ARRAY[decided.task_id])
     RETURNING id, task_id, host
 ), recorded AS (",
     insert_entries!("SELECT entry FROM decided"),
@@ -106,7 +103,7 @@ const DECIDE: &str = concat!(
 SELECT number, ",
     task_columns!(),
     ", delivery_ids AS deliveries, hosts
-FROM decided AS task_states JOIN tasks ON tasks.id = task_states.task_id CROSS JOIN LATERAL (
+FROM decided AS task_states JOIN tasks ON tasks.id = ANY(ARRAY[task_states.task_id]) CROSS JOIN LATERAL (
     SELECT coalesce(array_agg(id), '{}') AS delivery_ids, coalesce(array_agg(host), '{}') AS hosts
     FROM delivered WHERE delivered.task_id = task_states.task_id
 ) AS own"

@@ -129,16 +129,16 @@ WITH waiting AS (
     INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent, created, lease, attempt_log)
     SELECT finished.id, webhook_id, finished.task_id, host, request_id, traceparent, finished.created,
         lease + 1, attempt_log
-    FROM finished JOIN webhooks ON webhooks.id = webhook_id
+    FROM finished JOIN webhooks ON webhooks.id = ANY(ARRAY[webhook_id])
     RETURNING webhook_id
 ), restarted AS (
     SELECT webhook_id FROM waiting UNION ALL SELECT webhook_id FROM inserted
 ), followed AS (
-    UPDATE webhooks SET status = 'pending' FROM restarted WHERE webhooks.id = restarted.webhook_id
+    UPDATE webhooks SET status = 'pending' FROM restarted WHERE webhooks.id = ANY(ARRAY[restarted.webhook_id])
 )
 SELECT EXISTS (SELECT FROM restarted) AS restarted";
 
-/// Locks the waiting deliveries of webhooks of a task until the end of the transaction, in the order of their ids.
+/// Locks the waiting deliveries of webhooks of a task until the end of the transaction, which has locked the task.
 pub(crate) fn lock_of_webhooks(
     connection: &mut PgConnection,
     task: TaskId,
@@ -147,7 +147,6 @@ pub(crate) fn lock_of_webhooks(
     let _locked: Vec<DeliveryId> = deliveries::table
         .filter(deliveries::task_id.eq(task))
         .filter(deliveries::webhook_id.eq_any(webhooks))
-        .order(deliveries::id)
         .for_update()
         .select(deliveries::id)
         .load(connection)?;

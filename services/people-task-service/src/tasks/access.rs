@@ -4,6 +4,7 @@ use audit_log::AuthMethod;
 use auth::Caller;
 use values::UserId;
 
+use crate::audit::AuditIdentity;
 use crate::tasks::secrets::PresentedSecret;
 use crate::tasks::store::Task;
 
@@ -111,11 +112,7 @@ impl Actor {
 
     /// Who this is and how the actor was authenticated for a permission, for the audit log: by the token if
     /// that is enough, otherwise by a secret.
-    pub(crate) fn audit_identity(
-        &self,
-        task: &Task,
-        permission: Permission,
-    ) -> (audit_log::Actor, AuthMethod) {
+    pub(crate) fn audit_identity(&self, task: &Task, permission: Permission) -> AuditIdentity {
         let by_token = self.caller.is_some() && self.relations_by(&[], task).allow(permission);
         let by_secret = !by_token && self.relations_to(task).allow(permission);
         let method = if by_secret {
@@ -134,10 +131,7 @@ impl Actor {
     }
 
     /// The same before the task is known; `None` if it depends on the task.
-    pub(crate) fn sole_identity(
-        &self,
-        permission: Permission,
-    ) -> Option<(audit_log::Actor, AuthMethod)> {
+    pub(crate) fn sole_identity(&self, permission: Permission) -> Option<AuditIdentity> {
         let requester = Relations {
             requester: true,
             ..Relations::default()

@@ -1,8 +1,8 @@
 //! Permissions as values that a statement compares with tasks, so that it can judge tasks and change them at once.
 
-use audit_log::AuthMethod;
 use values::{Fingerprint, UserId};
 
+use crate::audit::AuditIdentity;
 use crate::tasks::access::{Actor, Permission, Relations};
 
 /// What gives an actor a permission: at least one of these values must be the task's. The rules are those of
@@ -14,8 +14,8 @@ pub(crate) struct Grant {
     pub(crate) creator: Option<UserId>,
     pub(crate) approver_key: Option<String>,
     pub(crate) requester_key: Option<String>,
-    pub(crate) approver_secret: Option<Fingerprint>,
-    pub(crate) requester_secret: Option<Fingerprint>,
+    approver_secret: Option<Fingerprint>,
+    requester_secret: Option<Fingerprint>,
 }
 
 /// The condition that a row of `tasks` gives the permission of a row of `given`, which has the columns of a [`Grant`].
@@ -30,6 +30,16 @@ macro_rules! granted {
 pub(crate) use granted;
 
 impl Grant {
+    /// The fingerprint of the approver's secret, as stored in the database.
+    pub(crate) fn approver_secret(&self) -> Option<&[u8]> {
+        Some(self.approver_secret.as_ref()?.as_bytes())
+    }
+
+    /// The fingerprint of the requester's secret, as stored in the database.
+    pub(crate) fn requester_secret(&self) -> Option<&[u8]> {
+        Some(self.requester_secret.as_ref()?.as_bytes())
+    }
+
     /// For a permission that was judged before, under the lock of the task.
     pub(crate) fn any_task() -> Self {
         Self {
@@ -39,10 +49,7 @@ impl Grant {
     }
 
     /// What gives an actor a permission, and who this is for the audit log; `None` if that depends on the task.
-    pub(crate) fn of(
-        actor: &Actor,
-        permission: Permission,
-    ) -> Option<(Self, (audit_log::Actor, AuthMethod))> {
+    pub(crate) fn of(actor: &Actor, permission: Permission) -> Option<(Self, AuditIdentity)> {
         let identity = actor.sole_identity(permission)?;
         let allows = |relations: Relations| relations.allow(permission);
         let none = Relations::default;

@@ -1,6 +1,7 @@
 //! Tasks: a signed-in user creates and edits them. `decisions` has how they are approved or rejected.
 
 pub(crate) mod access;
+pub mod benchmarks;
 mod columns;
 pub(crate) mod create;
 mod creation_store;

@@ -1,12 +1,12 @@
 use std::collections::{HashMap, HashSet};
 
-use audit_log::{AuthMethod, RequestMeta};
+use audit_log::RequestMeta;
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
 use serde_json::json;
 use telemetry::RequestContext;
 use values::{DeliveryId, WebhookId};
 
-use crate::audit::AuditAction;
+use crate::audit::{AuditAction, AuditIdentity};
 use crate::context::Context;
 use crate::deliveries::{DueDelivery, due_message, host_of};
 use crate::status::{DeliveryStatus, TaskStatus};
@@ -181,11 +181,7 @@ impl Registration {
         self.new_webhook(Grant::any_task(), identity)
     }
 
-    fn new_webhook(
-        &self,
-        grant: Grant,
-        identity: (audit_log::Actor, AuthMethod),
-    ) -> NewWebhook<'_> {
+    fn new_webhook(&self, grant: Grant, identity: AuditIdentity) -> NewWebhook<'_> {
         let (caller, task) = (&self.user.caller, self.new.task);
         let entry = AuditAction::WebhookRegistered.on_task(task, identity, self.meta.clone());
         NewWebhook {

@@ -6,7 +6,7 @@ use database::{Error, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Jsonb, Nullable, Text};
 use diesel::{OptionalExtension as _, PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
-use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
+use values::{DeliveryId, TaskId, UserId, WebhookId};
 
 use crate::audit::insert_entries;
 use crate::columns::column;
@@ -75,7 +75,6 @@ pub(super) fn insert(
     max_per_task: i64,
 ) -> Result<Vec<Registered>, Error> {
     let traces = new.iter().map(|n| n.cause.trace.to_string());
-    let secret = |secret: &'_ Option<Fingerprint>| secret.map(|s| s.as_bytes().to_vec());
     let insert = prepared(INSERT)
         .bind::<Array<Binary>, _>(column(new, |n| n.id))
         .bind::<Array<Binary>, _>(column(new, |n| n.task))
@@ -83,8 +82,8 @@ pub(super) fn insert(
         .bind::<Array<Nullable<Binary>>, _>(column(new, |n| n.grant.creator))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.grant.approver_key.as_deref()))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.grant.requester_key.as_deref()))
-        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| secret(&n.grant.approver_secret)))
-        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| secret(&n.grant.requester_secret)))
+        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| n.grant.approver_secret()))
+        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| n.grant.requester_secret()))
         .bind::<Array<Binary>, _>(column(new, |n| n.registered_by))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.incarnation))
         .bind::<Array<Text>, _>(column(new, |n| n.url))
@@ -105,9 +104,9 @@ const INSERT: &str = concat!(
         incarnation, url, host, secret, with_task_id, request_id, traceparent, entry)
 ), permitted AS (
     SELECT given.id, given.task_id
-    FROM given JOIN tasks ON tasks.id = given.task_id
-        JOIN task_states AS seen ON seen.task_id = given.task_id
-        JOIN task_states ON task_states.task_id = given.task_id
+    FROM given JOIN tasks ON tasks.id = ANY(ARRAY[given.task_id])
+        JOIN task_states AS seen ON seen.task_id = ANY(ARRAY[given.task_id])
+        JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
     WHERE ",
     granted!(),
     " AND (task_states.status = 'pending' OR with_task_id) AND task_states.version = seen.version
@@ -116,7 +115,7 @@ const INSERT: &str = concat!(
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
 ), changed AS (
     UPDATE task_states SET version = task_states.version + 1 FROM permitted
-    WHERE task_states.task_id = permitted.task_id
+    WHERE task_states.task_id = ANY(ARRAY[permitted.task_id])
     RETURNING permitted.id, task_states.status
 ), inserted AS (
     INSERT INTO webhooks (id, task_id, registered_by, url, host, secret, with_task_id)

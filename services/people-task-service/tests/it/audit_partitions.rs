@@ -1,27 +1,16 @@
 //! The partitions of the audit log. More tests of them are those of the user-service, which has the same table.
 
 use diesel::connection::SimpleConnection as _;
-use diesel::sql_types::Text;
-use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{Connection as _, PgConnection};
 use diesel_migrations::MigrationHarness as _;
 use people_task_service::MIGRATIONS;
 use serde_json::json;
-use testkit::{TestDatabase, eventually};
+use testkit::{TestDatabase, eventually, lines};
 
 use crate::fixture::Fixture;
 
 const INSERT: &str = "INSERT INTO audit_log (action, actor_kind, request_id)
     VALUES ('task-created', 'service', 'r')";
-
-fn lines(connection: &mut PgConnection, sql: &str) -> Vec<String> {
-    #[derive(QueryableByName)]
-    struct Line {
-        #[diesel(sql_type = Text)]
-        line: String,
-    }
-    let lines: Vec<Line> = diesel::sql_query(sql).load(connection).unwrap();
-    lines.into_iter().map(|line| line.line).collect()
-}
 
 #[test]
 fn the_migration_keeps_entries_numbers_rights_and_constraints() {

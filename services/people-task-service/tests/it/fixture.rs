@@ -13,6 +13,8 @@ use testkit::{
 };
 use values::UserId;
 
+use crate::webhook_worker::fixture::STOP_TIMEOUT;
+
 /// The default fields of a task, sorted.
 pub(crate) const DEFAULT_FIELDS: [&str; 7] = [
     "approver",
@@ -86,6 +88,11 @@ impl Fixture {
             authority,
             running,
         }
+    }
+
+    /// Stops the service; `false` if it did not end in time.
+    pub(crate) async fn stop(&self) -> bool {
+        self.running.stop(STOP_TIMEOUT).await
     }
 
     /// A new user.

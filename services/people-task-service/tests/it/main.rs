@@ -23,6 +23,7 @@ mod list_tasks;
 mod long_lists;
 mod new_secrets;
 mod outages;
+mod plans;
 mod plugin_paths;
 mod read_task;
 mod responses;

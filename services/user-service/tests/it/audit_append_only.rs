@@ -9,6 +9,16 @@ use user_service::MIGRATIONS;
 const INSERT: &str = "INSERT INTO audit_log (action, actor_kind, client_address, request_id)
     VALUES ('user-created', 'anonymous', '203.0.113.7', 'r')";
 
+/// Retention periods that the owner's functions refuse.
+pub(crate) const YOUNGER_THAN_30_DAYS: [&str; 5] = [
+    "interval '29 days'",
+    "interval '0'",
+    "interval '-1 day'",
+    "NULL",
+    // Compares as 530 days, but subtracting it leads to the day before yesterday.
+    "interval '-100 years 36526 days'",
+];
+
 pub(crate) fn number(connection: &mut PgConnection, sql: &str) -> i64 {
     #[derive(QueryableByName)]
     struct Number {
@@ -78,14 +88,7 @@ fn pruning_deletes_the_oldest_rows_but_none_of_the_last_thirty_days() {
         SELECT now() - days * interval '1 day', 'user-created', 'anonymous', 'user', substring(sha256('x') FOR 12), 'r'
         FROM unnest(ARRAY[1, 29, 31, 50, 60]) AS days";
     admin.batch_execute(aged).unwrap();
-    for younger in [
-        "interval '29 days'",
-        "interval '0'",
-        "interval '-1 day'",
-        "NULL",
-        // Compares as 530 days, but subtracting it leads to the day before yesterday.
-        "interval '-100 years 36526 days'",
-    ] {
+    for younger in YOUNGER_THAN_30_DAYS {
         let refusal = refusal(
             &mut service,
             &format!("SELECT prune_audit_log({younger}, 100)"),

@@ -27,7 +27,7 @@ pub(crate) struct People<'people> {
 /// requested the last one. Half are pending.
 pub(crate) fn add_tasks(count: usize, people: &People<'_>) -> String {
     let People { user, address } = people;
-    let other = "somebody.else@example.com";
+    let other = "other@example.com";
     let stranger = "ffffffffffffffffffffffff";
     let role = |role: usize, own: &str, other: &str| {
         format!("CASE WHEN n % 3 = {role} THEN '{own}' ELSE '{other}' END")

@@ -1,13 +1,15 @@
 //! Claims that run beside the dispatcher.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use database::{Connection, Database, Error};
 use tokio::sync::mpsc;
 use values::DeliveryId;
 
-use crate::deliveries::worker::claims_store::{self as store, ClaimedDelivery, HostClaim};
+use crate::deliveries::worker::claims_store::{
+    self as store, ClaimedDelivery, HostClaim, ScannedHosts,
+};
 use crate::deliveries::worker::hosts::WantedClaims;
 
 /// The largest number of deliveries in a claim.
@@ -79,7 +81,7 @@ pub(super) enum Ended {
     /// A claim of a delivery to be tried apart from others.
     SuspectClaim(Claimed),
     /// A scan for hosts that may have due deliveries.
-    Scan(Vec<String>),
+    Scan(ScannedHosts),
     /// The release of all claims; `false` if it failed.
     Release(bool),
 }
@@ -93,8 +95,8 @@ pub(super) struct Claims {
     scanning: bool,
     claiming_suspect: bool,
     releasing: bool,
-    /// The last host that was scanned.
-    cursor: Arc<Mutex<String>>,
+    /// The host after which the next scan starts.
+    cursor: String,
     paused_until: Option<Instant>,
 }
 
@@ -109,7 +111,7 @@ impl Claims {
             scanning: false,
             claiming_suspect: false,
             releasing: false,
-            cursor: Arc::default(),
+            cursor: String::new(),
             paused_until: None,
         }
     }
@@ -165,10 +167,9 @@ impl Claims {
             return;
         }
         self.scanning = true;
-        let cursor = Arc::clone(&self.cursor);
+        let after = self.cursor.clone();
         let scan = move |connection: &mut Connection| {
-            let mut position = cursor.lock().unwrap_or_else(PoisonError::into_inner);
-            Ok(store::scan_hosts(connection, &mut position, SCANNED_HOSTS)?)
+            Ok(store::scan_hosts(connection, &after, SCANNED_HOSTS)?)
         };
         self.spawn(scan, |found| Ended::Scan(found.unwrap_or_default()));
     }
@@ -188,7 +189,7 @@ impl Claims {
     pub(super) async fn next(&mut self) -> Ended {
         // The sender is never dropped before.
         let ended = self.results.recv().await;
-        let ended = ended.unwrap_or(Ended::Scan(Vec::new()));
+        let ended = ended.unwrap_or(Ended::Scan(ScannedHosts::default()));
         let failed = match &ended {
             Ended::Claim(claimed) => {
                 self.claiming = self.claiming.saturating_sub(1);
@@ -198,8 +199,9 @@ impl Claims {
                 self.claiming_suspect = false;
                 claimed.failed
             }
-            Ended::Scan(_) => {
+            Ended::Scan(found) => {
                 self.scanning = false;
+                self.cursor.clone_from(&found.last);
                 false
             }
             Ended::Release(done) => {

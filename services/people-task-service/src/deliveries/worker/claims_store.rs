@@ -76,9 +76,9 @@ SELECT ",
     claimed.host, claimed.attempts, claimed.request_id, claimed.traceparent, claimed.created AS delivery_created,
     webhooks.url, webhooks.secret, webhooks.with_task_id
 FROM claimed
-JOIN webhooks ON webhooks.id = claimed.webhook_id
-JOIN tasks ON tasks.id = claimed.task_id
-JOIN task_states ON task_states.task_id = claimed.task_id"
+JOIN webhooks ON webhooks.id = ANY(ARRAY[claimed.webhook_id])
+JOIN tasks ON tasks.id = ANY(ARRAY[claimed.task_id])
+JOIN task_states ON task_states.task_id = ANY(ARRAY[claimed.task_id])"
         )
     };
 }
@@ -171,22 +171,34 @@ struct HostRow {
     due: bool,
 }
 
-/// Finds hosts with deliveries that may be due, among the next `limit` hosts after the cursor in alphabetical order, and
-/// moves the cursor. Each host takes one step in an index, however many deliveries it has.
+/// What a scan found.
+#[derive(Default)]
+pub(super) struct ScannedHosts {
+    /// Hosts with deliveries that may be due.
+    pub(super) due: Vec<String>,
+    /// The last host that was looked at; empty if no host comes after it.
+    pub(super) last: String,
+}
+
+/// Finds hosts with deliveries that may be due, among the next `limit` hosts after `after` in alphabetical order. Each
+/// host takes one step in an index, however many deliveries it has.
 pub(super) fn scan_hosts(
     connection: &mut PgConnection,
-    cursor: &mut String,
+    after: &str,
     limit: i64,
-) -> QueryResult<Vec<String>> {
+) -> QueryResult<ScannedHosts> {
     let hosts: Vec<HostRow> = prepared(SCAN_HOSTS)
-        .bind::<Text, _>(&*cursor)
+        .bind::<Text, _>(after)
         .bind::<BigInt, _>(limit)
         .load(connection)?;
     let full = i64::try_from(hosts.len()).is_ok_and(|found| found >= limit);
     let last = hosts.last().filter(|_| full);
-    *cursor = last.map(|row| row.host.clone()).unwrap_or_default();
+    let last = last.map(|row| row.host.clone()).unwrap_or_default();
     let due = hosts.into_iter().filter(|row| row.due);
-    Ok(due.map(|row| row.host).collect())
+    Ok(ScannedHosts {
+        due: due.map(|row| row.host).collect(),
+        last,
+    })
 }
 
 const SCAN_HOSTS: &str = "

@@ -117,10 +117,8 @@ impl Dispatching {
                 self.release(claimed.rows);
             }
         }
-        let hosts = std::mem::take(&mut self.hosts);
-        for (_, mut host) in hosts {
-            self.release(host.give_back());
-        }
+        self.release_unstarted();
+        self.hosts.clear();
         while let Some(ended) = self.attempts.join_next().await {
             self.finish(ended);
         }
@@ -191,8 +189,7 @@ impl Dispatching {
         let member = *self.dispatcher.member.borrow_and_update();
         let id = |member: Option<Member>| member.map(|member| member.id);
         if id(member) != id(self.member) {
-            let unused: Vec<_> = self.hosts.values_mut().flat_map(Host::give_back).collect();
-            self.release(unused);
+            self.release_unstarted();
         }
         self.member = member;
         let busiest = self.hosts.values().map(Host::in_flight).max();
@@ -241,18 +238,16 @@ impl Dispatching {
     fn take_ended_claim(&mut self, ended: Ended) {
         match ended {
             Ended::Claim(claimed) | Ended::SuspectClaim(claimed) => self.take_claimed(claimed),
-            Ended::Scan(hosts) => self.add_scanned(hosts),
+            Ended::Scan(found) => self.add_scanned(found.due),
             Ended::Release(done) => self.may_have_unknown_claims &= !done,
         }
     }
 
     fn take_claimed(&mut self, claimed: Claimed) {
         if claimed.may_have_more {
-            // The worker claims nothing until all that it knows of has ended, and releases
-            // the rest.
+            // The worker claims nothing until all that it knows of has ended, and releases the rest.
             self.may_have_unknown_claims = true;
-            let unused: Vec<_> = self.hosts.values_mut().flat_map(Host::give_back).collect();
-            self.release(unused);
+            self.release_unstarted();
         }
         for (name, asked) in claimed.asked {
             // What a failed claim asked for is in the database.
@@ -369,6 +364,11 @@ impl Dispatching {
         self.start_blocked();
         self.start(&name);
         self.changed.insert(name);
+    }
+
+    fn release_unstarted(&mut self) {
+        let unstarted: Vec<_> = self.hosts.values_mut().flat_map(Host::give_back).collect();
+        self.release(unstarted);
     }
 
     fn release(&mut self, claims: Vec<ClaimedDelivery>) {

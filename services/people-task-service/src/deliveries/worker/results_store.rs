@@ -78,8 +78,9 @@ pub(super) fn load_held(
     let column = |value: fn(&Lease) -> i32| leases.iter().map(|l| value(l)).collect::<Vec<_>>();
     let ids: Vec<_> = leases.iter().map(|lease| lease.delivery).collect();
     let held: Vec<Id> = prepared(
-        "SELECT id AS delivery_id FROM unnest($1, $2, $3) AS given (id, worker_id, lease)
-        JOIN deliveries USING (id, worker_id, lease)",
+        "SELECT deliveries.id AS delivery_id FROM unnest($1, $2, $3) AS given (id, worker_id, lease)
+        JOIN deliveries ON deliveries.id = ANY(ARRAY[given.id])
+            AND deliveries.worker_id = given.worker_id AND deliveries.lease = given.lease",
     )
     .bind::<Array<Binary>, _>(ids)
     .bind::<Array<Integer>, _>(column(|lease| lease.worker))
@@ -96,12 +97,13 @@ WITH given AS (
 ), webhook AS (
     SELECT id FROM webhooks WHERE id = ANY($4) FOR NO KEY UPDATE SKIP LOCKED
 ), accepted AS (
-    SELECT given.* FROM given JOIN deliveries USING (id, worker_id, lease)
+    SELECT given.* FROM given JOIN deliveries ON deliveries.id = ANY(ARRAY[given.id])
+        AND deliveries.worker_id = given.worker_id AND deliveries.lease = given.lease
     WHERE given.status = 'pending' OR given.webhook_id IN (SELECT id FROM webhook)
     FOR UPDATE OF deliveries SKIP LOCKED
 ), finished AS (
     DELETE FROM deliveries USING accepted
-    WHERE deliveries.id = accepted.id AND accepted.status <> 'pending'
+    WHERE deliveries.id = ANY(ARRAY[accepted.id]) AND accepted.status <> 'pending'
     RETURNING deliveries.*, accepted.status, accepted.log
 ), archived AS (
     INSERT INTO finished_deliveries
@@ -111,7 +113,7 @@ WITH given AS (
     FROM finished
 ), followed AS (
     UPDATE webhooks SET status = finished.status FROM finished
-    WHERE webhooks.id = finished.webhook_id
+    WHERE webhooks.id = ANY(ARRAY[finished.webhook_id])
 ), waiting AS (
     UPDATE deliveries SET worker_id = NULL, on_trial = false,
         next_attempt = CASE WHEN accepted.pause < 0 THEN next_attempt
@@ -122,7 +124,7 @@ WITH given AS (
         attempt_log = CASE WHEN jsonb_array_length(attempt_log) < 100 THEN attempt_log
             ELSE attempt_log - 0 END || accepted.log
     FROM accepted
-    WHERE deliveries.id = accepted.id AND accepted.status = 'pending'
+    WHERE deliveries.id = ANY(ARRAY[accepted.id]) AND accepted.status = 'pending'
 )
 SELECT id AS delivery_id FROM accepted";
 

@@ -1,0 +1,118 @@
+//! What the statements of decisions and deliveries read when Postgres takes the table of waiting deliveries for empty.
+//!
+//! A connection keeps the plan of a statement until the tables are analysed again. After a quiet hour `deliveries` is
+//! empty, and it may have many rows when the plan is used.
+
+use diesel::connection::SimpleConnection as _;
+use diesel::sql_types::BigInt;
+use diesel::{QueryableByName, RunQueryDsl as _};
+use futures_util::future::join_all;
+use people_task_service::MIGRATIONS;
+use serde_json::json;
+use testkit::{TestDatabase, eventually};
+
+use crate::fixture::Fixture;
+use crate::webhook_worker::fixture::{
+    CannedResponse, Fixture as WorkerFixture, Receiver, STOP_TIMEOUT,
+};
+
+/// How many tasks there are, each with a webhook and a waiting delivery.
+const TASKS: i64 = 3_000;
+
+/// Inserts tasks, and makes the statistics of `deliveries` those of an empty table.
+const PREPARE: &str = "
+SET search_path = people_task;
+CREATE TEMPORARY TABLE made AS
+    SELECT substr(sha256(n::text::bytea), 1, 12) AS id FROM generate_series(1, 3000) AS n;
+INSERT INTO tasks (id, creator, requester, approver, requester_key, approver_key, title, description, public,
+    approver_secret, requester_secret)
+SELECT id, id, 'a@example.com', 'b@example.com', 'a@example.com', 'b@example.com', 't', 'd', false, sha256(id),
+    sha256(sha256(id)) FROM made;
+INSERT INTO task_states (task_id, status, decision_made) SELECT id, 'approved', now() FROM made;
+INSERT INTO webhooks (id, task_id, registered_by, url, host) SELECT id, id, id, 'http://127.0.0.9/', '127.0.0.9' FROM made;
+INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent, next_attempt)
+SELECT id, id, id, '127.0.0.9', 'r', 't', now() + interval '1 hour' FROM made;
+ALTER TABLE deliveries SET (autovacuum_enabled = false);
+UPDATE pg_class SET relpages = 1, reltuples = 0 WHERE oid IN (
+    SELECT 'deliveries'::regclass UNION SELECT indexrelid FROM pg_index WHERE indrelid = 'deliveries'::regclass);";
+
+fn prepare(database: &TestDatabase) {
+    let mut admin = database.admin();
+    admin.batch_execute(PREPARE).unwrap();
+    // What this connection has read does not count.
+    admin
+        .batch_execute("SELECT pg_stat_force_next_flush()")
+        .unwrap();
+    admin.batch_execute("SELECT pg_stat_reset()").unwrap();
+}
+
+/// How many waiting deliveries were read by their keys. The other indexes are those by which all of them are looked
+/// through from time to time.
+///
+/// Connections report what they read when they end, at the latest.
+async fn deliveries_read(database: &TestDatabase) -> i64 {
+    let connections = "FROM pg_stat_activity WHERE datname = current_database() AND usename = 'people_task_service'";
+    eventually("the connections to end", async || {
+        let ended = number(
+            database,
+            &format!("count(pg_terminate_backend(pid)) {connections}"),
+        );
+        (ended == 0).then_some(())
+    })
+    .await;
+    number(
+        database,
+        "sum(idx_tup_read)::bigint FROM pg_stat_user_indexes
+            WHERE indexrelname IN ('deliveries_pkey', 'deliveries_by_task')",
+    )
+}
+
+fn number(database: &TestDatabase, selected: &str) -> i64 {
+    #[derive(QueryableByName)]
+    struct Number {
+        #[diesel(sql_type = BigInt)]
+        number: i64,
+    }
+    let query = diesel::sql_query(format!(
+        "WITH one (number) AS (SELECT {selected}) SELECT number FROM one"
+    ));
+    let row: Number = query.get_result(&mut database.admin()).unwrap();
+    row.number
+}
+
+#[tokio::test]
+async fn decisions_and_registrations_read_only_their_own_rows() {
+    let database = TestDatabase::people_task(MIGRATIONS);
+    prepare(&database);
+    let app = Fixture::start_on(database, &[]).await;
+    let ada = app.user("ada@example.com");
+    let decide = async || {
+        let task = app.create(&ada, json!({"approver": ada.email})).await;
+        let webhook = app.register(&ada, &task, "http://127.0.0.9/").await;
+        let _ = app.approve(&ada, &task).await.expect(200);
+        let path = format!("/people-task/webhooks/{webhook}");
+        let _ = app.get(&ada, &path).await.expect(200);
+    };
+    let _ = join_all((0..20).map(|_| decide())).await;
+    assert!(app.stop().await);
+    let read = deliveries_read(&app.database).await;
+    assert!((20..TASKS).contains(&read), "{read}");
+}
+
+#[tokio::test]
+async fn a_worker_reads_only_the_deliveries_that_it_makes() {
+    let fixture = WorkerFixture::new();
+    let receiver = Receiver::start(|_| CannedResponse::status(200));
+    let failing_receiver = Receiver::start_at([127, 0, 0, 2], |_| CannedResponse::status(500));
+    prepare(&fixture.database);
+    let worker = fixture.worker(&[]).await;
+    fixture.decide(&vec![receiver.url("/"); 40]);
+    fixture.decide(&vec![failing_receiver.url("/"); 2]);
+    eventually("all attempts", async || {
+        (receiver.calls().len() == 40 && failing_receiver.calls().len() == 6).then_some(())
+    })
+    .await;
+    assert!(worker.stop(STOP_TIMEOUT).await);
+    let read = deliveries_read(&fixture.database).await;
+    assert!((42..TASKS).contains(&read), "{read}");
+}
