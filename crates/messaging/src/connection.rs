@@ -2,6 +2,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use app_config::{Reader, Settings};
+use lapin::uri::AMQPUri;
 use lapin::{Channel, Connection, ConnectionProperties};
 use tokio_util::sync::CancellationToken;
 use values::Secret;
@@ -13,6 +14,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const MAX_PAUSE: Duration = Duration::from_secs(5);
 /// Closing a connection is a courtesy to the broker, so a process that stops does not wait long for it.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// The largest frame in bytes, unless the URL has another `frame_max`: the smallest that every broker accepts. lapin keeps
+/// buffers for 64 frames of this size, and longer messages are sent in several frames.
+const FRAME_MAX: u32 = 8 * 1024;
 
 /// The address of the broker.
 #[derive(Debug, Clone)]
@@ -40,8 +45,13 @@ pub(crate) struct BrokerConnection {
 
 impl BrokerConnection {
     pub(crate) async fn open(settings: &BrokerSettings, queue: Queue) -> Result<Self, Error> {
-        let properties = ConnectionProperties::default();
-        let connecting = Connection::connect(settings.url.expose(), properties);
+        let mut uri: AMQPUri = settings
+            .url
+            .expose()
+            .parse()
+            .map_err(|_| Error::InvalidUrl)?;
+        uri.query.frame_max.get_or_insert(FRAME_MAX);
+        let connecting = Connection::connect_uri(uri, ConnectionProperties::default());
         let connection = with_timeout(connecting).await?;
         queue.declare(&connection).await?;
         let channel = with_timeout(connection.create_channel()).await?;

@@ -14,6 +14,11 @@ pub enum Error {
     /// The connection or the channel failed.
     #[error("the broker refused the operation or the connection failed")]
     Broker(#[from] lapin::Error),
+    /// The address of the broker cannot be read. What was given is not shown, because it may contain a password.
+    #[error(
+        "`AMQP_URL` is not an address of RabbitMQ; expected `amqp://user:password@host:5672/%2f`"
+    )]
+    InvalidUrl,
     /// The broker did not respond in time.
     #[error("the broker did not respond in time")]
     Timeout,

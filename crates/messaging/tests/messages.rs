@@ -112,6 +112,19 @@ async fn a_message_arrives_with_the_request_that_caused_it() {
 }
 
 #[tokio::test]
+async fn messages_of_many_frames_arrive_whole_and_in_order() {
+    let mut fixture = Fixture::start().await;
+    let sent: Vec<_> = (0..20).map(|n| n.to_string().repeat(n * 5_000)).collect();
+    fixture
+        .publisher
+        .send(sent.iter().map(|body| message(body)));
+    fixture.consume(|_| Disposition::Done);
+    let received = fixture.received(sent.len()).await;
+    assert!(received.into_iter().map(|message| message.body).eq(sent));
+    fixture.stop().await;
+}
+
+#[tokio::test]
 async fn a_requeued_message_is_redelivered_and_a_rejected_one_is_not() {
     let mut fixture = Fixture::start().await;
     let tries = Arc::new(AtomicUsize::new(0));
