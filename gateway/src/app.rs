@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use actix_web::middleware::{DefaultHeaders, from_fn};
@@ -8,7 +7,6 @@ use actix_web::{App, HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
 use http_kit::{Health, Routes};
-use reqwest::Client;
 use rustls::ServerConfig;
 use service_runtime::{Listener, Running};
 use tokio::time::Instant;
@@ -27,7 +25,7 @@ use crate::pages;
 use crate::routes::{self, Route, Service};
 use crate::settings::{GatewaySettings, TlsSettings};
 use crate::tls::Certificates;
-use crate::upstream::{self, Upstreams};
+use crate::upstream::{self, UpstreamClient, Upstreams};
 
 const LIMITS_CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -40,10 +38,13 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     let authority = RemoteAuthority::new(&settings.authority)
         .map(Arc::new)
         .context("cannot create the client that fetches keys")?;
-    let clients = clients(settings.http.workers)?;
-    let state = Arc::new(app_state(&settings));
-    let documents = Data::new(Documents::new(clients.next(), &state.upstreams));
-    running.health = health(&authority, &state.upstreams, &clients.next());
+    let connector = upstream::connector().context("cannot prepare TLS for the services")?;
+    let state = Arc::new(app_state(&settings)?);
+    let documents = Data::new(Documents::new(
+        upstream::client(&connector),
+        &state.upstreams,
+    )?);
+    running.health = health(&authority, &state.upstreams, &upstream::client(&connector))?;
     start_tasks(&running, &authority, &state);
 
     let (listener, address) = service_runtime::bind(settings.listen_address)?;
@@ -62,7 +63,8 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
             .app_data(Data::<AppState>::clone(&state))
             .app_data(Data::<Documents>::clone(&documents))
             .app_data(Data::<Health>::clone(&health))
-            .app_data(Data::new(clients.next()))
+            // A pool for each thread, so that a connection stays on the thread that opened it.
+            .app_data(Data::new(upstream::client(&connector)))
             .configure(mount)
             .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
             .wrap(from_fn(head_requests::remove_body))
@@ -86,35 +88,12 @@ fn tls(running: &Running, files: Option<&TlsSettings>) -> anyhow::Result<Option<
     Ok(Some(server))
 }
 
-/// One client per worker thread, so that a connection stays on the thread that opened it.
-#[derive(Clone)]
-struct Clients {
-    clients: Arc<[Client]>,
-    next: Arc<AtomicUsize>,
-}
-
-fn clients(workers: usize) -> anyhow::Result<Clients> {
-    let clients: reqwest::Result<Arc<[Client]>> =
-        (0..workers.max(1)).map(|_| upstream::client()).collect();
-    Ok(Clients {
-        clients: clients.context("cannot create the client for the services")?,
-        next: Arc::default(),
-    })
-}
-
-impl Clients {
-    fn next(&self) -> Client {
-        let index = self.next.fetch_add(1, Ordering::Relaxed) % self.clients.len().max(1);
-        self.clients.get(index).cloned().unwrap_or_default()
-    }
-}
-
-fn app_state(settings: &GatewaySettings) -> AppState {
+fn app_state(settings: &GatewaySettings) -> anyhow::Result<AppState> {
     let upstreams = Upstreams {
-        user: settings.authority.user_service_url.clone(),
-        people_task: settings.people_task_service_url.clone(),
+        user: (&settings.authority.user_service_url).try_into()?,
+        people_task: (&settings.people_task_service_url).try_into()?,
     };
-    AppState {
+    Ok(AppState {
         upstreams,
         trusted_proxies: settings.trusted_proxies.clone(),
         hsts: hsts::header_value(settings.hsts_max_age),
@@ -124,25 +103,31 @@ fn app_state(settings: &GatewaySettings) -> AppState {
         concurrency: ConcurrencyLimits::new(settings),
         turns: Arc::default(),
         circuit_breakers: CircuitBreakers::new(settings.circuit),
-    }
+    })
 }
 
 /// The gateway needs the keys. An unavailable service only affects its own routes, and with a stale
 /// revocation feed the known revocations stay in force, so neither makes the gateway unready.
-fn health(authority: &Arc<RemoteAuthority>, upstreams: &Upstreams, client: &Client) -> Health {
+fn health(
+    authority: &Arc<RemoteAuthority>,
+    upstreams: &Upstreams,
+    client: &UpstreamClient,
+) -> Result<Health, http::Error> {
     let (known, fresh) = (Arc::clone(authority), Arc::clone(authority));
     let alive = |service| {
-        let (client, url) = (client.clone(), upstreams.url(service, "/healthz", None));
-        move || {
-            let (client, url) = (client.clone(), url.clone());
-            async move { upstream::is_alive(&client, url).await }
-        }
+        let client = client.clone();
+        upstreams.uri(service, "/healthz", None).map(|uri| {
+            move || {
+                let (client, uri) = (client.clone(), uri.clone());
+                async move { upstream::is_alive(&client, uri).await }
+            }
+        })
     };
-    Health::default()
+    Ok(Health::default()
         .required("keys", move || std::future::ready(known.is_ready()))
         .optional("revocations", move || std::future::ready(fresh.is_fresh()))
-        .optional("user-service", alive(Service::User))
-        .optional("people-task-service", alive(Service::PeopleTask))
+        .optional("user-service", alive(Service::User)?)
+        .optional("people-task-service", alive(Service::PeopleTask)?))
 }
 
 fn start_tasks(running: &Running, authority: &Arc<RemoteAuthority>, state: &Arc<AppState>) {
@@ -217,10 +202,12 @@ fn forwarded(path: &'static str, routes: &[&'static Route]) -> actix_web::Resour
     let methods: Vec<_> = routes.iter().map(|(method, _)| method.as_str()).collect();
     let mut resource = resource(path).default_service(method_not_allowed(path, &methods));
     for (accepted, route) in routes {
-        let handler =
-            move |request, payload: Payload, state: Data<AppState>, client: Data<Client>| {
-                forward(route, request, payload, state, client)
-            };
+        let handler = move |request,
+                            payload: Payload,
+                            state: Data<AppState>,
+                            client: Data<UpstreamClient>| {
+            forward(route, request, payload, state, client)
+        };
         resource = resource.route(method(accepted).to(handler));
     }
     resource

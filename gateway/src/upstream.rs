@@ -1,9 +1,18 @@
 //! The services behind the gateway, and the HTTP client that reaches them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::Client;
-use reqwest::redirect::Policy;
+use bytes::Bytes;
+use http::uri::{Authority, Scheme};
+use http::{Request, Response, Uri};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use rustls::crypto::ring;
+use tokio::time::timeout;
 use url::Url;
 
 use crate::routes::Service;
@@ -14,42 +23,126 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const IDLE_CONNECTIONS: usize = 256;
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Opens connections to the services.
+pub(crate) type Connector = HttpsConnector<HttpConnector>;
+
+/// A client for the services, which speaks HTTP/1.1. It follows no redirects and knows no proxies.
+pub(crate) type UpstreamClient = Client<Connector, Full<Bytes>>;
+
 /// The base addresses of the services.
 #[derive(Debug, Clone)]
 pub(crate) struct Upstreams {
-    pub(crate) user: Url,
-    pub(crate) people_task: Url,
+    pub(crate) user: BaseAddress,
+    pub(crate) people_task: BaseAddress,
+}
+
+/// The address of a service, to which paths are added.
+#[derive(Debug, Clone)]
+pub(crate) struct BaseAddress {
+    scheme: Scheme,
+    authority: Authority,
+    /// Without a slash at the end.
+    path: String,
 }
 
 impl Upstreams {
     /// The address of a path at a service.
-    pub(crate) fn url(&self, service: Service, path: &str, query: Option<&str>) -> Url {
+    ///
+    /// # Errors
+    /// The path or the query has characters that no address may have.
+    pub(crate) fn uri(
+        &self,
+        service: Service,
+        path: &str,
+        query: Option<&str>,
+    ) -> Result<Uri, http::Error> {
         let base = match service {
             Service::User => &self.user,
             Service::PeopleTask => &self.people_task,
         };
-        let mut url = base.clone();
-        url.set_path(&format!("{}{path}", base.path().trim_end_matches('/')));
-        url.set_query(query);
-        url
+        let query = query.unwrap_or_default();
+        let mut target = String::with_capacity(base.path.len() + path.len() + 1 + query.len());
+        target.push_str(&base.path);
+        target.push_str(path);
+        if !query.is_empty() {
+            target.push('?');
+            target.push_str(query);
+        }
+        Uri::builder()
+            .scheme(base.scheme.clone())
+            .authority(base.authority.clone())
+            .path_and_query(target)
+            .build()
     }
 }
 
-/// A client for the services: no redirects, no proxy from the environment, HTTP/1.1.
-pub(crate) fn client() -> reqwest::Result<Client> {
-    Client::builder()
-        .no_proxy()
-        .redirect(Policy::none())
-        .http1_only()
-        .connect_timeout(CONNECT_TIMEOUT)
+impl TryFrom<&Url> for BaseAddress {
+    type Error = anyhow::Error;
+
+    fn try_from(url: &Url) -> anyhow::Result<Self> {
+        let uri: Uri = url.as_str().parse()?;
+        let parts = uri.into_parts();
+        let (Some(scheme), Some(authority)) = (parts.scheme, parts.authority) else {
+            anyhow::bail!("{url} has no host");
+        };
+        Ok(Self {
+            scheme,
+            authority,
+            path: url.path().trim_end_matches('/').to_owned(),
+        })
+    }
+}
+
+/// Prepares TLS, which only services at another place need.
+///
+/// # Errors
+/// The certificates that the system trusts cannot be read.
+pub(crate) fn connector() -> anyhow::Result<Connector> {
+    let mut connector = HttpConnector::new();
+    connector.enforce_http(false);
+    connector.set_nodelay(true);
+    connector.set_connect_timeout(Some(CONNECT_TIMEOUT));
+    Ok(HttpsConnectorBuilder::new()
+        .with_provider_and_platform_verifier(Arc::new(ring::default_provider()))?
+        .https_or_http()
+        .enable_http1()
+        .wrap_connector(connector))
+}
+
+/// A client with a pool of its own.
+pub(crate) fn client(connector: &Connector) -> UpstreamClient {
+    Client::builder(TokioExecutor::new())
+        .pool_timer(TokioTimer::new())
         .pool_idle_timeout(IDLE_TIMEOUT)
         .pool_max_idle_per_host(IDLE_CONNECTIONS)
-        .tcp_nodelay(true)
-        .build()
+        .build(connector.clone())
+}
+
+/// Gets a response of a service with its whole body.
+///
+/// # Errors
+/// There is no complete response within `time_limit`, its status is an error, or its body has more than `max_length`
+/// bytes.
+pub(crate) async fn get(
+    client: &UpstreamClient,
+    uri: Uri,
+    time_limit: Duration,
+    max_length: usize,
+) -> anyhow::Result<Response<Bytes>> {
+    let get = async {
+        let request = Request::get(uri).body(Full::default())?;
+        let (head, body) = client.request(request).await?.into_parts();
+        if !head.status.is_success() {
+            anyhow::bail!("the status is {}", head.status);
+        }
+        let body = Limited::new(body, max_length).collect().await;
+        let body = body.map_err(anyhow::Error::from_boxed)?;
+        Ok(Response::from_parts(head, body.to_bytes()))
+    };
+    timeout(time_limit, get).await?
 }
 
 /// Whether a service is up.
-pub(crate) async fn is_alive(client: &Client, url: Url) -> bool {
-    let response = client.get(url).timeout(HEALTH_TIMEOUT).send().await;
-    response.is_ok_and(|response| response.status().is_success())
+pub(crate) async fn is_alive(client: &UpstreamClient, uri: Uri) -> bool {
+    get(client, uri, HEALTH_TIMEOUT, 64 * 1024).await.is_ok()
 }

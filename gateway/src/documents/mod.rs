@@ -14,26 +14,27 @@ use actix_web::web::Data;
 use bytes::Bytes;
 use futures_util::future::join;
 use futures_util::stream;
+use http::Uri;
 use http_kit::Problem;
-use reqwest::Client;
 use tokio::sync::Mutex;
-use url::Url;
 use utoipa::openapi::OpenApi;
 
 use self::merge::merge;
 use crate::routes::Service;
-use crate::upstream::Upstreams;
+use crate::upstream::{UpstreamClient, Upstreams, get};
 
 const REFRESH_INTERVAL: Duration = Duration::from_secs(30);
 /// The length of a part of the document in bytes.
 const PART: usize = 16 * 1024;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+/// The largest document of a service in bytes.
+const MAX_LENGTH: usize = 4 * 1024 * 1024;
 
 /// The services' documents, and the merged one.
 pub(crate) struct Documents {
-    client: Client,
-    user: Url,
-    people_task: Url,
+    client: UpstreamClient,
+    user: Uri,
+    people_task: Uri,
     cache: Mutex<Cache>,
 }
 
@@ -45,13 +46,14 @@ struct Cache {
 }
 
 impl Documents {
-    pub(crate) fn new(client: Client, upstreams: &Upstreams) -> Self {
-        Self {
+    pub(crate) fn new(client: UpstreamClient, upstreams: &Upstreams) -> Result<Self, http::Error> {
+        let uri = |service| upstreams.uri(service, "/openapi.json", None);
+        Ok(Self {
             client,
-            user: upstreams.url(Service::User, "/openapi.json", None),
-            people_task: upstreams.url(Service::PeopleTask, "/openapi.json", None),
+            user: uri(Service::User)?,
+            people_task: uri(Service::PeopleTask)?,
             cache: Mutex::default(),
-        }
+        })
     }
 
     /// The merged document; `None` until each service has been reached once.
@@ -73,14 +75,10 @@ impl Documents {
         Some(merged)
     }
 
-    async fn fetch(&self, service: &str, url: &Url) -> Option<OpenApi> {
-        let request = self.client.get(url.clone()).timeout(REQUEST_TIMEOUT);
-        let response = request.send().await;
-        let document = match response.and_then(reqwest::Response::error_for_status) {
-            Ok(response) => response.json().await,
-            Err(error) => Err(error),
-        };
-        document
+    async fn fetch(&self, service: &str, uri: &Uri) -> Option<OpenApi> {
+        let response = get(&self.client, uri.clone(), REQUEST_TIMEOUT, MAX_LENGTH).await;
+        response
+            .and_then(|response| Ok(serde_json::from_slice(response.body())?))
             .inspect_err(|error| {
                 tracing::warn!(
                     service,

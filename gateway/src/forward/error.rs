@@ -1,20 +1,16 @@
 use actix_web::http::StatusCode;
 use http_kit::Problem;
+use hyper_util::client::legacy::Error;
 
-/// Why a service did not respond.
+/// A service could not be reached or did not respond: `502` or `504`.
 #[derive(Debug)]
-pub(super) enum ForwardError {
-    /// The request cannot be sent. The service did not fail.
-    Caller(Problem),
-    /// The service could not be reached or did not respond: `502` or `504`.
-    Service(Problem),
-}
+pub(super) struct ForwardError(pub(super) Problem);
 
 impl ForwardError {
     /// `504 upstream-timeout`.
     pub(super) fn timeout() -> Self {
         count_failure("timeout");
-        Self::Service(Problem::new(
+        Self(Problem::new(
             StatusCode::GATEWAY_TIMEOUT,
             "upstream-timeout",
             "The service behind the gateway took too long. The request may still take effect.",
@@ -22,16 +18,8 @@ impl ForwardError {
     }
 }
 
-impl From<reqwest::Error> for ForwardError {
-    fn from(error: reqwest::Error) -> Self {
-        // The URL includes the query, which may hold a secret.
-        let error = error.without_url();
-        if error.is_builder() {
-            tracing::warn!(?error, "a request cannot be forwarded");
-            let detail = "The request cannot be passed on to its service.";
-            let problem = Problem::new(StatusCode::BAD_REQUEST, "malformed-request", detail);
-            return Self::Caller(problem);
-        }
+impl From<Error> for ForwardError {
+    fn from(error: Error) -> Self {
         let connected = !error.is_connect();
         tracing::warn!(?error, connected, "a service did not respond");
         let (kind, detail) = if connected {
@@ -46,8 +34,15 @@ impl From<reqwest::Error> for ForwardError {
             )
         };
         count_failure(kind);
-        Self::Service(bad_gateway(detail))
+        Self(bad_gateway(detail))
     }
+}
+
+/// `400 malformed-request` for a request that has no address at its service.
+pub(super) fn malformed(error: &http::Error) -> Problem {
+    tracing::warn!(%error, "a request cannot be forwarded");
+    let detail = "The request cannot be passed on to its service.";
+    Problem::new(StatusCode::BAD_REQUEST, "malformed-request", detail)
 }
 
 /// `502 bad-gateway` for a response that none of the services would send.

@@ -1,77 +1,76 @@
 //! Sends a request to a service and waits for the head of its response.
 
+use std::error::Error as _;
+use std::io;
+use std::iter::successors;
 use std::time::Duration;
 
-use reqwest::header::HeaderMap;
-use reqwest::{Client, Method, RequestBuilder, Response};
+use bytes::Bytes;
+use http::{HeaderMap, Method, Request, Response, Uri};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::{Error, ResponseFuture};
 use tokio::time::{sleep, timeout};
-use url::Url;
 
 use super::error::ForwardError;
-use super::request_body::RequestBody;
+use crate::upstream::UpstreamClient;
 
 /// The pause before the one retry of a request that could not reach its service.
 const RETRY_PAUSE: Duration = Duration::from_millis(50);
 
 /// A request as it is sent to a service.
-pub(super) struct UpstreamRequest {
+pub(super) struct UpstreamRequest<H> {
     pub(super) method: Method,
-    pub(super) url: Url,
-    pub(super) headers: HeaderMap,
-    pub(super) body: Option<RequestBody>,
+    pub(super) uri: Uri,
+    /// Makes the headers.
+    pub(super) headers: H,
+    pub(super) body: Bytes,
 }
 
 /// Sends a request and waits for the head of the response, of which the body has not been read.
 ///
+/// Unless it is a `POST`, a request is sent once more if no connection could be made, because then the service never saw
+/// it.
+///
 /// # Errors
 /// There is no response within the time limit.
 pub(super) async fn exchange(
-    client: &Client,
-    request: UpstreamRequest,
+    client: &UpstreamClient,
+    request: UpstreamRequest<impl Fn() -> HeaderMap>,
     time_limit: Duration,
-) -> Result<Response, ForwardError> {
-    let UpstreamRequest {
-        method,
-        url,
-        headers,
-        body,
-    } = request;
-    let idempotent = method != Method::POST;
-    let mut request = client.request(method, url).headers(headers);
-    if let Some(body) = &body {
-        request = request.body(body.bytes.clone());
-    }
-    if idempotent {
-        send_with_retry(request, time_limit).await
-    } else {
-        Ok(await_response(request.send(), time_limit).await??)
-    }
-}
-
-/// Retries once if no connection could be made, because then the service never saw the request.
-async fn send_with_retry(
-    request: RequestBuilder,
-    time_limit: Duration,
-) -> Result<Response, ForwardError> {
-    let Some(retry) = request.try_clone() else {
-        return Ok(await_response(request.send(), time_limit).await??);
-    };
-    match await_response(request.send(), time_limit).await? {
-        Err(error) if error.is_connect() && !error.is_timeout() => {
+) -> Result<Response<Incoming>, ForwardError> {
+    let send = || client.request(request.to_http());
+    match await_response(send(), time_limit).await? {
+        Err(error) if request.method != Method::POST && was_refused(&error) => {
             sleep(RETRY_PAUSE).await;
-            Ok(await_response(retry.send(), time_limit).await??)
+            Ok(await_response(send(), time_limit).await??)
         }
         response => Ok(response?),
     }
 }
 
-async fn await_response<F>(
-    sending: F,
+impl<H: Fn() -> HeaderMap> UpstreamRequest<H> {
+    fn to_http(&self) -> Request<Full<Bytes>> {
+        let mut request = Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = self.method.clone();
+        *request.uri_mut() = self.uri.clone();
+        *request.headers_mut() = (self.headers)();
+        request
+    }
+}
+
+/// Whether no connection could be made, and not because it took too long.
+fn was_refused(error: &Error) -> bool {
+    let timed_out = successors(error.source(), |&cause| cause.source())
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::TimedOut);
+    error.is_connect() && !timed_out
+}
+
+async fn await_response(
+    response: ResponseFuture,
     time_limit: Duration,
-) -> Result<reqwest::Result<Response>, ForwardError>
-where
-    F: Future<Output = reqwest::Result<Response>>,
-{
-    let response = timeout(time_limit, sending).await;
+) -> Result<Result<Response<Incoming>, Error>, ForwardError> {
+    let response = timeout(time_limit, response).await;
     response.map_err(|_| ForwardError::timeout())
 }

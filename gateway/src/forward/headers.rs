@@ -6,8 +6,8 @@
 use actix_web::dev::{Path, Url};
 use actix_web::http::header::{CONNECTION, HeaderMap};
 use actix_web::http::{Method, StatusCode, Uri};
+use http::{HeaderMap as Outgoing, HeaderName, HeaderValue};
 use http_kit::Problem;
-use reqwest::header::{HeaderMap as Outgoing, HeaderName, HeaderValue};
 use telemetry::RequestContext;
 
 use crate::client_info::ClientInfo;
@@ -73,11 +73,11 @@ fn is_plain(value: &str) -> bool {
     !matches!(value, "" | "." | "..") && value.bytes().all(unreserved)
 }
 
-/// The method as reqwest's type.
+/// The method as hyper's type.
 ///
 /// # Errors
 /// None in practice: the table holds standard methods.
-pub(super) fn method(method: &Method) -> Result<reqwest::Method, Problem> {
+pub(super) fn method(method: &Method) -> Result<http::Method, Problem> {
     method
         .as_str()
         .parse()
@@ -87,8 +87,9 @@ pub(super) fn method(method: &Method) -> Result<reqwest::Method, Problem> {
 /// The caller's headers that are passed on, and those that only the gateway may set.
 pub(super) fn request_headers(given: &HeaderMap, client: &ClientInfo) -> Outgoing {
     let mut headers = Outgoing::with_capacity(16);
+    let may_be_hop_by_hop = given.contains_key(CONNECTION);
     for name in FORWARDED {
-        if is_hop_by_hop(given, name) {
+        if may_be_hop_by_hop && is_hop_by_hop(given, name) {
             continue;
         }
         for value in given.get_all(name) {

@@ -12,7 +12,6 @@ use std::time::Duration;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use http_kit::{Problem, ShareError};
-use reqwest::Client;
 use tokio::time::timeout;
 
 use self::error::ForwardError;
@@ -23,6 +22,7 @@ use crate::context::AppState;
 use crate::limits::concurrency::{acquire, refusal};
 use crate::limits::turns::Turn;
 use crate::routes::{Route, Work};
+use crate::upstream::UpstreamClient;
 
 /// How long a request may wait for others of its network.
 const MAX_WAIT: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ pub(crate) async fn forward(
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
-    http_client: Data<Client>,
+    http_client: Data<UpstreamClient>,
 ) -> Result<HttpResponse, Problem> {
     let client = ClientInfo::of(&request, &state.trusted_proxies);
     let status = state.rate_limits.count(route.rate, client.address).await?;
@@ -59,7 +59,7 @@ async fn forward_counted(
     payload: Payload,
     client: &ClientInfo,
     state: &AppState,
-    http_client: &Client,
+    http_client: &UpstreamClient,
 ) -> Result<HttpResponse, Problem> {
     access::check(route.access, request).await?;
     headers::check_length(request.uri())?;
@@ -74,27 +74,30 @@ async fn forward_counted(
     let circuit = circuit.acquire()?;
 
     let query = request.uri().query();
+    let uri = state.upstreams.uri(route.service, &path, query);
     let upstream_request = UpstreamRequest {
         method: headers::method(&route.method)?,
-        url: state.upstreams.url(route.service, &path, query),
-        headers: headers::request_headers(request.headers(), client),
-        body,
+        uri: uri.map_err(|error| error::malformed(&error))?,
+        headers: || headers::request_headers(request.headers(), client),
+        body: body
+            .as_ref()
+            .map(|body| body.bytes.clone())
+            .unwrap_or_default(),
     };
     let response = exchange(http_client, upstream_request, state.upstream_timeout).await;
     // From now on the request costs its service only the memory that `response_bytes` counts.
-    drop((in_flight, turn));
+    drop((in_flight, turn, body));
     let response = match response {
         Ok(response) => {
             circuit.record_response();
             response
         }
-        Err(ForwardError::Service(problem)) => {
+        Err(ForwardError(problem)) => {
             circuit.record_failure();
             return Err(problem);
         }
-        Err(ForwardError::Caller(problem)) => return Err(problem),
     };
-    response::relay(response, state, client.address, &route.method)
+    response::relay(response, state, client.address, &route.method).await
 }
 
 /// Waits until the request may be sent, if the requests of its network have to take turns.

@@ -1,16 +1,21 @@
-//! Streams a service's response to the caller.
+//! Passes a service's response on to the caller.
 
+use std::convert::Infallible;
 use std::net::IpAddr;
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use actix_web::body::SizedStream;
+use actix_web::body::{BodySize, MessageBody, SizedStream};
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
 use futures_util::{Stream, stream};
+use http::{HeaderMap, Response};
+use http_body_util::BodyExt as _;
 use http_kit::{Problem, Share};
-use reqwest::Response;
+use hyper::body::{Body as _, Incoming};
 use tokio::time::timeout;
 
 use super::error::invalid_response;
@@ -41,37 +46,43 @@ const ASSUMED_LENGTH: u64 = 64 * 1024;
 /// Responses up to this length are sent at once and not counted.
 const UNCOUNTED: u64 = 16 * 1024;
 
-/// Streams a response to the caller.
+/// Responses up to this length are read whole before they are sent.
+const WHOLE: u64 = 64 * 1024;
+/// The length of the parts in which they are sent.
+const PART: usize = 16 * 1024;
+
+/// Passes a response on to the caller.
 ///
 /// # Errors
 /// `502 bad-gateway` for a response that none of the services would send. If too many bytes of responses
 /// are unread, `429` or `503`, or `502` if the request may have changed something.
-pub(super) fn relay(
-    response: Response,
+pub(super) async fn relay(
+    response: Response<Incoming>,
     state: &AppState,
     client: IpAddr,
     method: &Method,
 ) -> Result<HttpResponse, Problem> {
-    let status =
-        StatusCode::from_u16(response.status().as_u16()).map_err(|_| invalid_response())?;
-    if status.is_informational() || (status.is_server_error() && !is_problem(&response)) {
+    let (given, body) = response.into_parts();
+    let status = StatusCode::from_u16(given.status.as_u16()).map_err(|_| invalid_response())?;
+    if status.is_informational() || (status.is_server_error() && !is_problem(&given.headers)) {
         return Err(invalid_response());
     }
-    let mut builder = head(status, &response);
+    let mut builder = head(status, &given.headers);
     let empty = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
-    let length = response.content_length();
+    let length = body.size_hint().exact();
     if empty || length == Some(0) {
         return Ok(builder.finish());
     }
     let share = count(length.unwrap_or(ASSUMED_LENGTH), state, client, method)?;
     let body = Body {
-        response,
-        _share: share,
+        body,
+        share,
         read_timeout: state.upstream_timeout,
     };
     Ok(match length {
-        Some(length) => builder.body(SizedStream::new(length, chunks(body))),
-        None => builder.streaming(chunks(body)),
+        Some(length) if length <= WHOLE => builder.body(body.read().await?),
+        Some(length) => builder.body(SizedStream::new(length, body.chunks())),
+        None => builder.streaming(body.chunks()),
     })
 }
 
@@ -95,52 +106,113 @@ fn count(
     })
 }
 
-fn head(status: StatusCode, response: &Response) -> HttpResponseBuilder {
+fn head(status: StatusCode, headers: &HeaderMap) -> HttpResponseBuilder {
     let mut builder = HttpResponse::build(status);
     for name in FORWARDED {
-        for value in response.headers().get_all(name) {
+        for value in headers.get_all(name) {
             if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
                 builder.append_header((HeaderName::from_static(name), value));
             }
         }
     }
-    if !response.headers().contains_key(CACHE_CONTROL.as_str()) {
+    if !headers.contains_key(CACHE_CONTROL.as_str()) {
         // Responses are per user: `no-store` by default.
         builder.insert_header((CACHE_CONTROL, "no-store"));
     }
     builder
 }
 
-fn is_problem(response: &Response) -> bool {
-    let content_type = response.headers().get(CONTENT_TYPE.as_str());
+fn is_problem(headers: &HeaderMap) -> bool {
+    let content_type = headers.get(CONTENT_TYPE.as_str());
     let content_type = content_type.and_then(|value| value.to_str().ok());
     content_type.is_some_and(|value| value.starts_with("application/problem+json"))
 }
 
+/// The body of a response. Its bytes are counted until it is dropped.
 struct Body {
-    response: Response,
-    _share: Option<Share>,
+    body: Incoming,
+    share: Option<Share>,
     read_timeout: Duration,
 }
 
 #[derive(Debug, thiserror::Error)]
 enum BodyError {
     #[error("the service's response was cut off")]
-    Truncated(#[source] reqwest::Error),
+    Truncated(#[source] hyper::Error),
     #[error("the service's response stalled")]
     Stalled,
 }
 
-/// The chunks of a response. An error closes the caller's connection, so that the caller sees that the
-/// response is incomplete.
-fn chunks(body: Body) -> impl Stream<Item = Result<Bytes, BodyError>> {
-    stream::unfold(Some(body), |body| async {
-        let mut body = body?;
-        match timeout(body.read_timeout, body.response.chunk()).await {
-            Ok(Ok(Some(bytes))) => Some((Ok(bytes), Some(body))),
-            Ok(Ok(None)) => None,
-            Ok(Err(error)) => Some((Err(BodyError::Truncated(error.without_url())), None)),
-            Err(_) => Some((Err(BodyError::Stalled), None)),
+impl Body {
+    /// Reads the whole body.
+    async fn read(self) -> Result<Whole, Problem> {
+        let read = timeout(self.read_timeout, self.body.collect()).await;
+        let read = read.map_err(|_| BodyError::Stalled);
+        match read.and_then(|read| read.map_err(BodyError::Truncated)) {
+            Ok(body) => Ok(Whole {
+                bytes: body.to_bytes(),
+                share: self.share,
+            }),
+            Err(error) => {
+                tracing::warn!(?error, "a service did not send its whole response");
+                Err(invalid_response())
+            }
         }
-    })
+    }
+
+    /// The chunks of the body. An error closes the caller's connection, so that the caller sees that the response is
+    /// incomplete.
+    fn chunks(self) -> impl Stream<Item = Result<Bytes, BodyError>> {
+        stream::unfold(Some(self), |body| async {
+            let mut body = body?;
+            let next = async {
+                loop {
+                    match body.body.frame().await? {
+                        Ok(frame) => match frame.into_data() {
+                            Ok(bytes) => return Some(Ok(bytes)),
+                            // Trailers are not passed on.
+                            Err(_) => continue,
+                        },
+                        Err(error) => return Some(Err(error)),
+                    }
+                }
+            };
+            match timeout(body.read_timeout, next).await {
+                Ok(Some(Ok(bytes))) => Some((Ok(bytes), Some(body))),
+                Ok(None) => None,
+                Ok(Some(Err(error))) => Some((Err(BodyError::Truncated(error)), None)),
+                Err(_) => Some((Err(BodyError::Stalled), None)),
+            }
+        })
+    }
+}
+
+/// A whole body. It is sent in parts, because each part is counted until the connection has taken the next one.
+struct Whole {
+    bytes: Bytes,
+    share: Option<Share>,
+}
+
+impl MessageBody for Whole {
+    type Error = Infallible;
+
+    fn size(&self) -> BodySize {
+        BodySize::Sized(self.bytes.len() as u64)
+    }
+
+    fn poll_next(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Bytes, Infallible>>> {
+        let bytes = &mut self.get_mut().bytes;
+        let part = bytes.split_to(bytes.len().min(PART));
+        Poll::Ready((!part.is_empty()).then_some(Ok(part)))
+    }
+
+    fn try_into_bytes(self) -> Result<Bytes, Self> {
+        match self.share {
+            None => Ok(self.bytes),
+            Some(_) => Err(self),
+        }
+    }
 }
