@@ -15,6 +15,7 @@ mod error;
 mod interval;
 mod limited;
 mod limits;
+mod lookups;
 mod migrations;
 mod observer;
 mod pool;
@@ -26,9 +27,10 @@ pub use error::{Cause, Error, violated_constraint};
 pub use interval::interval;
 pub use limited::{Limited, LimitedRows, RowLimit, limited_sql, load_limited};
 pub use limits::{PoolOptions, StatementLimits};
+pub use lookups::Lookups;
 pub use migrations::{MigrationError, migrate};
 pub use pool::{Database, ServicePools, transaction};
-pub use prepared::{And, Prepared, prepared};
+pub use prepared::{And, Prepared, composed, prepared};
 pub use settings::DatabaseSettings;
 
 /// A connection to Postgres: [`Database::run`] passes it to its closure, and rules pass it on to stores, so

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use diesel::pg::Pg;
@@ -12,15 +13,30 @@ use diesel::{PgConnection, QueryResult, RunQueryDsl};
 /// a statement of several data-modifying CTEs. Connections cache a prepared statement for every text, so
 /// texts must be constants.
 pub fn prepared(sql: &'static str) -> Prepared<()> {
-    Prepared { sql, values: () }
+    Prepared {
+        sql: Cow::Borrowed(sql),
+        values: (),
+        is_cached: true,
+    }
+}
+
+/// A raw statement that is put together from parts. Connections prepare it once if it `is_cached`, which must be so
+/// for few texts only: each connection keeps them for ever.
+pub fn composed<Values>(sql: String, values: Values, is_cached: bool) -> Prepared<Values> {
+    Prepared {
+        sql: Cow::Owned(sql),
+        values,
+        is_cached,
+    }
 }
 
 /// See [`prepared`].
 #[derive(Debug, Clone)]
 #[must_use = "a statement does nothing until it is executed"]
 pub struct Prepared<Values> {
-    sql: &'static str,
+    sql: Cow<'static, str>,
     values: Values,
+    is_cached: bool,
 }
 
 /// A list of values, and one more.
@@ -41,6 +57,7 @@ impl<Values> Prepared<Values> {
                 value,
                 sql_type: PhantomData,
             },
+            is_cached: self.is_cached,
         }
     }
 }
@@ -64,7 +81,10 @@ impl<Values: QueryFragment<Pg>> QueryFragment<Pg> for Prepared<Values> {
         out.push_sql("/* ");
         self.values.walk_ast(out.reborrow())?;
         out.push_sql(" */ ");
-        out.push_sql(self.sql);
+        out.push_sql(&self.sql);
+        if !self.is_cached {
+            out.unsafe_to_cache_prepared();
+        }
         Ok(())
     }
 }

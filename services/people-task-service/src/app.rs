@@ -8,7 +8,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::RemoteAuthority;
-use database::{BatchLimits, ServicePools};
+use database::{BatchLimits, Lookups, ServicePools};
 use http_kit::{Health, ProblemBody};
 use messaging::Publisher;
 use outbound::SystemResolver;
@@ -31,7 +31,7 @@ use crate::tasks::create::creations;
 use crate::webhooks::register::registrations;
 use crate::{audit, dashboard, deliveries, erasure, plugin_paths, tasks, webhooks};
 
-/// How creations, registrations and decisions are taken together. One batch at a time lets the others gather.
+/// How reads, creations, registrations and decisions are taken together. One batch at a time lets the others gather.
 const BATCHES: BatchLimits = BatchLimits {
     requests: 64,
     concurrent: 1,
@@ -104,6 +104,7 @@ fn start_context(
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
     Ok(Context {
+        tasks: Lookups::new(database.clone(), BATCHES, tasks::store::find_all),
         database,
         deliveries,
         lists: Lists::new(lists),

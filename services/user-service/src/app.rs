@@ -9,7 +9,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
-use database::ServicePools;
+use database::{BatchLimits, Lookups, ServicePools};
 use http_kit::{Health, ProblemBody};
 use messaging::{BrokerSettings, Publisher, Queue};
 use service_http::{BearerToken, Document, Lists};
@@ -27,6 +27,13 @@ use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
 use crate::{
     accounts, audit, deletions, notifications, passwords, revocations, sign_in, verification,
+};
+
+/// How reads of accounts are taken together. One statement at a time lets the others gather.
+const LOOKUPS: BatchLimits = BatchLimits {
+    requests: 64,
+    concurrent: 1,
+    waiting: 1_024,
 };
 
 /// bcrypt costs below this one are for tests.
@@ -112,6 +119,7 @@ async fn start_context(
     Ok(Context {
         deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
         notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
+        users: Lookups::new(database.clone(), LOOKUPS, accounts::store::find_all),
         database,
         lists: Lists::new(lists),
         hasher,

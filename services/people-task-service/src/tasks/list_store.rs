@@ -1,10 +1,10 @@
 //! The statements of task lists. They are raw SQL, because diesel's query builder can neither push a
 //! limit into the branches of a union nor name the sort key of a branch.
 
-use database::{Error, LimitedRows, RowLimit, limited_sql};
+use database::{Error, LimitedRows, RowLimit, composed, limited_sql};
 use diesel::pg::Pg;
 use diesel::prelude::*;
-use diesel::query_builder::BoxedSqlQuery;
+use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::sql_types::{BigInt, Binary, Bool, Text};
 use listing::{Conditions, Direction, Sort, substring_pattern};
 
@@ -32,19 +32,25 @@ impl Binds {
         self.0.push(bind);
         format!("${}", self.0.len())
     }
+}
 
-    fn statement<'a>(self, sql: String) -> BoxedSqlQuery<'a, Pg, diesel::query_builder::SqlQuery> {
-        let mut query = diesel::sql_query(sql).into_boxed();
-        for bind in self.0 {
-            query = match bind {
-                Bind::Bytes(bytes) => query.bind::<Binary, _>(bytes),
-                Bind::Text(text) => query.bind::<Text, _>(text),
-                Bind::Bool(value) => query.bind::<Bool, _>(value),
-                Bind::Number(number) => query.bind::<BigInt, _>(number),
-            };
+impl QueryFragment<Pg> for Binds {
+    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
+        for bind in &self.0 {
+            match bind {
+                Bind::Bytes(bytes) => out.push_bind_param::<Binary, _>(bytes)?,
+                Bind::Text(text) => out.push_bind_param::<Text, _>(text)?,
+                Bind::Bool(value) => out.push_bind_param::<Bool, _>(value)?,
+                Bind::Number(number) => out.push_bind_param::<BigInt, _>(number)?,
+            }
         }
-        query
+        Ok(())
     }
+}
+
+/// Whether the statements of lists like this one are few and usual enough for connections to keep them.
+fn is_usual(actor: &Actor, conditions: &Conditions<TaskFilter>) -> bool {
+    actor.secrets().is_empty() && conditions.pattern.is_none() && conditions.filters.len() <= 1
 }
 
 /// The conditions that make a task one of the actor's in a role. An index serves each of them.
@@ -232,7 +238,8 @@ pub(crate) fn load_page(
         binds.add(Bind::Number(limit.bytes)),
     );
     let sql = limited_sql(&page, SIZE, &rows, &bytes);
-    let tasks: Vec<FoundTask> = binds.statement(sql).load(connection)?;
+    let statement = composed(sql, binds, is_usual(actor, &query.conditions));
+    let tasks: Vec<FoundTask> = statement.load(connection)?;
     let tasks = tasks.into_iter().map(|found| (found.task, found.found));
     Ok(tasks.collect())
 }
@@ -266,6 +273,7 @@ pub(crate) fn count(
         "tasks"
     };
     let sql = format!("SELECT count(*) AS count FROM {tables} WHERE ({branches}){restrictions}");
-    let count: Count = binds.statement(sql).get_result(connection)?;
+    let statement = composed(sql, binds, is_usual(actor, &selection.conditions));
+    let count: Count = statement.get_result(connection)?;
     Ok(count.count)
 }

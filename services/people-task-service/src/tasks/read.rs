@@ -1,11 +1,11 @@
-use database::{Connection, Database};
+use database::{Connection, Lookups};
 use values::TaskId;
 
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::error::TaskError;
 use crate::tasks::store::{self, Task};
 
-/// Finds a task for an actor who needs a permission on it: the only way to a task without locking it.
+/// Finds a task for an actor who needs a permission on it: with [`read`], the only way to a task without locking it.
 ///
 /// # Errors
 /// [`TaskError::NotFound`], [`TaskError::Forbidden`].
@@ -15,10 +15,7 @@ pub(crate) fn find_permitted(
     id: TaskId,
     permission: Permission,
 ) -> Result<(Task, Relations), TaskError> {
-    let task = store::find(connection, id)?.ok_or(TaskError::NotFound)?;
-    let relations = actor.relations_to(&task);
-    relations.check(permission)?;
-    Ok((task, relations))
+    permitted(store::find(connection, id)?, actor, permission)
 }
 
 /// Reads a task.
@@ -27,11 +24,20 @@ pub(crate) fn find_permitted(
 /// [`TaskError::NotFound`].
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn read(
-    database: &Database,
+    tasks: &Lookups<TaskId, Task>,
     actor: Actor,
     id: TaskId,
 ) -> Result<(Task, Relations), TaskError> {
-    database
-        .run(move |connection| find_permitted(connection, &actor, id, Permission::Read))
-        .await
+    permitted(tasks.find(id).await?, &actor, Permission::Read)
+}
+
+fn permitted(
+    task: Option<Task>,
+    actor: &Actor,
+    permission: Permission,
+) -> Result<(Task, Relations), TaskError> {
+    let task = task.ok_or(TaskError::NotFound)?;
+    let relations = actor.relations_to(&task);
+    relations.check(permission)?;
+    Ok((task, relations))
 }

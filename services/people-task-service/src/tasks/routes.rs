@@ -99,7 +99,7 @@ pub(crate) async fn get_task(
     context: Data<Context>,
 ) -> Result<Json<TaskResponse>, Problem> {
     let id = path_id(&id, "task")?;
-    let (task, relations) = read::read(&context.database, credentials.0, id).await?;
+    let (task, relations) = read::read(&context.tasks, credentials.0, id).await?;
     Ok(Json(TaskResponse::new(task, relations, &fields)))
 }
 

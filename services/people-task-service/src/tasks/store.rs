@@ -1,15 +1,16 @@
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
-use database::Error;
+use database::{Error, prepared};
 use diesel::dsl::{exists, now};
 use diesel::prelude::*;
-use diesel::sql_types::{Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, Binary, Nullable, Text, Timestamptz};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
 
 use crate::schema::{task_states, tasks};
 use crate::status::TaskStatus;
+use crate::tasks::task_columns;
 
 /// A row of the table `tasks` with its row of `task_states`.
 #[derive(Clone, Queryable, QueryableByName, Selectable)]
@@ -83,6 +84,24 @@ pub(crate) fn find(connection: &mut PgConnection, id: TaskId) -> Result<Option<T
         .optional();
     Ok(found?)
 }
+
+/// Finds tasks.
+pub(crate) fn find_all(
+    connection: &mut PgConnection,
+    ids: &[TaskId],
+) -> Result<HashMap<TaskId, Task>, Error> {
+    let found: Vec<Task> = prepared(FIND_ALL)
+        .bind::<Array<Binary>, _>(ids)
+        .load(connection)?;
+    Ok(found.into_iter().map(|task| (task.id, task)).collect())
+}
+
+const FIND_ALL: &str = concat!(
+    "SELECT ",
+    task_columns!(),
+    " FROM unnest($1) AS given (id) JOIN tasks ON tasks.id = ANY(ARRAY[given.id])
+    JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])"
+);
 
 /// Finds a task and locks it until the end of the transaction. Edits, webhook registrations and decisions
 /// of one task run one after the other.

@@ -1,8 +1,7 @@
-use database::Connection;
 use values::UserId;
 
 use super::error::AccountError;
-use super::store::{self, User};
+use super::store::User;
 use crate::context::Context;
 
 /// The user of a token.
@@ -14,8 +13,6 @@ pub(super) async fn read_current(context: &Context, id: UserId) -> Result<User, 
 }
 
 pub(super) async fn read(context: &Context, id: UserId) -> Result<User, AccountError> {
-    let find = move |connection: &mut Connection| {
-        store::find(connection, id)?.ok_or(AccountError::NotFound)
-    };
-    context.database.run(find).await
+    let found = context.users.find(id).await?;
+    found.ok_or(AccountError::NotFound)
 }

@@ -9,6 +9,8 @@ pub(super) use list::{count, list};
 pub(super) use user::NewUser;
 pub(crate) use user::{TokenSubject, User};
 
+use std::collections::HashMap;
+
 use audit_log::{Actor, AuthMethod, Entry, RequestMeta};
 use chrono::{DateTime, Utc};
 use database::{Connection, Error};
@@ -70,6 +72,18 @@ pub(crate) fn find(connection: &mut Connection, id: UserId) -> Result<Option<Use
         .select(User::as_select())
         .first(connection)
         .optional()?)
+}
+
+/// Reads accounts.
+pub(crate) fn find_all(
+    connection: &mut Connection,
+    ids: &[UserId],
+) -> Result<HashMap<UserId, User>, Error> {
+    let found = users::table
+        .filter(users::id.eq_any(ids))
+        .select(User::as_select())
+        .load(connection)?;
+    Ok(found.into_iter().map(|user| (user.id, user)).collect())
 }
 
 pub(super) fn find_password_hash(
