@@ -8,7 +8,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::RemoteAuthority;
-use database::{BatchLimits, Lookups, ServicePools};
+use database::{BatchLimits, ServicePools};
 use http_kit::{Health, ProblemBody};
 use messaging::Publisher;
 use outbound::SystemResolver;
@@ -28,6 +28,7 @@ use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
 use crate::signing::WebhookSigner;
 use crate::tasks::create::creations;
+use crate::tasks::read::task_lookups;
 use crate::webhooks::register::registrations;
 use crate::{audit, dashboard, deliveries, erasure, plugin_paths, tasks, webhooks};
 
@@ -55,6 +56,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     running.address = Some(address);
     let verifier = Data::from(authority.verifier());
     let (database, publisher) = (context.database.clone(), context.deliveries.clone());
+    let lookups = Data::new(task_lookups(database.clone(), BATCHES));
     let creations = Data::new(creations(database.clone(), BATCHES));
     let registrations = Data::new(registrations(database.clone(), BATCHES));
     let decisions = Data::new(decisions(database, publisher, BATCHES));
@@ -64,6 +66,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     service_runtime::serve(&running, listener, http, move || {
         let app = App::new()
             .app_data(context.clone())
+            .app_data(lookups.clone())
             .app_data(creations.clone())
             .app_data(registrations.clone())
             .app_data(decisions.clone())
@@ -104,7 +107,6 @@ fn start_context(
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
     Ok(Context {
-        tasks: Lookups::new(database.clone(), BATCHES, tasks::store::find_all),
         database,
         deliveries,
         lists: Lists::new(lists),

@@ -1,20 +1,16 @@
 //! The state that the handlers of all capabilities share.
 
-use database::{Database, Lookups};
+use database::Database;
 use messaging::Publisher;
 use outbound::{AddressPolicy, SystemResolver};
 use service_http::Lists;
 use url::Url;
-use values::TaskId;
 
 use crate::signing::WebhookSigner;
-use crate::tasks::Task;
 
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) database: Database,
-    /// Reads tasks without locking them.
-    pub(crate) tasks: Lookups<TaskId, Task>,
     /// Publishes deliveries that are due.
     pub(crate) deliveries: Publisher,
     pub(crate) lists: Lists,

@@ -9,7 +9,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
-use database::{BatchLimits, Lookups, ServicePools};
+use database::{BatchLimits, ServicePools};
 use http_kit::{Health, ProblemBody};
 use messaging::{BrokerSettings, Publisher, Queue};
 use service_http::{BearerToken, Document, Lists};
@@ -54,11 +54,13 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let (listener, address) = service_runtime::bind(address)?;
     running.address = Some(address);
     let verifier = Data::from(Arc::clone(&context.verifier));
+    let lookups = Data::new(accounts::user_lookups(context.database.clone(), LOOKUPS));
     let (context, health) = (Data::new(context), Data::new(running.health.clone()));
     let document = Data::new(Document::new(&openapi())?);
     service_runtime::serve(&running, listener, http, move || {
         let app = App::new()
             .app_data(context.clone())
+            .app_data(lookups.clone())
             .app_data(verifier.clone());
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
         app.service(revocations::routes::list_revocations)
@@ -119,7 +121,6 @@ async fn start_context(
     Ok(Context {
         deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
         notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
-        users: Lookups::new(database.clone(), LOOKUPS, accounts::store::find_all),
         database,
         lists: Lists::new(lists),
         hasher,

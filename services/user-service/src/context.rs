@@ -4,20 +4,16 @@ use std::sync::Arc;
 
 use actix_web::http::StatusCode;
 use auth::{Signer, Verifier};
-use database::{Database, Lookups};
+use database::Database;
 use messaging::Publisher;
 use service_http::Lists;
-use values::UserId;
 
-use crate::accounts::User;
 use crate::hashing::{Hasher, PasswordRules};
 use crate::settings::{ChannelSettings, CodeRequestSettings, EmailVerification, SignUpSettings};
 
 #[derive(Debug)]
 pub(crate) struct Context {
     pub(crate) database: Database,
-    /// Reads accounts without locking them.
-    pub(crate) users: Lookups<UserId, User>,
     pub(crate) lists: Lists,
     pub(crate) hasher: Hasher,
     pub(crate) rules: PasswordRules,

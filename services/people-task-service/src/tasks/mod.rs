@@ -13,7 +13,7 @@ mod list;
 mod list_query;
 mod list_store;
 pub(crate) mod projection;
-mod read;
+pub(crate) mod read;
 mod requests;
 pub(crate) mod responses;
 pub(crate) mod routes;

@@ -1,9 +1,17 @@
-use database::{Connection, Lookups};
+use database::{BatchLimits, Connection, Database, Lookups};
 use values::TaskId;
 
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::error::TaskError;
 use crate::tasks::store::{self, Task};
+
+/// Finds tasks by their identifiers, without locking them.
+pub(crate) type TaskLookups = Lookups<TaskId, Task>;
+
+/// Starts [`TaskLookups`].
+pub(crate) fn task_lookups(database: Database, limits: BatchLimits) -> TaskLookups {
+    Lookups::new(database, limits, store::find_all)
+}
 
 /// Finds a task for an actor who needs a permission on it: with [`read`], the only way to a task without locking it.
 ///
@@ -24,11 +32,11 @@ pub(crate) fn find_permitted(
 /// [`TaskError::NotFound`].
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn read(
-    tasks: &Lookups<TaskId, Task>,
+    lookups: &TaskLookups,
     actor: Actor,
     id: TaskId,
 ) -> Result<(Task, Relations), TaskError> {
-    permitted(tasks.find(id).await?, &actor, Permission::Read)
+    permitted(lookups.find(id).await?, &actor, Permission::Read)
 }
 
 fn permitted(

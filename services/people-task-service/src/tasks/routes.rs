@@ -14,9 +14,10 @@ use crate::tasks::credentials::{AuthenticatedUser, Credentials};
 use crate::tasks::error::{AlreadyResolved, Forbidden, NoTask, NotAdmin};
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
 use crate::tasks::projection::{FieldSelection, Projection, TaskField};
+use crate::tasks::read::{TaskLookups, read};
 use crate::tasks::requests::{CreateTaskRequest, EditTaskRequest, parse_list, parse_selection};
 use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
-use crate::tasks::{create, edit, list, read};
+use crate::tasks::{create, edit, list};
 
 /// The tasks of the user: those that the user created, requested or approves. With a task's secret, that
 /// task.
@@ -96,10 +97,10 @@ pub(crate) async fn get_task(
     credentials: Credentials,
     fields: FieldSelection,
     id: Path<String>,
-    context: Data<Context>,
+    lookups: Data<TaskLookups>,
 ) -> Result<Json<TaskResponse>, Problem> {
     let id = path_id(&id, "task")?;
-    let (task, relations) = read::read(&context.tasks, credentials.0, id).await?;
+    let (task, relations) = read(&lookups, credentials.0, id).await?;
     Ok(Json(TaskResponse::new(task, relations, &fields)))
 }
 

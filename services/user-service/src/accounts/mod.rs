@@ -25,6 +25,7 @@ pub(crate) use error::{
 };
 pub(crate) use first_admin::create_first_admin;
 pub(crate) use last_admin::check_not_last_admin;
+pub(crate) use read::user_lookups;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
 pub(crate) use store::{TokenSubject, User};
 pub(crate) use token::{revoke_earlier_tokens, sign_token};

@@ -1,18 +1,26 @@
+use database::{BatchLimits, Database, Lookups};
 use values::UserId;
 
 use super::error::AccountError;
-use super::store::User;
-use crate::context::Context;
+use super::store::{self, User};
+
+/// Finds accounts by their identifiers, without locking them.
+pub(super) type UserLookups = Lookups<UserId, User>;
+
+/// Starts [`UserLookups`].
+pub(crate) fn user_lookups(database: Database, limits: BatchLimits) -> UserLookups {
+    Lookups::new(database, limits, store::find_all)
+}
 
 /// The user of a token.
-pub(super) async fn read_current(context: &Context, id: UserId) -> Result<User, AccountError> {
-    read(context, id).await.map_err(|error| match error {
+pub(super) async fn read_current(lookups: &UserLookups, id: UserId) -> Result<User, AccountError> {
+    read(lookups, id).await.map_err(|error| match error {
         AccountError::NotFound => AccountError::CallerGone,
         other => other,
     })
 }
 
-pub(super) async fn read(context: &Context, id: UserId) -> Result<User, AccountError> {
-    let found = context.users.find(id).await?;
+pub(super) async fn read(lookups: &UserLookups, id: UserId) -> Result<User, AccountError> {
+    let found = lookups.find(id).await?;
     found.ok_or(AccountError::NotFound)
 }

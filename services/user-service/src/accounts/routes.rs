@@ -13,7 +13,7 @@ use super::create::create;
 use super::error::{SignUpProblems, UpdateProblems, UserProblems};
 use super::list::{count, list};
 use super::list_query::{UserConditions, UserListQuery, UserSort};
-use super::read::{read, read_current};
+use super::read::{UserLookups, read, read_current};
 use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest};
 use super::responses::{CurrentUserResponse, SignInResponse, UserResponse};
 use super::update::update;
@@ -64,9 +64,9 @@ pub(crate) async fn create_user(
 #[get("/user")]
 pub(crate) async fn current_user(
     caller: Caller,
-    context: Data<Context>,
+    lookups: Data<UserLookups>,
 ) -> Result<Json<CurrentUserResponse>, Problem> {
-    let user = read_current(&context, caller.id()).await?;
+    let user = read_current(&lookups, caller.id()).await?;
     Ok(Json(user.into()))
 }
 
@@ -84,10 +84,10 @@ pub(crate) async fn current_user(
 #[get("/users/{userId}")]
 pub(crate) async fn get_user(
     _admin: AdminCaller,
-    context: Data<Context>,
+    lookups: Data<UserLookups>,
     id: Path<String>,
 ) -> Result<Json<UserResponse>, Problem> {
-    let user = read(&context, path_id::<UserId>(&id, "user")?).await?;
+    let user = read(&lookups, path_id::<UserId>(&id, "user")?).await?;
     Ok(Json(user.into()))
 }
 
