@@ -18,7 +18,7 @@ use http_kit::{Problem, Share};
 use hyper::body::{Body as _, Incoming};
 use tokio::time::timeout;
 
-use super::error::invalid_response;
+use super::error::{ForwardError, invalid_response};
 use crate::context::AppState;
 use crate::limits::concurrency;
 
@@ -54,8 +54,8 @@ const PART: usize = 16 * 1024;
 /// Passes a response on to the caller.
 ///
 /// # Errors
-/// `502 bad-gateway` for a response that none of the services would send. If too many bytes of responses
-/// are unread, `429` or `503`, or `502` if the request may have changed something.
+/// `502 bad-gateway` for a response that none of the services would send, and `504` for a short one that stalls. If too
+/// many bytes of responses are unread, `429` or `503`, or `502` if the request may have changed something.
 pub(super) async fn relay(
     response: Response<Incoming>,
     state: &AppState,
@@ -145,19 +145,21 @@ enum BodyError {
 
 impl Body {
     /// Reads the whole body.
+    ///
+    /// # Errors
+    /// `504` if it stalls, `502` if it is cut off.
     async fn read(self) -> Result<Whole, Problem> {
-        let read = timeout(self.read_timeout, self.body.collect()).await;
-        let read = read.map_err(|_| BodyError::Stalled);
-        match read.and_then(|read| read.map_err(BodyError::Truncated)) {
-            Ok(body) => Ok(Whole {
-                bytes: body.to_bytes(),
-                share: self.share,
-            }),
-            Err(error) => {
+        let body = timeout(self.read_timeout, self.body.collect())
+            .await
+            .map_err(|_| ForwardError::timeout().0)?
+            .map_err(|error| {
                 tracing::warn!(?error, "a service did not send its whole response");
-                Err(invalid_response())
-            }
-        }
+                invalid_response()
+            })?;
+        Ok(Whole {
+            bytes: body.to_bytes(),
+            share: self.share,
+        })
     }
 
     /// The chunks of the body. An error closes the caller's connection, so that the caller sees that the response is

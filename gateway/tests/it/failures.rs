@@ -4,7 +4,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 use crate::fixture::Fixture;
-use crate::services::{FakeService, LONG};
+use crate::services::{FakeService, LONG, medium};
 
 #[tokio::test]
 async fn an_unreachable_service_is_502_until_it_is_back() {
@@ -73,6 +73,28 @@ async fn a_response_that_stalls_never_looks_complete() {
     let response = request.bearer_auth(fixture.token()).send().await.unwrap();
     assert_eq!(response.status(), 200);
     assert!(response.text().await.is_err());
+}
+
+#[tokio::test]
+async fn a_short_response_that_stalls_is_504() {
+    let fixture = Fixture::with(&[("GATEWAY_UPSTREAM_TIMEOUT", "300ms")]).await;
+    let reply = fixture
+        .http
+        .get("/user?response=stall-short")
+        .bearer(&fixture.token())
+        .send()
+        .await;
+    reply.expect_problem(504, "upstream-timeout");
+}
+
+#[tokio::test]
+async fn a_response_in_several_parts_is_complete() {
+    let fixture = Fixture::start().await;
+    let token = fixture.token();
+    for _ in 0..3 {
+        let request = fixture.http.get("/user?response=medium").bearer(&token);
+        assert_eq!(request.send().await.expect(200).text, medium());
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use actix_web::body::SizedStream;
 use actix_web::http::StatusCode;
 use actix_web::web::{Bytes, Data, Payload, get, to};
 use actix_web::{App, HttpRequest, HttpResponse};
@@ -180,9 +181,16 @@ async fn reply(response: &str) -> HttpResponse {
             .content_type("application/problem+json")
             .body(r#"{"code":"username-taken"}"#),
         "long" => HttpResponse::Ok().body(vec![b'x'; LONG]),
+        "medium" => HttpResponse::Ok().body(medium()),
+        "stall-short" => HttpResponse::Ok().body(SizedStream::new(21, chunks(true))),
         "stream" | "stall" => HttpResponse::Ok().streaming(chunks(response == "stall")),
         _ => HttpResponse::Ok().json(json!({"ok": true})),
     }
+}
+
+/// A body that the gateway reads whole and sends in parts.
+pub(crate) fn medium() -> String {
+    (0..8_000).map(|n| format!("{n:04} ")).collect()
 }
 
 /// Three chunks; if `stalls`, the second never comes.
