@@ -24,6 +24,7 @@ mod forward;
 mod limits;
 mod middleware;
 mod pages;
+mod parts;
 pub mod routes;
 mod settings;
 mod tls;

@@ -22,6 +22,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 const IDLE_CONNECTIONS: usize = 256;
 const HEALTH_TIMEOUT: Duration = Duration::from_secs(1);
+/// The largest response of a health check in bytes.
+const HEALTH_LENGTH: usize = 64 * 1024;
 
 /// Opens connections to the services.
 pub(crate) type Connector = HttpsConnector<HttpConnector>;
@@ -83,7 +85,7 @@ impl TryFrom<&Url> for BaseAddress {
         let uri: Uri = url.as_str().parse()?;
         let parts = uri.into_parts();
         let (Some(scheme), Some(authority)) = (parts.scheme, parts.authority) else {
-            anyhow::bail!("{url} has no host");
+            anyhow::bail!("the address of a service needs a host");
         };
         Ok(Self {
             scheme,
@@ -144,5 +146,7 @@ pub(crate) async fn get(
 
 /// Whether a service is up.
 pub(crate) async fn is_alive(client: &UpstreamClient, uri: Uri) -> bool {
-    get(client, uri, HEALTH_TIMEOUT, 64 * 1024).await.is_ok()
+    get(client, uri, HEALTH_TIMEOUT, HEALTH_LENGTH)
+        .await
+        .is_ok()
 }

@@ -17,6 +17,15 @@ pub struct BatchLimits {
     pub waiting: usize,
 }
 
+impl BatchLimits {
+    /// The limits of a service. One batch at a time lets the others gather.
+    pub const SERVICE: Self = Self {
+        requests: 64,
+        concurrent: 1,
+        waiting: 1_024,
+    };
+}
+
 /// What a batch did for each of its requests, in their order: `None` if the request must be repeated alone.
 pub type BatchOutcomes<Response, E> = Vec<Option<Result<Response, E>>>;
 

@@ -4,28 +4,24 @@
 
 mod merge;
 
-use std::convert::Infallible;
 use std::time::{Duration, Instant};
 
 use actix_web::HttpResponse;
-use actix_web::body::{MessageBody, SizedStream};
 use actix_web::http::header::CACHE_CONTROL;
 use actix_web::web::Data;
 use bytes::Bytes;
 use futures_util::future::join;
-use futures_util::stream;
 use http::Uri;
 use http_kit::Problem;
 use tokio::sync::Mutex;
 use utoipa::openapi::OpenApi;
 
 use self::merge::merge;
+use crate::parts::in_parts;
 use crate::routes::Service;
 use crate::upstream::{UpstreamClient, Upstreams, get};
 
 const REFRESH_INTERVAL: Duration = Duration::from_secs(30);
-/// The length of a part of the document in bytes.
-const PART: usize = 16 * 1024;
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// The largest document of a service in bytes.
 const MAX_LENGTH: usize = 4 * 1024 * 1024;
@@ -102,16 +98,5 @@ pub(crate) async fn openapi_json(documents: Data<Documents>) -> Result<HttpRespo
     Ok(HttpResponse::Ok()
         .content_type("application/json")
         .insert_header((CACHE_CONTROL, "no-cache"))
-        .body(in_parts(merged)))
-}
-
-/// A body that is sent in parts, because each part is copied for its connection when it is its turn, and many clients
-/// may not read.
-fn in_parts(document: Bytes) -> impl MessageBody<Error = Infallible> {
-    let length = document.len();
-    let parts = (0..length).step_by(PART).map(move |start| {
-        let end = length.min(start + PART);
-        Ok(document.slice(start..end))
-    });
-    SizedStream::new(length as u64, stream::iter(parts))
+        .body(in_parts(merged, None)))
 }

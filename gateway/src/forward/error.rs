@@ -2,40 +2,33 @@ use actix_web::http::StatusCode;
 use http_kit::Problem;
 use hyper_util::client::legacy::Error;
 
-/// A service could not be reached or did not respond: `502` or `504`.
-#[derive(Debug)]
-pub(super) struct ForwardError(pub(super) Problem);
-
-impl ForwardError {
-    /// `504 upstream-timeout`.
-    pub(super) fn timeout() -> Self {
-        count_failure("timeout");
-        Self(Problem::new(
-            StatusCode::GATEWAY_TIMEOUT,
-            "upstream-timeout",
-            "The service behind the gateway took too long. The request may still take effect.",
-        ))
-    }
+/// `504 upstream-timeout`.
+pub(super) fn upstream_timeout() -> Problem {
+    count_failure("timeout");
+    Problem::new(
+        StatusCode::GATEWAY_TIMEOUT,
+        "upstream-timeout",
+        "The service behind the gateway took too long. The request may still take effect.",
+    )
 }
 
-impl From<Error> for ForwardError {
-    fn from(error: Error) -> Self {
-        let connected = !error.is_connect();
-        tracing::warn!(?error, connected, "a service did not respond");
-        let (kind, detail) = if connected {
-            (
-                "broken",
-                "The service behind the gateway closed the connection. The request may have taken effect.",
-            )
-        } else {
-            (
-                "unreachable",
-                "The service behind the gateway cannot be reached. Nothing was changed; try again soon.",
-            )
-        };
-        count_failure(kind);
-        Self(bad_gateway(detail))
-    }
+/// `502 bad-gateway` for a service that could not be reached or did not respond.
+pub(super) fn no_response(error: &Error) -> Problem {
+    let connected = !error.is_connect();
+    tracing::warn!(?error, connected, "a service did not respond");
+    let (kind, detail) = if connected {
+        (
+            "broken",
+            "The service behind the gateway closed the connection. The request may have taken effect.",
+        )
+    } else {
+        (
+            "unreachable",
+            "The service behind the gateway cannot be reached. Nothing was changed; try again soon.",
+        )
+    };
+    count_failure(kind);
+    bad_gateway(detail)
 }
 
 /// `400 malformed-request` for a request that has no address at its service.

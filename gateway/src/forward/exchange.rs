@@ -8,11 +8,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response, Uri};
 use http_body_util::Full;
+use http_kit::Problem;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::{Error, ResponseFuture};
 use tokio::time::{sleep, timeout};
 
-use super::error::ForwardError;
+use super::error::{no_response, upstream_timeout};
 use crate::upstream::UpstreamClient;
 
 /// The pause before the one retry of a request that could not reach its service.
@@ -33,20 +34,21 @@ pub(super) struct UpstreamRequest<H> {
 /// it.
 ///
 /// # Errors
-/// There is no response within the time limit.
+/// `502` or `504` if there is no response within the time limit.
 pub(super) async fn exchange(
     client: &UpstreamClient,
     request: UpstreamRequest<impl Fn() -> HeaderMap>,
     time_limit: Duration,
-) -> Result<Response<Incoming>, ForwardError> {
+) -> Result<Response<Incoming>, Problem> {
     let send = || client.request(request.to_http());
-    match await_response(send(), time_limit).await? {
+    let response = match await_response(send(), time_limit).await? {
         Err(error) if request.method != Method::POST && was_refused(&error) => {
             sleep(RETRY_PAUSE).await;
-            Ok(await_response(send(), time_limit).await??)
+            await_response(send(), time_limit).await?
         }
-        response => Ok(response?),
-    }
+        response => response,
+    };
+    response.map_err(|error| no_response(&error))
 }
 
 impl<H: Fn() -> HeaderMap> UpstreamRequest<H> {
@@ -70,7 +72,7 @@ fn was_refused(error: &Error) -> bool {
 async fn await_response(
     response: ResponseFuture,
     time_limit: Duration,
-) -> Result<Result<Response<Incoming>, Error>, ForwardError> {
+) -> Result<Result<Response<Incoming>, Error>, Problem> {
     let response = timeout(time_limit, response).await;
-    response.map_err(|_| ForwardError::timeout())
+    response.map_err(|_| upstream_timeout())
 }

@@ -87,9 +87,8 @@ pub(super) fn method(method: &Method) -> Result<http::Method, Problem> {
 /// The caller's headers that are passed on, and those that only the gateway may set.
 pub(super) fn request_headers(given: &HeaderMap, client: &ClientInfo) -> Outgoing {
     let mut headers = Outgoing::with_capacity(16);
-    let may_be_hop_by_hop = given.contains_key(CONNECTION);
     for name in FORWARDED {
-        if may_be_hop_by_hop && is_hop_by_hop(given, name) {
+        if is_hop_by_hop(given, name) {
             continue;
         }
         for value in given.get_all(name) {

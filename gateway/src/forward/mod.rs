@@ -14,7 +14,6 @@ use actix_web::{HttpRequest, HttpResponse};
 use http_kit::{Problem, ShareError};
 use tokio::time::timeout;
 
-use self::error::ForwardError;
 use self::exchange::{UpstreamRequest, exchange};
 use self::request_body::{Framing, RequestBody};
 use crate::client_info::ClientInfo;
@@ -92,7 +91,7 @@ async fn forward_counted(
             circuit.record_response();
             response
         }
-        Err(ForwardError(problem)) => {
+        Err(problem) => {
             circuit.record_failure();
             return Err(problem);
         }

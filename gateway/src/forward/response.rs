@@ -1,26 +1,24 @@
 //! Passes a service's response on to the caller.
 
-use std::convert::Infallible;
 use std::net::IpAddr;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use actix_web::body::{BodySize, MessageBody, SizedStream};
+use actix_web::body::SizedStream;
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
-use futures_util::{Stream, stream};
+use futures_util::{Stream, StreamExt as _, stream};
 use http::{HeaderMap, Response};
 use http_body_util::BodyExt as _;
 use http_kit::{Problem, Share};
 use hyper::body::{Body as _, Incoming};
 use tokio::time::timeout;
 
-use super::error::{ForwardError, invalid_response};
+use super::error::{invalid_response, upstream_timeout};
 use crate::context::AppState;
 use crate::limits::concurrency;
+use crate::parts::in_parts;
 
 /// The response headers that callers read. `content-length` is set with the body.
 const FORWARDED: [&str; 14] = [
@@ -48,8 +46,6 @@ const UNCOUNTED: u64 = 16 * 1024;
 
 /// Responses up to this length are read whole before they are sent.
 const WHOLE: u64 = 64 * 1024;
-/// The length of the parts in which they are sent.
-const PART: usize = 16 * 1024;
 
 /// Passes a response on to the caller.
 ///
@@ -74,15 +70,17 @@ pub(super) async fn relay(
         return Ok(builder.finish());
     }
     let share = count(length.unwrap_or(ASSUMED_LENGTH), state, client, method)?;
-    let body = Body {
-        body,
-        share,
-        read_timeout: state.upstream_timeout,
-    };
+    let read_timeout = state.upstream_timeout;
     Ok(match length {
-        Some(length) if length <= WHOLE => builder.body(body.read().await?),
-        Some(length) => builder.body(SizedStream::new(length, body.chunks())),
-        None => builder.streaming(body.chunks()),
+        Some(length) if length <= WHOLE => {
+            let bytes = read(body, read_timeout).await?;
+            match share {
+                None => builder.body(bytes),
+                Some(_) => builder.body(in_parts(bytes, share)),
+            }
+        }
+        Some(length) => builder.body(SizedStream::new(length, chunks(body, share, read_timeout))),
+        None => builder.streaming(chunks(body, share, read_timeout)),
     })
 }
 
@@ -128,13 +126,6 @@ fn is_problem(headers: &HeaderMap) -> bool {
     content_type.is_some_and(|value| value.starts_with("application/problem+json"))
 }
 
-/// The body of a response. Its bytes are counted until it is dropped.
-struct Body {
-    body: Incoming,
-    share: Option<Share>,
-    read_timeout: Duration,
-}
-
 #[derive(Debug, thiserror::Error)]
 enum BodyError {
     #[error("the service's response was cut off")]
@@ -143,78 +134,36 @@ enum BodyError {
     Stalled,
 }
 
-impl Body {
-    /// Reads the whole body.
-    ///
-    /// # Errors
-    /// `504` if it stalls, `502` if it is cut off.
-    async fn read(self) -> Result<Whole, Problem> {
-        let body = timeout(self.read_timeout, self.body.collect())
-            .await
-            .map_err(|_| ForwardError::timeout().0)?
-            .map_err(|error| {
-                tracing::warn!(?error, "a service did not send its whole response");
-                invalid_response()
-            })?;
-        Ok(Whole {
-            bytes: body.to_bytes(),
-            share: self.share,
-        })
-    }
-
-    /// The chunks of the body. An error closes the caller's connection, so that the caller sees that the response is
-    /// incomplete.
-    fn chunks(self) -> impl Stream<Item = Result<Bytes, BodyError>> {
-        stream::unfold(Some(self), |body| async {
-            let mut body = body?;
-            let next = async {
-                loop {
-                    match body.body.frame().await? {
-                        Ok(frame) => match frame.into_data() {
-                            Ok(bytes) => return Some(Ok(bytes)),
-                            // Trailers are not passed on.
-                            Err(_) => continue,
-                        },
-                        Err(error) => return Some(Err(error)),
-                    }
-                }
-            };
-            match timeout(body.read_timeout, next).await {
-                Ok(Some(Ok(bytes))) => Some((Ok(bytes), Some(body))),
-                Ok(None) => None,
-                Ok(Some(Err(error))) => Some((Err(BodyError::Truncated(error)), None)),
-                Err(_) => Some((Err(BodyError::Stalled), None)),
-            }
-        })
-    }
+/// Reads a whole body.
+///
+/// # Errors
+/// `504` if it stalls, `502` if it is cut off.
+async fn read(body: Incoming, read_timeout: Duration) -> Result<Bytes, Problem> {
+    let body = timeout(read_timeout, body.collect())
+        .await
+        .map_err(|_| upstream_timeout())?
+        .map_err(|error| {
+            tracing::warn!(?error, "a service did not send its whole response");
+            invalid_response()
+        })?;
+    Ok(body.to_bytes())
 }
 
-/// A whole body. It is sent in parts, because each part is counted until the connection has taken the next one.
-struct Whole {
-    bytes: Bytes,
+/// The chunks of a body, which `share` counts until they end. An error closes the caller's connection, so that the
+/// caller sees that the response is incomplete.
+fn chunks(
+    body: Incoming,
     share: Option<Share>,
-}
-
-impl MessageBody for Whole {
-    type Error = Infallible;
-
-    fn size(&self) -> BodySize {
-        BodySize::Sized(self.bytes.len() as u64)
-    }
-
-    fn poll_next(
-        self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Bytes, Infallible>>> {
-        let bytes = &mut self.get_mut().bytes;
-        let part = bytes.split_to(bytes.len().min(PART));
-        Poll::Ready((!part.is_empty()).then_some(Ok(part)))
-    }
-
-    fn try_into_bytes(self) -> Result<Bytes, Self> {
-        match self.share {
-            None => Ok(self.bytes),
-            Some(_) => Err(self),
+    read_timeout: Duration,
+) -> impl Stream<Item = Result<Bytes, BodyError>> {
+    let unread = Some((body.into_data_stream(), share));
+    stream::unfold(unread, move |unread| async move {
+        let (mut body, share) = unread?;
+        match timeout(read_timeout, body.next()).await {
+            Ok(Some(Ok(bytes))) => Some((Ok(bytes), Some((body, share)))),
+            Ok(Some(Err(error))) => Some((Err(BodyError::Truncated(error)), None)),
+            Ok(None) => None,
+            Err(_) => Some((Err(BodyError::Stalled), None)),
         }
-    }
+    })
 }

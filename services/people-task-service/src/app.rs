@@ -32,13 +32,6 @@ use crate::tasks::read::task_lookups;
 use crate::webhooks::register::registrations;
 use crate::{audit, dashboard, deliveries, erasure, plugin_paths, tasks, webhooks};
 
-/// How reads, creations, registrations and decisions are taken together. One batch at a time lets the others gather.
-const BATCHES: BatchLimits = BatchLimits {
-    requests: 64,
-    concurrent: 1,
-    waiting: 1_024,
-};
-
 /// Starts the HTTP service.
 ///
 /// # Errors
@@ -56,10 +49,10 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     running.address = Some(address);
     let verifier = Data::from(authority.verifier());
     let (database, publisher) = (context.database.clone(), context.deliveries.clone());
-    let lookups = Data::new(task_lookups(database.clone(), BATCHES));
-    let creations = Data::new(creations(database.clone(), BATCHES));
-    let registrations = Data::new(registrations(database.clone(), BATCHES));
-    let decisions = Data::new(decisions(database, publisher, BATCHES));
+    let lookups = Data::new(task_lookups(database.clone(), BatchLimits::SERVICE));
+    let creations = Data::new(creations(database.clone(), BatchLimits::SERVICE));
+    let registrations = Data::new(registrations(database.clone(), BatchLimits::SERVICE));
+    let decisions = Data::new(decisions(database, publisher, BatchLimits::SERVICE));
     let (context, authority) = (Data::new(context), Data::from(authority));
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);

@@ -29,13 +29,6 @@ use crate::{
     accounts, audit, deletions, notifications, passwords, revocations, sign_in, verification,
 };
 
-/// How reads of accounts are taken together. One statement at a time lets the others gather.
-const LOOKUPS: BatchLimits = BatchLimits {
-    requests: 64,
-    concurrent: 1,
-    waiting: 1_024,
-};
-
 /// bcrypt costs below this one are for tests.
 const MIN_SAFE_COST: u32 = 10;
 
@@ -54,7 +47,10 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let (listener, address) = service_runtime::bind(address)?;
     running.address = Some(address);
     let verifier = Data::from(Arc::clone(&context.verifier));
-    let lookups = Data::new(accounts::user_lookups(context.database.clone(), LOOKUPS));
+    let lookups = Data::new(accounts::user_lookups(
+        context.database.clone(),
+        BatchLimits::SERVICE,
+    ));
     let (context, health) = (Data::new(context), Data::new(running.health.clone()));
     let document = Data::new(Document::new(&openapi())?);
     service_runtime::serve(&running, listener, http, move || {

@@ -13,7 +13,7 @@ use crate::status::TaskStatus;
 use crate::tasks::task_columns;
 
 /// A row of the table `tasks` with its row of `task_states`.
-#[derive(Clone, Queryable, QueryableByName, Selectable)]
+#[derive(Clone, QueryableByName)]
 #[diesel(table_name = tasks)]
 #[diesel(check_for_backend(diesel::pg::Pg))]
 pub(crate) struct Task {
@@ -34,11 +34,11 @@ pub(crate) struct Task {
     pub(crate) approver_secret: Vec<u8>,
     pub(crate) requester_secret: Vec<u8>,
     pub(crate) created: DateTime<Utc>,
-    #[diesel(select_expression = task_states::status, sql_type = Text)]
+    #[diesel(sql_type = Text)]
     pub(crate) status: TaskStatus,
-    #[diesel(select_expression = task_states::mtime, sql_type = Timestamptz)]
+    #[diesel(sql_type = Timestamptz)]
     pub(crate) mtime: DateTime<Utc>,
-    #[diesel(select_expression = task_states::decision_made, sql_type = Nullable<Timestamptz>)]
+    #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(crate) decision_made: Option<DateTime<Utc>>,
 }
 
@@ -76,13 +76,7 @@ impl<'a> Changes<'a> {
 
 /// Finds a task.
 pub(crate) fn find(connection: &mut PgConnection, id: TaskId) -> Result<Option<Task>, Error> {
-    let found = tasks::table
-        .inner_join(task_states::table)
-        .filter(tasks::id.eq(id))
-        .select(Task::as_select())
-        .first(connection)
-        .optional();
-    Ok(found?)
+    Ok(find_all(connection, &[id])?.remove(&id))
 }
 
 /// Finds tasks.

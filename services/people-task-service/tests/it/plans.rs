@@ -4,12 +4,10 @@
 //! empty, and it may have many rows when the plan is used.
 
 use diesel::connection::SimpleConnection as _;
-use diesel::sql_types::BigInt;
-use diesel::{QueryableByName, RunQueryDsl as _};
 use futures_util::future::join_all;
 use people_task_service::MIGRATIONS;
 use serde_json::json;
-use testkit::{TestDatabase, eventually};
+use testkit::{TestDatabase, eventually, lines};
 
 use crate::fixture::Fixture;
 use crate::webhook_worker::fixture::{
@@ -23,7 +21,7 @@ const TASKS: i64 = 3_000;
 const PREPARE: &str = "
 SET search_path = people_task;
 CREATE TEMPORARY TABLE made AS
-    SELECT substr(sha256(n::text::bytea), 1, 12) AS id FROM generate_series(1, 3000) AS n;
+    SELECT substr(sha256(n::text::bytea), 1, 12) AS id FROM generate_series(1, {TASKS}) AS n;
 INSERT INTO tasks (id, creator, requester, approver, requester_key, approver_key, title, description, public,
     approver_secret, requester_secret)
 SELECT id, id, 'a@example.com', 'b@example.com', 'a@example.com', 'b@example.com', 't', 'd', false, sha256(id),
@@ -38,7 +36,9 @@ UPDATE pg_class SET relpages = 1, reltuples = 0 WHERE oid IN (
 
 fn prepare(database: &TestDatabase) {
     let mut admin = database.admin();
-    admin.batch_execute(PREPARE).unwrap();
+    admin
+        .batch_execute(&PREPARE.replace("{TASKS}", &TASKS.to_string()))
+        .unwrap();
     // What this connection has read does not count.
     admin
         .batch_execute("SELECT pg_stat_force_next_flush()")
@@ -62,22 +62,15 @@ async fn deliveries_read(database: &TestDatabase) -> i64 {
     .await;
     number(
         database,
-        "sum(idx_tup_read)::bigint FROM pg_stat_user_indexes
+        "sum(idx_tup_read) FROM pg_stat_user_indexes
             WHERE indexrelname IN ('deliveries_pkey', 'deliveries_by_task')",
     )
 }
 
 fn number(database: &TestDatabase, selected: &str) -> i64 {
-    #[derive(QueryableByName)]
-    struct Number {
-        #[diesel(sql_type = BigInt)]
-        number: i64,
-    }
-    let query = diesel::sql_query(format!(
-        "WITH one (number) AS (SELECT {selected}) SELECT number FROM one"
-    ));
-    let row: Number = query.get_result(&mut database.admin()).unwrap();
-    row.number
+    let sql =
+        format!("WITH one (number) AS (SELECT {selected}) SELECT number::text AS line FROM one");
+    lines(&mut database.admin(), &sql)[0].parse().unwrap()
 }
 
 #[tokio::test]

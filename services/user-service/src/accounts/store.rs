@@ -67,11 +67,7 @@ pub(super) fn raise_epoch(connection: &mut Connection, id: UserId) -> Result<Use
 }
 
 pub(crate) fn find(connection: &mut Connection, id: UserId) -> Result<Option<User>, Error> {
-    Ok(users::table
-        .find(id)
-        .select(User::as_select())
-        .first(connection)
-        .optional()?)
+    Ok(find_all(connection, &[id])?.remove(&id))
 }
 
 /// Reads accounts.
