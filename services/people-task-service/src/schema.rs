@@ -36,6 +36,13 @@ diesel::table! {
         mtime -> Timestamptz,
         decision_made -> Nullable<Timestamptz>,
         version -> Integer,
+        public -> Bool,
+        creator -> Binary,
+        created -> Timestamptz,
+        decision_by -> Nullable<Timestamptz>,
+        approver_key -> Text,
+        requester_key -> Text,
+        title_key -> Text,
     }
 }
 

@@ -83,7 +83,7 @@ const DECIDE: &str = concat!(
         JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
     WHERE ",
     granted!(),
-    " AND task_states.status = 'pending' AND task_states.version = seen.version
+    " AND task_states.decision_made IS NULL AND task_states.version = seen.version
         AND (user_id IS NULL OR may_add_rows(user_id, incarnation))
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
 ), decided AS (

@@ -68,9 +68,10 @@ const INSERT: &str = concat!(
     SELECT id, creator, requester, requester_key, approver, approver_key, title, description, decision_by, public,
         approver_secret, requester_secret
     FROM given WHERE may_add_rows(creator, incarnation)
-    RETURNING id, created
+    RETURNING id, public, creator, created, decision_by, approver_key, requester_key, lower(title) AS title_key
 ), undecided AS (
-    INSERT INTO task_states (task_id) SELECT id FROM inserted
+    INSERT INTO task_states (task_id, public, creator, created, decision_by, approver_key, requester_key, title_key)
+    SELECT * FROM inserted
 ), recorded AS (",
     insert_entries!("SELECT given.entry FROM inserted JOIN given USING (id)"),
     ")

@@ -4,8 +4,7 @@ use listing::Page;
 use crate::tasks::access::{Actor, Relations};
 use crate::tasks::error::TaskError;
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection};
-use crate::tasks::list_store;
-use crate::tasks::store::Task;
+use crate::tasks::store::{self, Task};
 
 /// Checks that an actor may list tasks by this role.
 ///
@@ -33,7 +32,7 @@ pub(crate) async fn list(
     let paging = query.paging;
     let limit = RowLimit::new(paging.limit, max_bytes);
     let load = move |connection: &mut _| {
-        let tasks = list_store::load_page(connection, &actor, role, &query, limit)?;
+        let tasks = store::list::load_page(connection, &actor, role, &query, limit)?;
         let page = paging.page(tasks.rows, tasks.found);
         Ok(page.map(|task| {
             let relations = actor.relations_to(&task);
@@ -54,7 +53,7 @@ pub(crate) async fn count(
 ) -> Result<i64, TaskError> {
     check_role(&actor, selection.role)?;
     let count = move |connection: &mut _| {
-        list_store::count(connection, &actor, &selection).map_err(TaskError::from)
+        store::list::count(connection, &actor, &selection).map_err(TaskError::from)
     };
     database.run(count).await
 }

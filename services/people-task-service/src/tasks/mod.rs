@@ -11,7 +11,6 @@ pub(crate) mod error;
 mod grants;
 mod list;
 mod list_query;
-mod list_store;
 pub(crate) mod projection;
 pub(crate) mod read;
 mod requests;

@@ -1,9 +1,11 @@
+pub(crate) mod list;
+
 use std::collections::{HashMap, HashSet};
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::{Error, prepared};
-use diesel::dsl::{exists, now};
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary, Nullable, Text, Timestamptz};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
@@ -134,15 +136,18 @@ pub(crate) fn update(
     diesel::update(tasks::table.find(id))
         .set(changes)
         .execute(connection)?;
-    diesel::update(task_states::table.find(id))
-        .set((
-            task_states::version.eq(task_states::version + 1),
-            task_states::mtime.eq(now),
-        ))
+    prepared(UPDATE_STATE)
+        .bind::<Binary, _>(id)
         .execute(connection)?;
     entry.record(connection)?;
     find(connection, id)
 }
+
+/// It also makes another version of the task.
+const UPDATE_STATE: &str = "UPDATE task_states SET version = version + 1, mtime = now(), public = tasks.public,
+    decision_by = tasks.decision_by, approver_key = tasks.approver_key, requester_key = tasks.requester_key,
+    title_key = lower(tasks.title)
+    FROM tasks WHERE tasks.id = $1 AND task_id = $1";
 
 /// An address under which a user requested tasks.
 #[derive(Debug, Clone)]

@@ -181,7 +181,9 @@ async fn an_erasure_waits_for_a_task_that_is_being_created() {
                 'x@example.com', 'x@example.com', 'y@example.com', 'y@example.com', 't', '',
                 false, sha256('a'), sha256('r')
             WHERE people_task.may_add_rows(decode('{id}', 'hex'), NULL);
-            INSERT INTO people_task.task_states (task_id) SELECT id FROM people_task.tasks",
+            INSERT INTO people_task.task_states
+                (task_id, public, creator, created, approver_key, requester_key, title_key)
+            SELECT id, public, creator, created, approver_key, requester_key, title FROM people_task.tasks",
             id = me.id
         ))
         .unwrap();

@@ -208,7 +208,9 @@ impl Fixture {
     /// Adds what the service keeps of each task in another table, for tasks that a test has inserted.
     pub(crate) fn add_states(&self) {
         self.execute(
-            "INSERT INTO task_states (task_id) SELECT id FROM tasks ON CONFLICT DO NOTHING",
+            "INSERT INTO task_states (task_id, public, creator, created, decision_by, approver_key, requester_key, title_key)
+            SELECT id, public, creator, created, decision_by, approver_key, requester_key, lower(title) FROM tasks
+            ON CONFLICT DO NOTHING",
         );
     }
 

@@ -26,7 +26,8 @@ INSERT INTO tasks (id, creator, requester, approver, requester_key, approver_key
     approver_secret, requester_secret)
 SELECT id, id, 'a@example.com', 'b@example.com', 'a@example.com', 'b@example.com', 't', 'd', false, sha256(id),
     sha256(sha256(id)) FROM made;
-INSERT INTO task_states (task_id, status, decision_made) SELECT id, 'approved', now() FROM made;
+INSERT INTO task_states (task_id, status, decision_made, public, creator, created, approver_key, requester_key, title_key)
+SELECT id, 'approved', now(), false, id, now(), 'b@example.com', 'a@example.com', 't' FROM made;
 INSERT INTO webhooks (id, task_id, registered_by, url, host) SELECT id, id, id, 'http://127.0.0.9/', '127.0.0.9' FROM made;
 INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent, next_attempt)
 SELECT id, id, id, '127.0.0.9', 'r', 't', now() + interval '1 hour' FROM made;

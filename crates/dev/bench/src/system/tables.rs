@@ -45,11 +45,13 @@ pub(crate) fn add_tasks(count: usize, people: &People<'_>) -> String {
             false, sha256(('a' || n)::bytea), sha256(('r' || n)::bytea),
             now() - interval '1 second' * ({count} - n)
         FROM generate_series(1, {count}) AS n
-        RETURNING id, created
+        RETURNING *
         )
-        INSERT INTO people_task.task_states (task_id, status, mtime, decision_made)
+        INSERT INTO people_task.task_states (task_id, status, mtime, decision_made, public, creator, created,
+            approver_key, requester_key, title_key)
         SELECT id, CASE WHEN is_pending THEN 'pending' ELSE 'approved' END, created,
-            CASE WHEN is_pending THEN NULL ELSE created END
-        FROM (SELECT id, created, get_byte(id, 11) % 2 = 0 AS is_pending FROM added) AS states"
+            CASE WHEN is_pending THEN NULL ELSE created END, public, creator, created, approver_key, requester_key,
+            lower(title)
+        FROM (SELECT *, get_byte(id, 11) % 2 = 0 AS is_pending FROM added) AS states"
     )
 }

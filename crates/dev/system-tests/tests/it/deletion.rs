@@ -74,7 +74,7 @@ fn assert_nothing_left(system: &System, id: &str) {
         ("users", id, &["deletions: ", "deleted_users: "][..]),
         ("users", LEAVER, &[]),
         ("people_task", id, &[]),
-        ("people_task", LEAVER, &["tasks: "]),
+        ("people_task", LEAVER, &["tasks: ", "task_states: "]),
     ] {
         for row in system.database.rows_that_hold(schema, text) {
             let is_allowed = allowed.iter().any(|table| row.starts_with(table));

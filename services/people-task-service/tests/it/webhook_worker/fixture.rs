@@ -80,9 +80,12 @@ WITH task AS (
         'Buy a second printer', 'The first one jams.', '2030-01-31 09:30:00Z', false,
         sha256(id), sha256(sha256(id))
     FROM (SELECT substr(sha256(random()::text::bytea), 1, 12) AS id) AS made
-    RETURNING id
+    RETURNING *
 ), decided AS (
-    INSERT INTO task_states (task_id, status, decision_made) SELECT id, 'approved', now() FROM task
+    INSERT INTO task_states (task_id, status, decision_made, public, creator, created, decision_by, approver_key,
+        requester_key, title_key)
+    SELECT id, 'approved', now(), public, creator, created, decision_by, approver_key, requester_key, lower(title)
+    FROM task
 ), webhook AS (
     INSERT INTO webhooks (id, task_id, registered_by, url, host, secret, with_task_id)
     SELECT substr(sha256((random()::text || number)::bytea), 1, 12), task.id, task.id, url,
