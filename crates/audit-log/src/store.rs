@@ -1,4 +1,4 @@
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, TimeDelta, Utc};
 use database::{LimitedRows, RowLimit, load_limited};
 use diesel::connection::SimpleConnection as _;
 use diesel::dsl::{exists, sql_query};
@@ -14,6 +14,8 @@ use crate::table::audit_log;
 
 /// The maximum number of rows that one call of a database function changes.
 pub(crate) const BATCH: i32 = 5_000;
+/// The clock of the database may have been set back, or be ahead, by as much.
+const CLOCK_MARGIN: TimeDelta = TimeDelta::days(1);
 
 #[diesel::declare_sql_function]
 extern "SQL" {
@@ -134,24 +136,38 @@ struct Changed {
     rows: i64,
 }
 
-/// Removes the client addresses from at most 5,000 rows: changes of these tasks that no known user made. It does not
-/// wait for rows that other transactions hold.
+/// Removes the client addresses from at most 5,000 rows: changes of these tasks, all created at `since` or later, that
+/// no known user made. It does not wait for rows that other transactions hold.
 ///
 /// # Errors
 /// The database fails.
-pub fn forget_addresses(connection: &mut PgConnection, tasks: &[TaskId]) -> QueryResult<Changes> {
+pub fn forget_addresses(
+    connection: &mut PgConnection,
+    tasks: &[TaskId],
+    since: DateTime<Utc>,
+) -> QueryResult<Changes> {
+    // Usually there is none, and this takes half as long as changing some. No other partitions are looked at than those
+    // of this time.
+    let until = Utc::now() + CLOCK_MARGIN;
+    let left = audit_log::table
+        .filter(audit_log::subject_id.eq_any(tasks))
+        .filter(audit_log::actor_id.is_null())
+        .filter(audit_log::client_address.is_not_null())
+        .filter(audit_log::at.ge(since - CLOCK_MARGIN))
+        .filter(audit_log::at.le(until));
+    let left = diesel::select(exists(left));
+    if !left.clone().get_result(connection)? {
+        let (rows, more) = (0, false);
+        return Ok(Changes { rows, more });
+    }
     // A declaration for the DSL would be longer than the SQL.
     let changed: Changed = sql_query("SELECT forget_audit_addresses($1, $2) AS rows")
         .bind::<Array<Binary>, _>(tasks)
         .bind::<Integer, _>(BATCH)
         .get_result(connection)?;
-    let left = audit_log::table
-        .filter(audit_log::subject_id.eq_any(tasks))
-        .filter(audit_log::actor_id.is_null())
-        .filter(audit_log::client_address.is_not_null());
     Ok(Changes {
         rows: changed.rows,
-        more: diesel::select(exists(left)).get_result(connection)?,
+        more: left.get_result(connection)?,
     })
 }
 

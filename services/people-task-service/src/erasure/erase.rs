@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use audit_log::RequestMeta;
 use database::{Connection, Database, Error};
 use serde_json::json;
@@ -6,11 +8,15 @@ use values::UserId;
 use crate::audit::AuditAction;
 use crate::erasure::requests::EraseRequest;
 use crate::erasure::store;
-use crate::tasks::store::RequesterAddress;
+use crate::tasks::store::erasure::RequesterAddress;
 use crate::{deliveries, tasks, webhooks};
 
-/// Tasks that one transaction deletes at most, each with at most 20 webhooks and their deliveries.
-const TASKS: usize = 100;
+/// Tasks that one transaction deletes at most, which takes about 0.1 seconds.
+const TASKS: usize = 5_000;
+/// If these have more webhooks, which are deleted with their deliveries, it deletes fewer tasks.
+const WEBHOOKS_OF_TASKS: i64 = 5_000;
+/// How many, each with at most 20 webhooks.
+const TASKS_WITH_WEBHOOKS: usize = 250;
 /// Webhooks of other users' tasks that one transaction deletes at most.
 const WEBHOOKS: usize = 500;
 
@@ -111,12 +117,25 @@ struct Batch {
 ///
 /// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
 fn delete_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
-    let mut ids = tasks::store::lock_tasks_of_user(connection, user.id, &user.addresses, TASKS)?;
-    let mut held = deliveries::store::lock_free_of_tasks(connection, &ids)?;
-    held.extend(webhooks::store::lock_free_of_tasks(connection, &ids)?);
+    let locked =
+        tasks::store::erasure::lock_tasks_of_user(connection, user.id, &user.addresses, TASKS)?;
+    let mut ids: Vec<_> = locked.iter().map(|task| task.id).collect();
+    if webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)? {
+        ids.truncate(TASKS_WITH_WEBHOOKS);
+    }
+    let held: HashSet<_> = deliveries::store::lock_free_of_tasks(connection, &ids)?
+        .into_iter()
+        .chain(webhooks::store::lock_free_of_tasks(connection, &ids)?)
+        .collect();
     ids.retain(|id| !held.contains(id));
+    let Some(oldest) = locked.iter().map(|task| task.created).min() else {
+        return Ok(Batch {
+            more: tasks::store::erasure::has_tasks_of_user(connection, user.id, &user.addresses)?,
+            ..Batch::default()
+        });
+    };
     // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
-    let entries = audit_log::forget_addresses(connection, &ids)?;
+    let entries = audit_log::forget_addresses(connection, &ids, oldest)?;
     if entries.more {
         return Ok(Batch {
             deleted: 0,
@@ -124,11 +143,11 @@ fn delete_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch,
             more: true,
         });
     }
-    tasks::store::delete(connection, &ids)?;
+    tasks::store::erasure::delete(connection, &ids)?;
     Ok(Batch {
         deleted: ids.len(),
         progress: false,
-        more: tasks::store::has_tasks_of_user(connection, user.id, &user.addresses)?,
+        more: tasks::store::erasure::has_tasks_of_user(connection, user.id, &user.addresses)?,
     })
 }
 

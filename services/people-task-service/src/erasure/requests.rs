@@ -3,7 +3,7 @@ use http_kit::{FieldValue, Fields, Problem};
 use serde_json::Value;
 use values::{EmailAddress, Invalid};
 
-use crate::tasks::store::RequesterAddress;
+use crate::tasks::store::erasure::RequesterAddress;
 
 /// What the deletion-worker knows about a deleted user.
 #[derive(Debug)]

@@ -1,3 +1,4 @@
+pub(crate) mod erasure;
 pub(crate) mod list;
 
 use std::collections::{HashMap, HashSet};
@@ -5,7 +6,6 @@ use std::collections::{HashMap, HashSet};
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::{Error, prepared};
-use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary, Nullable, Text, Timestamptz};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
@@ -148,97 +148,3 @@ const UPDATE_STATE: &str = "UPDATE task_states SET version = version + 1, mtime 
     decision_by = tasks.decision_by, approver_key = tasks.approver_key, requester_key = tasks.requester_key,
     title_key = lower(tasks.title)
     FROM tasks WHERE tasks.id = $1 AND task_id = $1";
-
-/// An address under which a user requested tasks.
-#[derive(Debug, Clone)]
-pub(crate) struct RequesterAddress {
-    pub(crate) email: EmailAddress,
-    /// Tasks that were created earlier are not the user's. `None` if all earlier ones are.
-    pub(crate) since: Option<DateTime<Utc>>,
-    /// Tasks that were created later are not the user's. `None` if the user still has the address.
-    pub(crate) until: Option<DateTime<Utc>>,
-}
-
-impl RequesterAddress {
-    /// The user's tasks were created at this time or later.
-    fn start(&self) -> DateTime<Utc> {
-        self.since.unwrap_or_default()
-    }
-
-    /// No task that was created at this time or later is the user's.
-    fn end(&self) -> DateTime<Utc> {
-        // Postgres cannot store the latest time of chrono.
-        let far_future = || DateTime::from_timestamp(253_402_300_799, 0);
-        self.until.or_else(far_future).unwrap_or_default()
-    }
-}
-
-/// Locks at most `limit` tasks that the user created or requested until the end of the transaction, and skips those
-/// that another transaction has locked.
-///
-/// Each role has its own statement, in the order of its index. One statement for all of them would
-/// read the whole table when nothing is left.
-pub(crate) fn lock_tasks_of_user(
-    connection: &mut PgConnection,
-    user: UserId,
-    addresses: &[RequesterAddress],
-    limit: usize,
-) -> Result<Vec<TaskId>, Error> {
-    let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
-    let all = || tasks::table.inner_join(task_states::table);
-    let mut ids: Vec<TaskId> = all()
-        .filter(tasks::creator.eq(user))
-        .order((tasks::created, tasks::id))
-        .limit(rows(0))
-        .select(tasks::id)
-        .for_update()
-        .skip_locked()
-        .load(connection)?;
-    for address in addresses {
-        if ids.len() >= limit {
-            break;
-        }
-        // The first statement has already found what the user also created.
-        let requested: Vec<TaskId> = all()
-            .filter(tasks::requester_key.eq(address.email.normalized()))
-            .filter(tasks::created.ge(address.start()))
-            .filter(tasks::created.lt(address.end()))
-            .filter(tasks::creator.ne(user))
-            .order((tasks::created, tasks::id))
-            .limit(rows(ids.len()))
-            .select(tasks::id)
-            .for_update()
-            .skip_locked()
-            .load(connection)?;
-        ids.extend(requested);
-    }
-    Ok(ids)
-}
-
-/// Whether there are tasks that the user created or requested.
-pub(crate) fn has_tasks_of_user(
-    connection: &mut PgConnection,
-    user: UserId,
-    addresses: &[RequesterAddress],
-) -> Result<bool, Error> {
-    let created = tasks::table.filter(tasks::creator.eq(user));
-    if diesel::select(exists(created)).get_result(connection)? {
-        return Ok(true);
-    }
-    for address in addresses {
-        let requested = tasks::table
-            .filter(tasks::requester_key.eq(address.email.normalized()))
-            .filter(tasks::created.ge(address.start()))
-            .filter(tasks::created.lt(address.end()));
-        if diesel::select(exists(requested)).get_result(connection)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Deletes tasks with their webhooks and deliveries.
-pub(crate) fn delete(connection: &mut PgConnection, ids: &[TaskId]) -> Result<(), Error> {
-    diesel::delete(tasks::table.filter(tasks::id.eq_any(ids))).execute(connection)?;
-    Ok(())
-}

@@ -68,6 +68,17 @@ pub(crate) fn delete(connection: &mut PgConnection, ids: &[WebhookId]) -> Result
     Ok(diesel::delete(webhooks).execute(connection)?)
 }
 
+/// Whether tasks have more than this many webhooks together.
+pub(crate) fn are_more_than(
+    connection: &mut PgConnection,
+    number: i64,
+    tasks: &[TaskId],
+) -> Result<bool, Error> {
+    let webhooks = webhooks::table.filter(webhooks::task_id.eq_any(tasks));
+    let next = webhooks.offset(number).limit(1);
+    Ok(diesel::select(diesel::dsl::exists(next)).get_result(connection)?)
+}
+
 /// Locks those webhooks of tasks that no other transaction has locked, until the end of the transaction. Returns the
 /// tasks that have another one.
 pub(crate) fn lock_free_of_tasks(

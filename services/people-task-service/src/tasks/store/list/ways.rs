@@ -62,14 +62,18 @@ fn select_states(few: &str, selection: &Selection, order: Order, page_end: &str)
     )
 }
 
-/// Reads the first tasks of all in this order. The page is right if that is enough to fill it. `None` if there is no
-/// index of the order.
+/// Reads the first tasks in this order, of the actor's only role or of all. The page is right if that is enough to fill
+/// it. `None` if there is no index of the order.
 pub(super) fn walk(selection: &Selection, order: Order, page_end: &str) -> Option<String> {
     let (index, indexed) = order.index()?;
+    let rows = match selection.branches.as_slice() {
+        [branch] if order.is_by_created() => format!("tasks WHERE {}", branch.condition()),
+        _ => format!("tasks{indexed}"),
+    };
     // `OFFSET 0` keeps Postgres from reading all states instead of one after the other.
     Some(format!(
         "SELECT walked.id, states.{key} AS sort_key FROM (\
-             SELECT id, {index} AS walk_key FROM tasks{indexed} ORDER BY {walked} LIMIT {WALK}\
+             SELECT id, {index} AS walk_key FROM {rows} ORDER BY {walked} LIMIT {WALK}\
          ) AS walked CROSS JOIN LATERAL (\
              SELECT * FROM task_states WHERE task_id = walked.id OFFSET 0\
          ) AS states WHERE {condition} ORDER BY {order} LIMIT {page_end}",
