@@ -1,4 +1,5 @@
-use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use audit_log::RequestMeta;
 use database::{Connection, Database, Error};
@@ -7,25 +8,22 @@ use values::UserId;
 
 use crate::audit::AuditAction;
 use crate::erasure::requests::EraseRequest;
-use crate::erasure::store;
+use crate::erasure::{store, tasks};
+use crate::tasks::store as tasks_store;
 use crate::tasks::store::erasure::RequesterAddress;
-use crate::{deliveries, tasks, webhooks};
+use crate::{deliveries, webhooks};
 
-/// Tasks that one transaction deletes at most, which takes about 0.1 seconds.
-const TASKS: usize = 5_000;
-/// If these have more webhooks, which are deleted with their deliveries, it deletes fewer tasks.
-const WEBHOOKS_OF_TASKS: i64 = 5_000;
-/// How many, each with at most 20 webhooks.
-const TASKS_WITH_WEBHOOKS: usize = 250;
+/// How long a call deletes one batch of tasks after another.
+const CALL_TIME: Duration = Duration::from_millis(200);
 /// Webhooks of other users' tasks that one transaction deletes at most.
 const WEBHOOKS: usize = 500;
 
 /// The user whose data is deleted.
 #[derive(Debug)]
-struct ErasedUser {
-    id: UserId,
+pub(super) struct ErasedUser {
+    pub(super) id: UserId,
     /// The addresses under which the user requested tasks.
-    addresses: Vec<RequesterAddress>,
+    pub(super) addresses: Vec<RequesterAddress>,
 }
 
 /// The result of one call.
@@ -39,7 +37,7 @@ pub(crate) struct Erased {
     pub(crate) blocked: bool,
 }
 
-/// Deletes a batch of a user's data, in a short transaction that waits for no other one. Repeating it does no
+/// Deletes some of a user's data, in short transactions that do not wait for others. Repeating it does no
 /// harm. From then on no token of the user's creates, registers or decides anything, except tokens of another
 /// incarnation of the user service's database.
 ///
@@ -60,10 +58,21 @@ pub(crate) async fn erase(
         store::record_erased_user(connection, id, incarnation.as_deref())
     };
     database.run(record).await?;
-    let user = ErasedUser { id, addresses };
-    let erased = database
-        .transaction(move |connection| erase_in_transaction(connection, &user, meta))
-        .await?;
+    let user = Arc::new(ErasedUser { id, addresses });
+    let full = delete_full_batches(database, &user, &meta).await?;
+    let mut erased = if full.more {
+        let (more, blocked) = (true, false);
+        Erased {
+            more,
+            blocked,
+            ..Erased::default()
+        }
+    } else {
+        database
+            .transaction(move |connection| erase_in_transaction(connection, &user, meta))
+            .await?
+    };
+    erased.deleted += full.deleted;
     let Erased {
         deleted,
         more,
@@ -73,23 +82,62 @@ pub(crate) async fn erase(
     Ok(erased)
 }
 
+/// Deletes one full batch of tasks after another, until the time of the call is over. It leaves the rest, and all if
+/// another transaction holds rows of them, to [`erase_in_transaction`].
+async fn delete_full_batches(
+    database: &Database,
+    user: &Arc<ErasedUser>,
+    meta: &RequestMeta,
+) -> Result<Batch, Error> {
+    let started = Instant::now();
+    let mut all = Batch::default();
+    while started.elapsed() < CALL_TIME {
+        let (user, meta) = (Arc::clone(user), meta.clone());
+        let delete = move |connection: &mut Connection| {
+            let deleted = tasks::delete_full_batch(connection, &user)?;
+            record(connection, &user, meta, deleted, 0)?;
+            Ok::<_, Error>(deleted)
+        };
+        match database.transaction(delete).await {
+            // The limit of waits looks like any failed statement. Another reason shows again in what follows.
+            Ok(0) | Err(Error::Contended(_) | Error::Statement(_)) => return Ok(all),
+            Ok(deleted) => all.deleted += deleted,
+            Err(error) => return Err(error),
+        }
+    }
+    all.more = true;
+    Ok(all)
+}
+
+/// Adds to the audit log what was deleted, if anything was.
+fn record(
+    connection: &mut Connection,
+    user: &ErasedUser,
+    meta: RequestMeta,
+    tasks: usize,
+    webhooks: usize,
+) -> Result<(), Error> {
+    if tasks + webhooks > 0 {
+        let entry = AuditAction::UserErased.on_user(user.id, meta);
+        let detail = json!({"tasks": tasks, "webhooks": webhooks});
+        entry.detail(detail).record(connection)?;
+    }
+    Ok(())
+}
+
 fn erase_in_transaction(
     connection: &mut Connection,
     user: &ErasedUser,
     meta: RequestMeta,
 ) -> Result<Erased, Error> {
-    let tasks = delete_tasks(connection, user)?;
+    let tasks = tasks::delete_free_tasks(connection, user)?;
     let webhooks = if tasks.more {
         Batch::default()
     } else {
         delete_webhooks(connection, user)?
     };
     let deleted = tasks.deleted + webhooks.deleted;
-    if deleted > 0 {
-        let entry = AuditAction::UserErased.on_user(user.id, meta);
-        let detail = json!({"tasks": tasks.deleted, "webhooks": webhooks.deleted});
-        entry.detail(detail).record(connection)?;
-    }
+    record(connection, user, meta, tasks.deleted, webhooks.deleted)?;
     let mut more = tasks.more || webhooks.more;
     let mut progress = deleted > 0 || tasks.progress || webhooks.progress;
     if !more {
@@ -106,49 +154,11 @@ fn erase_in_transaction(
 
 /// A batch of tasks or webhooks.
 #[derive(Default)]
-struct Batch {
-    deleted: usize,
+pub(super) struct Batch {
+    pub(super) deleted: usize,
     /// Whether something that belongs to them was deleted.
-    progress: bool,
-    more: bool,
-}
-
-/// Deletes tasks that the user created or requested, with their webhooks and deliveries.
-///
-/// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
-fn delete_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
-    let locked =
-        tasks::store::erasure::lock_tasks_of_user(connection, user.id, &user.addresses, TASKS)?;
-    let mut ids: Vec<_> = locked.iter().map(|task| task.id).collect();
-    if webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)? {
-        ids.truncate(TASKS_WITH_WEBHOOKS);
-    }
-    let held: HashSet<_> = deliveries::store::lock_free_of_tasks(connection, &ids)?
-        .into_iter()
-        .chain(webhooks::store::lock_free_of_tasks(connection, &ids)?)
-        .collect();
-    ids.retain(|id| !held.contains(id));
-    let Some(oldest) = locked.iter().map(|task| task.created).min() else {
-        return Ok(Batch {
-            more: tasks::store::erasure::has_tasks_of_user(connection, user.id, &user.addresses)?,
-            ..Batch::default()
-        });
-    };
-    // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
-    let entries = audit_log::forget_addresses(connection, &ids, oldest)?;
-    if entries.more {
-        return Ok(Batch {
-            deleted: 0,
-            progress: entries.rows > 0,
-            more: true,
-        });
-    }
-    tasks::store::erasure::delete(connection, &ids)?;
-    Ok(Batch {
-        deleted: ids.len(),
-        progress: false,
-        more: tasks::store::erasure::has_tasks_of_user(connection, user.id, &user.addresses)?,
-    })
+    pub(super) progress: bool,
+    pub(super) more: bool,
 }
 
 /// Deletes webhooks that the user registered for tasks of others, with their deliveries. A decision of such a task,
@@ -156,7 +166,7 @@ fn delete_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch,
 fn delete_webhooks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
     let mut rows = webhooks::store::load_of_user(connection, user.id, WEBHOOKS)?;
     let tasks: Vec<_> = rows.iter().map(|(_, task)| *task).collect();
-    let locked = tasks::store::lock_free(connection, &tasks)?;
+    let locked = tasks_store::lock_free(connection, &tasks)?;
     rows.retain(|(_, task)| locked.contains(task));
     let mut ids: Vec<_> = rows.into_iter().map(|(id, _)| id).collect();
     let held = deliveries::store::lock_free_of_webhooks(connection, &ids)?;

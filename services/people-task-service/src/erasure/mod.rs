@@ -12,6 +12,7 @@ mod requests;
 mod responses;
 pub(crate) mod routes;
 mod store;
+mod tasks;
 
 use std::time::Duration;
 

@@ -33,65 +33,100 @@ impl RequesterAddress {
     }
 }
 
-/// Locks the states of the oldest tasks that the user created or requested, at most `limit`, until the end of the
-/// transaction, as [`lock`](super::lock) does. It skips those that another transaction has locked.
-///
-/// Each role has its own statement, in the order of its index. One statement for all of them would
-/// read the whole table when nothing is left.
-pub(crate) fn lock_tasks_of_user(
-    connection: &mut PgConnection,
-    user: UserId,
-    addresses: &[RequesterAddress],
-    limit: usize,
-) -> Result<Vec<LockedTask>, Error> {
-    let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
-    let mut locked: Vec<LockedTask> = prepared(LOCK_CREATED)
-        .bind::<Binary, _>(user)
-        .bind::<BigInt, _>(rows(0))
-        .load(connection)?;
-    for address in addresses {
-        if locked.len() >= limit {
-            break;
-        }
-        // The first statement has already found what the user also created.
-        let requested: Vec<LockedTask> = prepared(LOCK_REQUESTED)
-            .bind::<Binary, _>(user)
-            .bind::<BigInt, _>(rows(locked.len()))
-            .bind::<Text, _>(address.email.normalized())
-            .bind::<Timestamptz, _>(address.start())
-            .bind::<Timestamptz, _>(address.end())
-            .load(connection)?;
-        locked.extend(requested);
-    }
-    Ok(locked)
-}
-
-/// A task whose state is locked.
+/// A task of the user.
 #[derive(Debug, Clone, Copy, QueryableByName)]
-pub(crate) struct LockedTask {
-    #[diesel(sql_type = Binary, column_name = task_id)]
+pub(crate) struct OwnTask {
+    #[diesel(sql_type = Binary)]
     pub(crate) id: TaskId,
     #[diesel(sql_type = Timestamptz)]
     pub(crate) created: DateTime<Utc>,
 }
 
+/// Finds the oldest tasks that the user created or requested, at most `limit`.
+///
+/// Each role has its own statement, in the order of its index. One statement for all of them would
+/// read the whole table when nothing is left.
+pub(crate) fn find_tasks_of_user(
+    connection: &mut PgConnection,
+    user: UserId,
+    addresses: &[RequesterAddress],
+    limit: usize,
+) -> Result<Vec<OwnTask>, Error> {
+    select_tasks(connection, [CREATED, REQUESTED], user, addresses, limit)
+}
+
+/// The same, but locks their states until the end of the transaction, as [`lock`](super::lock) does, and leaves out
+/// those that another transaction has locked.
+pub(crate) fn lock_tasks_of_user(
+    connection: &mut PgConnection,
+    user: UserId,
+    addresses: &[RequesterAddress],
+    limit: usize,
+) -> Result<Vec<OwnTask>, Error> {
+    let statements = [LOCK_CREATED, LOCK_REQUESTED];
+    select_tasks(connection, statements, user, addresses, limit)
+}
+
 /// Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows.
-macro_rules! lock_tasks {
+macro_rules! tasks_of_user {
     ($condition:literal) => {
         concat!(
-            "SELECT task_id, created FROM task_states WHERE task_id = ANY(ARRAY(
-                SELECT id FROM tasks WHERE ",
+            "SELECT id, created FROM tasks WHERE ",
             $condition,
-            " ORDER BY created, id LIMIT $2
-            )) FOR UPDATE SKIP LOCKED"
+            " ORDER BY tasks.created, id LIMIT $2"
+        )
+    };
+    (locked $condition:literal) => {
+        concat!(
+            "SELECT task_id AS id, created FROM task_states WHERE task_id = ANY(ARRAY(SELECT id FROM (",
+            tasks_of_user!($condition),
+            ") AS own)) FOR UPDATE SKIP LOCKED"
         )
     };
 }
 
-const LOCK_CREATED: &str = lock_tasks!("creator = $1");
+const CREATED: &str = tasks_of_user!("creator = $1");
+const LOCK_CREATED: &str = tasks_of_user!(locked "creator = $1");
+// The other statement has already found what the user also created.
+const REQUESTED: &str =
+    tasks_of_user!("requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1");
+const LOCK_REQUESTED: &str = tasks_of_user!(
+    locked "requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1"
+);
 
-const LOCK_REQUESTED: &str =
-    lock_tasks!("requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1");
+fn select_tasks(
+    connection: &mut PgConnection,
+    [created, requested]: [&'static str; 2],
+    user: UserId,
+    addresses: &[RequesterAddress],
+    limit: usize,
+) -> Result<Vec<OwnTask>, Error> {
+    let rows = |found: usize| i64::try_from(limit.saturating_sub(found)).unwrap_or(i64::MAX);
+    let mut tasks: Vec<OwnTask> = prepared(created)
+        .bind::<Binary, _>(user)
+        .bind::<BigInt, _>(rows(0))
+        .load(connection)?;
+    for address in addresses {
+        if tasks.len() >= limit {
+            break;
+        }
+        let requested: Vec<OwnTask> = prepared(requested)
+            .bind::<Binary, _>(user)
+            .bind::<BigInt, _>(rows(tasks.len()))
+            .bind::<Text, _>(address.email.normalized())
+            .bind::<Timestamptz, _>(address.start())
+            .bind::<Timestamptz, _>(address.end())
+            .load(connection)?;
+        tasks.extend(requested);
+    }
+    Ok(tasks)
+}
+
+/// Makes statements of the transaction fail that would wait for another one for longer than 0.05 seconds.
+pub(crate) fn limit_waits(connection: &mut PgConnection) -> Result<(), Error> {
+    diesel::sql_query("SET LOCAL lock_timeout = '50ms'").execute(connection)?;
+    Ok(())
+}
 
 /// Whether there are tasks that the user created or requested.
 pub(crate) fn has_tasks_of_user(
@@ -115,8 +150,7 @@ pub(crate) fn has_tasks_of_user(
     Ok(false)
 }
 
-/// Deletes tasks with their webhooks and deliveries.
-pub(crate) fn delete(connection: &mut PgConnection, ids: &[TaskId]) -> Result<(), Error> {
-    diesel::delete(tasks::table.filter(tasks::id.eq_any(ids))).execute(connection)?;
-    Ok(())
+/// Deletes tasks with their webhooks and deliveries, and returns their number.
+pub(crate) fn delete(connection: &mut PgConnection, ids: &[TaskId]) -> Result<usize, Error> {
+    Ok(diesel::delete(tasks::table.filter(tasks::id.eq_any(ids))).execute(connection)?)
 }
