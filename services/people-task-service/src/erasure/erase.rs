@@ -7,24 +7,16 @@ use serde_json::json;
 use values::UserId;
 
 use crate::audit::AuditAction;
+use crate::erasure::batch::{Batch, ErasedUser};
 use crate::erasure::requests::EraseRequest;
 use crate::erasure::{store, tasks};
 use crate::tasks::store as tasks_store;
-use crate::tasks::store::erasure::RequesterAddress;
 use crate::{deliveries, webhooks};
 
 /// How long a call deletes one batch of tasks after another.
 const CALL_TIME: Duration = Duration::from_millis(200);
 /// Webhooks of other users' tasks that one transaction deletes at most.
 const WEBHOOKS: usize = 500;
-
-/// The user whose data is deleted.
-#[derive(Debug)]
-pub(super) struct ErasedUser {
-    pub(super) id: UserId,
-    /// The addresses under which the user requested tasks.
-    pub(super) addresses: Vec<RequesterAddress>,
-}
 
 /// The result of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -150,15 +142,6 @@ fn erase_in_transaction(
         more,
         blocked: more && !progress,
     })
-}
-
-/// A batch of tasks or webhooks.
-#[derive(Default)]
-pub(super) struct Batch {
-    pub(super) deleted: usize,
-    /// Whether something that belongs to them was deleted.
-    pub(super) progress: bool,
-    pub(super) more: bool,
 }
 
 /// Deletes webhooks that the user registered for tasks of others, with their deliveries. A decision of such a task,

@@ -7,6 +7,7 @@
 //! Before anything is deleted, a row in `erased_users` keeps the user's tokens from adding anything, even if this
 //! service cannot read the revocation feed. It is kept for as long as a token can be valid.
 
+mod batch;
 mod erase;
 mod requests;
 mod responses;
