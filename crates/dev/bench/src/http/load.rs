@@ -9,9 +9,14 @@ use futures_util::stream::{FuturesUnordered, TryStreamExt as _};
 use tokio::sync::{Mutex, mpsc};
 
 use super::connection::Connection;
+use crate::report::statistics;
 
 /// The connections of a load.
 pub(crate) const CONNECTIONS: usize = 32;
+/// How many requests first show how many fit into a time.
+const SAMPLE: usize = 4;
+/// How many then show it.
+const SAMPLES: usize = 1_000;
 
 /// When requests are sent.
 #[derive(Debug, Clone, Copy)]
@@ -55,9 +60,9 @@ impl Call {
 ///
 /// # Errors
 /// When a call fails or returns an error status.
-pub(crate) async fn send(
+pub(crate) async fn send<R: AsRef<[u8]>>(
     address: SocketAddr,
-    requests: &[Vec<u8>],
+    requests: &[R],
     pace: Pace,
 ) -> anyhow::Result<Vec<Call>> {
     let connections = match pace {
@@ -79,14 +84,45 @@ pub(crate) async fn send(
     Ok(calls.into_iter().map(|(_, call)| call).collect())
 }
 
-async fn send_each(
+/// Returns how often a request can be repeated in about `time`, as the rate of some shows, but at most `most` times.
+///
+/// # Errors
+/// When a call fails or returns an error status.
+pub(crate) async fn fitting(
+    address: SocketAddr,
+    request: &[u8],
+    pace: Pace,
+    time: Duration,
+    most: usize,
+) -> anyhow::Result<usize> {
+    let mut count = SAMPLE;
+    // The first requests open connections, so the rate is that of more, if they are fast.
+    for largest in [SAMPLES, most] {
+        let calls = send(address, &vec![request; count], pace).await?;
+        let fitting = whole(statistics::rate(&calls) * time.as_secs_f64());
+        count = fitting.clamp(SAMPLE, largest.max(SAMPLE));
+    }
+    Ok(count)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate times a duration is not negative, and a number of requests fits"
+)]
+fn whole(count: f64) -> usize {
+    count as usize
+}
+
+async fn send_each<R: AsRef<[u8]>>(
     mut connection: Connection,
-    requests: &[Vec<u8>],
+    requests: &[R],
     source: &Source,
 ) -> anyhow::Result<Vec<(usize, Call)>> {
     let mut calls = Vec::new();
     while let Some((index, due)) = source.next().await {
         let request = requests.get(index).context("a request that is not there")?;
+        let request = request.as_ref();
         let response = connection.call(request).await?;
         let end = Instant::now();
         ensure!(
