@@ -137,7 +137,7 @@ async fn measure_all(
     system: System,
 ) -> anyhow::Result<Outcome> {
     let mut context = Context::new(workspace, system, arguments.quick).await?;
-    let (mut all, mut failed) = (Vec::new(), Vec::new());
+    let (mut all, mut points, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for scenario in arguments.scenarios() {
         let name = scenario.name();
         say(&format!("{name}: {}", scenario.about()));
@@ -149,11 +149,13 @@ async fn measure_all(
         }
         table::print(&figures.figures);
         all.extend(figures.figures);
+        points.extend(figures.points);
     }
     let report = Report {
         command: arguments.command(),
         environment: environment::describe(&context).await?,
         figures: all,
+        points,
     };
     Ok(Outcome { report, failed })
 }

@@ -1,6 +1,7 @@
 //! The measured system: processes and servers of its own, started for one run.
 
 pub(crate) mod database;
+pub(crate) mod memory;
 pub(crate) mod tables;
 pub(crate) mod usage;
 
@@ -28,10 +29,23 @@ use self::usage::Usage;
 
 const WORKER: &str = "webhook-worker";
 const SECOND_WORKER: &str = "webhook-worker-2";
-/// The gateway that the tests of the system use.
+/// The gateway of the system.
 pub(crate) const GATEWAY: &str = "gateway";
 /// A gateway that only some scenarios start, with another service behind it.
 pub(crate) const SECOND_GATEWAY: &str = "gateway-2";
+/// The flow engine, which the system only calls.
+pub(crate) const ENGINE: &str = "demo-engine";
+/// The processes that are the system, in the order of their dependencies.
+pub(crate) const PROCESSES: [&str; 6] = [
+    "user-service",
+    "people-task-service",
+    "deletion-worker",
+    "notification-worker",
+    WORKER,
+    GATEWAY,
+];
+/// Until processes that were just started have come to rest.
+pub(crate) const REST: Duration = Duration::from_secs(2);
 const READY_LIMIT: Duration = Duration::from_secs(60);
 /// A little more than the processes' own limit.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
@@ -48,6 +62,8 @@ pub(crate) struct System {
     pub(crate) gateway: SocketAddr,
     /// The database of the services.
     pub(crate) database: Database,
+    /// The username and the password of the administrator.
+    pub(crate) admin: (String, String),
 }
 
 /// One of the two processes that deliver webhooks. The second one runs only in some scenarios.
@@ -104,6 +120,7 @@ impl System {
             running: running.collect(),
             gateway: ([127, 0, 0, 1], port).into(),
             database: Database::new(&own.admin_url)?,
+            admin: (plan.admin_username, plan.admin_password),
         })
     }
 
@@ -128,6 +145,15 @@ impl System {
         }
         roots.extend(others.clone());
         Usage::of(&roots)
+    }
+
+    /// The processes of the system, by name.
+    pub(crate) fn processes(&self) -> BTreeMap<String, i32> {
+        let running = self.running.iter();
+        running
+            .filter(|(name, _)| PROCESSES.contains(&name.as_str()))
+            .map(|(name, identity)| (name.clone(), identity.pid))
+            .collect()
     }
 
     /// Starts a worker and waits until it is ready.
