@@ -25,6 +25,9 @@ pub(crate) struct Arguments {
     /// Print the figures as Markdown, too.
     #[arg(long)]
     pub(crate) markdown: bool,
+    /// Draw plots of the lists and of the memory in this folder, as far as their scenarios ran.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) plots: Option<PathBuf>,
     /// List the scenarios.
     #[arg(long)]
     pub(crate) list: bool,

@@ -14,6 +14,7 @@ mod arguments;
 mod context;
 mod decisions;
 mod environment;
+mod fitting;
 mod http;
 mod limits;
 mod report;
@@ -33,7 +34,7 @@ use xtask::{errln, outln, paint};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::limits::proxies;
-use crate::report::{Figures, Report, markdown, table};
+use crate::report::{Figures, Report, markdown, plots, table};
 use crate::scenarios::Scenario;
 use crate::system::System;
 
@@ -95,6 +96,9 @@ fn publish(arguments: &Arguments, old: Option<&Report>, outcome: &Outcome) -> an
     }
     if let Some(path) = &arguments.json {
         report.write(path)?;
+    }
+    if let Some(folder) = &arguments.plots {
+        plots::draw(&report.points, folder)?;
     }
     Ok(())
 }

@@ -9,14 +9,9 @@ use futures_util::stream::{FuturesUnordered, TryStreamExt as _};
 use tokio::sync::{Mutex, mpsc};
 
 use super::connection::Connection;
-use crate::report::statistics;
 
 /// The connections of a load.
 pub(crate) const CONNECTIONS: usize = 32;
-/// How many requests first show how many fit into a time.
-const SAMPLE: usize = 4;
-/// How many then show it.
-const SAMPLES: usize = 1_000;
 
 /// When requests are sent.
 #[derive(Debug, Clone, Copy)]
@@ -82,36 +77,6 @@ pub(crate) async fn send<R: AsRef<[u8]>>(
     let mut calls: Vec<(usize, Call)> = sent.into_iter().flatten().collect();
     calls.sort_unstable_by_key(|(index, _)| *index);
     Ok(calls.into_iter().map(|(_, call)| call).collect())
-}
-
-/// Returns how often a request can be repeated in about `time`, as the rate of some shows, but at most `most` times.
-///
-/// # Errors
-/// When a call fails or returns an error status.
-pub(crate) async fn fitting(
-    address: SocketAddr,
-    request: &[u8],
-    pace: Pace,
-    time: Duration,
-    most: usize,
-) -> anyhow::Result<usize> {
-    let mut count = SAMPLE;
-    // The first requests open connections, so the rate is that of more, if they are fast.
-    for largest in [SAMPLES, most] {
-        let calls = send(address, &vec![request; count], pace).await?;
-        let fitting = whole(statistics::rate(&calls) * time.as_secs_f64());
-        count = fitting.clamp(SAMPLE, largest.max(SAMPLE));
-    }
-    Ok(count)
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate times a duration is not negative, and a number of requests fits"
-)]
-fn whole(count: f64) -> usize {
-    count as usize
 }
 
 async fn send_each<R: AsRef<[u8]>>(

@@ -2,10 +2,19 @@
 
 use std::path::Path;
 
-use super::Ports;
-
 /// As many as the gateway has on two cores.
 const THREADS: usize = 2;
+
+/// Where the origin and the proxies listen.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ports {
+    /// nginx with a constant response.
+    pub(super) origin: u16,
+    pub(super) nginx: u16,
+    pub(super) haproxy: u16,
+    /// HAProxy that verifies tokens.
+    pub(super) verifying: u16,
+}
 
 /// The origin and a proxy to it. Only root may name a user, and without one nginx would drop to another.
 pub(super) fn nginx(folder: &Path, ports: Ports) -> String {

@@ -17,6 +17,7 @@ use xtask::environment::MARKER;
 use xtask::output::say;
 use xtask::workspace::Workspace;
 
+use self::configuration::Ports;
 use self::token::{ISSUER, SignedToken};
 use crate::http::connection::Connection;
 use crate::http::request::request;
@@ -35,14 +36,6 @@ pub(crate) struct Proxies {
     pub(crate) token: String,
     nginx: Process,
     haproxy: Process,
-}
-
-#[derive(Debug, Clone, Copy)]
-struct Ports {
-    origin: u16,
-    nginx: u16,
-    haproxy: u16,
-    verifying: u16,
 }
 
 /// A proxy's process. Dropping it ends the process and its children.

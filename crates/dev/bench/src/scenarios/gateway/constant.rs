@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::context::{Context, User};
-use crate::http::load::{Call, Pace, fitting, send};
+use crate::fitting::fitting;
+use crate::http::load::{Call, Pace, send};
 use crate::http::request::request;
 use crate::limits::proxies::{HAPROXY, NGINX, Proxies};
 use crate::report::statistics::{Spread, rate};

@@ -83,7 +83,7 @@ pub(super) fn tasks(count: usize) -> Vec<Kind> {
     let mut kinds = Vec::new();
     for (name, role) in ROLES {
         let (page, total) = (Some(Plot::TaskPages), Some(Plot::TaskCounts));
-        for (state, filter) in [("", ""), (" pending", "&filter=status:pending")] {
+        for (state, filter) in [("", ""), (" of pending ones", "&filter=status:pending")] {
             let query = format!("{role}{filter}");
             kinds.push(task_page(&format!("page{state}, {name}"), &query, page));
             kinds.push(task_count(&format!("count{state}, {name}"), &query, total));
@@ -100,7 +100,7 @@ pub(super) fn tasks(count: usize) -> Vec<Kind> {
             kinds.push(task_count(&format!("count {name}, mine"), &query, None));
         }
     }
-    for (state, filter) in [("", ""), (" pending", "&filter=status:pending")] {
+    for (state, filter) in [("", ""), (" of pending ones", "&filter=status:pending")] {
         let query = format!("&role=any{filter}");
         let page = task_page(&format!("page{state}, everyone's"), &query, None);
         let total = task_count(&format!("count{state}, everyone's"), &query, None);

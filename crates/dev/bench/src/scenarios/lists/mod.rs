@@ -2,6 +2,7 @@
 
 mod kinds;
 
+use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -9,7 +10,8 @@ use xtask::output::say;
 
 use self::kinds::{Caller, Kind};
 use crate::context::Context;
-use crate::http::load::{Call, Pace, fitting, send};
+use crate::fitting::fitting;
+use crate::http::load::{Call, Pace, send};
 use crate::http::request::request;
 use crate::limits::pgbench::Script;
 use crate::report::statistics::{Spread, rate};
@@ -32,6 +34,8 @@ struct Lists<'run> {
     figures: &'run mut Figures,
     admin: String,
     reads: Limit,
+    /// Durations with few rows, by name, which those with many rows are read beside.
+    few: HashMap<String, Limit>,
     failed: Vec<String>,
 }
 
@@ -47,6 +51,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
         figures,
         admin,
         reads,
+        few: HashMap::new(),
         failed: Vec::new(),
     };
     for count in &counts {
@@ -58,6 +63,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
             .await?;
     }
     lists.context.system.reset().await?;
+    lists.few.clear();
     for count in &counts {
         say(&format!("lists: adding {count} users"));
         lists.add_users(*count).await?;
@@ -113,11 +119,11 @@ impl Lists<'_> {
         every: bool,
     ) -> anyhow::Result<()> {
         for kind in kinds.iter().filter(|kind| every || kind.plot.is_some()) {
-            let name = format!("{}, of {count} {rows}", kind.name);
+            let rows = format!("of {count} {rows}");
             match self.measure(kind).await {
-                Ok(calls) => self.add(kind, count, &name, &calls, every),
+                Ok(calls) => self.add(kind, count, &rows, &calls, every),
                 Err(error) => {
-                    let failure = format!("{name}: {error:#}");
+                    let failure = format!("{}, {rows}: {error:#}", kind.name);
                     say(&failure);
                     self.failed.push(failure);
                 }
@@ -138,7 +144,7 @@ impl Lists<'_> {
         send(gateway, &vec![bytes; count], PACE).await
     }
 
-    fn add(&mut self, kind: &Kind, count: usize, name: &str, calls: &[Call], every: bool) {
+    fn add(&mut self, kind: &Kind, count: usize, rows: &str, calls: &[Call], every: bool) {
         let median = Spread::of(calls.iter().map(Call::latency)).p50;
         if let Some(plot) = kind.plot {
             self.figures.point(plot, &kind.name, count as f64, median);
@@ -146,11 +152,14 @@ impl Lists<'_> {
         if !every {
             return;
         }
+        let name = format!("{}, {rows}", kind.name);
         if kind.plot.is_some() {
             let reads = std::slice::from_ref(&self.reads);
-            self.figures.add_beside(name, rate(calls), "/s", reads);
+            self.figures.add_beside(&name, rate(calls), "/s", reads);
         }
-        let name = format!("{name}: duration, p50");
-        self.figures.add(name, median, "ms");
+        let few: Vec<Limit> = self.few.get(&kind.name).cloned().into_iter().collect();
+        let duration = format!("{name}: duration, p50");
+        self.figures.add_beside(duration, median, "ms", &few);
+        self.few.insert(kind.name.clone(), Limit::new(rows, median));
     }
 }
