@@ -13,7 +13,7 @@ pub(crate) struct Arguments {
     /// Run only these scenarios, as in `--only decisions,steady`.
     #[arg(long, value_delimiter = ',', value_name = "SCENARIO")]
     pub(crate) only: Vec<Scenario>,
-    /// Make every scenario smaller. All together take a few minutes.
+    /// Make every scenario smaller. All together take about ten minutes.
     #[arg(long)]
     pub(crate) quick: bool,
     /// Write the figures to a file.

@@ -16,6 +16,8 @@ use super::points::{Plot, Point};
 const SIZE: (u32, u32) = (960, 520);
 const CHART_WIDTH: u32 = 700;
 const FONT: &str = "sans-serif";
+/// The share by which an axis is longer than its values.
+const MARGIN: f64 = 1e-6;
 /// The space between two lines of the legend.
 const LEGEND_STEP: i32 = 24;
 /// Colours that people who see few colours can tell apart, after Okabe and Ito.
@@ -181,7 +183,8 @@ fn decades(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
     let largest = values.fold(0.0, f64::max).max(smallest);
     let start = smallest.log10().floor();
     let end = largest.log10().ceil().max(start + 1.0);
-    10_f64.powf(start)..10_f64.powf(end)
+    // A little more, so that rounding errors do not hide the labels of both ends.
+    10_f64.powf(start) * (1.0 - MARGIN)..10_f64.powf(end) * (1.0 + MARGIN)
 }
 
 #[cfg(test)]
@@ -196,8 +199,8 @@ mod tests {
             ([1.0, 1.0], 1.0, 10.0),
         ] {
             let range = decades(values.into_iter());
-            assert!((range.start - start).abs() < 1e-9, "{range:?}");
-            assert!((range.end - end).abs() < 1e-9, "{range:?}");
+            assert!((range.start / start - 1.0).abs() < 1e-3, "{range:?}");
+            assert!((range.end / end - 1.0).abs() < 1e-3, "{range:?}");
         }
     }
 
@@ -214,7 +217,9 @@ mod tests {
         let text = std::fs::read_to_string(folder.join("task-pages.svg")).unwrap();
         let other = folder.join("users.svg").exists();
         std::fs::remove_dir_all(&folder).unwrap();
-        assert!(text.contains("page, mine") && text.contains("1,000,000"));
+        for label in ["page, mine", "1,000,000", "0.100", "100"] {
+            assert!(text.contains(&format!("\n{label}\n")), "{label}");
+        }
         assert!(!other);
     }
 }

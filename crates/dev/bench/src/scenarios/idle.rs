@@ -8,6 +8,7 @@ use crate::http::load::Pace;
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::Figures;
 use crate::system::ENGINE;
+use crate::system::memory::MEBIBYTE;
 use crate::system::usage::CLIENT;
 
 /// Long enough that work which is repeated every few seconds counts as often as it should.
@@ -15,7 +16,6 @@ const FULL: Duration = Duration::from_secs(30);
 const QUICK: Duration = Duration::from_secs(10);
 /// Until connections and caches of the load have come to rest.
 const REST: Duration = Duration::from_secs(2);
-const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 /// Measures the start, then after decisions.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {

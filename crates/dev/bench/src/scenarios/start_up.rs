@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::anyhow;
 use serde_json::json;
 
 use crate::context::Context;
@@ -14,13 +14,15 @@ use crate::http::request::request;
 use crate::report::Figures;
 use crate::report::points::Plot;
 use crate::report::statistics::Spread;
-use crate::system::memory::{self, Memory};
+use crate::system::memory::{self, MEBIBYTE, Memory};
 use crate::system::tables::{self, Generated, Roles};
 use crate::system::{PROCESSES, REST};
 
-/// Tasks whose descriptions are as long as they may be: a page of all of them has 20 MB.
+/// Tasks whose descriptions are as long as they may be. All together have 20 MB, so a page is as long as it may be.
 const TASKS: usize = 1_000;
 const DESCRIPTION: usize = 20_000;
+/// Users who are deleted.
+const DELETED: usize = 5;
 /// As many lists as a user may have at a time.
 const LISTS: Pace = Pace::Closed { connections: 2 };
 /// Fewer than one client address may have in flight.
@@ -37,18 +39,17 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     tokio::time::sleep(REST).await;
     let processes = context.system.processes();
     add_memory(figures, "just started", &memory::of(&processes));
-    let start = Instant::now();
     let rest = if context.quick { QUICK_REST } else { FULL_REST };
     let work = async {
-        load(context).await?;
+        let size = load(context).await?;
         tokio::time::sleep(rest).await;
-        anyhow::Ok(())
+        anyhow::Ok(size)
     };
-    let most = tokio::select! {
-        done = work => done,
-        error = watch(&processes, start, figures) => error,
+    let size = tokio::select! {
+        size = work => size?,
+        error = watch(&processes, figures) => return Err(error),
     };
-    most?;
+    figures.add("a list of the load: size", size, "MiB");
     let name = format!("{} s after a load", rest.as_secs());
     add_memory(figures, &name, &memory::of(&processes));
     context.system.reset().await
@@ -97,42 +98,66 @@ fn add_memory(figures: &mut Figures, when: &str, memory: &BTreeMap<String, Memor
     figures.add(name, memory::sum(memory), "MiB");
 }
 
-/// Asks for long lists, floods the gateway, and gives each worker something to do.
-async fn load(context: &mut Context) -> anyhow::Result<()> {
+/// Asks for long lists, floods the gateway, and gives each worker something to do. Returns the size of a list in MiB.
+async fn load(context: &mut Context) -> anyhow::Result<f64> {
     let gateway = context.system.gateway;
     let token = Some(context.user.token.clone());
-    let list = request(
-        "GET",
-        "/people-task/tasks?limit=1000",
-        token.as_deref(),
-        None,
-    );
-    send(gateway, &vec![list; context.size(20, 6)], LISTS).await?;
+    let size = ask_for_lists(context).await?;
     let user = request("GET", "/user", token.as_deref(), None);
     send(gateway, &vec![user; context.size(200_000, 20_000)], FLOOD).await?;
-    // No user has these addresses, but each request is queued like any other. One address may not ask as often.
-    let forgotten: Vec<Vec<u8>> = (0..context.size(1_000, 100))
-        .map(|number| {
-            let body = json!({"email": format!("nobody.{number}@example.com")});
-            request("POST", "/user/forgot-password", None, Some(&body))
-        })
-        .collect();
-    send(gateway, &forgotten, Pace::FULL).await?;
+    send(
+        gateway,
+        &forgotten_passwords(context.size(1_000, 100)),
+        Pace::FULL,
+    )
+    .await?;
+    delete_users(context).await?;
     let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
     let count = context.size(5_000, 1_000);
     let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
-    decide(context, &tasks, &receiver, Pace::FULL)
+    decide(context, &tasks, &receiver, Pace::FULL).await?;
+    Ok(size)
+}
+
+/// Asks for the longest pages as two users at the same time, because each may have one at a time. Returns the size of a
+/// page in MiB.
+async fn ask_for_lists(context: &Context) -> anyhow::Result<f64> {
+    let admin = context.sign_in_admin().await?;
+    let count = context.size(50, 10);
+    let path = "/people-task/tasks?limit=1000";
+    let own = vec![request("GET", path, Some(&context.user.token), None); count];
+    let path = format!("{path}&role=any");
+    let all = vec![request("GET", &path, Some(&admin), None); count];
+    let gateway = context.system.gateway;
+    let (own, _) = tokio::try_join!(send(gateway, &own, LISTS), send(gateway, &all, LISTS))?;
+    Ok(own.first().map_or(0, |call| call.body.len()) as f64 / MEBIBYTE)
+}
+
+/// No user has these addresses, but each request is queued like any other. One address may not ask as often.
+fn forgotten_passwords(count: usize) -> Vec<Vec<u8>> {
+    let request = |number| {
+        let body = json!({"email": format!("nobody.{number}@example.com")});
+        request("POST", "/user/forgot-password", None, Some(&body))
+    };
+    (0..count).map(request).collect()
+}
+
+/// Starts deletions, which end while the processes rest.
+async fn delete_users(context: &mut Context) -> anyhow::Result<()> {
+    let admin = context.sign_in_admin().await?;
+    let mut requests = Vec::new();
+    for _ in 0..DELETED {
+        let path = format!("/users/{}", context.sign_up().await?.id);
+        requests.push(request("DELETE", &path, Some(&admin), None));
+    }
+    send(context.system.gateway, &requests, Pace::FULL)
         .await
         .map(drop)
 }
 
 /// Reads the memory again and again, until the load ends. Returns only an error.
-async fn watch(
-    processes: &BTreeMap<String, i32>,
-    start: Instant,
-    figures: &mut Figures,
-) -> anyhow::Result<()> {
-    let limit = Duration::from_secs(30 * 60);
+async fn watch(processes: &BTreeMap<String, i32>, figures: &mut Figures) -> anyhow::Error {
+    let (start, limit) = (Instant::now(), Duration::from_secs(30 * 60));
     while start.elapsed() < limit {
         let seconds = start.elapsed().as_secs_f64();
         let memory = memory::of(processes);
@@ -142,5 +167,5 @@ async fn watch(
         figures.point(Plot::Memory, "all six", seconds, memory::sum(&memory));
         tokio::time::sleep(INTERVAL).await;
     }
-    bail!("the load takes longer than {} s", limit.as_secs())
+    anyhow!("the load takes longer than {} s", limit.as_secs())
 }

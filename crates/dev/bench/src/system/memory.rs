@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use procfs::process::Process;
 
-const MEBIBYTE: f64 = 1024.0 * 1024.0;
+/// A MiB in bytes.
+pub(crate) const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 /// The memory of a process in MiB.
 #[derive(Debug, Clone, Copy, Default)]
