@@ -13,7 +13,7 @@ pub(crate) struct Arguments {
     /// Run only these scenarios, as in `--only decisions,steady`.
     #[arg(long, value_delimiter = ',', value_name = "SCENARIO")]
     pub(crate) only: Vec<Scenario>,
-    /// Make every scenario smaller. All together take a few minutes.
+    /// Make every scenario smaller. All together take about ten minutes.
     #[arg(long)]
     pub(crate) quick: bool,
     /// Write the figures to a file.
@@ -25,6 +25,9 @@ pub(crate) struct Arguments {
     /// Print the figures as Markdown, too.
     #[arg(long)]
     pub(crate) markdown: bool,
+    /// Draw plots of the lists and of the memory in this folder, as far as their scenarios ran.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) plots: Option<PathBuf>,
     /// List the scenarios.
     #[arg(long)]
     pub(crate) list: bool,

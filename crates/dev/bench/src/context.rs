@@ -65,26 +65,34 @@ impl Context {
         if self.quick { quick } else { full }
     }
 
+    /// Signs the administrator in. Returns the token.
+    pub(crate) async fn sign_in_admin(&self) -> anyhow::Result<String> {
+        let (username, password) = &self.system.admin;
+        let account = json!({"username": username, "password": password});
+        let body = self.post("/user/auth", &account).await?;
+        text(&body, "/token")
+    }
+
     /// Creates another user.
     pub(crate) async fn sign_up(&mut self) -> anyhow::Result<User> {
         self.next_user += 1;
         let email = format!("bench.{}@example.com", self.next_user);
         let account = json!({"email": email, "password": PASSWORD});
-        let bytes = request("POST", "/user", None, Some(&account));
+        let body = self.post("/user", &account).await?;
+        Ok(User {
+            id: text(&body, "/user/id")?,
+            token: text(&body, "/token")?,
+            email,
+        })
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
+        let bytes = request("POST", path, None, Some(body));
         let mut connection = Connection::open(self.system.gateway).await?;
         let response = connection.call(&bytes).await?;
         let text = String::from_utf8_lossy(&response.body);
-        ensure!(response.status == 200, "POST /user returned {text}");
-        let body: Value = serde_json::from_str(&text)?;
-        let field = |pointer: &str| {
-            let value = body.pointer(pointer).and_then(Value::as_str);
-            value.with_context(|| format!("POST /user returned no {pointer}"))
-        };
-        Ok(User {
-            id: field("/user/id")?.to_owned(),
-            token: field("/token")?.to_owned(),
-            email,
-        })
+        ensure!(response.status == 200, "POST {path} returned {text}");
+        Ok(serde_json::from_str(&text)?)
     }
 
     /// Returns numbers for webhooks that no other webhook of this run has.
@@ -107,4 +115,10 @@ impl Context {
         let name = format!("{}, 1 client", script.name());
         Ok(Limit::new(&name, time.await?))
     }
+}
+
+fn text(body: &Value, pointer: &str) -> anyhow::Result<String> {
+    let value = body.pointer(pointer).and_then(Value::as_str);
+    let value = value.with_context(|| format!("the response has no {pointer}"))?;
+    Ok(value.to_owned())
 }

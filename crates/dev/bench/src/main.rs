@@ -14,6 +14,7 @@ mod arguments;
 mod context;
 mod decisions;
 mod environment;
+mod fitting;
 mod http;
 mod limits;
 mod report;
@@ -33,7 +34,7 @@ use xtask::{errln, outln, paint};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::limits::proxies;
-use crate::report::{Figures, Report, markdown, table};
+use crate::report::{Figures, Report, markdown, plots, table};
 use crate::scenarios::Scenario;
 use crate::system::System;
 
@@ -96,6 +97,9 @@ fn publish(arguments: &Arguments, old: Option<&Report>, outcome: &Outcome) -> an
     if let Some(path) = &arguments.json {
         report.write(path)?;
     }
+    if let Some(folder) = &arguments.plots {
+        plots::draw(&report.points, folder)?;
+    }
     Ok(())
 }
 
@@ -137,7 +141,7 @@ async fn measure_all(
     system: System,
 ) -> anyhow::Result<Outcome> {
     let mut context = Context::new(workspace, system, arguments.quick).await?;
-    let (mut all, mut failed) = (Vec::new(), Vec::new());
+    let (mut all, mut points, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for scenario in arguments.scenarios() {
         let name = scenario.name();
         say(&format!("{name}: {}", scenario.about()));
@@ -149,11 +153,13 @@ async fn measure_all(
         }
         table::print(&figures.figures);
         all.extend(figures.figures);
+        points.extend(figures.points);
     }
     let report = Report {
         command: arguments.command(),
         environment: environment::describe(&context).await?,
         figures: all,
+        points,
     };
     Ok(Outcome { report, failed })
 }

@@ -55,9 +55,9 @@ impl Call {
 ///
 /// # Errors
 /// When a call fails or returns an error status.
-pub(crate) async fn send(
+pub(crate) async fn send<R: AsRef<[u8]>>(
     address: SocketAddr,
-    requests: &[Vec<u8>],
+    requests: &[R],
     pace: Pace,
 ) -> anyhow::Result<Vec<Call>> {
     let connections = match pace {
@@ -79,14 +79,15 @@ pub(crate) async fn send(
     Ok(calls.into_iter().map(|(_, call)| call).collect())
 }
 
-async fn send_each(
+async fn send_each<R: AsRef<[u8]>>(
     mut connection: Connection,
-    requests: &[Vec<u8>],
+    requests: &[R],
     source: &Source,
 ) -> anyhow::Result<Vec<(usize, Call)>> {
     let mut calls = Vec::new();
     while let Some((index, due)) = source.next().await {
         let request = requests.get(index).context("a request that is not there")?;
+        let request = request.as_ref();
         let response = connection.call(request).await?;
         let end = Instant::now();
         ensure!(

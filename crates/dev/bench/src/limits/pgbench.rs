@@ -1,5 +1,7 @@
 //! pgbench, in the same Postgres.
 
+use std::time::Duration;
+
 use anyhow::Context as _;
 use xtask::output::say;
 
@@ -8,6 +10,7 @@ use crate::system::database::{Database, output};
 const DATABASE: &str = "pgbench";
 const SCALE: u32 = 20;
 const CLIENTS: usize = 32;
+const REST: Duration = Duration::from_millis(500);
 
 /// pgbench's tables, which are created at the first use.
 #[derive(Debug)]
@@ -82,6 +85,8 @@ impl Pgbench {
         command.args([script.option(), "-M", "prepared", "-n", "-j", "1"]);
         command.args(["-c", &clients.to_string(), "-T", &self.seconds.to_string()]);
         let printed = output("pgbench", command).await?;
+        // Its server processes end a little later, and their time must not count for what follows.
+        tokio::time::sleep(REST).await;
         let rate = printed
             .lines()
             .find_map(|line| line.strip_prefix("tps = ")?.split(' ').next());

@@ -1,6 +1,8 @@
 //! Figures and how they are printed.
 
 pub(crate) mod markdown;
+pub(crate) mod plots;
+pub(crate) mod points;
 pub(crate) mod statistics;
 pub(crate) mod table;
 
@@ -10,6 +12,7 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
+use self::points::{Plot, Point};
 use self::statistics::Spread;
 use crate::system::usage::Shares;
 
@@ -23,6 +26,9 @@ pub(crate) struct Report {
     pub(crate) environment: Vec<(String, String)>,
     /// The figures in the order in which they were measured.
     pub(crate) figures: Vec<Figure>,
+    /// What the plots show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) points: Vec<Point>,
 }
 
 /// One measured value.
@@ -71,6 +77,7 @@ impl Figure {
 pub(crate) struct Figures {
     scenario: String,
     pub(crate) figures: Vec<Figure>,
+    pub(crate) points: Vec<Point>,
 }
 
 impl Figures {
@@ -78,7 +85,18 @@ impl Figures {
         Self {
             scenario: scenario.to_owned(),
             figures: Vec::new(),
+            points: Vec::new(),
         }
+    }
+
+    /// Adds a point of a plot.
+    pub(crate) fn point(&mut self, plot: Plot, series: &str, x: f64, y: f64) {
+        self.points.push(Point {
+            plot,
+            series: series.to_owned(),
+            x,
+            y,
+        });
     }
 
     /// Adds a value without a limit.
@@ -219,6 +237,7 @@ mod tests {
             command: "cargo xtask bench".to_owned(),
             environment: vec![("cores".to_owned(), "2".to_owned())],
             figures: vec![figure.clone()],
+            points: Vec::new(),
         };
         let path = std::env::temp_dir().join(format!("bench-report-{}", std::process::id()));
         report.write(&path).unwrap();

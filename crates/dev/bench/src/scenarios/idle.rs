@@ -7,12 +7,15 @@ use crate::decisions::{HOST, decide, prepare, start_afresh};
 use crate::http::load::Pace;
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::Figures;
+use crate::system::ENGINE;
+use crate::system::memory::MEBIBYTE;
+use crate::system::usage::CLIENT;
 
-const FULL: Duration = Duration::from_secs(10);
-const QUICK: Duration = Duration::from_secs(5);
+/// Long enough that work which is repeated every few seconds counts as often as it should.
+const FULL: Duration = Duration::from_secs(30);
+const QUICK: Duration = Duration::from_secs(10);
 /// Until connections and caches of the load have come to rest.
 const REST: Duration = Duration::from_secs(2);
-const MEBIBYTE: f64 = 1024.0 * 1024.0;
 
 /// Measures the start, then after decisions.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
@@ -34,9 +37,16 @@ async fn observe(context: &Context, figures: &mut Figures, when: &str) {
     tokio::time::sleep(time).await;
     let after = context.system.usage();
     let cpu = after.cpu_since(&before);
+    let share = |cpu: f64| cpu / time.as_secs_f64() * 100.0;
+    // Neither the client nor the flow engine is a part of the system.
+    let of_system = cpu
+        .iter()
+        .filter(|(name, _)| ![CLIENT, ENGINE].contains(name));
+    let sum = share(of_system.map(|(_, cpu)| cpu).sum());
+    let name = format!("the system with Postgres and RabbitMQ, {when}: processor");
+    figures.add(name, sum, "% of a core");
     for (name, used) in &after.processes {
-        let cpu = cpu.get(name.as_str()).copied().unwrap_or_default();
-        let share = cpu / time.as_secs_f64() * 100.0;
+        let share = share(cpu.get(name.as_str()).copied().unwrap_or_default());
         figures.add(format!("{name}, {when}: processor"), share, "% of a core");
         let memory = used.memory as f64 / MEBIBYTE;
         figures.add(format!("{name}, {when}: memory"), memory, "MiB");

@@ -4,6 +4,7 @@ mod backlog;
 mod create;
 mod dead_host;
 mod decisions;
+mod deletion;
 mod fan_out;
 mod gateway;
 mod idle;
@@ -12,6 +13,7 @@ mod lists;
 mod open_snapshot;
 mod sign_in;
 mod slow_receivers;
+mod start_up;
 mod steady;
 mod two_workers;
 
@@ -47,12 +49,16 @@ pub(crate) enum Scenario {
     OpenSnapshot,
     /// One of two workers is killed in a burst
     KillWorker,
-    /// Reads through the gateway, beside HAProxy and nginx
+    /// The gateway beside HAProxy and nginx, and reads through it
     Gateway,
-    /// Sign-ins, beside bcrypt alone
+    /// Sign-ins beside bcrypt alone, and reads beside sign-ins
     SignIn,
-    /// Pages of 20 tasks and counts, with few and with many tasks
+    /// Pages and counts of tasks and users, with few and with many of them
     Lists,
+    /// A user with many tasks is deleted, beside one statement that deletes the tasks
+    Deletion,
+    /// From the start of each process until it is ready, and its memory then and after a load
+    StartUp,
 }
 
 impl Scenario {
@@ -96,6 +102,8 @@ impl Scenario {
             Self::Gateway => gateway::run(context, figures).await,
             Self::SignIn => sign_in::run(context, figures).await,
             Self::Lists => lists::run(context, figures).await,
+            Self::Deletion => deletion::run(context, figures).await,
+            Self::StartUp => start_up::run(context, figures).await,
         }
     }
 }

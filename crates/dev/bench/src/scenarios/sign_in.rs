@@ -1,7 +1,8 @@
-//! Sign-ins.
+//! Sign-ins, and reads beside them.
 
 use std::time::Duration;
 
+use anyhow::bail;
 use serde_json::json;
 
 use crate::context::{Context, PASSWORD};
@@ -15,31 +16,63 @@ use crate::report::{Figures, Limit};
 const USERS: usize = 8;
 const FULL: Duration = Duration::from_secs(15);
 const QUICK: Duration = Duration::from_secs(4);
+const PACE: Pace = Pace::Closed { connections: USERS };
+/// How often a user is read beside the sign-ins.
+const READS: Pace = Pace::Open { rate: 200.0 };
+/// More sign-ins than fit beside the reads, which end first.
+const MORE: usize = 100;
 
-/// Measures sign-ins beside bcrypt alone.
+/// Measures sign-ins beside bcrypt alone, and reads beside sign-ins.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
-    let mut users = Vec::new();
-    for _ in 0..USERS {
-        users.push(context.sign_up().await?);
-    }
+    let count = context.size(160, 32);
+    let requests = sign_ins(context, count).await?;
     let time = if context.quick { QUICK } else { FULL };
     let hashes = hashing::hashes_per_second(time).await?;
-    let count = context.size(160, 32);
-    let requests: Vec<Vec<u8>> = users
-        .iter()
-        .cycle()
-        .take(count)
-        .map(|user| {
-            let body = json!({"username": user.email, "password": PASSWORD});
-            request("POST", "/user/auth", None, Some(&body))
-        })
-        .collect();
-    let pace = Pace::Closed { connections: USERS };
-    let calls = send(context.system.gateway, &requests, pace).await?;
+    let calls = send(context.system.gateway, &requests, PACE).await?;
     let name = format!("bcrypt of cost {COST} on {THREADS} threads");
     let limit = [Limit::new(&name, hashes)];
     figures.add_beside("sign-ins", rate(&calls), "/s", &limit);
     let durations = Spread::of(calls.iter().map(Call::latency));
     figures.add_spread("duration of a call", durations);
+    measure_reads(context, figures, &requests).await
+}
+
+/// The requests of several users, who take turns.
+async fn sign_ins(context: &mut Context, count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
+    let mut requests = Vec::new();
+    for _ in 0..USERS {
+        let user = context.sign_up().await?;
+        let body = json!({"username": user.email, "password": PASSWORD});
+        requests.push(request("POST", "/user/auth", None, Some(&body)));
+    }
+    Ok(requests.into_iter().cycle().take(count).collect())
+}
+
+async fn measure_reads(
+    context: &Context,
+    figures: &mut Figures,
+    requests: &[Vec<u8>],
+) -> anyhow::Result<()> {
+    let alone = read(context).await?;
+    let sign_ins: Vec<_> = requests
+        .iter()
+        .cycle()
+        .take(requests.len() * MORE)
+        .collect();
+    let beside = tokio::select! {
+        spread = read(context) => spread?,
+        calls = send(context.system.gateway, &sign_ins, PACE) => {
+            bail!("{} sign-ins ended before the reads", calls?.len())
+        }
+    };
+    let name = "GET /user, 200 a second beside sign-ins: duration";
+    figures.add_spread_beside(name, beside, "without sign-ins", alone);
     Ok(())
+}
+
+async fn read(context: &Context) -> anyhow::Result<Spread> {
+    let count = context.size(3_000, 800);
+    let bytes = request("GET", "/user", Some(&context.user.token), None);
+    let calls = send(context.system.gateway, &vec![&bytes; count], READS).await?;
+    Ok(Spread::of(calls.iter().map(Call::latency)))
 }

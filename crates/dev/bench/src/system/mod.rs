@@ -1,6 +1,7 @@
 //! The measured system: processes and servers of its own, started for one run.
 
 pub(crate) mod database;
+pub(crate) mod memory;
 pub(crate) mod tables;
 pub(crate) mod usage;
 
@@ -28,6 +29,23 @@ use self::usage::Usage;
 
 const WORKER: &str = "webhook-worker";
 const SECOND_WORKER: &str = "webhook-worker-2";
+/// The gateway of the system.
+pub(crate) const GATEWAY: &str = "gateway";
+/// A gateway that only some scenarios start, with another service behind it.
+pub(crate) const SECOND_GATEWAY: &str = "gateway-2";
+/// The flow engine, which the system only calls.
+pub(crate) const ENGINE: &str = "demo-engine";
+/// The processes that are the system, in the order of their dependencies.
+pub(crate) const PROCESSES: [&str; 6] = [
+    "user-service",
+    "people-task-service",
+    "deletion-worker",
+    "notification-worker",
+    WORKER,
+    GATEWAY,
+];
+/// Until processes that were just started have come to rest.
+pub(crate) const REST: Duration = Duration::from_secs(2);
 const READY_LIMIT: Duration = Duration::from_secs(60);
 /// A little more than the processes' own limit.
 const STOP_LIMIT: Duration = Duration::from_secs(30);
@@ -44,6 +62,8 @@ pub(crate) struct System {
     pub(crate) gateway: SocketAddr,
     /// The database of the services.
     pub(crate) database: Database,
+    /// The username and the password of the administrator.
+    pub(crate) admin: (String, String),
 }
 
 /// One of the two processes that deliver webhooks. The second one runs only in some scenarios.
@@ -79,7 +99,7 @@ impl System {
         let own = own_system::start_servers(workspace, Durability::Durable)?;
         interrupt.check()?;
         let [port] = ports::free()?;
-        let replicas = Replicas::from([(WORKER.to_owned(), 2)]);
+        let replicas = Replicas::from([(WORKER.to_owned(), 2), (GATEWAY.to_owned(), 2)]);
         let mut plan = Plan::new(workspace, &replicas, port, &secrets, &own.backing)?;
         for process in &mut plan.processes {
             process.variables.insert("RATE_LIMIT", "off".to_owned());
@@ -87,7 +107,7 @@ impl System {
         processes::prepare_logs(workspace, &plan, false)?;
         let planned = plan.processes.clone();
         plan.processes
-            .retain(|process| process.name != SECOND_WORKER);
+            .retain(|process| ![SECOND_WORKER, SECOND_GATEWAY].contains(&process.name.as_str()));
         let running = processes::start_processes(workspace, &plan, &programs, interrupt)?;
         let running = running
             .into_iter()
@@ -100,11 +120,17 @@ impl System {
             running: running.collect(),
             gateway: ([127, 0, 0, 1], port).into(),
             database: Database::new(&own.admin_url)?,
+            admin: (plan.admin_username, plan.admin_password),
         })
     }
 
     /// The processor time and memory of all processes.
     pub(crate) fn usage(&self) -> Usage {
+        self.usage_with(&BTreeMap::new())
+    }
+
+    /// The processor time and memory of all processes and of `others`, which are named.
+    pub(crate) fn usage_with(&self, others: &BTreeMap<String, i32>) -> Usage {
         let mut roots: BTreeMap<String, i32> = self
             .running
             .iter()
@@ -117,38 +143,32 @@ impl System {
         for (name, identity) in servers {
             roots.extend(identity.map(|identity| (name.to_owned(), identity.pid)));
         }
+        roots.extend(others.clone());
         Usage::of(&roots)
+    }
+
+    /// The processes of the system, by name.
+    pub(crate) fn processes(&self) -> BTreeMap<String, i32> {
+        let running = self.running.iter();
+        running
+            .filter(|(name, _)| PROCESSES.contains(&name.as_str()))
+            .map(|(name, identity)| (name.clone(), identity.pid))
+            .collect()
     }
 
     /// Starts a worker and waits until it is ready.
     pub(crate) async fn start_worker(&mut self, worker: Worker) -> anyhow::Result<()> {
-        let name = worker.name();
-        let planned = self.planned.iter().find(|process| process.name == name);
-        let planned = planned.with_context(|| format!("{name} is not planned"))?;
-        let identity = processes::spawn(&self.workspace, planned, &self.programs)?;
-        self.running.insert(name.to_owned(), identity);
-        let agent = xtask::http::agent(Duration::from_secs(3));
-        let end = Instant::now() + READY_LIMIT;
-        while !xtask::http::is_ready(&agent, &planned.metrics) {
-            ensure!(identity.is_alive(), "{name} ended while it started");
-            let limit = READY_LIMIT.as_secs();
-            ensure!(
-                Instant::now() < end,
-                "{name} was not ready within {limit} s"
-            );
-            tokio::time::sleep(POLL).await;
-        }
-        Ok(())
+        self.start_process(worker.name()).await.map(drop)
     }
 
     /// Asks a worker to stop, and waits until it has.
     pub(crate) async fn stop_worker(&mut self, worker: Worker) -> anyhow::Result<()> {
-        self.end_worker(worker, Signal::SIGTERM).await
+        self.stop_process(worker.name()).await
     }
 
     /// Kills a worker, if it runs.
     pub(crate) async fn kill_worker(&mut self, worker: Worker) -> anyhow::Result<()> {
-        self.end_worker(worker, Signal::SIGKILL).await
+        self.end_process(worker.name(), Signal::SIGKILL).await
     }
 
     /// Kills a worker without waiting for its end.
@@ -159,8 +179,50 @@ impl System {
         Ok(())
     }
 
-    async fn end_worker(&mut self, worker: Worker, signal: Signal) -> anyhow::Result<()> {
-        let name = worker.name();
+    /// Starts the second gateway with another people-task service than the system's. It has the system's keys and
+    /// revocations.
+    pub(crate) async fn start_second_gateway(
+        &mut self,
+        people_task_service: SocketAddr,
+    ) -> anyhow::Result<SocketAddr> {
+        let planned = self.planned.iter_mut();
+        let mut named = planned.filter(|process| process.name == SECOND_GATEWAY);
+        let planned = named.next().context("no second gateway is planned")?;
+        let url = format!("http://{people_task_service}");
+        planned.variables.insert("PEOPLE_TASK_SERVICE_URL", url);
+        let address = planned.variables.get("LISTEN_ADDRESS");
+        let address = address.context("the second gateway has no address")?;
+        let address = address.parse()?;
+        self.start_process(SECOND_GATEWAY).await?;
+        Ok(address)
+    }
+
+    /// Starts a process and waits until it is ready. Returns how long that took.
+    pub(crate) async fn start_process(&mut self, name: &str) -> anyhow::Result<Duration> {
+        let planned = self.planned.iter().find(|process| process.name == name);
+        let planned = planned.with_context(|| format!("{name} is not planned"))?;
+        let agent = xtask::http::agent(Duration::from_secs(3));
+        let start = Instant::now();
+        let identity = processes::spawn(&self.workspace, planned, &self.programs)?;
+        self.running.insert(name.to_owned(), identity);
+        while !xtask::http::is_ready(&agent, &planned.metrics) {
+            ensure!(identity.is_alive(), "{name} ended while it started");
+            let limit = READY_LIMIT.as_secs();
+            ensure!(
+                start.elapsed() < READY_LIMIT,
+                "{name} was not ready within {limit} s"
+            );
+            tokio::time::sleep(POLL).await;
+        }
+        Ok(start.elapsed())
+    }
+
+    /// Asks a process to stop, and waits until it has.
+    pub(crate) async fn stop_process(&mut self, name: &str) -> anyhow::Result<()> {
+        self.end_process(name, Signal::SIGTERM).await
+    }
+
+    async fn end_process(&mut self, name: &str, signal: Signal) -> anyhow::Result<()> {
         let Some(identity) = self.running.remove(name) else {
             return Ok(());
         };

@@ -15,43 +15,121 @@ pub(crate) const REMOVE_TASKS: &str = "TRUNCATE people_task.tasks, people_task.t
 /// Makes statistics and visibility those of a database that has had its tables for a while.
 pub(crate) const VACUUM_TASKS: &str = "VACUUM (ANALYZE) people_task.tasks, people_task.task_states";
 
-/// The people of generated tasks.
-pub(crate) struct People<'people> {
-    /// The identifier of the user whose lists are measured, in hex digits.
+/// Removes the users of [`add_users`], whose identifiers begin with zero. Nothing refers to them, so no row of another
+/// table is looked for.
+pub(crate) const REMOVE_USERS: &str = "\
+    SET session_replication_role = replica;
+    DELETE FROM users.sign_in_names WHERE user_id < decode(rpad('01', 24, '0'), 'hex');
+    DELETE FROM users.users WHERE id < decode(rpad('01', 24, '0'), 'hex')";
+
+/// Makes statistics and visibility those of a database that has had its tables for a while.
+pub(crate) const VACUUM_USERS: &str = "VACUUM (ANALYZE) users.users, users.sign_in_names";
+
+/// Generated tasks.
+pub(crate) struct Generated<'people> {
+    /// How many.
+    pub(crate) count: usize,
+    /// The identifier of the user whose tasks are measured, in hex digits.
     pub(crate) user: &'people str,
     /// The user's address.
     pub(crate) address: &'people str,
+    pub(crate) roles: Roles,
+    /// The length of each description.
+    pub(crate) description: usize,
 }
 
-/// Returns the statement that adds `count` tasks. The user created a third of them, is to decide another third, and
-/// requested the last one. Half are pending.
-pub(crate) fn add_tasks(count: usize, people: &People<'_>) -> String {
-    let People { user, address } = people;
+/// What the user is to generated tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Roles {
+    /// The creator of all.
+    Creator,
+    /// The creator of a third, the approver of another, and the requester of the last one.
+    Shared,
+}
+
+/// Returns the statement that adds tasks. Half are pending, one in a thousand is rejected, and the others are approved.
+/// Half are to be decided by a certain time.
+pub(crate) fn add_tasks(generated: &Generated<'_>) -> String {
+    let rows = task_rows(generated);
+    // The columns of each table stand only here.
+    format!(
+        "WITH rows AS MATERIALIZED ({rows}), added AS (
+        INSERT INTO people_task.tasks (id, creator, requester, approver, requester_key, approver_key, title,
+            description, decision_by, public, approver_secret, requester_secret, created)
+        SELECT id, creator, requester, approver, requester, approver, title,
+            description, decision_by, false, sha256('a' || id), sha256('r' || id), created
+        FROM rows
+        )
+        INSERT INTO people_task.task_states (task_id, status, mtime, decision_made, public, creator, created, decision_by,
+            approver_key, requester_key, title_key)
+        SELECT id, status, created, decision_made, false, creator, created, decision_by, approver, requester, lower(title)
+        FROM rows"
+    )
+}
+
+fn task_rows(generated: &Generated<'_>) -> String {
+    let Generated {
+        count,
+        user,
+        address,
+        roles,
+        description,
+    } = generated;
     let other = "other@example.com";
     let stranger = "ffffffffffffffffffffffff";
-    let role = |role: usize, own: &str, other: &str| {
-        format!("CASE WHEN n % 3 = {role} THEN '{own}' ELSE '{other}' END")
+    let role = |role: usize, own: &str, other: &str| match roles {
+        Roles::Shared => format!("CASE WHEN n % 3 = {role} THEN '{own}' ELSE '{other}' END"),
+        Roles::Creator if role == 0 => format!("'{own}'"),
+        Roles::Creator => format!("'{other}'"),
     };
     let creator = role(0, user, stranger);
     let approver = role(1, address, other);
     let requester = role(2, address, other);
     format!(
-        "WITH added AS (
-        INSERT INTO people_task.tasks (id, creator, requester, approver, requester_key, approver_key, title,
-            description, public, approver_secret, requester_secret, created)
-        SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), decode({creator}, 'hex'),
-            {requester}, {approver}, {requester}, {approver},
-            'Purchase ' || n, 'A chair for the office, the old one jams.',
-            false, sha256(('a' || n)::bytea), sha256(('r' || n)::bytea),
-            now() - interval '1 second' * ({count} - n)
-        FROM generate_series(1, {count}) AS n
-        RETURNING *
-        )
-        INSERT INTO people_task.task_states (task_id, status, mtime, decision_made, public, creator, created,
-            approver_key, requester_key, title_key)
-        SELECT id, CASE WHEN is_pending THEN 'pending' ELSE 'approved' END, created,
-            CASE WHEN is_pending THEN NULL ELSE created END, public, creator, created, approver_key, requester_key,
-            lower(title)
-        FROM (SELECT *, get_byte(id, 11) % 2 = 0 AS is_pending FROM added) AS states"
+        "SELECT decode(lpad(to_hex(n), 24, '0'), 'hex') AS id, decode({creator}, 'hex') AS creator,
+            {requester} AS requester, {approver} AS approver, 'Purchase ' || n AS title,
+            rpad('A chair for the office, the old one jams.', {description}, ' The old one jams.') AS description,
+            status, created,
+            CASE WHEN n % 4 < 2 THEN created + interval '7 days' END AS decision_by,
+            CASE WHEN status <> 'pending' THEN created END AS decision_made
+        FROM generate_series(1, {count}) AS n,
+            LATERAL (SELECT now() - interval '1 second' * ({count} - n) AS created,
+                CASE WHEN n % 2 = 0 THEN 'pending' WHEN n % 1000 = 7 THEN 'rejected' ELSE 'approved' END AS status
+            ) AS states"
+    )
+}
+
+/// Returns the statement that deletes the states of a user's tasks.
+pub(crate) fn delete_states(user: &str) -> String {
+    format!(
+        "DELETE FROM people_task.task_states USING people_task.tasks
+        WHERE task_id = tasks.id AND tasks.creator = decode('{user}', 'hex')"
+    )
+}
+
+/// Returns the statement that deletes a user's tasks.
+pub(crate) fn delete_tasks(user: &str) -> String {
+    format!("DELETE FROM people_task.tasks WHERE creator = decode('{user}', 'hex')")
+}
+
+/// Returns the statements that add users, whose usernames are their addresses. One in ten has another plan, one in a hundred a vendor or is inactive, and one
+/// in a thousand another scope. A third has never signed in.
+pub(crate) fn add_users(count: usize) -> String {
+    // Triggers would add the names one by one, and take most of the time. The columns of each table stand only here.
+    format!(
+        "SET session_replication_role = replica;
+        INSERT INTO users.users (id, username, email, username_key, email_key, password_hash, is_active, plan, scope,
+            vendor, created, mtime, email_confirmed, last_sign_in)
+        SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), name, name, name, name, '$2b$12$', n % 100 <> 1,
+            CASE WHEN n % 10 = 0 THEN 'pro' ELSE 'free' END,
+            CASE WHEN n % 1000 = 7 THEN '{{user,auditor}}'::text[] ELSE '{{user}}' END,
+            CASE WHEN n % 100 = 2 THEN '\"acme\"'::jsonb END, created, created, created,
+            CASE WHEN n % 3 <> 0 THEN created + interval '1 hour' END
+        FROM generate_series(1, {count}) AS n,
+            LATERAL (SELECT 'person' || n || '@example.org' AS name,
+                now() - interval '1 second' * ({count} - n) AS created) AS names;
+        INSERT INTO users.sign_in_names (name, user_id)
+        SELECT email_key, id FROM users.users
+        WHERE id < decode(rpad('01', 24, '0'), 'hex')"
     )
 }

@@ -1,17 +1,15 @@
-//! Reads through the gateway.
+//! Reads through the gateway, beside the same database without the system.
 
 use crate::context::Context;
 use crate::decisions::{prepare, start_afresh};
 use crate::http::load::{Call, Pace, send};
 use crate::http::request::request;
 use crate::limits::pgbench::Script;
-use crate::limits::proxies;
+use crate::report::Figures;
 use crate::report::statistics::{Spread, rate};
-use crate::report::{Figures, Limit};
+use crate::system::GATEWAY;
 
 const TASKS: usize = 100;
-/// How many times more requests the proxies get, so that they take about as long.
-const PROXIES_MORE: usize = 8;
 /// The requests and how many times fewer of them are sent. A user may have two lists at a time, so lists wait for
 /// each other.
 const READS: [(&str, &str, usize); 3] = [
@@ -24,30 +22,22 @@ const READS: [(&str, &str, usize); 3] = [
     ),
 ];
 
-/// Measures a user, a task and a list, each with a token.
-pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+pub(super) async fn measure(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let tasks = prepare(context, TASKS, 0, |_| String::new()).await?;
     let count = context.size(30_000, 5_000);
-    let proxies = proxies::measure(&context.workspace, count * PROXIES_MORE).await?;
-    let direct = [Limit::new("nginx without a proxy", proxies.direct)];
-    figures.add_beside("HAProxy in front of nginx", proxies.haproxy, "/s", &direct);
-    figures.add_beside("nginx in front of nginx", proxies.nginx, "/s", &direct);
-    let limits = [
-        Limit::new("HAProxy", proxies.haproxy),
-        Limit::new("nginx", proxies.nginx),
-        context.limit(Script::Read).await?,
-    ];
+    let limits = [context.limit(Script::Read).await?];
     for (name, path, fewer) in READS {
         let path = path.replace(":id", tasks.first_id()?);
-        let requests = vec![request("GET", &path, Some(&context.user.token), None); count / fewer];
+        let bytes = request("GET", &path, Some(&context.user.token), None);
         let before = context.system.usage();
+        let requests = vec![bytes; count / fewer];
         let calls = send(context.system.gateway, &requests, Pace::FULL).await?;
         let after = context.system.usage();
         figures.add_beside(name, rate(&calls), "/s", &limits);
         let durations = Spread::of(calls.iter().map(Call::latency));
         figures.add_spread(&format!("{name}, duration"), durations);
-        let each = after.cpu_of("gateway", &before) / calls.len() as f64 * 1e6;
+        let each = after.cpu_of(GATEWAY, &before) / calls.len() as f64 * 1e6;
         figures.add(format!("{name}, processor of the gateway"), each, "µs");
         figures.add_shares(name, after.shares_since(&before));
     }

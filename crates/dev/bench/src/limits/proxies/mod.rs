@@ -1,0 +1,176 @@
+//! HAProxy and nginx in front of a small response.
+
+mod configuration;
+mod token;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, ensure};
+use local_stack::packages::{self, Need};
+use local_stack::ports;
+use local_stack::process::{Detached, Identity, tail};
+use xtask::environment::MARKER;
+use xtask::output::say;
+use xtask::workspace::Workspace;
+
+use self::configuration::Ports;
+use self::token::{ISSUER, SignedToken};
+use crate::http::connection::Connection;
+use crate::http::request::request;
+
+/// The name of HAProxy's process.
+pub(crate) const HAPROXY: &str = "haproxy";
+/// The name of nginx's processes.
+pub(crate) const NGINX: &str = "nginx";
+const READY_LIMIT: Duration = Duration::from_secs(10);
+const UNAUTHORIZED: u16 = 401;
+
+/// The running proxies. Dropping it ends them.
+pub(crate) struct Proxies {
+    ports: Ports,
+    /// A token that the verifying HAProxy accepts.
+    pub(crate) token: String,
+    nginx: Process,
+    haproxy: Process,
+}
+
+/// A proxy's process. Dropping it ends the process and its children.
+struct Process(Identity);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that survives is found by the marker when the run ends.
+        let _ = self.0.kill();
+    }
+}
+
+/// Installs the proxies if they are missing.
+pub(crate) fn install() -> anyhow::Result<()> {
+    Ok(packages::ensure(&[Need::HaProxy, Need::Nginx], &say)?)
+}
+
+impl Proxies {
+    /// Starts the origin and all proxies to it, and checks that one of them verifies tokens.
+    pub(crate) async fn start(workspace: &Workspace) -> anyhow::Result<Self> {
+        let folder = workspace.local().join("proxies");
+        fs::create_dir_all(&folder)?;
+        let [origin, nginx, haproxy, verifying] = ports::free()?;
+        let ports = Ports {
+            origin,
+            nginx,
+            haproxy,
+            verifying,
+        };
+        let signed = SignedToken::create()?;
+        fs::write(folder.join("token.pem"), &signed.public_key)?;
+        let nginx_file = folder.join("nginx.conf");
+        fs::write(&nginx_file, configuration::nginx(&folder, ports))?;
+        let haproxy_file = folder.join("haproxy.cfg");
+        let haproxy_text = configuration::haproxy(&folder, ports, ISSUER);
+        fs::write(&haproxy_file, haproxy_text)?;
+        let proxies = Self {
+            ports,
+            token: signed.token.clone(),
+            nginx: start(workspace, NGINX, &["-c"], &nginx_file)?,
+            haproxy: start(workspace, HAPROXY, &["-db", "-f"], &haproxy_file)?,
+        };
+        for (port, name) in [
+            (origin, NGINX),
+            (nginx, NGINX),
+            (haproxy, HAPROXY),
+            (verifying, HAPROXY),
+        ] {
+            wait_until_listening(port, &folder.join(format!("{name}.log"))).await?;
+        }
+        for refused in [None, Some(signed.forged())] {
+            let status = status(proxies.verifying(), refused.as_deref()).await?;
+            ensure!(status == UNAUTHORIZED, "HAProxy verifies no tokens");
+        }
+        Ok(proxies)
+    }
+
+    /// nginx with a constant response.
+    pub(crate) fn origin(&self) -> SocketAddr {
+        address(self.ports.origin)
+    }
+
+    /// nginx in front of the origin.
+    pub(crate) fn nginx(&self) -> SocketAddr {
+        address(self.ports.nginx)
+    }
+
+    /// HAProxy in front of the origin.
+    pub(crate) fn haproxy(&self) -> SocketAddr {
+        address(self.ports.haproxy)
+    }
+
+    /// HAProxy in front of the origin, which verifies a token first.
+    pub(crate) fn verifying(&self) -> SocketAddr {
+        address(self.ports.verifying)
+    }
+
+    /// The processes by name.
+    pub(crate) fn processes(&self) -> BTreeMap<String, i32> {
+        BTreeMap::from([
+            (NGINX.to_owned(), self.nginx.0.pid),
+            (HAPROXY.to_owned(), self.haproxy.0.pid),
+        ])
+    }
+}
+
+fn address(port: u16) -> SocketAddr {
+    (Ipv4Addr::LOCALHOST, port).into()
+}
+
+async fn status(address: SocketAddr, token: Option<&str>) -> anyhow::Result<u16> {
+    let mut connection = Connection::open(address).await?;
+    let response = connection.call(&request("GET", "/", token, None)).await?;
+    Ok(response.status)
+}
+
+fn start(
+    workspace: &Workspace,
+    name: &str,
+    options: &[&str],
+    file: &Path,
+) -> anyhow::Result<Process> {
+    let program = packages::system_program(name)?;
+    let log = file.with_file_name(format!("{name}.log"));
+    let mut detached = Detached::new(&program, &log);
+    let command = detached.command();
+    command.args(options).arg(file);
+    command.env(MARKER, workspace.local());
+    Ok(Process(detached.spawn()?))
+}
+
+async fn wait_until_listening(port: u16, log: &Path) -> anyhow::Result<()> {
+    let end = Instant::now() + READY_LIMIT;
+    while tokio::net::TcpStream::connect(address(port)).await.is_err() {
+        let log = || tail(log, 10);
+        ensure!(Instant::now() < end, "no proxy listens: {}", log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// The versions of both programs, for the report.
+pub(crate) fn versions() -> anyhow::Result<Vec<String>> {
+    let mut versions = Vec::new();
+    for (name, option) in [(HAPROXY, "-v"), (NGINX, "-v")] {
+        let Ok(program) = packages::system_program(name) else {
+            continue;
+        };
+        let output = std::process::Command::new(program)
+            .arg(option)
+            .output()
+            .with_context(|| format!("running {name}"))?;
+        let text = [output.stdout, output.stderr].concat();
+        let text = String::from_utf8_lossy(&text);
+        versions.extend(text.lines().next().map(str::to_owned));
+    }
+    Ok(versions)
+}

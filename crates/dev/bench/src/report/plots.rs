@@ -1,0 +1,225 @@
+//! Plots as SVG files, for pages.
+
+use std::fs;
+use std::ops::Range;
+use std::path::Path;
+
+use anyhow::Context as _;
+use plotters::chart::ChartContext;
+use plotters::coord::Shift;
+use plotters::coord::ranged1d::{Ranged, ValueFormatter};
+use plotters::prelude::*;
+
+use super::number;
+use super::points::{Plot, Point};
+
+const SIZE: (u32, u32) = (960, 520);
+const CHART_WIDTH: u32 = 700;
+const FONT: &str = "sans-serif";
+/// The share by which an axis is longer than its values.
+const MARGIN: f64 = 1e-6;
+/// The space between two lines of the legend.
+const LEGEND_STEP: i32 = 24;
+/// Colours that people who see few colours can tell apart, after Okabe and Ito.
+const COLOURS: [RGBColor; 8] = [
+    RGBColor(0, 114, 178),
+    RGBColor(213, 94, 0),
+    RGBColor(0, 158, 115),
+    RGBColor(204, 121, 167),
+    RGBColor(86, 180, 233),
+    RGBColor(230, 159, 0),
+    RGBColor(0, 0, 0),
+    RGBColor(120, 120, 120),
+];
+
+type Area<'file> = DrawingArea<SVGBackend<'file>, Shift>;
+
+impl Plot {
+    const ALL: [Self; 4] = [Self::TaskPages, Self::TaskCounts, Self::Users, Self::Memory];
+
+    fn file(self) -> &'static str {
+        match self {
+            Self::TaskPages => "task-pages.svg",
+            Self::TaskCounts => "task-counts.svg",
+            Self::Users => "users.svg",
+            Self::Memory => "memory.svg",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::TaskPages => "Pages of 20 tasks: duration, p50",
+            Self::TaskCounts => "Counts of tasks: duration, p50",
+            Self::Users => "Pages of 20 users, and counts: duration, p50",
+            Self::Memory => "Memory during and after a load: proportional set size",
+        }
+    }
+
+    /// The names of the axes.
+    fn axes(self) -> (&'static str, &'static str) {
+        match self {
+            Self::TaskPages | Self::TaskCounts => ("tasks", "ms"),
+            Self::Users => ("users", "ms"),
+            Self::Memory => ("s", "MiB"),
+        }
+    }
+}
+
+/// Draws each plot that has points.
+pub(crate) fn draw(points: &[Point], folder: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(folder).with_context(|| format!("creating {}", folder.display()))?;
+    for plot in Plot::ALL {
+        let lines = lines(plot, points);
+        if lines.is_empty() {
+            continue;
+        }
+        let path = folder.join(plot.file());
+        let area = SVGBackend::new(&path, SIZE).into_drawing_area();
+        draw_plot(plot, &lines, &area).with_context(|| format!("drawing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// A line with its name.
+struct Line<'points> {
+    name: &'points str,
+    colour: RGBColor,
+    points: Vec<(f64, f64)>,
+}
+
+/// The lines in the order in which they were measured.
+fn lines(plot: Plot, points: &[Point]) -> Vec<Line<'_>> {
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    for point in points.iter().filter(|point| point.plot == plot) {
+        let at = (point.x, point.y);
+        if let Some(line) = lines.iter_mut().find(|line| line.name == point.series) {
+            line.points.push(at);
+            continue;
+        }
+        let mut colours = COLOURS.into_iter().cycle();
+        lines.push(Line {
+            name: &point.series,
+            colour: colours.nth(lines.len()).unwrap_or(BLACK),
+            points: vec![at],
+        });
+    }
+    lines
+}
+
+fn draw_plot(plot: Plot, lines: &[Line<'_>], area: &Area<'_>) -> anyhow::Result<()> {
+    // Without a background, black text could not be read on a dark page.
+    area.fill(&WHITE)?;
+    let (chart, legend) = area.split_horizontally(CHART_WIDTH);
+    let points = || lines.iter().flat_map(|line| &line.points);
+    let (xs, ys) = (points().map(|point| point.0), points().map(|point| point.1));
+    let mut builder = ChartBuilder::on(&chart);
+    builder
+        .caption(plot.title(), (FONT, 18))
+        .margin(12)
+        .x_label_area_size(44)
+        .y_label_area_size(68);
+    if plot == Plot::Memory {
+        let (x, y) = (0.0..largest(xs), 0.0..largest(ys) * 1.1);
+        draw_lines(plot, lines, &mut builder.build_cartesian_2d(x, y)?)?;
+    } else {
+        let (x, y) = (decades(xs).log_scale(), decades(ys).log_scale());
+        draw_lines(plot, lines, &mut builder.build_cartesian_2d(x, y)?)?;
+    }
+    draw_legend(lines, &legend)?;
+    Ok(area.present()?)
+}
+
+fn draw_lines<X, Y>(
+    plot: Plot,
+    lines: &[Line<'_>],
+    chart: &mut ChartContext<'_, SVGBackend<'_>, Cartesian2d<X, Y>>,
+) -> anyhow::Result<()>
+where
+    X: Ranged<ValueType = f64> + ValueFormatter<f64>,
+    Y: Ranged<ValueType = f64> + ValueFormatter<f64>,
+{
+    let (x, y) = plot.axes();
+    chart
+        .configure_mesh()
+        .x_desc(x)
+        .y_desc(y)
+        .x_label_formatter(&|value| number(*value))
+        .y_label_formatter(&|value| number(*value))
+        .label_style((FONT, 13))
+        .axis_desc_style((FONT, 14))
+        .light_line_style(WHITE)
+        .bold_line_style(RGBColor(220, 220, 220))
+        .draw()?;
+    for line in lines {
+        let style = line.colour.stroke_width(2);
+        chart.draw_series(LineSeries::new(line.points.iter().copied(), style))?;
+        // Points on a line of thousands would hide it.
+        if plot != Plot::Memory {
+            let points = line.points.iter();
+            chart.draw_series(points.map(|at| Circle::new(*at, 3, line.colour.filled())))?;
+        }
+    }
+    Ok(())
+}
+
+fn draw_legend(lines: &[Line<'_>], area: &Area<'_>) -> anyhow::Result<()> {
+    let mut top = 64;
+    for line in lines {
+        let stroke = line.colour.stroke_width(3);
+        area.draw(&PathElement::new([(4, top), (26, top)], stroke))?;
+        area.draw(&Text::new(line.name, (34, top - 7), (FONT, 14)))?;
+        top += LEGEND_STEP;
+    }
+    Ok(())
+}
+
+fn largest(values: impl Iterator<Item = f64>) -> f64 {
+    values.fold(1.0, f64::max)
+}
+
+/// The smallest range of whole powers of ten that has all values, which are above zero.
+fn decades(values: impl Iterator<Item = f64> + Clone) -> Range<f64> {
+    let smallest = values.clone().fold(f64::MAX, f64::min).max(1e-6);
+    let largest = values.fold(0.0, f64::max).max(smallest);
+    let start = smallest.log10().floor();
+    let end = largest.log10().ceil().max(start + 1.0);
+    // A little more, so that rounding errors do not hide the labels of both ends.
+    10_f64.powf(start) * (1.0 - MARGIN)..10_f64.powf(end) * (1.0 + MARGIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Plot, Point, decades, draw};
+
+    #[test]
+    fn axes_have_whole_decades() {
+        for (values, start, end) in [
+            ([2.0, 30.0], 1.0, 100.0),
+            ([0.2, 0.3], 0.1, 1.0),
+            ([1.0, 1.0], 1.0, 10.0),
+        ] {
+            let range = decades(values.into_iter());
+            assert!((range.start / start - 1.0).abs() < 1e-3, "{range:?}");
+            assert!((range.end / end - 1.0).abs() < 1e-3, "{range:?}");
+        }
+    }
+
+    #[test]
+    fn only_plots_with_points_are_drawn() {
+        let folder = std::env::temp_dir().join(format!("bench-plots-{}", std::process::id()));
+        let points = [(1_000.0, 0.5), (1_000_000.0, 40.0)].map(|(x, y)| Point {
+            plot: Plot::TaskPages,
+            series: "page, mine".to_owned(),
+            x,
+            y,
+        });
+        draw(&points, &folder).unwrap();
+        let text = std::fs::read_to_string(folder.join("task-pages.svg")).unwrap();
+        let other = folder.join("users.svg").exists();
+        std::fs::remove_dir_all(&folder).unwrap();
+        for label in ["page, mine", "1,000,000", "0.100", "100"] {
+            assert!(text.contains(&format!("\n{label}\n")), "{label}");
+        }
+        assert!(!other);
+    }
+}

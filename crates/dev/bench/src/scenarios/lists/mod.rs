@@ -1,0 +1,165 @@
+//! Pages and counts of tasks and of users.
+
+mod kinds;
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use anyhow::bail;
+use xtask::output::say;
+
+use self::kinds::{Caller, Kind};
+use crate::context::Context;
+use crate::fitting::fitting;
+use crate::http::load::{Call, Pace, send};
+use crate::http::request::request;
+use crate::limits::pgbench::Script;
+use crate::report::statistics::{Spread, rate};
+use crate::report::{Figures, Limit};
+use crate::system::tables::{self, Generated, Roles};
+
+const FEW: usize = 1_000;
+/// Between few and many rows, only what people open all the time is measured.
+const BETWEEN: [usize; 2] = [10_000, 100_000];
+/// As many lists as a user may have at a time.
+const PACE: Pace = Pace::Closed { connections: 2 };
+const FULL: Duration = Duration::from_secs(2);
+const QUICK: Duration = Duration::from_millis(200);
+const MOST: usize = 2_000;
+const DESCRIPTION: usize = 42;
+
+/// What the measurements of a run share.
+struct Lists<'run> {
+    context: &'run mut Context,
+    figures: &'run mut Figures,
+    admin: String,
+    reads: Limit,
+    /// Durations with few rows, by name, which those with many rows are read beside.
+    few: HashMap<String, Limit>,
+    failed: Vec<String>,
+}
+
+/// Measures with few and with many tasks, then with few and with many users.
+pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    let reads = context.limit(Script::Read).await?;
+    let admin = context.sign_in_admin().await?;
+    let many = context.size(1_000_000, 100_000);
+    let between = BETWEEN.into_iter().filter(|count| *count < many);
+    let counts: Vec<usize> = [FEW].into_iter().chain(between).chain([many]).collect();
+    let mut lists = Lists {
+        context,
+        figures,
+        admin,
+        reads,
+        few: HashMap::new(),
+        failed: Vec::new(),
+    };
+    for count in &counts {
+        say(&format!("lists: adding {count} tasks"));
+        lists.add_tasks(*count).await?;
+        let every = [FEW, many].contains(count);
+        lists
+            .measure_all(kinds::tasks(*count), *count, "tasks", every)
+            .await?;
+    }
+    lists.context.system.reset().await?;
+    lists.few.clear();
+    for count in &counts {
+        say(&format!("lists: adding {count} users"));
+        lists.add_users(*count).await?;
+        let every = [FEW, many].contains(count);
+        lists
+            .measure_all(kinds::users(*count), *count, "users", every)
+            .await?;
+    }
+    lists.remove_users().await?;
+    if !lists.failed.is_empty() {
+        bail!("{}", lists.failed.join("; "));
+    }
+    Ok(())
+}
+
+impl Lists<'_> {
+    async fn add_tasks(&mut self, count: usize) -> anyhow::Result<()> {
+        self.context.system.reset().await?;
+        let generated = Generated {
+            count,
+            user: &self.context.user.id,
+            address: &self.context.user.email,
+            roles: Roles::Shared,
+            description: DESCRIPTION,
+        };
+        let database = &self.context.system.database;
+        database.execute(&tables::add_tasks(&generated)).await?;
+        database.execute(tables::VACUUM_TASKS).await?;
+        // The checkpoint after so many writes is not a part of what is measured.
+        database.execute("CHECKPOINT").await
+    }
+
+    async fn add_users(&self, count: usize) -> anyhow::Result<()> {
+        self.remove_users().await?;
+        let database = &self.context.system.database;
+        database.execute(&tables::add_users(count)).await?;
+        database.execute(tables::VACUUM_USERS).await?;
+        database.execute("CHECKPOINT").await
+    }
+
+    async fn remove_users(&self) -> anyhow::Result<()> {
+        let database = &self.context.system.database;
+        database.execute(tables::REMOVE_USERS).await?;
+        database.execute(tables::VACUUM_USERS).await
+    }
+
+    /// A list that fails does not end the measurement of the others.
+    async fn measure_all(
+        &mut self,
+        kinds: Vec<Kind>,
+        count: usize,
+        rows: &str,
+        every: bool,
+    ) -> anyhow::Result<()> {
+        for kind in kinds.iter().filter(|kind| every || kind.plot.is_some()) {
+            let rows = format!("of {count} {rows}");
+            match self.measure(kind).await {
+                Ok(calls) => self.add(kind, count, &rows, &calls, every),
+                Err(error) => {
+                    let failure = format!("{}, {rows}: {error:#}", kind.name);
+                    say(&failure);
+                    self.failed.push(failure);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn measure(&self, kind: &Kind) -> anyhow::Result<Vec<Call>> {
+        let token = match kind.caller {
+            Caller::User => &self.context.user.token,
+            Caller::Admin => &self.admin,
+        };
+        let bytes = request("GET", &kind.path, Some(token), None);
+        let gateway = self.context.system.gateway;
+        let time = if self.context.quick { QUICK } else { FULL };
+        let count = fitting(gateway, &bytes, PACE, time, MOST).await?;
+        send(gateway, &vec![bytes; count], PACE).await
+    }
+
+    fn add(&mut self, kind: &Kind, count: usize, rows: &str, calls: &[Call], every: bool) {
+        let median = Spread::of(calls.iter().map(Call::latency)).p50;
+        if let Some(plot) = kind.plot {
+            self.figures.point(plot, &kind.name, count as f64, median);
+        }
+        if !every {
+            return;
+        }
+        let name = format!("{}, {rows}", kind.name);
+        if kind.plot.is_some() {
+            let reads = std::slice::from_ref(&self.reads);
+            self.figures.add_beside(&name, rate(calls), "/s", reads);
+        }
+        let few: Vec<Limit> = self.few.get(&kind.name).cloned().into_iter().collect();
+        let duration = format!("{name}: duration, p50");
+        self.figures.add_beside(duration, median, "ms", &few);
+        self.few.insert(kind.name.clone(), Limit::new(rows, median));
+    }
+}

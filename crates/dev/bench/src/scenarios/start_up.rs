@@ -1,0 +1,171 @@
+//! How long processes take to start, and their memory then and after a load.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::anyhow;
+use serde_json::json;
+
+use crate::context::Context;
+use crate::decisions::{HOST, decide, prepare};
+use crate::http::load::{Pace, send};
+use crate::http::receiver::{Behaviour, Receiver};
+use crate::http::request::request;
+use crate::report::Figures;
+use crate::report::points::Plot;
+use crate::report::statistics::Spread;
+use crate::system::memory::{self, MEBIBYTE, Memory};
+use crate::system::tables::{self, Generated, Roles};
+use crate::system::{PROCESSES, REST};
+
+/// Tasks whose descriptions are as long as they may be. All together have 20 MB, so a page is as long as it may be.
+const TASKS: usize = 1_000;
+const DESCRIPTION: usize = 20_000;
+/// Users who are deleted.
+const DELETED: usize = 5;
+/// As many lists as a user may have at a time.
+const LISTS: Pace = Pace::Closed { connections: 2 };
+/// Fewer than one client address may have in flight.
+const FLOOD: Pace = Pace::Closed { connections: 128 };
+const FULL_REST: Duration = Duration::from_secs(60);
+const QUICK_REST: Duration = Duration::from_secs(10);
+const INTERVAL: Duration = Duration::from_millis(500);
+
+/// Starts all processes, then loads them.
+pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    context.system.reset().await?;
+    add_long_tasks(context).await?;
+    measure_starts(context, figures).await?;
+    tokio::time::sleep(REST).await;
+    let processes = context.system.processes();
+    add_memory(figures, "just started", &memory::of(&processes));
+    let rest = if context.quick { QUICK_REST } else { FULL_REST };
+    let work = async {
+        let size = load(context).await?;
+        tokio::time::sleep(rest).await;
+        anyhow::Ok(size)
+    };
+    let size = tokio::select! {
+        size = work => size?,
+        error = watch(&processes, figures) => return Err(error),
+    };
+    figures.add("a list of the load: size", size, "MiB");
+    let name = format!("{} s after a load", rest.as_secs());
+    add_memory(figures, &name, &memory::of(&processes));
+    context.system.reset().await
+}
+
+async fn add_long_tasks(context: &Context) -> anyhow::Result<()> {
+    let generated = Generated {
+        count: TASKS,
+        user: &context.user.id,
+        address: &context.user.email,
+        roles: Roles::Creator,
+        description: DESCRIPTION,
+    };
+    let database = &context.system.database;
+    database.execute(&tables::add_tasks(&generated)).await?;
+    database.execute(tables::VACUUM_TASKS).await
+}
+
+/// Starts the processes in the order of their dependencies, each when the one before it is ready.
+async fn measure_starts(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    let mut times: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
+    for _ in 0..context.size(5, 2) {
+        for name in PROCESSES.iter().rev() {
+            context.system.stop_process(name).await?;
+        }
+        for name in PROCESSES {
+            let time = context.system.start_process(name).await?;
+            times.entry(name).or_default().push(time);
+        }
+    }
+    for (name, times) in times {
+        let median = Spread::of(times.into_iter()).p50;
+        figures.add(format!("{name}, start to ready, p50"), median, "ms");
+    }
+    Ok(())
+}
+
+fn add_memory(figures: &mut Figures, when: &str, memory: &BTreeMap<String, Memory>) {
+    for (name, memory) in memory {
+        let proportional = format!("{name}, {when}: proportional set size");
+        figures.add(proportional, memory.proportional, "MiB");
+        let resident = format!("{name}, {when}: resident set size");
+        figures.add(resident, memory.resident, "MiB");
+    }
+    let name = format!("all six, {when}: proportional set size");
+    figures.add(name, memory::sum(memory), "MiB");
+}
+
+/// Asks for long lists, floods the gateway, and gives each worker something to do. Returns the size of a list in MiB.
+async fn load(context: &mut Context) -> anyhow::Result<f64> {
+    let gateway = context.system.gateway;
+    let token = Some(context.user.token.clone());
+    let size = ask_for_lists(context).await?;
+    let user = request("GET", "/user", token.as_deref(), None);
+    send(gateway, &vec![user; context.size(200_000, 20_000)], FLOOD).await?;
+    send(
+        gateway,
+        &forgotten_passwords(context.size(1_000, 100)),
+        Pace::FULL,
+    )
+    .await?;
+    delete_users(context).await?;
+    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
+    let count = context.size(5_000, 1_000);
+    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
+    decide(context, &tasks, &receiver, Pace::FULL).await?;
+    Ok(size)
+}
+
+/// Asks for the longest pages as two users at the same time, because each may have one at a time. Returns the size of a
+/// page in MiB.
+async fn ask_for_lists(context: &Context) -> anyhow::Result<f64> {
+    let admin = context.sign_in_admin().await?;
+    let count = context.size(50, 10);
+    let path = "/people-task/tasks?limit=1000";
+    let own = vec![request("GET", path, Some(&context.user.token), None); count];
+    let path = format!("{path}&role=any");
+    let all = vec![request("GET", &path, Some(&admin), None); count];
+    let gateway = context.system.gateway;
+    let (own, _) = tokio::try_join!(send(gateway, &own, LISTS), send(gateway, &all, LISTS))?;
+    Ok(own.first().map_or(0, |call| call.body.len()) as f64 / MEBIBYTE)
+}
+
+/// No user has these addresses, but each request is queued like any other. One address may not ask as often.
+fn forgotten_passwords(count: usize) -> Vec<Vec<u8>> {
+    let request = |number| {
+        let body = json!({"email": format!("nobody.{number}@example.com")});
+        request("POST", "/user/forgot-password", None, Some(&body))
+    };
+    (0..count).map(request).collect()
+}
+
+/// Starts deletions, which end while the processes rest.
+async fn delete_users(context: &mut Context) -> anyhow::Result<()> {
+    let admin = context.sign_in_admin().await?;
+    let mut requests = Vec::new();
+    for _ in 0..DELETED {
+        let path = format!("/users/{}", context.sign_up().await?.id);
+        requests.push(request("DELETE", &path, Some(&admin), None));
+    }
+    send(context.system.gateway, &requests, Pace::FULL)
+        .await
+        .map(drop)
+}
+
+/// Reads the memory again and again, until the load ends. Returns only an error.
+async fn watch(processes: &BTreeMap<String, i32>, figures: &mut Figures) -> anyhow::Error {
+    let (start, limit) = (Instant::now(), Duration::from_secs(30 * 60));
+    while start.elapsed() < limit {
+        let seconds = start.elapsed().as_secs_f64();
+        let memory = memory::of(processes);
+        for (name, memory) in &memory {
+            figures.point(Plot::Memory, name, seconds, memory.proportional);
+        }
+        figures.point(Plot::Memory, "all six", seconds, memory::sum(&memory));
+        tokio::time::sleep(INTERVAL).await;
+    }
+    anyhow!("the load takes longer than {} s", limit.as_secs())
+}
