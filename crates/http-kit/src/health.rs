@@ -14,10 +14,13 @@ use tokio::sync::Mutex;
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long a result is used again: more requests do not cause more checks.
 const RESULT_LIFETIME: Duration = Duration::from_secs(1);
+/// The same for a process that is not ready, so that it is used as soon as it is.
+const UNREADY_LIFETIME: Duration = Duration::from_millis(100);
 
 type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
-/// The readiness checks of a process. Clones share the last result, which is used for a second.
+/// The readiness checks of a process. Clones share the last result, which is used for a second, or for a tenth of a
+/// second if the process is not ready.
 #[derive(Clone, Default)]
 pub struct Health {
     required: BTreeMap<&'static str, Check>,
@@ -32,6 +35,16 @@ struct Readiness {
     ready: bool,
     status: &'static str,
     checks: BTreeMap<&'static str, &'static str>,
+}
+
+impl Readiness {
+    fn lifetime(&self) -> Duration {
+        if self.ready {
+            RESULT_LIFETIME
+        } else {
+            UNREADY_LIFETIME
+        }
+    }
 }
 
 impl Health {
@@ -61,7 +74,7 @@ impl Health {
     async fn readiness(&self) -> Readiness {
         let mut last = self.last.lock().await;
         if let Some((time, readiness)) = &*last
-            && time.elapsed() < RESULT_LIFETIME
+            && time.elapsed() < readiness.lifetime()
         {
             return readiness.clone();
         }

@@ -105,6 +105,7 @@ diesel::table! {
         epoch_transaction -> Nullable<BigInt>,
         started -> Timestamptz,
         email_trusted -> Bool,
+        deleted_tasks -> BigInt,
     }
 }
 

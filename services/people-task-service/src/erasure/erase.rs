@@ -23,6 +23,8 @@ const WEBHOOKS: usize = 500;
 pub(crate) struct Erased {
     /// The number of deleted tasks, and of deleted webhooks of other tasks.
     pub(crate) deleted: usize,
+    /// The number of deleted tasks.
+    pub(crate) deleted_tasks: usize,
     /// Whether there is more to delete.
     pub(crate) more: bool,
     /// Whether there is more, but other transactions hold all of it at the moment.
@@ -65,10 +67,12 @@ pub(crate) async fn erase(
             .await?
     };
     erased.deleted += full.deleted;
+    erased.deleted_tasks += full.deleted;
     let Erased {
         deleted,
         more,
         blocked,
+        ..
     } = erased;
     tracing::info!(deleted, more, blocked, "a deleted user's data was erased");
     Ok(erased)
@@ -139,6 +143,7 @@ fn erase_in_transaction(
     }
     Ok(Erased {
         deleted,
+        deleted_tasks: tasks.deleted,
         more,
         blocked: more && !progress,
     })

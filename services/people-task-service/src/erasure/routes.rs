@@ -27,6 +27,7 @@ pub(crate) async fn erase_user(
         .map_err(database_problem)?;
     Ok(Json(EraseResponse {
         deleted: erased.deleted,
+        deleted_tasks: erased.deleted_tasks,
         more: erased.more,
         blocked: erased.blocked,
     }))

@@ -23,9 +23,14 @@ async fn erase(app: &Fixture, user: &User, emails: &[&str]) -> Value {
     reply.expect(200).json
 }
 
-/// What a call responds that deleted this many tasks and webhooks.
-pub(crate) fn deleted(number: usize, more: bool) -> Value {
-    json!({"deleted": number, "more": more, "blocked": false})
+/// What a call responds that deleted this many tasks.
+pub(crate) fn deleted(tasks: usize, more: bool) -> Value {
+    deleted_of_both([tasks, 0], more)
+}
+
+/// What a call responds that deleted this many tasks, and webhooks of other tasks.
+pub(crate) fn deleted_of_both([tasks, webhooks]: [usize; 2], more: bool) -> Value {
+    json!({"deleted": tasks + webhooks, "deletedTasks": tasks, "more": more, "blocked": false})
 }
 
 /// Inserts tasks of a user, each with this many webhooks that have a waiting delivery and a finished one.
@@ -67,7 +72,9 @@ async fn many_tasks_are_erased_in_batches() {
         // A call ends after a time, but not within a batch.
         assert!(number >= left.min(5_000), "{number} of {left}");
         left -= number;
-        let expected = json!({"deleted": number, "more": left > 0, "blocked": false});
+        let expected = json!({
+            "deleted": number, "deletedTasks": number, "more": left > 0, "blocked": false,
+        });
         assert_eq!(reply, expected);
         assert_eq!(app.count("tasks"), left);
     }
@@ -112,7 +119,7 @@ async fn nothing_is_left_of_an_erased_task() {
 
 #[tokio::test]
 async fn an_erasure_does_not_wait_for_rows_that_another_transaction_holds() {
-    let blocked = json!({"deleted": 0, "more": true, "blocked": true});
+    let blocked = json!({"deleted": 0, "deletedTasks": 0, "more": true, "blocked": true});
     for (held, of_other_user, expected, rest) in [
         ("task_states", false, 2, 1),
         ("webhooks", false, 2, 1),
@@ -124,6 +131,14 @@ async fn an_erasure_does_not_wait_for_rows_that_another_transaction_holds() {
         let app = Fixture::start().await;
         let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
         let creator = if of_other_user { &other } else { &me };
+        let of_kind = |number, more| {
+            let numbers = if of_other_user {
+                [0, number]
+            } else {
+                [number, 0]
+            };
+            deleted_of_both(numbers, more)
+        };
         insert_tasks(&app, [creator, creator], [3, 2]);
         app.execute(&format!(
             "UPDATE webhooks SET registered_by = decode('{}', 'hex')",
@@ -133,10 +148,10 @@ async fn an_erasure_does_not_wait_for_rows_that_another_transaction_holds() {
         let hold = format!("BEGIN; SELECT FROM people_task.{held} LIMIT 1 FOR UPDATE");
         holder.batch_execute(&hold).unwrap();
         let first = erase(&app, &me, &[]).await;
-        assert_eq!(first, deleted(expected, true), "{held}");
+        assert_eq!(first, of_kind(expected, true), "{held}");
         assert_eq!(erase(&app, &me, &[]).await, blocked, "{held}");
         holder.batch_execute("COMMIT").unwrap();
-        assert_eq!(erase(&app, &me, &[]).await, deleted(rest, false), "{held}");
+        assert_eq!(erase(&app, &me, &[]).await, of_kind(rest, false), "{held}");
     }
 }
 

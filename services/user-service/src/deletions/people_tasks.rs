@@ -60,9 +60,11 @@ pub(crate) struct FormerAddress {
 
 /// The result of one call.
 #[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Erased {
-    /// Deleted tasks.
-    pub(crate) deleted: u64,
+    /// The number of deleted tasks. An earlier version does not say.
+    #[serde(default)]
+    pub(crate) deleted_tasks: u32,
     /// Whether the user has more tasks.
     pub(crate) more: bool,
     /// Whether other transactions hold all of them at the moment. An earlier version does not say.

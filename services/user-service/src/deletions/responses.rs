@@ -1,9 +1,9 @@
 use serde::Serialize;
 use serde_json::Value;
 use utoipa::ToSchema;
-use values::{Timestamp, UserId};
+use values::{Names as _, Timestamp, UserId};
 
-use super::store::Deletion;
+use super::store::{Deletion, DeletionStatus};
 
 /// The ticket of a deletion.
 #[derive(Debug, Serialize, ToSchema)]
@@ -31,11 +31,17 @@ pub(super) struct StatusResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     failure: Option<Value>,
+    /// While the deletion is in progress, and once there are some: how many of the user's tasks it has deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    deleted_tasks: Option<i64>,
 }
 
 impl From<Deletion> for StatusResponse {
     fn from(deletion: Deletion) -> Self {
+        let in_progress = deletion.status == DeletionStatus::InProgress.name();
+        let deleted_tasks = Some(deletion.deleted_tasks).filter(|tasks| in_progress && *tasks > 0);
         Self {
+            deleted_tasks,
             status: deletion.status,
             steps_done: deletion.steps_done,
             steps_total: deletion.steps_total,

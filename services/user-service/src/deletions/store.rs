@@ -37,6 +37,7 @@ pub(super) struct Deletion {
     pub(super) failure: Option<Value>,
     pub(super) created: DateTime<Utc>,
     pub(super) finished: Option<DateTime<Utc>>,
+    pub(super) deleted_tasks: i64,
 }
 
 /// Finds the ticket of the user's deletion that is in progress. There is at most one.

@@ -77,7 +77,12 @@ impl StepExecutor {
         let incarnation = self.database.run(store::load_incarnation).await?;
         let erase = self.people_tasks.erase(job.user, &addresses, &incarnation);
         let erased = erase.await?;
-        tracing::debug!(tasks = erased.deleted, "people tasks erased");
+        let tasks = erased.deleted_tasks;
+        if tasks > 0 {
+            let count =
+                move |connection: &mut _| store::count_deleted_tasks(connection, job, tasks);
+            self.database.run(count).await?;
+        }
         if erased.blocked {
             return Ok(Progress::Waiting(BLOCKED_PAUSE));
         }

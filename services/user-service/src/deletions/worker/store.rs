@@ -132,6 +132,18 @@ fn mark_finished(connection: &mut Connection, job: Job, position: i32) -> Result
     Ok(())
 }
 
+/// Adds to the number of tasks that were deleted so far, unless the claim was lost.
+pub(super) fn count_deleted_tasks(
+    connection: &mut Connection,
+    job: Job,
+    tasks: u32,
+) -> Result<(), Error> {
+    diesel::update(claimed!(job))
+        .set(deletions::deleted_tasks.eq(deletions::deleted_tasks + i64::from(tasks)))
+        .execute(connection)?;
+    Ok(())
+}
+
 /// Forgets the failed attempts of a step that makes progress.
 pub(super) fn forget_failures(
     connection: &mut Connection,

@@ -39,6 +39,8 @@ pub(crate) struct Job {
     pub(crate) epoch_transaction: Option<i64>,
     #[diesel(sql_type = BigInt)]
     pub(crate) failed_attempts: i64,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) deleted_tasks: i64,
 }
 
 pub(crate) struct Fixture {
@@ -332,9 +334,9 @@ async fn erase(
     });
     let body = match tasks.responses.pop_front() {
         Some(ErasureResponse::Failure) => return HttpResponse::InternalServerError().finish(),
-        Some(ErasureResponse::Blocked) => json!({"deleted": 0, "more": true, "blocked": true}),
-        Some(ErasureResponse::More) => json!({"deleted": 2, "more": true, "blocked": false}),
-        None => json!({"deleted": 2, "more": false, "blocked": false}),
+        Some(ErasureResponse::Blocked) => json!({"deletedTasks": 0, "more": true, "blocked": true}),
+        Some(ErasureResponse::More) => json!({"deletedTasks": 2, "more": true, "blocked": false}),
+        None => json!({"deletedTasks": 2, "more": false, "blocked": false}),
     };
     HttpResponse::Ok().json(body)
 }

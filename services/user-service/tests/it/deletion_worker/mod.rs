@@ -275,6 +275,7 @@ async fn people_tasks_are_deleted_in_batches() {
         ("completed", 0)
     );
     assert_eq!(fixture.people_tasks.calls().len(), 5);
+    assert_eq!(ended.deleted_tasks, 10);
     worker.stop(STOP_TIMEOUT).await;
 }
 
