@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use database::{Connection, Error};
+use database::{Connection, Error, prepared};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Nullable, Text};
@@ -122,7 +122,7 @@ pub(super) fn load_page(
         Scan::Changes => CHANGES,
     };
     let user = cursor.user.map_or(Vec::new(), |id| id.as_bytes().to_vec());
-    let rows: Vec<Row> = diesel::sql_query(statement)
+    let rows: Vec<Row> = prepared(statement)
         .bind::<BigInt, _>(cursor.at)
         .bind::<Binary, _>(user)
         .bind::<Nullable<BigInt>, _>(limit.map(|limit| i64::from(limit) + 1))
