@@ -33,6 +33,18 @@ diesel::table! {
         email_confirmed -> Nullable<Timestamptz>,
         email_since -> Timestamptz,
         reactivated -> Nullable<Timestamptz>,
+        segment -> BigInt,
+    }
+}
+
+diesel::table! {
+    user_segments (id) {
+        id -> BigInt,
+        is_active -> Bool,
+        plan -> Text,
+        scope -> Array<Text>,
+        vendor -> Nullable<Jsonb>,
+        users -> BigInt,
     }
 }
 

@@ -29,6 +29,26 @@ values::names! {
     }
 }
 
+/// The highest offset of a list with a pattern, unless it is sorted by username. All users that match are read and sorted,
+/// and the sort keys up to the end of the page are kept in memory.
+pub(crate) const MAX_OFFSET_WITH_PATTERN: i64 = 10_000;
+
+/// Checks that the page is not too far in a list that no index has in the order of the sort.
+///
+/// # Errors
+/// Why the offset is too high.
+pub(super) fn check_offset(list: &UserListQuery) -> Result<(), Invalid> {
+    let is_sorted_at_once = list.conditions.pattern.is_some() && list.sort.by != UserSort::Username;
+    if is_sorted_at_once && list.paging.offset > MAX_OFFSET_WITH_PATTERN {
+        let message = format!(
+            "Must be at most {MAX_OFFSET_WITH_PATTERN} in a list with a pattern. Sort the list by username, or use a \
+             longer pattern."
+        );
+        return Err(Invalid::new("out-of-range", message));
+    }
+    Ok(())
+}
+
 impl Filter for UserFilter {
     fn pattern(self) -> &'static str {
         match self {

@@ -3,6 +3,10 @@
 mod changed_columns;
 pub(crate) mod former_emails;
 mod list;
+mod list_conditions;
+mod list_order;
+#[cfg(test)]
+mod list_tests;
 pub(crate) mod user;
 
 pub(super) use list::{count, list};

@@ -137,6 +137,23 @@ async fn invalid_parameters_are_listed_with_what_is_allowed() {
 }
 
 #[tokio::test]
+async fn a_page_that_is_far_in_a_list_with_a_pattern_is_refused_unless_it_is_sorted_by_username() {
+    let (app, admin) = app_with_users().await;
+    let reply = app.get(&admin, "/users?pattern=a&offset=10001").await;
+    reply.expect_problem(400, "validation-failed");
+    assert_eq!(reply.bad_fields(), ["offset"]);
+    let message = reply.json["errors"][0]["message"].as_str().unwrap();
+    assert!(message.contains("at most 10000"), "{message}");
+    for path in [
+        "/users?pattern=a&offset=10000",
+        "/users?pattern=a&offset=10001&sort=username:1",
+        "/users?offset=10001",
+    ] {
+        let _ = app.get(&admin, path).await.expect(200);
+    }
+}
+
+#[tokio::test]
 async fn links_lead_through_all_pages_without_gaps() {
     let (app, admin) = app_with_users().await;
     let mut ids = Vec::new();
@@ -183,9 +200,9 @@ const INDEXES: [(&str, &str); 15] = [
         "/users?limit=5&sort=lastSignIn:-1",
         "users_by_last_sign_in_descending",
     ),
-    ("/users/count?filter=scope:scope7", "users_scope"),
-    ("/users/count?filter=vendor:vendor7", "users_vendor"),
-    ("/users/count?filter=plan:plan7", "users_by_plan"),
+    ("/users?filter=scope:scope7", "users_by_segment"),
+    ("/users?filter=vendor:vendor7", "users_by_segment"),
+    ("/users?filter=plan:plan7", "users_by_segment"),
     (
         "/users/count?filter=username:user7@example.com",
         "users_by_username",

@@ -1,34 +1,70 @@
-//! Lists and counts of accounts. Every sort, filter and pattern has an index.
+//! Lists and counts of accounts.
+//!
+//! A user's segment stands for the values of `is_active`, `plan`, `scope` and `vendor`. The table of segments is small,
+//! and it says how many users match, so the way to read a page does not depend on the planner's estimates:
+//!
+//! - [`Way::Walk`]: the index of the sort, which has the segment, is read alone up to the end of the page.
+//! - [`Way::CollectSegments`]: if few users match, they are found by their segments and sorted.
+//! - [`Way::Window`], for patterns: the first users in the order of the sort are searched. If they do not fill the page,
+//!   the pattern is rare, and [`Way::Collect`] finds and sorts all that match.
 
-use database::{Connection, Error, LimitedRows, RowLimit, load_limited};
-use diesel::dsl::count_star;
-use diesel::pg::Pg;
+use database::{Connection, Error, LimitedRows, RowLimit, composed, limited_sql};
+use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
-use diesel::sql_types::Text;
-use listing::{Direction, Sort, substring_pattern};
-use serde_json::Value;
+use diesel::sql_types::BigInt;
 
+use super::list_conditions::ListConditions;
+use super::list_order::ListOrder;
 use super::user::User;
-use crate::accounts::list_query::{UserConditions, UserFilter, UserListQuery, UserSort};
-use crate::schema::users;
-
-#[diesel::declare_sql_function]
-extern "SQL" {
-    fn lower(text: Text) -> Text;
-}
-
-type Condition = Box<
-    dyn BoxableExpression<
-            users::table,
-            Pg,
-            SqlType = diesel::sql_types::Nullable<diesel::sql_types::Bool>,
-        >,
->;
+use crate::accounts::list_query::{
+    MAX_OFFSET_WITH_PATTERN, UserConditions, UserListQuery, UserSort,
+};
 
 /// The size of a user in bytes, approximately.
 const SIZE: &str = "octet_length(username) + octet_length(email) + octet_length(plan) \
                     + octet_length(scope::text) + coalesce(octet_length(vendor::text), 0) \
                     + octet_length(allowed_private_components::text) + octet_length(metadata::text) + 512";
+/// The columns of [`User`].
+const COLUMNS: &str = "users.id, username, email, is_active, plan, scope, vendor, allowed_private_components, metadata, \
+                       email_confirmed, epoch, created, mtime, last_sign_in, deletion_in_progress";
+/// At most this many users are collected by their segments. If more match, the index of the sort has enough of them
+/// among its first entries, or they all come late: then reading the whole index still takes a fraction of a second.
+const FEW: i64 = 2_000;
+/// How many users are searched for a pattern before all that match are collected.
+const WINDOW: i64 = 2_000;
+/// Shorter patterns have no trigrams.
+const TRIGRAM: usize = 3;
+
+/// How the identifiers of a page are read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    Walk,
+    Window,
+    Collect,
+    CollectSegments,
+}
+
+#[derive(QueryableByName)]
+struct FoundUser {
+    #[diesel(embed)]
+    user: User,
+    #[diesel(sql_type = BigInt)]
+    found: i64,
+}
+
+#[derive(QueryableByName)]
+struct Segment {
+    #[diesel(sql_type = BigInt)]
+    id: i64,
+    #[diesel(sql_type = BigInt)]
+    users: i64,
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+}
 
 /// The rows of one page.
 pub(crate) fn list(
@@ -36,14 +72,153 @@ pub(crate) fn list(
     list: &UserListQuery,
     limit: RowLimit,
 ) -> Result<LimitedRows<User>, Error> {
-    let mut query = users::table.select(User::as_select()).into_boxed();
-    for condition in sql_conditions(&list.conditions) {
-        query = query.filter(condition);
+    let conditions = ListConditions::new(&list.conditions);
+    if conditions.selects_one() || !conditions.has_segments() {
+        let page = Page::new(list, conditions, None, limit);
+        return page.load(connection);
     }
-    let query = ordered(query, list.sort)
-        .limit(list.paging.rows_to_fetch())
-        .offset(list.paging.offset);
-    Ok(load_limited(connection, query, SIZE, limit)?)
+    in_one_snapshot(connection, |connection| {
+        let matching = Matching::load(connection, &list.conditions)?;
+        if matching.users == 0 {
+            return Ok(LimitedRows::from_iter([]));
+        }
+        Page::new(list, conditions, Some(matching), limit).load(connection)
+    })
+}
+
+/// The segments that match the filters.
+struct Matching {
+    segments: Vec<i64>,
+    users: i64,
+}
+
+impl Matching {
+    fn load(connection: &mut Connection, conditions: &UserConditions) -> Result<Self, Error> {
+        let sql = ListConditions::new_for_segments(conditions);
+        let statement = format!(
+            "SELECT id, users FROM user_segments WHERE {}",
+            sql.of_segments()
+        );
+        let segments: Vec<Segment> = composed(statement, sql.texts, false).load(connection)?;
+        Ok(Self {
+            users: segments.iter().map(|segment| segment.users).sum(),
+            segments: segments.iter().map(|segment| segment.id).collect(),
+        })
+    }
+}
+
+/// Users may move to other segments meanwhile.
+fn in_one_snapshot<T>(
+    connection: &mut Connection,
+    work: impl FnOnce(&mut Connection) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let mut transaction = connection.build_transaction().repeatable_read().read_only();
+    transaction.run(work)
+}
+
+/// A page to load.
+struct Page<'a> {
+    list: &'a UserListQuery,
+    conditions: ListConditions,
+    matching: Option<Matching>,
+    limit: RowLimit,
+}
+
+impl<'a> Page<'a> {
+    fn new(
+        list: &'a UserListQuery,
+        conditions: ListConditions,
+        matching: Option<Matching>,
+        limit: RowLimit,
+    ) -> Self {
+        Self {
+            list,
+            conditions,
+            matching,
+            limit,
+        }
+    }
+
+    fn way(&self) -> Way {
+        if self.conditions.selects_one() {
+            return Way::Collect;
+        }
+        if self
+            .matching
+            .as_ref()
+            .is_some_and(|matching| matching.users <= FEW)
+        {
+            return Way::CollectSegments;
+        }
+        let Some(pattern) = &self.list.conditions.pattern else {
+            return Way::Walk;
+        };
+        // The index of this sort has the username, too. Trigrams are faster, but not for all users.
+        let is_short = pattern.chars().count() < TRIGRAM;
+        let is_deep = self.list.paging.offset > MAX_OFFSET_WITH_PATTERN;
+        match self.list.sort.by {
+            UserSort::Username if is_short || is_deep => Way::Walk,
+            _ => Way::Window,
+        }
+    }
+
+    fn load(&self, connection: &mut Connection) -> Result<LimitedRows<User>, Error> {
+        let way = self.way();
+        if way == Way::CollectSegments {
+            // Without recent statistics of the segments the planner may think that they have most users.
+            connection.batch_execute("SET LOCAL enable_seqscan = off")?;
+        }
+        let users = self.load_by(connection, way)?;
+        if way == Way::Window && users.found < self.list.paging.rows_to_fetch() {
+            return self.load_by(connection, Way::Collect);
+        }
+        Ok(users)
+    }
+
+    fn load_by(&self, connection: &mut Connection, way: Way) -> Result<LimitedRows<User>, Error> {
+        let order = ListOrder::new(self.list.sort).by("sort_key", "id");
+        let page = format!(
+            "WITH page AS ({ids}) SELECT {COLUMNS}, page.sort_key FROM page JOIN users USING (id) ORDER BY {order}",
+            ids = self.ids(way)
+        );
+        let (rows, bytes) = (self.limit.rows.to_string(), self.limit.bytes.to_string());
+        let sql = limited_sql(&page, SIZE, &rows, &bytes);
+        // The best plan depends on the values, and planning takes a fraction of the time of reading a page.
+        let statement = composed(sql, &self.conditions.texts, false);
+        let users: Vec<FoundUser> = statement.load(connection)?;
+        let users = users.into_iter().map(|found| (found.user, found.found));
+        Ok(users.collect())
+    }
+
+    /// The statement that reads the identifiers of the page and their sort keys. `OFFSET 0` keeps the planner from walking
+    /// the index of the sort instead, which reads all users if those that match come last.
+    fn ids(&self, way: Way) -> String {
+        let order = ListOrder::new(self.list.sort);
+        let paging = self.list.paging;
+        let page = format!("LIMIT {} OFFSET {}", paging.rows_to_fetch(), paging.offset);
+        let key = order.key;
+        let (by_column, by_key) = (order.by(key, "id"), order.by("sort_key", "id"));
+        let segments = self.matching.as_ref().map(|matching| &*matching.segments);
+        let conditions = match way {
+            Way::CollectSegments => self.conditions.of_few_users(segments),
+            _ => self.conditions.of_users(segments),
+        };
+        match way {
+            Way::Walk => format!(
+                "SELECT id, {key} AS sort_key FROM users WHERE {conditions} ORDER BY {by_column} {page}"
+            ),
+            Way::Window => format!(
+                "SELECT id, sort_key FROM (\
+                    SELECT id, {key} AS sort_key FROM users ORDER BY {by_column} LIMIT {WINDOW}\
+                ) AS first JOIN users USING (id) WHERE {conditions} ORDER BY {by_key} {page}"
+            ),
+            Way::Collect | Way::CollectSegments => format!(
+                "SELECT id, sort_key FROM (\
+                    SELECT id, {key} AS sort_key FROM users WHERE {conditions} OFFSET 0\
+                ) AS matching ORDER BY {by_key} {page}"
+            ),
+        }
+    }
 }
 
 /// The number of accounts that match.
@@ -51,71 +226,28 @@ pub(crate) fn count(
     connection: &mut Connection,
     conditions: &UserConditions,
 ) -> Result<i64, Error> {
-    let mut query = users::table.select(count_star()).into_boxed();
-    for condition in sql_conditions(conditions) {
-        query = query.filter(condition);
+    let sql = ListConditions::new(conditions);
+    if !sql.has_users() {
+        return Ok(Matching::load(connection, conditions)?.users);
     }
-    Ok(query.first(connection)?)
+    if !sql.has_segments() {
+        return count_users(connection, &sql, None);
+    }
+    in_one_snapshot(connection, |connection| {
+        let matching = Matching::load(connection, conditions)?;
+        count_users(connection, &sql, Some(&matching.segments))
+    })
 }
 
-fn sql_conditions(conditions: &UserConditions) -> Vec<Condition> {
-    let filters = conditions
-        .filters
-        .iter()
-        .map(|(field, value)| condition(*field, value));
-    let pattern = conditions.pattern.as_ref().map(|pattern| -> Condition {
-        let pattern = substring_pattern(&pattern.to_lowercase());
-        Box::new(users::username_key.like(pattern).nullable())
-    });
-    filters.chain(pattern).collect()
-}
-
-fn condition(field: UserFilter, value: &str) -> Condition {
-    let key = value.trim().to_lowercase();
-    match field {
-        UserFilter::Username => Box::new(users::username_key.eq(key).nullable()),
-        UserFilter::Email => Box::new(users::email_key.eq(key).nullable()),
-        UserFilter::Scope => Box::new(users::scope.contains(vec![value.to_owned()]).nullable()),
-        // The index covers the first half.
-        UserFilter::Plan => Box::new(
-            lower(users::plan)
-                .eq(lower(value.to_owned()))
-                .and(users::plan.eq(value.to_owned()))
-                .nullable(),
-        ),
-        // Matches the string itself and arrays that contain it.
-        UserFilter::Vendor => Box::new(users::vendor.contains(Value::String(value.to_owned()))),
-        UserFilter::IsActive => Box::new(users::is_active.eq(value == "true").nullable()),
-    }
-}
-
-type Query<'a> = users::BoxedQuery<
-    'a,
-    Pg,
-    diesel::helper_types::SqlTypeOf<diesel::helper_types::AsSelect<User, Pg>>,
->;
-
-/// Ties are broken by id in the same direction. Only `lastSignIn` can be null, which comes last.
-fn ordered(query: Query<'_>, sort: Sort<UserSort>) -> Query<'_> {
-    use Direction::{Ascending, Descending};
-    let query = match (sort.by, sort.direction) {
-        (UserSort::Created, Ascending) => query.order(users::created.asc()),
-        (UserSort::Created, Descending) => query.order(users::created.desc()),
-        (UserSort::Mtime, Ascending) => query.order(users::mtime.asc()),
-        (UserSort::Mtime, Descending) => query.order(users::mtime.desc()),
-        (UserSort::Username, Ascending) => query.order(users::username_key.asc()),
-        (UserSort::Username, Descending) => query.order(users::username_key.desc()),
-        (UserSort::Email, Ascending) => query.order(users::email_key.asc()),
-        (UserSort::Email, Descending) => query.order(users::email_key.desc()),
-        (UserSort::Plan, Ascending) => query.order(lower(users::plan).asc()),
-        (UserSort::Plan, Descending) => query.order(lower(users::plan).desc()),
-        (UserSort::IsActive, Ascending) => query.order(users::is_active.asc()),
-        (UserSort::IsActive, Descending) => query.order(users::is_active.desc()),
-        (UserSort::LastSignIn, Ascending) => query.order(users::last_sign_in.asc()),
-        (UserSort::LastSignIn, Descending) => query.order(users::last_sign_in.desc().nulls_last()),
-    };
-    match sort.direction {
-        Ascending => query.then_order_by(users::id.asc()),
-        Descending => query.then_order_by(users::id.desc()),
-    }
+fn count_users(
+    connection: &mut Connection,
+    conditions: &ListConditions,
+    segments: Option<&[i64]>,
+) -> Result<i64, Error> {
+    let statement = format!(
+        "SELECT count(*) AS count FROM users WHERE {}",
+        conditions.of_users(segments)
+    );
+    let count: Count = composed(statement, &conditions.texts, false).get_result(connection)?;
+    Ok(count.count)
 }

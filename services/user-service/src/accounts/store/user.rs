@@ -1,13 +1,13 @@
 use auth::ADMIN_SCOPE;
 use chrono::{DateTime, Utc};
-use diesel::{Queryable, Selectable};
+use diesel::{Queryable, QueryableByName, Selectable};
 use serde_json::{Map, Value};
 use values::{EmailAddress, UserId};
 
 use crate::schema::{database_incarnation, users};
 
 /// An account, without its password.
-#[derive(Debug, Clone, Queryable, Selectable)]
+#[derive(Debug, Clone, Queryable, QueryableByName, Selectable)]
 #[diesel(table_name = users, check_for_backend(diesel::pg::Pg))]
 pub(crate) struct User {
     pub(crate) id: UserId,

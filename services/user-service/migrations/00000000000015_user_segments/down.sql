@@ -1,0 +1,17 @@
+DROP TRIGGER users_count_added ON users;
+DROP TRIGGER users_count_moved ON users;
+DROP TRIGGER users_count_removed ON users;
+DROP FUNCTION count_in_segments;
+DROP TABLE user_segments;
+ALTER TABLE users DROP COLUMN segment;
+DROP FUNCTION user_segment;
+ALTER TABLE users RESET (autovacuum_vacuum_scale_factor, autovacuum_vacuum_insert_scale_factor);
+CREATE INDEX users_by_created ON users (created, id);
+CREATE INDEX users_by_mtime ON users (mtime, id);
+CREATE INDEX users_by_username ON users (username_key, id);
+CREATE INDEX users_by_email ON users (email_key, id);
+CREATE INDEX users_by_plan ON users (lower(plan), id);
+CREATE INDEX users_by_is_active ON users (is_active, id);
+CREATE INDEX users_by_last_sign_in ON users (last_sign_in, id);
+CREATE INDEX users_by_last_sign_in_descending ON users (last_sign_in DESC NULLS LAST, id DESC);
+CREATE INDEX users_vendor ON users USING gin (vendor jsonb_path_ops);

@@ -1,0 +1,207 @@
+//! What lists read, in rows of tables and entries of indexes.
+
+use database::{Connection, RowLimit};
+use diesel::connection::SimpleConnection as _;
+use diesel::prelude::*;
+use diesel::sql_types::BigInt;
+use http_kit::Query;
+use listing::Sort;
+use testkit::TestDatabase;
+
+use crate::accounts::list_query::{UserConditions, UserListQuery, UserSort};
+use crate::accounts::store::{count, list};
+
+const USERS: i64 = 20_000;
+
+/// Users of whom 100 are administrators, 200 inactive, 4,000 of the vendor acme and the same number of globex. The
+/// users of globex were created first, and their usernames and addresses come first.
+const PREPARE: &str = "
+SET search_path = users, public;
+SET max_parallel_workers_per_gather = 0;
+INSERT INTO users (id, username, username_key, email, email_key, password_hash, is_active, plan, scope, vendor, created,
+    mtime, last_sign_in)
+SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), name, name, name, name, 'x', n % 100 <> 1,
+    CASE WHEN n % 10 = 0 THEN 'pro' ELSE 'free' END,
+    CASE WHEN n % 200 = 0 THEN '{user,admin}' ELSE '{user}' END::text[],
+    CASE WHEN n <= 4000 THEN to_jsonb('globex'::text) WHEN n % 4 = 0 THEN '[\"acme\", \"initech\"]' END,
+    at, at, CASE WHEN n % 3 > 0 THEN at END
+FROM (
+    SELECT n, CASE WHEN n <= 4000 THEN 'a' ELSE 'b' END || md5(n::text) || '@example.com' AS name,
+        timestamptz '2026-01-01' + n * interval '1 minute' AS at
+    FROM generate_series(1, 20000) AS n
+) AS made;
+VACUUM ANALYZE users, user_segments;";
+
+const SORTS: [&str; 7] = [
+    "created",
+    "mtime",
+    "username",
+    "email",
+    "plan",
+    "isActive",
+    "lastSignIn",
+];
+
+fn prepared() -> (TestDatabase, Connection) {
+    let database = TestDatabase::users(crate::MIGRATIONS);
+    let mut connection = database.admin();
+    for statement in PREPARE.split_inclusive(';') {
+        connection.batch_execute(statement).unwrap();
+    }
+    (database, connection)
+}
+
+#[derive(QueryableByName)]
+struct Read {
+    #[diesel(sql_type = BigInt)]
+    rows: i64,
+}
+
+/// The rows of `users` and of its indexes that a closure reads.
+fn rows_read(connection: &mut Connection, work: impl FnOnce(&mut Connection)) -> i64 {
+    const COUNT: &str = "
+        SELECT (seq_tup_read + (
+            SELECT sum(idx_tup_read) FROM pg_stat_user_indexes WHERE relid = 'users.users'::regclass
+        ))::bigint AS rows FROM pg_stat_user_tables WHERE relid = 'users.users'::regclass";
+    let count = |connection: &mut Connection| {
+        // A connection reports what it has read after a statement, but only once in a while without this.
+        connection
+            .batch_execute("SELECT pg_stat_force_next_flush()")
+            .unwrap();
+        let read: Read = diesel::sql_query(COUNT).get_result(connection).unwrap();
+        read.rows
+    };
+    let before = count(connection);
+    work(connection);
+    count(connection) - before
+}
+
+/// The rows that a list reads, and the number of users on its page.
+fn read(connection: &mut Connection, query: &str) -> (i64, usize) {
+    let query = UserListQuery::parse(&Query::parse(query), Sort::descending(UserSort::Created));
+    let query = query.unwrap();
+    let mut users = 0;
+    let limit = RowLimit::new(query.paging.limit, usize::MAX);
+    let rows = rows_read(connection, |connection| {
+        users = list(connection, &query, limit).unwrap().rows.len();
+    });
+    (rows, users)
+}
+
+fn assert_reads_at_most(connection: &mut Connection, query: &str, max: i64) {
+    for sort in SORTS {
+        for direction in ["1", "-1"] {
+            let query = format!("{query}&limit=20&sort={sort}:{direction}");
+            let (rows, users) = read(connection, &query);
+            assert!(rows <= max, "{query}: {users} users, {rows} rows");
+        }
+    }
+}
+
+/// The rows of a page and the one after it, each by two indexes, and the ends of indexes, which the planner reads.
+const PAGE: i64 = 2 * 21 + 10;
+
+#[test]
+fn a_page_reads_its_rows_and_those_that_the_filters_leave_out_before_it() {
+    let (_database, mut connection) = prepared();
+    for (query, left_out) in [
+        ("", 0),
+        ("filter=isActive:true", 200),
+        ("filter=scope:user", 0),
+        ("filter=plan:free,scope:user,isActive:true", 2_200),
+        ("filter=vendor:acme", 4_000 * 4),
+        ("offset=15000", 15_000),
+        ("filter=scope:user&offset=15000", 15_000),
+    ] {
+        assert_reads_at_most(&mut connection, query, PAGE + left_out);
+    }
+}
+
+#[test]
+fn few_users_are_read_by_their_segments() {
+    let (_database, mut connection) = prepared();
+    for (query, found) in [
+        ("filter=scope:admin", 100),
+        ("filter=isActive:false", 200),
+        ("filter=plan:pro,vendor:globex", 400),
+        ("filter=plan:unknown", 0),
+        ("filter=vendor:acme,vendor:globex", 0),
+        ("filter=username:nobody@example.com", 0),
+        ("filter=email:nobody@example.com,scope:user", 0),
+    ] {
+        // By the index of the segments, and then in the table.
+        assert_reads_at_most(&mut connection, query, 2 * found + PAGE);
+    }
+}
+
+#[test]
+fn users_that_come_last_are_found_by_the_index_of_the_sort_alone() {
+    let (_database, mut connection) = prepared();
+    for sort in ["created:-1", "username:-1", "email:-1"] {
+        let (rows, users) = read(
+            &mut connection,
+            &format!("filter=vendor:globex&sort={sort}&limit=20"),
+        );
+        assert_eq!(users, 20);
+        assert!(rows <= USERS + PAGE, "{sort}: {rows}");
+    }
+}
+
+#[test]
+fn a_pattern_is_searched_in_the_first_users_and_then_in_all() {
+    let (_database, mut connection) = prepared();
+    let window = USERS + 2_000;
+    assert_reads_at_most(&mut connection, "pattern=example", window + PAGE);
+    for pattern in ["a", "zz", "zzz", "b1", "%25"] {
+        let query = format!("pattern={pattern}");
+        assert_reads_at_most(&mut connection, &query, window + USERS + PAGE);
+    }
+}
+
+#[test]
+fn counts_read_no_users_unless_there_is_a_pattern() {
+    let (_database, mut connection) = prepared();
+    for (query, expected) in [
+        ("", USERS),
+        ("filter=isActive:true", 19_800),
+        ("filter=scope:admin", 100),
+        ("filter=vendor:acme", 4_000),
+        ("filter=vendor:acme,plan:pro", 800),
+        ("filter=plan:unknown", 0),
+    ] {
+        let conditions = UserConditions::parse(&Query::parse(query)).unwrap();
+        let read = rows_read(&mut connection, |connection| {
+            assert_eq!(count(connection, &conditions).unwrap(), expected, "{query}");
+        });
+        assert_eq!(read, 0, "{query}");
+    }
+}
+
+#[test]
+fn segments_count_users_that_are_inserted_changed_and_deleted() {
+    let (_database, mut connection) = prepared();
+    connection
+        .batch_execute(
+            "UPDATE users SET plan = 'gold', vendor = NULL WHERE n_of(id) <= 4000;"
+                .replace(
+                    "n_of(id)",
+                    "('x' || right(encode(id, 'hex'), 8))::bit(32)::int",
+                )
+                .as_str(),
+        )
+        .unwrap();
+    connection
+        .batch_execute("DELETE FROM users WHERE 'admin' = ANY (scope)")
+        .unwrap();
+    let wrong: Read = diesel::sql_query(
+        "SELECT count(*) AS rows FROM (
+            SELECT segment, is_active, plan, scope, vendor, count(*) AS users FROM users GROUP BY 1, 2, 3, 4, 5
+        ) AS counted FULL JOIN user_segments AS stored ON id = segment
+            AND stored.is_active = counted.is_active AND stored.plan = counted.plan AND stored.scope = counted.scope
+            AND stored.vendor IS NOT DISTINCT FROM counted.vendor AND stored.users = counted.users
+        WHERE id IS NULL OR segment IS NULL",
+    )
+    .get_result(&mut connection)
+    .unwrap();
+    assert_eq!(wrong.rows, 0);
+}
