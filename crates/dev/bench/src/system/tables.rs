@@ -15,15 +15,27 @@ pub(crate) const REMOVE_TASKS: &str = "TRUNCATE people_task.tasks, people_task.t
 /// Makes statistics and visibility those of a database that has had its tables for a while.
 pub(crate) const VACUUM_TASKS: &str = "VACUUM (ANALYZE) people_task.tasks, people_task.task_states";
 
+/// Counts the users of each segment again, which triggers do otherwise.
+macro_rules! count_segments {
+    () => {
+        "TRUNCATE users.user_segments;
+        INSERT INTO users.user_segments (id, is_active, plan, scope, vendor, users)
+        SELECT segment, is_active, plan, scope, vendor, count(*) FROM users.users GROUP BY 1, 2, 3, 4, 5"
+    };
+}
+
 /// Removes the users of [`add_users`], whose identifiers begin with zero. Nothing refers to them, so no row of another
 /// table is looked for.
-pub(crate) const REMOVE_USERS: &str = "\
-    SET session_replication_role = replica;
+pub(crate) const REMOVE_USERS: &str = concat!(
+    "SET session_replication_role = replica;
     DELETE FROM users.sign_in_names WHERE user_id < decode(rpad('01', 24, '0'), 'hex');
-    DELETE FROM users.users WHERE id < decode(rpad('01', 24, '0'), 'hex')";
+    DELETE FROM users.users WHERE id < decode(rpad('01', 24, '0'), 'hex');",
+    count_segments!()
+);
 
 /// Makes statistics and visibility those of a database that has had its tables for a while.
-pub(crate) const VACUUM_USERS: &str = "VACUUM (ANALYZE) users.users, users.sign_in_names";
+pub(crate) const VACUUM_USERS: &str = "VACUUM (ANALYZE) users.users, users.user_segments, \
+    users.sign_in_names";
 
 /// Generated tasks.
 pub(crate) struct Generated<'people> {
@@ -112,8 +124,8 @@ pub(crate) fn delete_tasks(user: &str) -> String {
     format!("DELETE FROM people_task.tasks WHERE creator = decode('{user}', 'hex')")
 }
 
-/// Returns the statements that add users, whose usernames are their addresses. One in ten has another plan, one in a hundred a vendor or is inactive, and one
-/// in a thousand another scope. A third has never signed in.
+/// Returns the statements that add users, whose usernames are their addresses. One in ten has another plan, one in a
+/// hundred a vendor or is inactive, and one in a thousand another scope. A third has never signed in.
 pub(crate) fn add_users(count: usize) -> String {
     // Triggers would add the names one by one, and take most of the time. The columns of each table stand only here.
     format!(
@@ -130,6 +142,8 @@ pub(crate) fn add_users(count: usize) -> String {
                 now() - interval '1 second' * ({count} - n) AS created) AS names;
         INSERT INTO users.sign_in_names (name, user_id)
         SELECT email_key, id FROM users.users
-        WHERE id < decode(rpad('01', 24, '0'), 'hex')"
+        WHERE id < decode(rpad('01', 24, '0'), 'hex');
+        {count_segments}",
+        count_segments = count_segments!()
     )
 }
