@@ -195,10 +195,10 @@ const INDEXES: [(&str, &str); 15] = [
     ("/users?limit=5&sort=email:-1", "users_by_email"),
     ("/users?limit=5&sort=plan:1", "users_by_plan"),
     ("/users?limit=5&sort=isActive:-1", "users_by_is_active"),
-    ("/users?limit=5&sort=lastSignIn:1", "users_by_last_sign_in"),
+    ("/users?limit=5&sort=lastSignIn:1", "last_sign_ins_by_at"),
     (
         "/users?limit=5&sort=lastSignIn:-1",
-        "users_by_last_sign_in_descending",
+        "last_sign_ins_by_at_descending",
     ),
     ("/users?filter=scope:scope7", "users_by_segment"),
     ("/users?filter=vendor:vendor7", "users_by_segment"),

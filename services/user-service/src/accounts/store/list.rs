@@ -15,7 +15,7 @@ use diesel::sql_types::BigInt;
 
 use super::list_conditions::ListConditions;
 use super::list_order::ListOrder;
-use super::user::User;
+use super::user::{LAST_SIGN_IN, User};
 use crate::accounts::list_query::{
     MAX_OFFSET_WITH_PATTERN, UserConditions, UserListQuery, UserSort,
 };
@@ -24,16 +24,16 @@ use crate::accounts::list_query::{
 const SIZE: &str = "octet_length(username) + octet_length(email) + octet_length(plan) \
                     + octet_length(scope::text) + coalesce(octet_length(vendor::text), 0) \
                     + octet_length(allowed_private_components::text) + octet_length(metadata::text) + 512";
-/// The columns of [`User`].
+/// The columns of [`User`] that are in `users`.
 const COLUMNS: &str = "users.id, username, email, is_active, plan, scope, vendor, allowed_private_components, metadata, \
-                       email_confirmed, epoch, created, mtime, last_sign_in, deletion_in_progress";
+                       email_confirmed, epoch, created, mtime, deletion_in_progress";
 /// At most this many users are collected by their segments. If more match, the index of the sort has enough of them
 /// among its first entries, or they all come late: then reading the whole index still takes a fraction of a second.
 const FEW: i64 = 2_000;
 /// How many users are searched for a pattern before all that match are collected.
 const WINDOW: i64 = 2_000;
-/// Shorter patterns have no trigrams.
-const TRIGRAM: usize = 3;
+/// Patterns of at least this many characters usually match so few users that they are found fastest by their trigrams.
+const LONG_PATTERN: usize = 6;
 
 /// How the identifiers of a page are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,16 +73,19 @@ pub(crate) fn list(
     limit: RowLimit,
 ) -> Result<LimitedRows<User>, Error> {
     let conditions = ListConditions::new(&list.conditions);
-    if conditions.selects_one() || !conditions.has_segments() {
-        let page = Page::new(list, conditions, None, limit);
-        return page.load(connection);
+    let is_first = list.paging.offset == 0;
+    if conditions.selects_one() || (conditions.is_empty() && is_first) {
+        return Page::new(list, conditions, None, limit).load(connection);
     }
     in_one_snapshot(connection, |connection| {
+        if !conditions.has_segments() {
+            return Page::new(list, conditions, None, limit).load_as_planned(connection);
+        }
         let matching = Matching::load(connection, &list.conditions)?;
         if matching.users == 0 {
             return Ok(LimitedRows::from_iter([]));
         }
-        Page::new(list, conditions, Some(matching), limit).load(connection)
+        Page::new(list, conditions, Some(matching), limit).load_as_planned(connection)
     })
 }
 
@@ -153,8 +156,8 @@ impl<'a> Page<'a> {
         let Some(pattern) = &self.list.conditions.pattern else {
             return Way::Walk;
         };
-        // The index of this sort has the username, too. Trigrams are faster, but not for all users.
-        let is_short = pattern.chars().count() < TRIGRAM;
+        // The index of this sort has the username, too.
+        let is_short = pattern.chars().count() < LONG_PATTERN;
         let is_deep = self.list.paging.offset > MAX_OFFSET_WITH_PATTERN;
         match self.list.sort.by {
             UserSort::Username if is_short || is_deep => Way::Walk,
@@ -164,10 +167,6 @@ impl<'a> Page<'a> {
 
     fn load(&self, connection: &mut Connection) -> Result<LimitedRows<User>, Error> {
         let way = self.way();
-        if way == Way::CollectSegments {
-            // Without recent statistics of the segments the planner may think that they have most users.
-            connection.batch_execute("SET LOCAL enable_seqscan = off")?;
-        }
         let users = self.load_by(connection, way)?;
         if way == Way::Window && users.found < self.list.paging.rows_to_fetch() {
             return self.load_by(connection, Way::Collect);
@@ -175,10 +174,23 @@ impl<'a> Page<'a> {
         Ok(users)
     }
 
+    /// Loads the page in a transaction with settings of the planner. Compiling a statement takes longer than most pages.
+    /// An estimate from old statistics must not make it read the table instead of an index.
+    fn load_as_planned(&self, connection: &mut Connection) -> Result<LimitedRows<User>, Error> {
+        let settings = match self.way() {
+            Way::Walk | Way::CollectSegments => {
+                "SET LOCAL jit = off; SET LOCAL enable_seqscan = off"
+            }
+            Way::Window | Way::Collect => "SET LOCAL jit = off",
+        };
+        connection.batch_execute(settings)?;
+        self.load(connection)
+    }
+
     fn load_by(&self, connection: &mut Connection, way: Way) -> Result<LimitedRows<User>, Error> {
         let order = ListOrder::new(self.list.sort).by("sort_key", "id");
         let page = format!(
-            "WITH page AS ({ids}) SELECT {COLUMNS}, page.sort_key FROM page JOIN users USING (id) ORDER BY {order}",
+            "WITH page AS ({ids}) SELECT {COLUMNS}, {LAST_SIGN_IN} AS last_sign_in, page.sort_key FROM page JOIN users USING (id) ORDER BY {order}",
             ids = self.ids(way)
         );
         let (rows, bytes) = (self.limit.rows.to_string(), self.limit.bytes.to_string());
@@ -196,26 +208,32 @@ impl<'a> Page<'a> {
         let order = ListOrder::new(self.list.sort);
         let paging = self.list.paging;
         let page = format!("LIMIT {} OFFSET {}", paging.rows_to_fetch(), paging.offset);
-        let key = order.key;
-        let (by_column, by_key) = (order.by(key, "id"), order.by("sort_key", "id"));
+        let ListOrder { table, id, key, .. } = order;
+        let (by_column, by_key) = (order.by(key, id), order.by("sort_key", "id"));
         let segments = self.matching.as_ref().map(|matching| &*matching.segments);
-        let conditions = match way {
+        let mut conditions = match way {
             Way::CollectSegments => self.conditions.of_few_users(segments),
             _ => self.conditions.of_users(segments),
         };
+        if way == Way::Walk
+            && let Some(range) = order.range_of_segments(&self.conditions.of_segments())
+        {
+            conditions = format!("{conditions} AND {range}");
+        }
         match way {
             Way::Walk => format!(
-                "SELECT id, {key} AS sort_key FROM users WHERE {conditions} ORDER BY {by_column} {page}"
+                "SELECT {id} AS id, {key} AS sort_key FROM {table} WHERE {conditions} ORDER BY {by_column} {page}"
             ),
             Way::Window => format!(
                 "SELECT id, sort_key FROM (\
-                    SELECT id, {key} AS sort_key FROM users ORDER BY {by_column} LIMIT {WINDOW}\
+                    SELECT {id} AS id, {key} AS sort_key FROM {table} ORDER BY {by_column} LIMIT {WINDOW}\
                 ) AS first JOIN users USING (id) WHERE {conditions} ORDER BY {by_key} {page}"
             ),
             Way::Collect | Way::CollectSegments => format!(
                 "SELECT id, sort_key FROM (\
                     SELECT id, {key} AS sort_key FROM users WHERE {conditions} OFFSET 0\
-                ) AS matching ORDER BY {by_key} {page}"
+                ) AS matching ORDER BY {by_key} {page}",
+                key = order.key_of_user()
             ),
         }
     }

@@ -80,6 +80,11 @@ impl ListConditions {
         self.selects_one
     }
 
+    /// Whether all users match.
+    pub(super) fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.users.is_empty()
+    }
+
     /// Whether there are conditions that segments decide.
     pub(super) fn has_segments(&self) -> bool {
         !self.segments.is_empty()

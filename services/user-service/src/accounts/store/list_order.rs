@@ -1,11 +1,16 @@
 use listing::{Direction, Sort};
 
+use super::user::LAST_SIGN_IN;
 use crate::accounts::list_query::UserSort;
 
 /// The order of a list. Ties are broken by id in the same direction.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ListOrder {
-    /// The column or expression of `users` that the index of the sort has.
+    /// The table whose index has the order.
+    pub(super) table: &'static str,
+    /// The user's identifier in that table.
+    pub(super) id: &'static str,
+    /// The column or expression of that table that the list is sorted by.
     pub(super) key: &'static str,
     sort: Sort<UserSort>,
 }
@@ -19,9 +24,45 @@ impl ListOrder {
             UserSort::Email => "email_key",
             UserSort::Plan => "lower(plan)",
             UserSort::IsActive => "is_active",
-            UserSort::LastSignIn => "last_sign_in",
+            UserSort::LastSignIn => "at",
         };
-        Self { key, sort }
+        let (table, id) = match sort.by {
+            UserSort::LastSignIn => ("last_sign_ins", "user_id"),
+            _ => ("users", "id"),
+        };
+        Self {
+            table,
+            id,
+            key,
+            sort,
+        }
+    }
+
+    /// The sort key of a row of `users`.
+    pub(super) fn key_of_user(self) -> &'static str {
+        match self.sort.by {
+            UserSort::LastSignIn => LAST_SIGN_IN,
+            _ => self.key,
+        }
+    }
+
+    /// The sort keys from the lowest to the highest one of the segments that meet a condition, if all users of a segment
+    /// have the same.
+    pub(super) fn range_of_segments(self, condition: &str) -> Option<String> {
+        let (lowest, highest) = match self.sort.by {
+            UserSort::Plan => ("min", "max"),
+            UserSort::IsActive => ("bool_and", "bool_or"),
+            _ => return None,
+        };
+        let key = self.key;
+        let bound = |aggregate: &str| {
+            format!("(SELECT {aggregate}({key}) FROM user_segments WHERE {condition})")
+        };
+        Some(format!(
+            "{key} BETWEEN {} AND {}",
+            bound(lowest),
+            bound(highest)
+        ))
     }
 
     /// The order by two columns, as the index has it. Only `lastSignIn` can be null, which comes last.
