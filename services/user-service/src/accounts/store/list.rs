@@ -5,7 +5,7 @@
 //!
 //! - [`Way::Walk`]: the index of the sort, which has the segment, is read alone up to the end of the page.
 //! - [`Way::CollectSegments`]: if few users match, they are found by their segments and sorted.
-//! - [`Way::Window`], for patterns: the first users in the order of the sort are searched. If they do not fill the page,
+//! - [`Way::Window`], for patterns: the first users of the segments in the order of the sort are searched. If they do not fill the page,
 //!   the pattern is rare, and [`Way::Collect`] finds and sorts all that match.
 
 use database::{Connection, Error, LimitedRows, RowLimit, composed, limited_sql};
@@ -13,8 +13,9 @@ use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
-use super::list_conditions::ListConditions;
+use super::list_conditions::{ListConditions, of_segments};
 use super::list_order::ListOrder;
+use super::segment::Segment;
 use super::user::{LAST_SIGN_IN, User};
 use crate::accounts::list_query::{
     MAX_OFFSET_WITH_PATTERN, UserConditions, UserListQuery, UserSort,
@@ -30,7 +31,8 @@ const COLUMNS: &str = "users.id, username, email, is_active, plan, scope, vendor
 /// At most this many users are collected by their segments. If more match, the index of the sort has enough of them
 /// among its first entries, or they all come late: then reading the whole index still takes a fraction of a second.
 const FEW: i64 = 2_000;
-/// How many users are searched for a pattern before all that match are collected.
+/// At least this many users are searched for a pattern before all that match are collected, and ten for each user up to
+/// the end of the page.
 const WINDOW: i64 = 2_000;
 /// Patterns of at least this many characters usually match so few users that they are found fastest by their trigrams.
 const LONG_PATTERN: usize = 6;
@@ -50,14 +52,6 @@ struct FoundUser {
     user: User,
     #[diesel(sql_type = BigInt)]
     found: i64,
-}
-
-#[derive(QueryableByName)]
-struct Segment {
-    #[diesel(sql_type = BigInt)]
-    id: i64,
-    #[diesel(sql_type = BigInt)]
-    users: i64,
 }
 
 #[derive(QueryableByName)]
@@ -91,7 +85,7 @@ pub(crate) fn list(
 
 /// The segments that match the filters.
 struct Matching {
-    segments: Vec<i64>,
+    segments: Vec<Segment>,
     users: i64,
 }
 
@@ -99,13 +93,13 @@ impl Matching {
     fn load(connection: &mut Connection, conditions: &UserConditions) -> Result<Self, Error> {
         let sql = ListConditions::new_for_segments(conditions);
         let statement = format!(
-            "SELECT id, users FROM user_segments WHERE {}",
+            "SELECT id, users, lower(plan) AS plan_key, is_active FROM user_segments WHERE {}",
             sql.of_segments()
         );
         let segments: Vec<Segment> = composed(statement, sql.texts, false).load(connection)?;
         Ok(Self {
             users: segments.iter().map(|segment| segment.users).sum(),
-            segments: segments.iter().map(|segment| segment.id).collect(),
+            segments,
         })
     }
 }
@@ -190,7 +184,8 @@ impl<'a> Page<'a> {
     fn load_by(&self, connection: &mut Connection, way: Way) -> Result<LimitedRows<User>, Error> {
         let order = ListOrder::new(self.list.sort).by("sort_key", "id");
         let page = format!(
-            "WITH page AS ({ids}) SELECT {COLUMNS}, {LAST_SIGN_IN} AS last_sign_in, page.sort_key FROM page JOIN users USING (id) ORDER BY {order}",
+            "WITH page AS ({ids}) SELECT {COLUMNS}, {LAST_SIGN_IN} AS last_sign_in, page.sort_key \
+             FROM page JOIN users USING (id) ORDER BY {order}",
             ids = self.ids(way)
         );
         let (rows, bytes) = (self.limit.rows.to_string(), self.limit.bytes.to_string());
@@ -208,26 +203,26 @@ impl<'a> Page<'a> {
         let order = ListOrder::new(self.list.sort);
         let paging = self.list.paging;
         let page = format!("LIMIT {} OFFSET {}", paging.rows_to_fetch(), paging.offset);
+        let window = WINDOW.max(10 * (paging.offset + paging.rows_to_fetch()));
         let ListOrder { table, id, key, .. } = order;
         let (by_column, by_key) = (order.by(key, id), order.by("sort_key", "id"));
         let segments = self.matching.as_ref().map(|matching| &*matching.segments);
-        let mut conditions = match way {
+        let conditions = match way {
             Way::CollectSegments => self.conditions.of_few_users(segments),
             _ => self.conditions.of_users(segments),
         };
-        if way == Way::Walk
-            && let Some(range) = order.range_of_segments(&self.conditions.of_segments())
-        {
-            conditions = format!("{conditions} AND {range}");
-        }
+        let start = segments.and_then(|segments| order.fixed_by(segments));
+        let start = start.map_or(String::new(), |start| format!(" AND {start}"));
         match way {
             Way::Walk => format!(
-                "SELECT {id} AS id, {key} AS sort_key FROM {table} WHERE {conditions} ORDER BY {by_column} {page}"
+                "SELECT {id} AS id, {key} AS sort_key FROM {table} WHERE {conditions}{start} ORDER BY {by_column} {page}"
             ),
             Way::Window => format!(
                 "SELECT id, sort_key FROM (\
-                    SELECT {id} AS id, {key} AS sort_key FROM {table} ORDER BY {by_column} LIMIT {WINDOW}\
-                ) AS first JOIN users USING (id) WHERE {conditions} ORDER BY {by_key} {page}"
+                    SELECT {id} AS id, {key} AS sort_key FROM {table} WHERE {matching}{start} \
+                    ORDER BY {by_column} LIMIT {window}\
+                ) AS first JOIN users USING (id) WHERE {conditions} ORDER BY {by_key} {page}",
+                matching = of_segments(segments)
             ),
             Way::Collect | Way::CollectSegments => format!(
                 "SELECT id, sort_key FROM (\
@@ -237,6 +232,15 @@ impl<'a> Page<'a> {
             ),
         }
     }
+}
+
+/// The number of all accounts.
+pub(crate) fn count_all(connection: &mut Connection) -> Result<i64, Error> {
+    let all = UserConditions {
+        filters: Vec::new(),
+        pattern: None,
+    };
+    count(connection, &all)
 }
 
 /// The number of accounts that match.
@@ -260,7 +264,7 @@ pub(crate) fn count(
 fn count_users(
     connection: &mut Connection,
     conditions: &ListConditions,
-    segments: Option<&[i64]>,
+    segments: Option<&[Segment]>,
 ) -> Result<i64, Error> {
     let statement = format!(
         "SELECT count(*) AS count FROM users WHERE {}",

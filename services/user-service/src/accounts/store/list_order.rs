@@ -1,5 +1,6 @@
 use listing::{Direction, Sort};
 
+use super::segment::Segment;
 use super::user::LAST_SIGN_IN;
 use crate::accounts::list_query::UserSort;
 
@@ -46,23 +47,28 @@ impl ListOrder {
         }
     }
 
-    /// The sort keys from the lowest to the highest one of the segments that meet a condition, if all users of a segment
-    /// have the same.
-    pub(super) fn range_of_segments(self, condition: &str) -> Option<String> {
-        let (lowest, highest) = match self.sort.by {
-            UserSort::Plan => ("min", "max"),
-            UserSort::IsActive => ("bool_and", "bool_or"),
-            _ => return None,
-        };
-        let key = self.key;
-        let bound = |aggregate: &str| {
-            format!("(SELECT {aggregate}({key}) FROM user_segments WHERE {condition})")
-        };
-        Some(format!(
-            "{key} BETWEEN {} AND {}",
-            bound(lowest),
-            bound(highest)
-        ))
+    /// The condition for the sort key of all users of the given segments, if it is the same.
+    pub(super) fn fixed_by(self, segments: &[Segment]) -> Option<String> {
+        let first = segments.first()?;
+        match self.sort.by {
+            UserSort::Plan
+                if segments
+                    .iter()
+                    .all(|other| other.plan_key == first.plan_key) =>
+            {
+                let id = first.id;
+                let plan = format!("SELECT lower(plan) FROM user_segments WHERE id = {id}");
+                Some(format!("lower(plan) = ({plan})"))
+            }
+            UserSort::IsActive
+                if segments
+                    .iter()
+                    .all(|other| other.is_active == first.is_active) =>
+            {
+                Some(format!("is_active = {}", first.is_active))
+            }
+            _ => None,
+        }
     }
 
     /// The order by two columns, as the index has it. Only `lastSignIn` can be null, which comes last.
