@@ -226,9 +226,9 @@ impl<'a> Page<'a> {
             ),
             Way::Collect | Way::CollectSegments => format!(
                 "SELECT id, sort_key FROM (\
-                    SELECT id, {key} AS sort_key FROM users WHERE {conditions} OFFSET 0\
+                    SELECT id, {key} AS sort_key FROM {users} WHERE {conditions} OFFSET 0\
                 ) AS matching ORDER BY {by_key} {page}",
-                key = order.key_of_user()
+                users = order.tables_of_users()
             ),
         }
     }

@@ -1,7 +1,6 @@
 use listing::{Direction, Sort};
 
 use super::segment::Segment;
-use super::user::LAST_SIGN_IN;
 use crate::accounts::list_query::UserSort;
 
 /// The order of a list. Ties are broken by id in the same direction.
@@ -39,11 +38,13 @@ impl ListOrder {
         }
     }
 
-    /// The sort key of a row of `users`.
-    pub(super) fn key_of_user(self) -> &'static str {
+    /// The tables that have all columns of a user and the sort key.
+    pub(super) fn tables_of_users(self) -> &'static str {
         match self.sort.by {
-            UserSort::LastSignIn => LAST_SIGN_IN,
-            _ => self.key,
+            UserSort::LastSignIn => {
+                "users JOIN last_sign_ins AS signed_in (user_id, at, own_segment) ON user_id = id"
+            }
+            _ => "users",
         }
     }
 
