@@ -28,11 +28,18 @@ diesel::table! {
         code_generation -> BigInt,
         created -> Timestamptz,
         mtime -> Timestamptz,
-        last_sign_in -> Nullable<Timestamptz>,
         deletion_in_progress -> Bool,
         email_confirmed -> Nullable<Timestamptz>,
         email_since -> Timestamptz,
         reactivated -> Nullable<Timestamptz>,
+        segment -> BigInt,
+    }
+}
+
+diesel::table! {
+    last_sign_ins (user_id) {
+        user_id -> Binary,
+        at -> Nullable<Timestamptz>,
         segment -> BigInt,
     }
 }

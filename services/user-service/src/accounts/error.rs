@@ -2,7 +2,9 @@ use actix_web::http::StatusCode;
 use auth::TokenProblems;
 use http_kit::{BodyProblems, Problem};
 use service_http::database_problem;
+use values::Invalid;
 
+use super::list_query::{MAX_OFFSET_WITH_PATTERN, MAX_SORTED_USERS};
 use crate::hashing::HashError;
 
 /// The constraint that refuses to change a user who is being deleted.
@@ -32,6 +34,9 @@ pub(crate) enum AccountError {
     /// The code is unknown, used or expired, or was sent to another address.
     #[error("the code is invalid")]
     InvalidCode,
+    /// The page is too far in a list with a pattern.
+    #[error("the offset is too high")]
+    OffsetTooHigh,
     /// Hashing the password failed.
     #[error(transparent)]
     Hash(#[from] HashError),
@@ -82,6 +87,13 @@ impl From<AccountError> for Problem {
                 "invalid-code",
                 "The code is unknown, was used, or has expired.",
             ),
+            AccountError::OffsetTooHigh => {
+                let message = format!(
+                    "Must be at most {MAX_OFFSET_WITH_PATTERN} in a list with a pattern, because there are more than \
+                     {MAX_SORTED_USERS} users. Sort the list by username, or use a longer pattern."
+                );
+                Self::invalid_field("offset", Invalid::new("out-of-range", message))
+            }
             AccountError::Hash(error) => error.into(),
             AccountError::Sign(_) => Self::internal(&error),
             AccountError::Database(error) => database_problem(error),

@@ -29,24 +29,17 @@ values::names! {
     }
 }
 
-/// The highest offset of a list with a pattern, unless it is sorted by username. All users that match are read and sorted,
-/// and the sort keys up to the end of the page are kept in memory.
-pub(crate) const MAX_OFFSET_WITH_PATTERN: i64 = 10_000;
+/// The highest offset of a list with a pattern, unless it is sorted by username or there are few users. All users that
+/// match are read and sorted.
+pub(crate) const MAX_OFFSET_WITH_PATTERN: i64 = 1_000;
+/// So many users are read and sorted for any offset.
+pub(super) const MAX_SORTED_USERS: i64 = 100_000;
 
-/// Checks that the page is not too far in a list that no index has in the order of the sort.
-///
-/// # Errors
-/// Why the offset is too high.
-pub(super) fn check_offset(list: &UserListQuery) -> Result<(), Invalid> {
-    let is_sorted_at_once = list.conditions.pattern.is_some() && list.sort.by != UserSort::Username;
-    if is_sorted_at_once && list.paging.offset > MAX_OFFSET_WITH_PATTERN {
-        let message = format!(
-            "Must be at most {MAX_OFFSET_WITH_PATTERN} in a list with a pattern. Sort the list by username, or use a \
-             longer pattern."
-        );
-        return Err(Invalid::new("out-of-range", message));
-    }
-    Ok(())
+/// Whether all users that match may have to be read and sorted for a page that is far in the list.
+pub(super) fn may_sort_many(list: &UserListQuery) -> bool {
+    list.conditions.pattern.is_some()
+        && list.sort.by != UserSort::Username
+        && list.paging.offset > MAX_OFFSET_WITH_PATTERN
 }
 
 impl Filter for UserFilter {

@@ -7,9 +7,10 @@ mod list_conditions;
 mod list_order;
 #[cfg(test)]
 mod list_tests;
+mod segment;
 pub(crate) mod user;
 
-pub(super) use list::{count, list};
+pub(super) use list::{count, count_all, list};
 pub(super) use user::NewUser;
 pub(crate) use user::{TokenSubject, User};
 

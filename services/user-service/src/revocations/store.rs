@@ -84,15 +84,18 @@ macro_rules! feed {
 }
 
 /// A deleted user has the highest epoch, which no token has. A user that was inserted again is not deleted.
+///
+/// Both conditions on the time are one, because Postgres would start at the position alone: it would read every epoch
+/// that was ever raised.
 const ALL: &str = feed!(
     "(SELECT (extract(epoch FROM epoch_raised) * 1000000)::bigint AS at, id, epoch FROM users
-        WHERE epoch_raised > (SELECT since FROM state)
-            AND (epoch_raised, id) >= (timestamptz 'epoch' + $1 * interval '1 microsecond', $2)
+        WHERE epoch_raised IS NOT NULL AND (epoch_raised, id) >= ((
+            SELECT greatest(since, timestamptz 'epoch' + $1 * interval '1 microsecond') FROM state), $2)
         ORDER BY epoch_raised, id LIMIT $3)
     UNION ALL
     (SELECT (extract(epoch FROM deleted) * 1000000)::bigint, user_id, 9223372036854775807 FROM deleted_users
-        WHERE deleted > (SELECT since FROM state)
-            AND (deleted, user_id) >= (timestamptz 'epoch' + $1 * interval '1 microsecond', $2)
+        WHERE (deleted, user_id) >= ((
+            SELECT greatest(since, timestamptz 'epoch' + $1 * interval '1 microsecond') FROM state), $2)
             AND NOT EXISTS (SELECT FROM users WHERE id = user_id)
         ORDER BY deleted, user_id LIMIT $3)"
 );
@@ -194,4 +197,92 @@ pub(super) fn start_generation(connection: &mut Connection) -> Result<(), Error>
         .set(token_generation::generation.eq(excluded(token_generation::generation)))
         .execute(connection)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use database::Connection;
+    use diesel::connection::SimpleConnection as _;
+    use testkit::{TestDatabase, lines};
+
+    use super::{FeedCursor, Page, load_page};
+
+    const PAGE: u32 = 20;
+
+    /// Users whose epochs were raised by one transaction: `{old}` of them before the longest lifetime of any token, and
+    /// 100 within it.
+    const PREPARE: &str = "
+        SET search_path = users;
+        INSERT INTO token_lifetimes (seconds) VALUES (86400);
+        INSERT INTO users (id, username, username_key, email, email_key, password_hash, plan, scope, epoch_transaction,
+            epoch_raised)
+        SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), n, n, n, n, 'x', 'free', '{user}',
+            pg_current_xact_id()::text::bigint,
+            now() - CASE WHEN n <= {old} THEN interval '30 days' ELSE interval '1 hour' END - n * interval '1 second'
+        FROM generate_series(1, {old} + 100) AS n;
+        ANALYZE users;";
+
+    fn prepared(old: i64) -> (TestDatabase, Connection) {
+        let database = TestDatabase::users(crate::MIGRATIONS);
+        let mut connection = database.admin();
+        connection
+            .batch_execute(&PREPARE.replace("{old}", &old.to_string()))
+            .unwrap();
+        (database, connection)
+    }
+
+    /// A page, and how many rows and entries of indexes of users were read for it.
+    fn read(connection: &mut Connection, cursor: FeedCursor) -> (Page, i64) {
+        let rows_read = |connection: &mut Connection| -> i64 {
+            // A connection reports what it has read after a statement, but only once in a while without this.
+            connection
+                .batch_execute("SELECT pg_stat_force_next_flush()")
+                .unwrap();
+            let read =
+                "SELECT (seq_tup_read + (SELECT sum(idx_tup_read) FROM pg_stat_user_indexes AS i
+                WHERE i.relid = t.relid))::text AS line
+                FROM pg_stat_user_tables AS t WHERE relid = 'users'::regclass";
+            lines(connection, read)[0].parse().unwrap()
+        };
+        let before = rows_read(connection);
+        let page = load_page(connection, cursor, Some(PAGE)).unwrap();
+        (page, rows_read(connection) - before)
+    }
+
+    /// What a page reads: its rows, the first of the next page, and the ends of indexes.
+    const MAX_READ: i64 = PAGE as i64 + 1 + 10;
+
+    #[test]
+    fn a_full_read_does_not_read_epochs_that_were_raised_long_ago() {
+        let (_database, mut connection) = prepared(5_000);
+        let (page, read) = read(&mut connection, FeedCursor::ALL);
+        assert_eq!(page.entries.len(), 21);
+        assert!(read <= MAX_READ, "{read}");
+    }
+
+    #[test]
+    fn a_poll_without_changes_reads_no_user() {
+        let (_database, mut connection) = prepared(5_000);
+        let (page, _) = read(&mut connection, FeedCursor::ALL);
+        let changes = FeedCursor::changes_since(page.resume);
+        let (page, read) = read(&mut connection, changes);
+        assert_eq!(page.entries.len(), 0);
+        assert!(read <= 10, "{read}");
+    }
+
+    #[test]
+    fn a_page_of_changes_reads_its_own_rows_of_a_large_transaction() {
+        let (_database, mut connection) = prepared(0);
+        connection
+            .batch_execute("UPDATE users SET epoch = epoch + 1")
+            .unwrap();
+        let resume = lines(
+            &mut connection,
+            "SELECT max(epoch_transaction)::text AS line FROM users",
+        );
+        let changes = FeedCursor::changes_since(resume[0].parse().unwrap());
+        let (page, read) = read(&mut connection, changes);
+        assert_eq!(page.entries.len(), 21);
+        assert!(read <= MAX_READ, "{read}");
+    }
 }

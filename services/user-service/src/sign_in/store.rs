@@ -10,7 +10,7 @@ use values::UserId;
 use super::name::SignInName;
 use crate::accounts::TokenSubject;
 use crate::client_network::ClientNetwork;
-use crate::schema::{sign_in_names, sign_in_refusals, users};
+use crate::schema::{last_sign_ins, sign_in_names, sign_in_refusals, users};
 
 /// The user with the given name, before the password is checked.
 #[derive(Debug, Clone, Queryable)]
@@ -82,6 +82,9 @@ pub(super) fn count_refusal(
 }
 
 /// Records a sign-in and its new hash, unless the account was changed since its password was read.
+///
+/// The user stays locked until the transaction ends: a concurrent change of the account either comes first, or waits.
+/// Without a new hash the row is not written.
 pub(super) fn record_sign_in(
     connection: &mut Connection,
     candidate: &Candidate,
@@ -92,16 +95,27 @@ pub(super) fn record_sign_in(
         .find(candidate.id)
         .filter(users::epoch.eq(candidate.epoch))
         .filter(users::is_active);
-    let record = diesel::update(unchanged)
-        .set((
-            users::last_sign_in.eq(now),
-            new_hash.map(|hash| users::password_hash.eq(hash)),
-        ))
-        .returning(TokenSubject::as_returning());
-    Ok(entry
-        .record_with(record)
-        .get_result(connection)
-        .optional()?)
+    let subject: Option<TokenSubject> = match new_hash {
+        Some(hash) => diesel::update(unchanged)
+            .set(users::password_hash.eq(hash))
+            .returning(TokenSubject::as_returning())
+            .get_result(connection)
+            .optional()?,
+        None => unchanged
+            .select(TokenSubject::as_select())
+            .for_no_key_update()
+            .first(connection)
+            .optional()?,
+    };
+    if subject.is_some() {
+        let sign_in = diesel::update(last_sign_ins::table.find(candidate.id))
+            .set(last_sign_ins::at.eq(now.into_sql::<Timestamptz>().nullable()))
+            .returning(last_sign_ins::user_id);
+        entry
+            .record_with(sign_in)
+            .get_result::<UserId>(connection)?;
+    }
+    Ok(subject)
 }
 
 #[cfg(test)]

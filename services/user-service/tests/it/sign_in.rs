@@ -2,12 +2,13 @@
 
 use std::time::Instant;
 
+use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::BigInt;
 use diesel::{QueryableByName, RunQueryDsl as _};
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
-use testkit::Reply;
+use testkit::{Reply, eventually, lines};
 
 use crate::fixture::{ADMIN, Fixture, PASSWORD, Person, redacted};
 
@@ -142,6 +143,48 @@ async fn sign_in_changes_last_sign_in_but_not_mtime() {
     let after = app.get(&admin, &path).await.expect(200).json;
     assert!(after["lastSignIn"].as_str().unwrap() >= before["created"].as_str().unwrap());
     assert_eq!(after["mtime"], before["mtime"]);
+}
+
+#[tokio::test]
+async fn a_sign_in_makes_no_new_version_of_the_users_row() {
+    let app = Fixture::start().await;
+    let _ = app.sign_up("ada@example.com").await;
+    let version = || {
+        let sql = "SELECT ctid::text AS line FROM users.users WHERE email_key = 'ada@example.com'";
+        lines(&mut app.admin_connection(), sql)
+    };
+    let before = version();
+    let _ = app.sign_in("ada@example.com", PASSWORD).await.expect(200);
+    assert_eq!(version(), before);
+}
+
+#[tokio::test]
+async fn a_sign_in_waits_for_a_concurrent_revocation_and_does_not_use_the_earlier_epoch() {
+    let app = Fixture::start().await;
+    let _ = app.sign_up("ada@example.com").await;
+    for (change, status) in [
+        ("epoch = epoch + 1", 200),
+        ("epoch = epoch + 1, is_active = false", 403),
+    ] {
+        let mut concurrent = app.admin_connection();
+        let revoke =
+            format!("BEGIN; UPDATE users.users SET {change} WHERE email_key = 'ada@example.com'");
+        concurrent.batch_execute(&revoke).unwrap();
+        let commit = async {
+            eventually("the sign-in to wait", async || {
+                let waiting = "SELECT 'waits' AS line FROM pg_stat_activity
+                    WHERE datname = current_database() AND wait_event_type = 'Lock'";
+                (!lines(&mut app.admin_connection(), waiting).is_empty()).then_some(())
+            })
+            .await;
+            concurrent.batch_execute("COMMIT").unwrap();
+        };
+        let (reply, ()) = join(app.sign_in("ada@example.com", PASSWORD), commit).await;
+        let reply = reply.expect(status);
+        if status == 200 {
+            app.assert_token(&Person::of(&reply), true).await;
+        }
+    }
 }
 
 #[tokio::test]

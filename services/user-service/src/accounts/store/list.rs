@@ -5,7 +5,7 @@
 //!
 //! - [`Way::Walk`]: the index of the sort, which has the segment, is read alone up to the end of the page.
 //! - [`Way::CollectSegments`]: if few users match, they are found by their segments and sorted.
-//! - [`Way::Window`], for patterns: the first users in the order of the sort are searched. If they do not fill the page,
+//! - [`Way::Window`], for patterns: the first users of the segments in the order of the sort are searched. If they do not fill the page,
 //!   the pattern is rare, and [`Way::Collect`] finds and sorts all that match.
 
 use database::{Connection, Error, LimitedRows, RowLimit, composed, limited_sql};
@@ -13,9 +13,10 @@ use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 
-use super::list_conditions::ListConditions;
+use super::list_conditions::{ListConditions, of_segments};
 use super::list_order::ListOrder;
-use super::user::User;
+use super::segment::Segment;
+use super::user::{LAST_SIGN_IN, User};
 use crate::accounts::list_query::{
     MAX_OFFSET_WITH_PATTERN, UserConditions, UserListQuery, UserSort,
 };
@@ -24,16 +25,17 @@ use crate::accounts::list_query::{
 const SIZE: &str = "octet_length(username) + octet_length(email) + octet_length(plan) \
                     + octet_length(scope::text) + coalesce(octet_length(vendor::text), 0) \
                     + octet_length(allowed_private_components::text) + octet_length(metadata::text) + 512";
-/// The columns of [`User`].
+/// The columns of [`User`] that are in `users`.
 const COLUMNS: &str = "users.id, username, email, is_active, plan, scope, vendor, allowed_private_components, metadata, \
-                       email_confirmed, epoch, created, mtime, last_sign_in, deletion_in_progress";
+                       email_confirmed, epoch, created, mtime, deletion_in_progress";
 /// At most this many users are collected by their segments. If more match, the index of the sort has enough of them
 /// among its first entries, or they all come late: then reading the whole index still takes a fraction of a second.
 const FEW: i64 = 2_000;
-/// How many users are searched for a pattern before all that match are collected.
+/// At least this many users are searched for a pattern before all that match are collected, and ten for each user up to
+/// the end of the page.
 const WINDOW: i64 = 2_000;
-/// Shorter patterns have no trigrams.
-const TRIGRAM: usize = 3;
+/// Patterns of at least this many characters usually match so few users that they are found fastest by their trigrams.
+const LONG_PATTERN: usize = 6;
 
 /// How the identifiers of a page are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,14 +55,6 @@ struct FoundUser {
 }
 
 #[derive(QueryableByName)]
-struct Segment {
-    #[diesel(sql_type = BigInt)]
-    id: i64,
-    #[diesel(sql_type = BigInt)]
-    users: i64,
-}
-
-#[derive(QueryableByName)]
 struct Count {
     #[diesel(sql_type = BigInt)]
     count: i64,
@@ -73,22 +67,25 @@ pub(crate) fn list(
     limit: RowLimit,
 ) -> Result<LimitedRows<User>, Error> {
     let conditions = ListConditions::new(&list.conditions);
-    if conditions.selects_one() || !conditions.has_segments() {
-        let page = Page::new(list, conditions, None, limit);
-        return page.load(connection);
+    let is_first = list.paging.offset == 0;
+    if conditions.selects_one() || (conditions.is_empty() && is_first) {
+        return Page::new(list, conditions, None, limit).load(connection);
     }
     in_one_snapshot(connection, |connection| {
+        if !conditions.has_segments() {
+            return Page::new(list, conditions, None, limit).load_as_planned(connection);
+        }
         let matching = Matching::load(connection, &list.conditions)?;
         if matching.users == 0 {
             return Ok(LimitedRows::from_iter([]));
         }
-        Page::new(list, conditions, Some(matching), limit).load(connection)
+        Page::new(list, conditions, Some(matching), limit).load_as_planned(connection)
     })
 }
 
 /// The segments that match the filters.
 struct Matching {
-    segments: Vec<i64>,
+    segments: Vec<Segment>,
     users: i64,
 }
 
@@ -96,13 +93,13 @@ impl Matching {
     fn load(connection: &mut Connection, conditions: &UserConditions) -> Result<Self, Error> {
         let sql = ListConditions::new_for_segments(conditions);
         let statement = format!(
-            "SELECT id, users FROM user_segments WHERE {}",
+            "SELECT id, users, lower(plan) AS plan_key, is_active FROM user_segments WHERE {}",
             sql.of_segments()
         );
         let segments: Vec<Segment> = composed(statement, sql.texts, false).load(connection)?;
         Ok(Self {
             users: segments.iter().map(|segment| segment.users).sum(),
-            segments: segments.iter().map(|segment| segment.id).collect(),
+            segments,
         })
     }
 }
@@ -153,8 +150,8 @@ impl<'a> Page<'a> {
         let Some(pattern) = &self.list.conditions.pattern else {
             return Way::Walk;
         };
-        // The index of this sort has the username, too. Trigrams are faster, but not for all users.
-        let is_short = pattern.chars().count() < TRIGRAM;
+        // The index of this sort has the username, too.
+        let is_short = pattern.chars().count() < LONG_PATTERN;
         let is_deep = self.list.paging.offset > MAX_OFFSET_WITH_PATTERN;
         match self.list.sort.by {
             UserSort::Username if is_short || is_deep => Way::Walk,
@@ -164,10 +161,6 @@ impl<'a> Page<'a> {
 
     fn load(&self, connection: &mut Connection) -> Result<LimitedRows<User>, Error> {
         let way = self.way();
-        if way == Way::CollectSegments {
-            // Without recent statistics of the segments the planner may think that they have most users.
-            connection.batch_execute("SET LOCAL enable_seqscan = off")?;
-        }
         let users = self.load_by(connection, way)?;
         if way == Way::Window && users.found < self.list.paging.rows_to_fetch() {
             return self.load_by(connection, Way::Collect);
@@ -175,10 +168,24 @@ impl<'a> Page<'a> {
         Ok(users)
     }
 
+    /// Loads the page in a transaction with settings of the planner. Compiling a statement takes longer than most pages.
+    /// An estimate from old statistics must not make it read the table instead of an index.
+    fn load_as_planned(&self, connection: &mut Connection) -> Result<LimitedRows<User>, Error> {
+        let settings = match self.way() {
+            Way::Walk | Way::CollectSegments => {
+                "SET LOCAL jit = off; SET LOCAL enable_seqscan = off"
+            }
+            Way::Window | Way::Collect => "SET LOCAL jit = off",
+        };
+        connection.batch_execute(settings)?;
+        self.load(connection)
+    }
+
     fn load_by(&self, connection: &mut Connection, way: Way) -> Result<LimitedRows<User>, Error> {
         let order = ListOrder::new(self.list.sort).by("sort_key", "id");
         let page = format!(
-            "WITH page AS ({ids}) SELECT {COLUMNS}, page.sort_key FROM page JOIN users USING (id) ORDER BY {order}",
+            "WITH page AS ({ids}) SELECT {COLUMNS}, {LAST_SIGN_IN} AS last_sign_in, page.sort_key \
+             FROM page JOIN users USING (id) ORDER BY {order}",
             ids = self.ids(way)
         );
         let (rows, bytes) = (self.limit.rows.to_string(), self.limit.bytes.to_string());
@@ -196,29 +203,44 @@ impl<'a> Page<'a> {
         let order = ListOrder::new(self.list.sort);
         let paging = self.list.paging;
         let page = format!("LIMIT {} OFFSET {}", paging.rows_to_fetch(), paging.offset);
-        let key = order.key;
-        let (by_column, by_key) = (order.by(key, "id"), order.by("sort_key", "id"));
+        let window = WINDOW.max(10 * (paging.offset + paging.rows_to_fetch()));
+        let ListOrder { table, id, key, .. } = order;
+        let (by_column, by_key) = (order.by(key, id), order.by("sort_key", "id"));
         let segments = self.matching.as_ref().map(|matching| &*matching.segments);
         let conditions = match way {
             Way::CollectSegments => self.conditions.of_few_users(segments),
             _ => self.conditions.of_users(segments),
         };
+        let start = segments.and_then(|segments| order.fixed_by(segments));
+        let start = start.map_or(String::new(), |start| format!(" AND {start}"));
         match way {
             Way::Walk => format!(
-                "SELECT id, {key} AS sort_key FROM users WHERE {conditions} ORDER BY {by_column} {page}"
+                "SELECT {id} AS id, {key} AS sort_key FROM {table} WHERE {conditions}{start} ORDER BY {by_column} {page}"
             ),
             Way::Window => format!(
                 "SELECT id, sort_key FROM (\
-                    SELECT id, {key} AS sort_key FROM users ORDER BY {by_column} LIMIT {WINDOW}\
-                ) AS first JOIN users USING (id) WHERE {conditions} ORDER BY {by_key} {page}"
+                    SELECT {id} AS id, {key} AS sort_key FROM {table} WHERE {matching}{start} \
+                    ORDER BY {by_column} LIMIT {window}\
+                ) AS first JOIN users USING (id) WHERE {conditions} ORDER BY {by_key} {page}",
+                matching = of_segments(segments)
             ),
             Way::Collect | Way::CollectSegments => format!(
                 "SELECT id, sort_key FROM (\
-                    SELECT id, {key} AS sort_key FROM users WHERE {conditions} OFFSET 0\
-                ) AS matching ORDER BY {by_key} {page}"
+                    SELECT id, {key} AS sort_key FROM {users} WHERE {conditions} OFFSET 0\
+                ) AS matching ORDER BY {by_key} {page}",
+                users = order.tables_of_users()
             ),
         }
     }
+}
+
+/// The number of all accounts.
+pub(crate) fn count_all(connection: &mut Connection) -> Result<i64, Error> {
+    let all = UserConditions {
+        filters: Vec::new(),
+        pattern: None,
+    };
+    count(connection, &all)
 }
 
 /// The number of accounts that match.
@@ -242,7 +264,7 @@ pub(crate) fn count(
 fn count_users(
     connection: &mut Connection,
     conditions: &ListConditions,
-    segments: Option<&[i64]>,
+    segments: Option<&[Segment]>,
 ) -> Result<i64, Error> {
     let statement = format!(
         "SELECT count(*) AS count FROM users WHERE {}",

@@ -4,6 +4,7 @@ use diesel::query_builder::{AstPass, QueryFragment};
 use diesel::sql_types::Text;
 use listing::substring_pattern;
 
+use super::segment::Segment;
 use crate::accounts::list_query::{UserConditions, UserFilter};
 
 /// The values that are bound to a statement.
@@ -80,6 +81,11 @@ impl ListConditions {
         self.selects_one
     }
 
+    /// Whether all users match.
+    pub(super) fn is_empty(&self) -> bool {
+        self.segments.is_empty() && self.users.is_empty()
+    }
+
     /// Whether there are conditions that segments decide.
     pub(super) fn has_segments(&self) -> bool {
         !self.segments.is_empty()
@@ -97,24 +103,35 @@ impl ListConditions {
 
     /// The conditions for rows of `users`, where `segments` are those that match. `IS TRUE` keeps Postgres from using the
     /// index on segments, so that it reads the index of the sort and compares each user with a hash table.
-    pub(super) fn of_users(&self, segments: Option<&[i64]>) -> String {
+    pub(super) fn of_users(&self, segments: Option<&[Segment]>) -> String {
         self.with_segments(segments, " IS TRUE")
     }
 
     /// The same conditions, in the form for which the index on segments is used.
-    pub(super) fn of_few_users(&self, segments: Option<&[i64]>) -> String {
+    pub(super) fn of_few_users(&self, segments: Option<&[Segment]>) -> String {
         self.with_segments(segments, "")
     }
 
-    fn with_segments(&self, segments: Option<&[i64]>, form: &str) -> String {
+    fn with_segments(&self, segments: Option<&[Segment]>, form: &str) -> String {
         let mut conditions = self.users.clone();
-        if let Some(segments) = segments {
-            let ids: Vec<_> = segments.iter().map(i64::to_string).collect();
-            let ids = ids.join(",");
-            conditions.push(format!("(segment = ANY ('{{{ids}}}'::bigint[])){form}"));
-        }
+        conditions.extend(segments.map(|segments| format!("{}{form}", is_in(segments))));
         and(&conditions)
     }
+}
+
+/// The condition that a row of a user belongs to one of the given segments, for which no index on segments is used.
+pub(super) fn of_segments(segments: Option<&[Segment]>) -> String {
+    segments.map_or("true".to_owned(), |segments| {
+        format!("{} IS TRUE", is_in(segments))
+    })
+}
+
+fn is_in(segments: &[Segment]) -> String {
+    let ids: Vec<_> = segments
+        .iter()
+        .map(|segment| segment.id.to_string())
+        .collect();
+    format!("(segment = ANY ('{{{}}}'::bigint[]))", ids.join(","))
 }
 
 fn and(conditions: &[String]) -> String {

@@ -1,10 +1,16 @@
 use auth::ADMIN_SCOPE;
 use chrono::{DateTime, Utc};
+use diesel::dsl::sql;
+use diesel::expression::SqlLiteral;
+use diesel::sql_types::{Nullable, Timestamptz};
 use diesel::{Queryable, QueryableByName, Selectable};
 use serde_json::{Map, Value};
 use values::{EmailAddress, UserId};
 
 use crate::schema::{database_incarnation, users};
+
+/// The time of the last sign-in of a row of `users`. It is in a table of its own.
+pub(super) const LAST_SIGN_IN: &str = "(SELECT at FROM last_sign_ins WHERE user_id = users.id)";
 
 /// An account, without its password.
 #[derive(Debug, Clone, Queryable, QueryableByName, Selectable)]
@@ -24,6 +30,9 @@ pub(crate) struct User {
     pub(crate) epoch: i64,
     pub(crate) created: DateTime<Utc>,
     pub(crate) mtime: DateTime<Utc>,
+    #[diesel(select_expression = sql::<Nullable<Timestamptz>>(LAST_SIGN_IN))]
+    #[diesel(select_expression_type = SqlLiteral<Nullable<Timestamptz>>)]
+    #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(crate) last_sign_in: Option<DateTime<Utc>>,
     pub(crate) deletion_in_progress: bool,
 }

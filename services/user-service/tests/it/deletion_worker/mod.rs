@@ -118,7 +118,7 @@ async fn sign_in_data_is_deleted_before_the_user() {
     let tables: BTreeSet<_> = tables.collect();
     assert_eq!(
         tables,
-        BTreeSet::from(["deletions", "sign_in_names", "users"])
+        BTreeSet::from(["deletions", "last_sign_ins", "sign_in_names", "users"])
     );
     assert!(worker.stop(STOP_TIMEOUT).await);
 }
