@@ -1,10 +1,11 @@
 use actix_web::http::StatusCode;
 use http_kit::{Problem, problem_responses};
 use service_http::database_problem;
-use values::Names as _;
+use values::{Invalid, Names as _};
 
 use crate::status::TaskStatus;
 use crate::tasks::access::AccessDenied;
+use crate::tasks::list_query::{MAX_SORTED_OFFSET, MAX_SORTED_TASKS};
 
 /// Why an operation on tasks failed.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +22,9 @@ pub(crate) enum TaskError {
     /// Only administrators may list all tasks.
     #[error("the caller may not list all tasks")]
     NotAdmin,
+    /// The page is too far in a list of very many tasks.
+    #[error("the offset is too high")]
+    OffsetTooHigh,
     /// The token's user was erased, which this service has not yet learned from the revocation feed.
     #[error("the caller was erased")]
     CallerErased,
@@ -51,6 +55,13 @@ impl From<TaskError> for Problem {
                 "A requester cannot become the approver. Name another person, or ask the task's creator.",
             ),
             TaskError::NotAdmin => auth::insufficient_scope(auth::ADMIN_SCOPE),
+            TaskError::OffsetTooHigh => {
+                let message = format!(
+                    "Must be at most {MAX_SORTED_OFFSET} in this order, because more than {MAX_SORTED_TASKS} tasks \
+                     match. Sort by created, or narrow the list by a filter."
+                );
+                Self::invalid_field("offset", Invalid::new("out-of-range", message))
+            }
             TaskError::AlreadyResolved(status) => Self::new(
                 StatusCode::CONFLICT,
                 "task-already-resolved",

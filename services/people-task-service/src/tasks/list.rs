@@ -3,7 +3,9 @@ use listing::Page;
 
 use crate::tasks::access::{Actor, Relations};
 use crate::tasks::error::TaskError;
-use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection};
+use crate::tasks::list_query::{
+    MAX_SORTED_TASKS, Role, TaskListQuery, TaskSelection, may_sort_many,
+};
 use crate::tasks::store::{self, Task};
 
 /// Checks that an actor may list tasks by this role.
@@ -20,7 +22,7 @@ pub(crate) fn check_role(actor: &Actor, role: Option<Role>) -> Result<(), TaskEr
 /// One page of an actor's tasks of at most `max_bytes`, each with the actor's relations to it.
 ///
 /// # Errors
-/// [`TaskError::NotAdmin`].
+/// [`TaskError::NotAdmin`], and [`TaskError::OffsetTooHigh`] if too many tasks would have to be sorted.
 pub(crate) async fn list(
     database: Database,
     actor: Actor,
@@ -32,6 +34,14 @@ pub(crate) async fn list(
     let paging = query.paging;
     let limit = RowLimit::new(paging.limit, max_bytes);
     let load = move |connection: &mut _| {
+        if may_sort_many(&query) {
+            let tasks = store::list::count(connection, &actor, role, &query.conditions)?;
+            if tasks <= paging.offset {
+                return Ok(paging.page(Vec::new(), 0));
+            } else if tasks > MAX_SORTED_TASKS {
+                return Err(TaskError::OffsetTooHigh);
+            }
+        }
         let tasks = store::list::load_page(connection, &actor, role, &query, limit)?;
         let page = paging.page(tasks.rows, tasks.found);
         Ok(page.map(|task| {
@@ -53,7 +63,8 @@ pub(crate) async fn count(
 ) -> Result<i64, TaskError> {
     check_role(&actor, selection.role)?;
     let count = move |connection: &mut _| {
-        store::list::count(connection, &actor, &selection).map_err(TaskError::from)
+        let TaskSelection { role, conditions } = &selection;
+        store::list::count(connection, &actor, *role, conditions).map_err(TaskError::from)
     };
     database.run(count).await
 }

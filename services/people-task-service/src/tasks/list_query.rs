@@ -103,3 +103,14 @@ pub(crate) type TaskConditions = Conditions<TaskFilter>;
 
 /// Sort, conditions and paging of a list.
 pub(crate) type TaskListQuery = ListQuery<TaskSort, TaskFilter>;
+
+/// The highest offset in an order other than `created`, unless few tasks match.
+pub(crate) const MAX_SORTED_OFFSET: i64 = 10_000;
+/// So many tasks are sorted for any offset.
+pub(crate) const MAX_SORTED_TASKS: i64 = 100_000;
+
+/// Whether very many tasks may have to be sorted for a page that is far in the list. Only `created` has an index for each
+/// role.
+pub(super) fn may_sort_many(list: &TaskListQuery) -> bool {
+    list.sort.by != TaskSort::Created && list.paging.offset > MAX_SORTED_OFFSET
+}

@@ -16,8 +16,6 @@ use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection, TaskSort};
 
 const MAX_TITLE: usize = 500;
 const MAX_DESCRIPTION: usize = 20_000;
-/// The largest offset in an order that no index of a role has.
-const MAX_SORTED_OFFSET: i64 = 10_000;
 /// Matches a text with at least one character that is not whitespace.
 const NOT_BLANK: &str = r"[^\t-\r \u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]";
 const DATE_FORMAT: &str = "%Y-%m-%d %H:%M:%S";
@@ -115,23 +113,7 @@ impl EditTaskRequest {
 /// `400` with every invalid parameter.
 pub(crate) fn parse_list(query: &Query) -> Result<(TaskListQuery, Option<Role>), Problem> {
     let list = ListQuery::parse(query, Sort::descending(TaskSort::Created));
-    let (list, role) = combine_errors(list, query.parsed("role"))?;
-    check_offset(&list)?;
-    Ok((list, role))
-}
-
-/// Only the default order has an index for each role. In the others, all tasks before the page would have to be sorted.
-fn check_offset(list: &TaskListQuery) -> Result<(), Problem> {
-    if list.sort.by == TaskSort::Created || list.paging.offset <= MAX_SORTED_OFFSET {
-        return Ok(());
-    }
-    let message = format!(
-        "Must be at most {MAX_SORTED_OFFSET} with this sort. Sort by created to read on, or narrow the list by a filter."
-    );
-    Err(Problem::invalid_field(
-        "offset",
-        Invalid::new("out-of-range", message),
-    ))
+    combine_errors(list, query.parsed("role"))
 }
 
 /// Parses `role`, `filter` and `pattern`.

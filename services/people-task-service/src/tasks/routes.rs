@@ -23,8 +23,8 @@ use crate::tasks::{create, edit, list};
 /// task.
 ///
 /// Sorted by `created` (descending), `decisionBy`, `title`, `status` or `mtime`; filtered by `status`,
-/// `approver`, `requester`, `title` or `public`; `pattern` searches the title. In an order other than `created`, `offset`
-/// is at most 10000.
+/// `approver`, `requester`, `title` or `public`; `pattern` searches the title. If more than
+/// 100,000 tasks match, `offset` is at most 10,000 in an order other than `created`.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "listTasks",

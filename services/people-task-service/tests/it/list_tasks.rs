@@ -135,23 +135,6 @@ async fn filters_and_pattern_are_combined() {
 }
 
 #[tokio::test]
-async fn a_page_far_into_a_list_needs_the_default_order() {
-    let app = Fixture::start().await;
-    let me = arrange(&app).await;
-    for (query, status) in [
-        ("offset=10001&sort=title:1", 400),
-        ("offset=10000&sort=title:1", 200),
-        ("offset=10001&sort=created:1", 200),
-    ] {
-        let reply = app.get(&me, &format!("/people-task/tasks?{query}")).await;
-        assert_eq!(reply.status, status, "{query}");
-        if status == 400 {
-            assert_eq!(reply.bad_fields(), ["offset"]);
-        }
-    }
-}
-
-#[tokio::test]
 async fn every_invalid_parameter_is_reported() {
     let app = Fixture::start().await;
     let me = app.user("me@example.com");

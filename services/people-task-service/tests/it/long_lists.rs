@@ -57,6 +57,37 @@ async fn a_page_of_long_tasks_ends_early_and_its_link_leads_to_the_rest() {
 }
 
 #[tokio::test]
+async fn a_page_far_into_a_list_of_very_many_tasks_needs_the_order_of_an_index() {
+    let app = Fixture::start().await;
+    let me = app.user("me@example.com");
+    insert_tasks(&app, &me, 100_001, "''");
+    let far = "/people-task/tasks?limit=1&offset=10001";
+    let refused = app.get(&me, &format!("{far}&sort=title:1")).await;
+    refused.expect_problem(400, "validation-failed");
+    assert_eq!(refused.bad_fields(), ["offset"]);
+    for (path, expected) in [
+        ("offset=10000&sort=title:1", "18998"),
+        ("offset=10001&sort=created:1", "90000"),
+        ("offset=11110&sort=title:1&filter=title:7", ""),
+        ("offset=100001&sort=title:1", ""),
+    ] {
+        let path = format!("/people-task/tasks?limit=1&{path}");
+        let reply = app.get(&me, &path).await.expect(200);
+        assert_eq!(
+            reply.json[0]["title"].as_str().unwrap_or_default(),
+            expected,
+            "{path}"
+        );
+    }
+    app.execute("DELETE FROM tasks WHERE title = '100001'");
+    let reply = app
+        .get(&me, &format!("{far}&sort=title:-1"))
+        .await
+        .expect(200);
+    assert_eq!(reply.json[0]["title"], "90997");
+}
+
+#[tokio::test]
 async fn a_page_that_json_escapes_make_long_ends_early() {
     let app = Fixture::start().await;
     let me = app.user("me@example.com");

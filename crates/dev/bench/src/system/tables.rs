@@ -29,13 +29,14 @@ macro_rules! count_segments {
 pub(crate) const REMOVE_USERS: &str = concat!(
     "SET session_replication_role = replica;
     DELETE FROM users.sign_in_names WHERE user_id < decode(rpad('01', 24, '0'), 'hex');
+    DELETE FROM users.last_sign_ins WHERE user_id < decode(rpad('01', 24, '0'), 'hex');
     DELETE FROM users.users WHERE id < decode(rpad('01', 24, '0'), 'hex');",
     count_segments!()
 );
 
 /// Makes statistics and visibility those of a database that has had its tables for a while.
-pub(crate) const VACUUM_USERS: &str = "VACUUM (ANALYZE) users.users, users.user_segments, \
-    users.sign_in_names";
+pub(crate) const VACUUM_USERS: &str = "VACUUM (ANALYZE) users.users, users.last_sign_ins, \
+    users.user_segments, users.sign_in_names";
 
 /// Generated tasks.
 pub(crate) struct Generated<'people> {
@@ -131,17 +132,19 @@ pub(crate) fn add_users(count: usize) -> String {
     format!(
         "SET session_replication_role = replica;
         INSERT INTO users.users (id, username, email, username_key, email_key, password_hash, is_active, plan, scope,
-            vendor, created, mtime, email_confirmed, last_sign_in)
+            vendor, created, mtime, email_confirmed)
         SELECT decode(lpad(to_hex(n), 24, '0'), 'hex'), name, name, name, name, '$2b$12$', n % 100 <> 1,
             CASE WHEN n % 10 = 0 THEN 'pro' ELSE 'free' END,
             CASE WHEN n % 1000 = 7 THEN '{{user,auditor}}'::text[] ELSE '{{user}}' END,
-            CASE WHEN n % 100 = 2 THEN '\"acme\"'::jsonb END, created, created, created,
-            CASE WHEN n % 3 <> 0 THEN created + interval '1 hour' END
+            CASE WHEN n % 100 = 2 THEN '\"acme\"'::jsonb END, created, created, created
         FROM generate_series(1, {count}) AS n,
             LATERAL (SELECT 'person' || n || '@example.org' AS name,
                 now() - interval '1 second' * ({count} - n) AS created) AS names;
         INSERT INTO users.sign_in_names (name, user_id)
         SELECT email_key, id FROM users.users
+        WHERE id < decode(rpad('01', 24, '0'), 'hex');
+        INSERT INTO users.last_sign_ins (user_id, at, segment)
+        SELECT id, CASE WHEN get_byte(id, 11) % 3 <> 0 THEN created + interval '1 hour' END, segment FROM users.users
         WHERE id < decode(rpad('01', 24, '0'), 'hex');
         {count_segments}",
         count_segments = count_segments!()

@@ -21,7 +21,7 @@ use self::binds::Bind;
 use self::order::Order;
 use self::selection::{Branch, Selection};
 use crate::tasks::access::Actor;
-use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection};
+use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
 use crate::tasks::store::Task;
 use crate::tasks::task_columns;
 
@@ -163,9 +163,10 @@ struct Count {
 pub(crate) fn count(
     connection: &mut PgConnection,
     actor: &Actor,
-    selection: &TaskSelection,
+    role: Option<Role>,
+    conditions: &TaskConditions,
 ) -> Result<i64, Error> {
-    let selection = Selection::new(actor, selection.role, &selection.conditions);
+    let selection = Selection::new(actor, role, conditions);
     if selection.is_empty() {
         return Ok(0);
     }

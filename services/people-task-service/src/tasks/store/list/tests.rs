@@ -12,6 +12,7 @@ use serde_json::json;
 use testkit::{TestDatabase, lines};
 
 use crate::tasks::access::Actor;
+use crate::tasks::list_query::TaskSelection;
 use crate::tasks::requests::{parse_list, parse_selection};
 
 /// All tasks.
@@ -110,9 +111,9 @@ impl Lists {
 
     /// Counts, checks the number, and returns it with how many rows were read.
     fn count(&mut self, actor: &Actor, query: &str, expected: &str) -> (i64, i64) {
-        let selection = parse_selection(&Query::parse(query)).unwrap();
+        let TaskSelection { role, conditions } = parse_selection(&Query::parse(query)).unwrap();
         let before = rows_read(&mut self.connection);
-        let count = super::count(&mut self.connection, actor, &selection).unwrap();
+        let count = super::count(&mut self.connection, actor, role, &conditions).unwrap();
         let read = rows_read(&mut self.connection) - before;
         let sql = format!("SELECT count(*)::text AS line FROM task_states WHERE {expected}");
         let expected = lines(&mut self.connection, &sql);
