@@ -1,6 +1,7 @@
 //! Chromium with the screen of a phone, controlled by labels, names of buttons and visible text.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
@@ -11,6 +12,8 @@ use testkit::{Http, eventually};
 
 const ADVICE: &str = "this test needs a browser: apt-get install chromium chromium-driver";
 const READY: &str = "started successfully on port ";
+/// How often chromedriver is started at most.
+const STARTS: usize = 5;
 /// The key of an element's id in the WebDriver protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 const FLAGS: [&str; 9] = [
@@ -38,17 +41,8 @@ impl Phone {
     /// Starts a browser.
     pub(crate) async fn new() -> Self {
         let profile = tempfile::tempdir().unwrap();
-        let program = on_path("chromedriver").expect(ADVICE);
-        let mut driver = Command::new(program)
-            .arg("--port=0")
-            // Files outside the profile are deleted with it.
-            .env("HOME", profile.path())
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let port = port_of(&mut driver);
+        let mut starts = (0..STARTS).filter_map(|_| start_driver(profile.path()));
+        let (driver, port) = starts.next().expect("chromedriver must print its port");
         let mut phone = Self {
             driver,
             webdriver: Http::to(([127, 0, 0, 1], port).into()),
@@ -200,19 +194,33 @@ impl Drop for Phone {
     }
 }
 
+/// Starts chromedriver. `None` if it ended: it takes a port that is free for IPv4, and ends if that is not free for IPv6.
+fn start_driver(home: &Path) -> Option<(Child, u16)> {
+    let mut driver = Command::new(on_path("chromedriver").expect(ADVICE))
+        .arg("--port=0")
+        // Files outside the profile are deleted with it.
+        .env("HOME", home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let port = port_of(&mut driver);
+    if port.is_none() {
+        driver.wait().unwrap();
+    }
+    port.map(|port| (driver, port))
+}
+
 /// The port that the driver chose. Its output is read to the end, so that its pipe never fills up.
-fn port_of(driver: &mut Child) -> u16 {
+fn port_of(driver: &mut Child) -> Option<u16> {
     let mut lines = BufReader::new(driver.stdout.take().unwrap()).lines();
-    let port = lines
-        .by_ref()
-        .map_while(Result::ok)
-        .find_map(|line| {
-            let (_, port) = line.split_once(READY)?;
-            port.trim_end_matches('.').parse().ok()
-        })
-        .expect("chromedriver must print its port");
+    let port = lines.by_ref().map_while(Result::ok).find_map(|line| {
+        let (_, port) = line.split_once(READY)?;
+        port.trim_end_matches('.').parse().ok()
+    })?;
     thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-    port
+    Some(port)
 }
 
 fn value_of(answer: &Value) -> Value {
