@@ -106,7 +106,7 @@ pub(crate) fn record(
     started: Instant,
 ) {
     let elapsed = started.elapsed();
-    let duration_ms = elapsed.as_millis();
+    let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     let (code, shown) = (status.as_u16(), route.as_ref());
     if status.is_server_error() {
         tracing::warn!(

@@ -10,9 +10,11 @@
 //! No e-mail address, password, token, code or secret goes into a log, span or metric.
 
 mod context;
+mod json_lines;
 mod log_writer;
 mod logging;
 
 pub use context::{RequestContext, TraceContext};
+pub use json_lines::JsonLines;
 pub use log_writer::{DroppedLines, LogWriter, print_error};
 pub use logging::{Error, LogFormat, LogSettings, init, metrics_recorder};

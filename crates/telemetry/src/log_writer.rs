@@ -1,4 +1,4 @@
-use std::io::{BufWriter, Write as _, stderr, stdout};
+use std::io::{self, BufWriter, Write, stderr, stdout};
 use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
@@ -7,6 +7,11 @@ use tracing_appender::non_blocking::{ErrorCounter, NonBlocking, NonBlockingBuild
 
 /// How many lines may wait until the log is read: a few megabytes. More are dropped.
 const MAX_WAITING_LINES: usize = 8_192;
+/// The pause after each write. The lines of the meantime are written together: a write for each of them would take a tenth
+/// of the gateway's processor time.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Lines up to this length together, in bytes, are written at once.
+const BUFFER_LENGTH: usize = 64 * 1024;
 /// How long the end of a process waits until its last lines are read.
 const MAX_FLUSH_TIME: Duration = Duration::from_millis(1_500);
 
@@ -30,12 +35,28 @@ pub(crate) fn start() -> (NonBlocking, LogWriter) {
         .buffered_lines_limit(MAX_WAITING_LINES)
         .lossy(true)
         .thread_name("log-writer")
-        .finish(BufWriter::new(stdout()));
+        .finish(Paced(BufWriter::with_capacity(BUFFER_LENGTH, stdout())));
     let writer = LogWriter {
         guard: Some(guard),
         dropped: lines.error_counter(),
     };
     (lines, writer)
+}
+
+/// Pauses after each flush.
+struct Paced<W>(W);
+
+impl<W: Write> Write for Paced<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    /// The thread of the log flushes when no more lines wait.
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()?;
+        thread::sleep(PAUSE);
+        Ok(())
+    }
 }
 
 impl LogWriter {

@@ -9,6 +9,7 @@ use tracing_subscriber::filter::{EnvFilter, ParseError};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
+use crate::json_lines::JsonLines;
 use crate::log_writer::{self, LogWriter};
 
 /// The filter and format of logs.
@@ -80,11 +81,9 @@ pub fn init(process: &'static str, settings: &LogSettings) -> Result<LogWriter, 
         LogFormat::Json => registry
             .with(
                 tracing_subscriber::fmt::layer()
-                    .with_writer(lines)
-                    .json()
-                    .flatten_event(true)
-                    .with_current_span(true)
-                    .with_span_list(false),
+                    .fmt_fields(JsonLines)
+                    .event_format(JsonLines)
+                    .with_writer(lines),
             )
             .try_init()?,
         LogFormat::Text => registry

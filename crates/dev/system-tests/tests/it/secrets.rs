@@ -5,8 +5,12 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
+use telemetry::JsonLines;
 use testkit::{Reply, eventually};
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::FmtSpan;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::harness::{System, Task};
 
@@ -26,14 +30,12 @@ impl Log {
     /// Starts to log everything, in the format of the processes.
     fn start() -> Self {
         let log = Self::default();
-        tracing_subscriber::fmt()
-            .json()
-            .flatten_event(true)
-            .with_current_span(true)
-            .with_max_level(tracing::Level::TRACE)
-            .with_span_events(tracing_subscriber::fmt::format::FmtSpan::FULL)
-            .with_writer(log.clone())
-            .init();
+        let mut lines = tracing_subscriber::fmt::layer()
+            .fmt_fields(JsonLines)
+            .event_format(JsonLines)
+            .with_writer(log.clone());
+        lines.set_span_events(FmtSpan::FULL);
+        tracing_subscriber::registry().with(lines).init();
         log
     }
 

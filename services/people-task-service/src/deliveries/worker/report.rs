@@ -58,7 +58,7 @@ fn log(result: &AttemptResult, outcome: &'static str) {
         outcome,
         status_code = result.attempt.status_code,
         error = result.attempt.error,
-        duration_ms = result.duration.as_millis(),
+        duration_ms = result.attempt.duration_ms,
         "a webhook was called"
     );
 }
