@@ -12,6 +12,9 @@ use crate::running::Running;
 use crate::settings::ProcessSettings;
 use crate::upkeep::start_upkeep;
 
+/// The name of a program and its entry point.
+pub type Program = (&'static str, fn() -> ExitCode);
+
 /// The entry point of a binary: reads the settings, turns on telemetry, starts the service, and stops it
 /// on SIGTERM or SIGINT.
 ///

@@ -23,6 +23,7 @@ mod erasure;
 mod free_rows;
 mod planning;
 mod plugin_paths;
+mod programs;
 mod requests;
 mod schema;
 #[cfg(test)]
@@ -35,6 +36,7 @@ mod webhooks;
 
 pub use app::{openapi, run};
 pub use deliveries::worker::run as run_webhook_worker;
+pub use programs::PROGRAMS;
 pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{PeopleTaskServiceSettings, WebhookWorkerSettings};
 pub use signing::SigningSettings;

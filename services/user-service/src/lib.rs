@@ -27,6 +27,7 @@ pub mod deletions;
 mod hashing;
 pub mod notifications;
 mod passwords;
+mod programs;
 mod revocations;
 mod schema;
 #[cfg(test)]
@@ -38,6 +39,7 @@ mod verification;
 pub use app::{openapi, run};
 pub use deletions::worker::run_deletion_worker;
 pub use notifications::worker::run_notification_worker;
+pub use programs::{PROGRAMS, deletion_worker};
 pub use revocations::{revoke_all_tokens, revoke_all_tokens_command};
 pub use schema::MIGRATIONS;
 pub use settings::{DeletionWorkerSettings, NotificationWorkerSettings, UserServiceSettings};

@@ -24,11 +24,10 @@ use nix::sys::signal::Signal;
 use xtask::{
     http,
     interrupt::Interrupt,
-    launch,
     output::say,
     own_system,
     plan::{Plan, Planned, Replicas},
-    processes,
+    processes, programs,
     secrets::Secrets,
     stack_file::Admin,
     workspace::Workspace,
@@ -116,7 +115,7 @@ impl System {
             Need::Psql,
         ];
         packages::ensure(&needs, &say)?;
-        let programs = own_system::copy_programs(workspace, programs(workspace, options)?)?;
+        let programs = programs::copy(workspace, find_programs(workspace, options)?)?;
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
         let own = own_system::start_servers(workspace, Durability::Discardable)?;
@@ -277,12 +276,12 @@ fn admin(plan: &Plan) -> Admin {
 }
 
 /// Returns the path of each program.
-fn programs(
+fn find_programs(
     workspace: &Workspace,
     options: &LaunchOptions<'_>,
 ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let Some(folder) = options.programs else {
-        return launch::build(workspace, options.release);
+        return programs::build(workspace, options.release);
     };
     let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
     let mut programs = BTreeMap::new();

@@ -1,6 +1,6 @@
 //! Starts and stops the whole system.
 
-use std::{collections::BTreeMap, env, path::PathBuf, time::Instant};
+use std::env;
 
 use anyhow::{Context, ensure};
 use local_stack::{
@@ -15,8 +15,9 @@ use crate::{
     environment::Variables,
     interrupt::Interrupt,
     output::say,
-    plan::{PACKAGES, Plan, Planned, Replicas},
+    plan::{Plan, Planned, Replicas},
     processes::{self, prepare_logs, start_processes},
+    programs,
     secrets::Secrets,
     stack_file::{Admin, Databases, Entry, Stack},
     stream::Stream,
@@ -84,7 +85,7 @@ fn start_all(
     packages::ensure(&needs, &say)?;
     interrupt.check()?;
 
-    let programs = build(workspace, options.release)?;
+    let programs = programs::build(workspace, options.release)?;
     interrupt.check()?;
 
     let secrets = Secrets::prepare(workspace)?;
@@ -129,19 +130,6 @@ fn gateway_port(option: Option<u16>) -> anyhow::Result<u16> {
         ));
     }
     Ok(port)
-}
-
-/// Builds the programs of the system. Returns their paths by name.
-pub fn build(workspace: &Workspace, release: bool) -> anyhow::Result<BTreeMap<String, PathBuf>> {
-    say(if release {
-        "building (release)"
-    } else {
-        "building"
-    });
-    let start = Instant::now();
-    let programs = workspace.build(&PACKAGES, release)?;
-    say(&format!("built in {:.1} s", start.elapsed().as_secs_f64()));
-    Ok(programs)
 }
 
 fn stack(

@@ -1,9 +1,5 @@
 //! What the tools that run a system of their own start it with.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::PathBuf;
-
 use anyhow::Context as _;
 use local_stack::{Durability, Options, Parts, Servers, bootstrap};
 
@@ -12,25 +8,6 @@ use crate::plan::Backing;
 use crate::workspace::Workspace;
 
 const DATABASE: &str = "countersign";
-
-/// Copies the programs, so that a build during the run does not change them.
-///
-/// # Errors
-/// A file cannot be copied.
-pub fn copy_programs(
-    workspace: &Workspace,
-    programs: BTreeMap<String, PathBuf>,
-) -> anyhow::Result<BTreeMap<String, PathBuf>> {
-    let folder = workspace.local().join("bin");
-    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
-    let copy = |(name, built): (String, PathBuf)| {
-        let target = folder.join(&name);
-        // A copy rather than a hard link: the linker may write into the existing file.
-        fs::copy(&built, &target).with_context(|| format!("copying {}", built.display()))?;
-        Ok((name, target))
-    };
-    programs.into_iter().map(copy).collect()
-}
 
 /// Servers with an empty database.
 #[derive(Debug)]

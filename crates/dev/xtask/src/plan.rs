@@ -13,12 +13,10 @@ use crate::{
 };
 
 /// The packages whose programs run.
-pub(crate) const PACKAGES: [&str; 4] = [
-    "demo-engine",
-    "user-service",
-    "people-task-service",
-    "gateway",
-];
+pub(crate) const PACKAGES: [&str; 3] = ["demo-engine", ALL_SERVICES, "gateway"];
+
+/// The program of both services and all workers.
+pub(crate) const ALL_SERVICES: &str = "all-services";
 
 /// Loopback and private networks, where the flow engine of a development system runs.
 const WEBHOOK_NETWORKS: &str =
@@ -43,6 +41,13 @@ const PROGRAMS: [(&str, Kind, u8); 7] = [
     ("webhook-worker", Kind::Worker, 1),
     ("gateway", Kind::Gateway, 2),
 ];
+
+/// The names by which [`ALL_SERVICES`] is started.
+pub(crate) fn names_of_services() -> impl Iterator<Item = &'static str> {
+    let programs = PROGRAMS.into_iter();
+    let services = programs.filter(|(_, kind, _)| matches!(kind, Kind::Service | Kind::Worker));
+    services.map(|(name, ..)| name)
+}
 
 /// The last stage.
 pub(crate) const LAST_STAGE: u8 = 2;

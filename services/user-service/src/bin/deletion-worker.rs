@@ -1,12 +1,7 @@
-//! The process that deletes users, step by step.
+//! The deletion-worker alone, which tests of its process start.
 
 use std::process::ExitCode;
 
-use messaging::dead_letters_command;
-use user_service::deletions;
-
 fn main() -> ExitCode {
-    dead_letters_command(deletions::QUEUE).unwrap_or_else(|| {
-        service_runtime::main("deletion-worker", user_service::run_deletion_worker)
-    })
+    user_service::deletion_worker()
 }

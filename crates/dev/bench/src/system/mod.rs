@@ -16,11 +16,11 @@ use local_stack::process::Identity;
 use local_stack::{Durability, Servers, ports};
 use nix::sys::signal::Signal;
 use xtask::interrupt::Interrupt;
-use xtask::launch;
 use xtask::output::say;
 use xtask::own_system;
 use xtask::plan::{Plan, Planned, Replicas};
 use xtask::processes;
+use xtask::programs;
 use xtask::secrets::Secrets;
 use xtask::workspace::Workspace;
 
@@ -92,7 +92,7 @@ impl System {
             Need::Psql,
         ];
         packages::ensure(&needs, &say)?;
-        let programs = own_system::copy_programs(workspace, launch::build(workspace, true)?)?;
+        let programs = programs::copy(workspace, programs::build(workspace, true)?)?;
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
         // Every commit is written to disk, as in production.

@@ -1,0 +1,25 @@
+//! The entry points of the programs.
+
+use std::process::ExitCode;
+
+use messaging::dead_letters_command;
+use service_runtime::Program;
+
+use crate::{deliveries, run, run_webhook_worker};
+
+/// The programs by their names.
+pub const PROGRAMS: [Program; 2] = [
+    ("people-task-service", people_task_service),
+    ("webhook-worker", webhook_worker),
+];
+
+/// The service of tasks, decisions and webhooks over HTTP.
+fn people_task_service() -> ExitCode {
+    service_runtime::main("people-task-service", run)
+}
+
+/// The process that sends decisions to webhooks.
+fn webhook_worker() -> ExitCode {
+    dead_letters_command(deliveries::QUEUE)
+        .unwrap_or_else(|| service_runtime::main("webhook-worker", run_webhook_worker))
+}

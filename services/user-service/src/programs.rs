@@ -1,0 +1,35 @@
+//! The entry points of the programs.
+
+use std::process::ExitCode;
+
+use messaging::dead_letters_command;
+use service_runtime::Program;
+
+use crate::{
+    deletions, notifications, revoke_all_tokens_command, run, run_deletion_worker,
+    run_notification_worker,
+};
+
+/// The programs by their names.
+pub const PROGRAMS: [Program; 3] = [
+    ("user-service", user_service),
+    ("deletion-worker", deletion_worker),
+    ("notification-worker", notification_worker),
+];
+
+/// The HTTP service of user accounts.
+fn user_service() -> ExitCode {
+    revoke_all_tokens_command().unwrap_or_else(|| service_runtime::main("user-service", run))
+}
+
+/// The process that deletes users, step by step.
+pub fn deletion_worker() -> ExitCode {
+    dead_letters_command(deletions::QUEUE)
+        .unwrap_or_else(|| service_runtime::main("deletion-worker", run_deletion_worker))
+}
+
+/// The process that sends notifications to users.
+fn notification_worker() -> ExitCode {
+    dead_letters_command(notifications::QUEUE)
+        .unwrap_or_else(|| service_runtime::main("notification-worker", run_notification_worker))
+}
