@@ -23,9 +23,10 @@ impl RequestContext {
     #[must_use]
     pub fn continued(request_id: Option<&str>, traceparent: Option<&str>) -> Self {
         Self {
-            request_id: request_id
-                .filter(|id| is_request_id(id))
-                .map_or_else(|| hex::encode(rand::random::<[u8; 16]>()), str::to_owned),
+            request_id: request_id.filter(|id| is_request_id(id)).map_or_else(
+                || Hex(rand::random::<[u8; 16]>()).to_string(),
+                str::to_owned,
+            ),
             trace: traceparent
                 .and_then(TraceContext::parse)
                 .map_or_else(TraceContext::new, |parent| parent.child()),
@@ -67,7 +68,7 @@ impl RequestContext {
             "work",
             otel.name = name,
             request_id = %self.request_id,
-            trace_id = %self.trace.trace_id(),
+            trace_id = %Hex(self.trace.trace_id),
         )
     }
 }
@@ -132,7 +133,7 @@ impl TraceContext {
     /// The trace's 32 hexadecimal digits.
     #[must_use]
     pub fn trace_id(&self) -> String {
-        hex::encode(self.trace_id)
+        Hex(self.trace_id).to_string()
     }
 }
 
@@ -151,8 +152,20 @@ fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
 impl fmt::Display for TraceContext {
     /// The value of the `traceparent` header.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (trace, span) = (hex::encode(self.trace_id), hex::encode(self.span_id));
+        let (trace, span) = (Hex(self.trace_id), Hex(self.span_id));
         write!(f, "00-{trace}-{span}-{:02x}", self.flags)
+    }
+}
+
+/// Shows at most 16 bytes as hexadecimal digits, without memory of their own: every request has three of these.
+struct Hex<const N: usize>([u8; N]);
+
+impl<const N: usize> fmt::Display for Hex<N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digits = [0; 32];
+        let digits = digits.get_mut(..2 * N).ok_or(fmt::Error)?;
+        hex::encode_to_slice(self.0, digits).map_err(|_| fmt::Error)?;
+        f.write_str(str::from_utf8(digits).map_err(|_| fmt::Error)?)
     }
 }
 

@@ -4,7 +4,7 @@
 //! so `X_Auth_User` or `X.Auth.User` cannot pass for a header that a service trusts.
 
 use actix_web::dev::{Path, Url};
-use actix_web::http::header::{CONNECTION, HeaderMap};
+use actix_web::http::header::{CONNECTION, HeaderMap, HeaderName as GivenName};
 use actix_web::http::{Method, StatusCode, Uri};
 use http::{HeaderMap as Outgoing, HeaderName, HeaderValue};
 use http_kit::Problem;
@@ -14,17 +14,40 @@ use crate::client_info::ClientInfo;
 use crate::routes::Route;
 
 /// The request headers that services read. `content-length` is set with the body.
-const FORWARDED: [&str; 9] = [
-    "accept",
-    "accept-language",
-    "authorization",
-    "content-type",
-    "if-match",
-    "if-none-match",
-    "tracestate",
-    "user-agent",
-    "x-task-secret",
+static FORWARDED: [ForwardedName; 9] = [
+    ForwardedName::new("accept"),
+    ForwardedName::new("accept-language"),
+    ForwardedName::new("authorization"),
+    ForwardedName::new("content-type"),
+    ForwardedName::new("if-match"),
+    ForwardedName::new("if-none-match"),
+    ForwardedName::new("tracestate"),
+    ForwardedName::new("user-agent"),
+    ForwardedName::new("x-task-secret"),
 ];
+
+const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+const X_FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+
+/// The name of a header that is passed on, as actix-web's type and as hyper's. It is parsed once, when this program is
+/// compiled.
+#[derive(Debug)]
+pub(super) struct ForwardedName {
+    pub(super) actix: GivenName,
+    pub(super) hyper: HeaderName,
+}
+
+impl ForwardedName {
+    pub(super) const fn new(name: &'static str) -> Self {
+        Self {
+            actix: GivenName::from_static(name),
+            hyper: HeaderName::from_static(name),
+        }
+    }
+}
 
 /// The longest path with its query, in bytes: far more than any call needs, and far less than what the
 /// libraries on the way could refuse.
@@ -87,30 +110,30 @@ pub(super) fn method(method: &Method) -> Result<http::Method, Problem> {
 /// The caller's headers that are passed on, and those that only the gateway may set.
 pub(super) fn request_headers(given: &HeaderMap, client: &ClientInfo) -> Outgoing {
     let mut headers = Outgoing::with_capacity(16);
-    for name in FORWARDED {
-        if is_hop_by_hop(given, name) {
-            continue;
-        }
-        for value in given.get_all(name) {
+    for name in &FORWARDED {
+        for value in given.get_all(&name.actix) {
+            if is_hop_by_hop(given, name.actix.as_str()) {
+                break;
+            }
             if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
-                headers.append(HeaderName::from_static(name), value);
+                headers.append(&name.hyper, value);
             }
         }
     }
     let context = RequestContext::current_or_fresh();
-    set(&mut headers, "x-request-id", &context.request_id);
-    set(&mut headers, "traceparent", &context.trace.to_string());
-    set(&mut headers, "x-forwarded-for", &client.address.to_string());
-    set(&mut headers, "x-forwarded-proto", client.scheme);
+    set(&mut headers, X_REQUEST_ID, &context.request_id);
+    set(&mut headers, TRACEPARENT, &context.trace.to_string());
+    set(&mut headers, X_FORWARDED_FOR, &client.address.to_string());
+    headers.insert(X_FORWARDED_PROTO, HeaderValue::from_static(client.scheme));
     if let Some(host) = &client.host {
-        set(&mut headers, "x-forwarded-host", host);
+        set(&mut headers, X_FORWARDED_HOST, host);
     }
     headers
 }
 
-fn set(headers: &mut Outgoing, name: &'static str, value: &str) {
+fn set(headers: &mut Outgoing, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
-        headers.insert(HeaderName::from_static(name), value);
+        headers.insert(name, value);
     }
 }
 
@@ -141,8 +164,8 @@ mod tests {
 
     #[test]
     fn no_forwarded_header_is_one_that_services_trust() {
-        for name in FORWARDED {
-            assert_eq!(name, name.to_ascii_lowercase());
+        for name in &FORWARDED {
+            let name = name.actix.as_str();
             assert!(!name.starts_with("x-forwarded") && !name.contains('_'));
         }
     }

@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use actix_web::body::SizedStream;
-use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue};
+use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
@@ -16,26 +16,27 @@ use hyper::body::{Body as _, Incoming};
 use tokio::time::timeout;
 
 use super::error::{invalid_response, upstream_timeout};
+use super::headers::ForwardedName;
 use crate::context::AppState;
 use crate::limits::concurrency;
 use crate::parts::in_parts;
 
 /// The response headers that callers read. `content-length` is set with the body.
-const FORWARDED: [&str; 14] = [
-    "allow",
-    "cache-control",
-    "content-disposition",
-    "content-language",
-    "content-type",
-    "etag",
-    "last-modified",
-    "link",
-    "location",
-    "ratelimit",
-    "ratelimit-policy",
-    "retry-after",
-    "vary",
-    "www-authenticate",
+static FORWARDED: [ForwardedName; 14] = [
+    ForwardedName::new("allow"),
+    ForwardedName::new("cache-control"),
+    ForwardedName::new("content-disposition"),
+    ForwardedName::new("content-language"),
+    ForwardedName::new("content-type"),
+    ForwardedName::new("etag"),
+    ForwardedName::new("last-modified"),
+    ForwardedName::new("link"),
+    ForwardedName::new("location"),
+    ForwardedName::new("ratelimit"),
+    ForwardedName::new("ratelimit-policy"),
+    ForwardedName::new("retry-after"),
+    ForwardedName::new("vary"),
+    ForwardedName::new("www-authenticate"),
 ];
 
 /// The size that is counted for a response of unknown length.
@@ -106,14 +107,14 @@ fn count(
 
 fn head(status: StatusCode, headers: &HeaderMap) -> HttpResponseBuilder {
     let mut builder = HttpResponse::build(status);
-    for name in FORWARDED {
-        for value in headers.get_all(name) {
+    for name in &FORWARDED {
+        for value in headers.get_all(&name.hyper) {
             if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
-                builder.append_header((HeaderName::from_static(name), value));
+                builder.append_header((name.actix.clone(), value));
             }
         }
     }
-    if !headers.contains_key(CACHE_CONTROL.as_str()) {
+    if !headers.contains_key(http::header::CACHE_CONTROL) {
         // Responses are per user: `no-store` by default.
         builder.insert_header((CACHE_CONTROL, "no-store"));
     }
@@ -121,7 +122,7 @@ fn head(status: StatusCode, headers: &HeaderMap) -> HttpResponseBuilder {
 }
 
 fn is_problem(headers: &HeaderMap) -> bool {
-    let content_type = headers.get(CONTENT_TYPE.as_str());
+    let content_type = headers.get(http::header::CONTENT_TYPE);
     let content_type = content_type.and_then(|value| value.to_str().ok());
     content_type.is_some_and(|value| value.starts_with("application/problem+json"))
 }
