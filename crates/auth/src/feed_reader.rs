@@ -44,6 +44,9 @@ impl FeedReader {
     /// The maximum number of epochs in a page.
     pub const PAGE: u32 = 10_000;
 
+    /// The longest time that the user service lets a reader wait for changes.
+    pub const MAX_WAIT: Duration = Duration::from_secs(1);
+
     /// Creates a reader that has read nothing.
     #[must_use]
     pub fn new(verifier: Arc<Verifier>) -> Self {

@@ -150,6 +150,7 @@ impl RemoteAuthority {
         let mut reader = FeedReader::new(self.verifier());
         let mut failing = Failing::new("cannot read revocations; using the known ones");
         loop {
+            let started = Instant::now();
             let polled = reader.poll(&RemoteFeed(self)).await;
             if polled.is_ok() {
                 let now = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -157,7 +158,8 @@ impl RemoteAuthority {
             }
             failing.record(&polled);
             metrics::gauge!("revocation_feed_age_seconds").set(self.age().as_secs_f64());
-            tokio::time::sleep(POLL_INTERVAL).await;
+            // The user service lets a poll without changes wait; one of an earlier version responds at once.
+            tokio::time::sleep(POLL_INTERVAL.saturating_sub(started.elapsed())).await;
         }
     }
 
@@ -215,6 +217,7 @@ impl FeedSource for RemoteFeed<'_> {
         let mut url = authority.user_service.join("/internal/revocations")?;
         url.query_pairs_mut()
             .append_pair("limit", &FeedReader::PAGE.to_string())
+            .append_pair("wait", &FeedReader::MAX_WAIT.as_millis().to_string())
             .extend_pairs(cursor.map(|cursor| ("cursor", cursor)));
         let response = authority.client.get(url).send().await?;
         Ok(response.error_for_status()?.json().await?)

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-use database::{Connection, Error, interval};
+use database::{Connection, Error, composed, interval};
 use diesel::pg::Pg;
 use diesel::serialize::ToSql;
 use diesel::sql_types::{BigInt, Binary, Bool, Double, Interval, Text};
@@ -182,16 +182,17 @@ impl<Id: JobId> JobTable<Id> {
         pause: Duration,
     ) -> Result<Vec<Message>, Error> {
         // Identifiers in messages are hexadecimal.
-        let due: Vec<DueRow> = sql_query(format!(
+        let due = format!(
             "UPDATE {table} SET republish_at = now() + $2 WHERE id = ANY(ARRAY(
                 SELECT id FROM {table} WHERE finished IS NULL AND republish_at <= now()
                 ORDER BY republish_at LIMIT $1 FOR UPDATE SKIP LOCKED))
              RETURNING encode(id, 'hex') AS id, request_id, traceparent",
             table = self.name
-        ))
-        .bind::<BigInt, _>(batch)
-        .bind::<Interval, _>(interval(pause))
-        .load(connection)?;
+        );
+        let due: Vec<DueRow> = composed(due, (), true)
+            .bind::<BigInt, _>(batch)
+            .bind::<Interval, _>(interval(pause))
+            .load(connection)?;
         let messages = due.into_iter().map(|row| {
             let context = RequestContext::continued(Some(&row.request_id), Some(&row.traceparent));
             Message::new(row.id, context)

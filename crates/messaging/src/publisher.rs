@@ -25,8 +25,11 @@ const BATCH: usize = 256;
 const MAX_UNCONFIRMED: usize = 2_000;
 /// How long publishing and confirms may take once the process stops. Sweeps publish the rows of the other messages.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(3);
-/// How often the depth of the queue is read, which also detects a dead connection.
+/// How often the depth of the queue is read while messages are published or wait.
 const DEPTH_INTERVAL: Duration = Duration::from_secs(1);
+/// After how many of these intervals it is read otherwise, with that of the dead-letter queue. This also detects a dead
+/// connection.
+const IDLE_INTERVALS: u32 = 5;
 
 /// Publishes messages to one queue, pipelined and confirmed.
 #[derive(Debug, Clone)]
@@ -98,7 +101,8 @@ impl Publisher {
         self.state.connected.load(Ordering::Acquire)
     }
 
-    /// The number of messages in the queue when it was last read, at most a second ago.
+    /// The number of messages in the queue when it was last read: at most a second ago if there were any or some were
+    /// published since, and otherwise at most five.
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.state.depth.load(Ordering::Acquire)
@@ -118,12 +122,13 @@ async fn session(
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
     with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let read_depth = async || {
-        let depth = queue.depth(channel).await?;
-        state.depth.store(depth, Ordering::Release);
-        Ok::<_, Error>(())
+    let mut check = DepthCheck {
+        channel,
+        queue,
+        has_published: false,
+        intervals: 0,
     };
-    read_depth().await?;
+    check.read(state).await?;
     state.connected.store(true, Ordering::Release);
     let mut unconfirmed = FuturesUnordered::new();
     let mut batch = Vec::with_capacity(BATCH);
@@ -138,16 +143,14 @@ async fn session(
                 if received == 0 {
                     return Ok(());
                 }
+                check.has_published = true;
                 for message in batch.drain(..) {
                     let (body, properties) = (message.body.as_bytes(), message.properties());
                     let confirm = publish(channel, queue, body, properties).await?;
                     unconfirmed.push(with_timeout(confirm));
                 }
             }
-            _ = interval.tick() => {
-                read_depth().await?;
-                queue.dead_letter_depth(channel).await?;
-            }
+            _ = interval.tick() => check.tick(state).await?,
             () = shutdown.cancelled() => break,
         }
     }
@@ -155,6 +158,35 @@ async fn session(
         count_confirm(queue, &confirmed?);
     }
     Ok(())
+}
+
+/// Reads the depths of a queue as often as they may matter.
+struct DepthCheck<'a> {
+    channel: &'a Channel,
+    queue: Queue,
+    has_published: bool,
+    intervals: u32,
+}
+
+impl DepthCheck<'_> {
+    async fn tick(&mut self, state: &State) -> Result<(), Error> {
+        self.intervals = (self.intervals + 1) % IDLE_INTERVALS;
+        let is_full = self.intervals == 0;
+        if is_full || self.has_published || state.depth.load(Ordering::Acquire) > 0 {
+            self.read(state).await?;
+        }
+        if is_full {
+            self.queue.dead_letter_depth(self.channel).await?;
+        }
+        Ok(())
+    }
+
+    async fn read(&mut self, state: &State) -> Result<(), Error> {
+        self.has_published = false;
+        let depth = self.queue.depth(self.channel).await?;
+        state.depth.store(depth, Ordering::Release);
+        Ok(())
+    }
 }
 
 fn count_confirm(queue: Queue, confirmation: &Confirmation) {

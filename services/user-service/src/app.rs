@@ -111,6 +111,7 @@ async fn start_context(
     let verifier = verifier(&settings.tokens, &signer);
     let lifetime = settings.tokens.lifetime;
     let poller = Poller::start(database.clone(), Arc::clone(&verifier), lifetime).await?;
+    let revocations = poller.watching();
     running.spawn(poller.run(running.shutdown()));
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
@@ -123,6 +124,7 @@ async fn start_context(
         rules,
         signer,
         verifier,
+        revocations,
         sign_up: settings.sign_up,
         sign_in_failure_status: StatusCode::from_u16(settings.sign_in_failure_status)?,
         email_verification: settings.email_verification,

@@ -1,8 +1,11 @@
+use std::time::Duration;
+
 use auth::RevocationFeed;
 use database::{Connection, Database, Error};
 
 use super::cursor::FeedCursor;
 use super::store::{self, Page};
+use super::watched::Watching;
 
 /// One page of at most `limit` epochs. Without a limit, as readers of version 0.1 ask, everything is on one page.
 pub(super) async fn read_feed(
@@ -12,6 +15,25 @@ pub(super) async fn read_feed(
 ) -> Result<RevocationFeed, Error> {
     let load = move |connection: &mut Connection| store::load_page(connection, cursor, limit);
     Ok(feed(cursor, limit, database.run(load).await?))
+}
+
+/// Waits until the page at the cursor may have epochs, at most for `wait`. Returns a page without epochs if the poller
+/// has read the feed meanwhile and found none; otherwise the database must be asked.
+pub(super) async fn wait_for_epochs(
+    mut watching: Watching,
+    cursor: FeedCursor,
+    wait: Duration,
+) -> Option<RevocationFeed> {
+    if wait.is_zero() {
+        return None;
+    }
+    let reads = watching.borrow().reads;
+    let changed = watching.wait_for(|watched| watched.page_without_epochs(cursor).is_none());
+    // It also ends when the poller does: a process that stops lets nothing wait.
+    let _ = tokio::time::timeout(wait, changed).await;
+    let watched = watching.borrow();
+    let page = watched.page_without_epochs(cursor)?;
+    (watched.reads > reads).then(|| page.clone())
 }
 
 fn feed(cursor: FeedCursor, limit: Option<u32>, page: Page) -> RevocationFeed {

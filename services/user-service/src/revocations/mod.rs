@@ -5,6 +5,9 @@
 //! changes, from the oldest transaction that was running when the full read began. Every later commit has at least
 //! that number, so the feed skips nothing; it can repeat entries.
 //!
+//! A reader that asks for changes may wait for some up to a second. Meanwhile the poller of this process, which reads
+//! the feed from the database twice a second, does so for all of them.
+//!
 //! Numbers and epochs count within one incarnation of the database. Each page says which one it is, and a reader
 //! starts again when it changes.
 
@@ -15,6 +18,8 @@ mod responses;
 mod revoke_all;
 pub(crate) mod routes;
 mod store;
+mod watched;
 
 pub(crate) use poller::Poller;
 pub use revoke_all::{revoke_all_tokens, revoke_all_tokens_command};
+pub(crate) use watched::Watching;

@@ -3,10 +3,12 @@ use std::time::{Duration, Instant};
 
 use auth::{FeedReader, FeedSource, RevocationFeed, Verifier};
 use database::{Connection, Database, Error};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use values::FromText as _;
 
 use super::cursor::FeedCursor;
+use super::watched::{Watched, Watching};
 use super::{feed, store};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -18,7 +20,7 @@ const BATCH: i64 = 1_000;
 /// Keeps the verifier of this process and the lifetimes of tokens up to date.
 #[derive(Debug)]
 pub(crate) struct Poller {
-    database: Database,
+    source: Source,
     reader: FeedReader,
     token_lifetime: Duration,
     last_upkeep: Instant,
@@ -36,14 +38,22 @@ impl Poller {
         token_lifetime: Duration,
     ) -> Result<Self, Error> {
         let mut poller = Self {
-            database,
+            source: Source {
+                database,
+                watched: watch::Sender::default(),
+            },
             reader: FeedReader::new(verifier),
             token_lifetime,
             last_upkeep: Instant::now(),
         };
         poller.record_lifetime().await?;
-        poller.reader.poll(&Source(&poller.database)).await?;
+        poller.reader.poll(&poller.source).await?;
         Ok(poller)
+    }
+
+    /// What it sees of the feed, for requests.
+    pub(crate) fn watching(&self) -> Watching {
+        self.source.watched.subscribe()
     }
 
     /// Polls until it is cancelled.
@@ -53,7 +63,7 @@ impl Poller {
                 () = tokio::time::sleep(POLL_INTERVAL) => {}
                 () = shutdown.cancelled() => return,
             }
-            if let Err(error) = self.reader.poll(&Source(&self.database)).await {
+            if let Err(error) = self.reader.poll(&self.source).await {
                 tracing::warn!(error = ?error, "cannot read revocations; using those already known");
             }
             if self.last_upkeep.elapsed() > UPKEEP_INTERVAL
@@ -67,7 +77,7 @@ impl Poller {
     async fn upkeep(&mut self) -> Result<(), Error> {
         self.record_lifetime().await?;
         let delete = |connection: &mut Connection| store::delete_expired(connection, BATCH);
-        self.database.run(delete).await?;
+        self.source.database.run(delete).await?;
         self.last_upkeep = Instant::now();
         Ok(())
     }
@@ -76,20 +86,27 @@ impl Poller {
         let lifetime = self.token_lifetime;
         let record =
             move |connection: &mut Connection| store::record_lifetime(connection, lifetime);
-        self.database.run(record).await
+        self.source.database.run(record).await
     }
 }
 
 /// The feed in this service's own database.
-struct Source<'a>(&'a Database);
+#[derive(Debug)]
+struct Source {
+    database: Database,
+    watched: watch::Sender<Watched>,
+}
 
-impl FeedSource for Source<'_> {
+impl FeedSource for Source {
     type Error = Error;
 
     async fn read(&self, cursor: Option<&str>) -> Result<RevocationFeed, Error> {
         // The cursors are this process's own.
         let cursor = cursor.and_then(|text| FeedCursor::from_text(text).ok());
         let cursor = cursor.unwrap_or(FeedCursor::ALL);
-        feed::read_feed(self.0, cursor, Some(FeedReader::PAGE)).await
+        let page = feed::read_feed(&self.database, cursor, Some(FeedReader::PAGE)).await?;
+        self.watched
+            .send_modify(|watched| watched.note(cursor, &page));
+        Ok(page)
     }
 }

@@ -1,5 +1,7 @@
 //! The endpoints that other processes read: the keys (public) and the raised epochs (internal).
 
+use std::time::Duration;
+
 use actix_web::get;
 use actix_web::web::{Data, Json};
 use auth::{FeedReader, RevocationFeed};
@@ -7,7 +9,7 @@ use http_kit::{Problem, Query};
 use service_http::database_problem;
 
 use super::cursor::FeedCursor;
-use super::feed::read_feed;
+use super::feed::{read_feed, wait_for_epochs};
 use super::responses::KeySetResponse;
 use crate::context::Context;
 
@@ -28,12 +30,21 @@ pub(crate) async fn keys(context: Data<Context>) -> Json<KeySetResponse> {
 
 /// One page of the epochs raised since the cursor; without a cursor, of all. Internal: the gateway does not route
 /// it and the OpenAPI document does not contain it.
+///
+/// With `wait`, at most [`FeedReader::MAX_WAIT`] in milliseconds, the response to a cursor that has no epochs comes
+/// when it has some, or after that time.
 #[get("/internal/revocations")]
 pub(crate) async fn list_revocations(
     context: Data<Context>,
     query: Query,
 ) -> Result<Json<RevocationFeed>, Problem> {
     let cursor = query.parsed("cursor")?.unwrap_or(FeedCursor::ALL);
+    let longest = i64::try_from(FeedReader::MAX_WAIT.as_millis()).unwrap_or(i64::MAX);
+    let wait = query.number("wait", 0..=longest, 0)?;
+    let wait = Duration::from_millis(wait.try_into().unwrap_or_default());
+    if let Some(feed) = wait_for_epochs(context.revocations.clone(), cursor, wait).await {
+        return Ok(Json(feed));
+    }
     let limit = query.first("limit").is_some().then(|| {
         let page = i64::from(FeedReader::PAGE);
         query.number("limit", 1..=page, page)

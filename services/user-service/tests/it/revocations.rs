@@ -1,6 +1,7 @@
 //! `GET /internal/revocations`, and its effect on other replicas.
 
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant};
 
 use diesel::Connection as _;
 use diesel::RunQueryDsl as _;
@@ -54,6 +55,41 @@ async fn the_feed_lists_epochs_raised_since_the_cursor() {
         "a full read includes it"
     );
     let reply = app.http.get("/internal/revocations?cursor=x").send().await;
+    reply.expect_problem(400, "validation-failed");
+}
+
+/// A page of changes, after waiting for some for at most this many milliseconds.
+async fn wait_for_changes(app: &Fixture, cursor: i64, wait: u64) -> Value {
+    let path = format!("/internal/revocations?cursor={cursor}&wait={wait}");
+    app.http.get(&path).send().await.expect(200).json
+}
+
+#[tokio::test]
+async fn a_reader_waits_until_an_epoch_is_raised() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let last = AtomicI64::new(cursor(&feed(&app, None).await));
+    // A response comes at once while an older transaction of the server runs, including those of other tests.
+    eventually("a response after the whole time", async || {
+        let asked = Instant::now();
+        let page = wait_for_changes(&app, last.load(Ordering::Relaxed), 700).await;
+        last.store(cursor(&page), Ordering::Relaxed);
+        assert_eq!(page["incarnation"], feed(&app, None).await["incarnation"]);
+        (asked.elapsed() >= Duration::from_millis(700)).then_some(())
+    })
+    .await;
+    let deactivate = async {
+        let change = json!({"isActive": false});
+        app.update(&admin, &ada.id, &change).await.expect(200)
+    };
+    let waiting = eventually("the raised epoch", async || {
+        let page = wait_for_changes(&app, last.load(Ordering::Relaxed), 1_000).await;
+        epoch_of(&page, &ada)
+    });
+    let (_, epoch) = tokio::join!(deactivate, waiting);
+    assert_eq!(epoch, 1);
+    let path = "/internal/revocations?cursor=1&wait=1001";
+    let reply = app.http.get(path).send().await;
     reply.expect_problem(400, "validation-failed");
 }
 
@@ -212,7 +248,7 @@ async fn another_replica_refuses_revoked_tokens_within_a_second() {
         .update(&admin, &ada.id, &json!({"scope": ["user", "x"]}))
         .await
         .expect(200);
-    let revoked = std::time::Instant::now();
+    let revoked = Instant::now();
     eventually("the replica to refuse the token", async || {
         refused(&replica, &ada).await
     })

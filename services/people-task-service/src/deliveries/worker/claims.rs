@@ -18,6 +18,8 @@ const BATCH: usize = 512;
 const CONCURRENT: usize = 2;
 /// How many hosts one scan covers. The next one continues after them.
 const SCANNED_HOSTS: i64 = 256;
+/// How often a worker that knows of no delivery that waits looks for hosts with some, and any worker for suspects.
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 /// The pause after a failure.
 const PAUSE: Duration = Duration::from_millis(300);
 
@@ -98,6 +100,10 @@ pub(super) struct Claims {
     /// The host after which the next scan starts.
     cursor: String,
     paused_until: Option<Instant>,
+    next_idle_scan: Instant,
+    next_suspect: Instant,
+    /// Whether the last scan found a host, be its deliveries due or not.
+    found_hosts: bool,
 }
 
 impl Claims {
@@ -113,6 +119,9 @@ impl Claims {
             releasing: false,
             cursor: String::new(),
             paused_until: None,
+            next_idle_scan: Instant::now(),
+            next_suspect: Instant::now(),
+            found_hosts: false,
         }
     }
 
@@ -143,11 +152,13 @@ impl Claims {
         });
     }
 
-    /// Claims a delivery that may end workers, if there is one.
+    /// Claims a delivery that may end workers, if there is one and no other was looked for a moment ago.
     pub(super) fn claim_suspect(&mut self, worker: i32) {
-        if self.claiming_suspect {
+        let now = Instant::now();
+        if self.claiming_suspect || now < self.next_suspect {
             return;
         }
+        self.next_suspect = now + IDLE_INTERVAL;
         self.claiming_suspect = true;
         let claim = move |connection: &mut Connection| {
             let suspect = store::claim_suspect(connection, worker)?;
@@ -161,11 +172,15 @@ impl Claims {
         });
     }
 
-    /// Looks for hosts with due deliveries, unless a scan is under way.
-    pub(super) fn scan(&mut self) {
-        if self.scanning {
+    /// Looks for hosts with due deliveries, unless a scan is under way. If the dispatcher `is_idle`, and the last scan
+    /// found nothing that waits, only once in a while: messages name new deliveries.
+    pub(super) fn scan(&mut self, is_idle: bool) {
+        let now = Instant::now();
+        let is_early = is_idle && !self.found_hosts && now < self.next_idle_scan;
+        if self.scanning || is_early {
             return;
         }
+        self.next_idle_scan = now + IDLE_INTERVAL;
         self.scanning = true;
         let after = self.cursor.clone();
         let scan = move |connection: &mut Connection| {
@@ -202,6 +217,7 @@ impl Claims {
             Ended::Scan(found) => {
                 self.scanning = false;
                 self.cursor.clone_from(&found.last);
+                self.found_hosts = found.found_hosts;
                 false
             }
             Ended::Release(done) => {

@@ -178,6 +178,8 @@ pub(super) struct ScannedHosts {
     pub(super) due: Vec<String>,
     /// The last host that was looked at; empty if no host comes after it.
     pub(super) last: String,
+    /// Whether it found any host, be its deliveries due or not.
+    pub(super) found_hosts: bool,
 }
 
 /// Finds hosts with deliveries that may be due, among the next `limit` hosts after `after` in alphabetical order. Each
@@ -194,8 +196,10 @@ pub(super) fn scan_hosts(
     let full = i64::try_from(hosts.len()).is_ok_and(|found| found >= limit);
     let last = hosts.last().filter(|_| full);
     let last = last.map(|row| row.host.clone()).unwrap_or_default();
+    let found_hosts = !hosts.is_empty();
     let due = hosts.into_iter().filter(|row| row.due);
     Ok(ScannedHosts {
+        found_hosts,
         due: due.map(|row| row.host).collect(),
         last,
     })

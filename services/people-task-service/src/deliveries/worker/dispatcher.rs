@@ -21,7 +21,7 @@ use crate::deliveries::worker::results_store::ClaimEnd;
 
 /// The largest number of messages that are taken before claims are made.
 const BATCH: usize = 256;
-/// How often hosts are looked for that no message names, and hosts that do not respond are tried.
+/// How often hosts that do not respond are tried, and at most hosts are looked for that no message names.
 const TICK: Duration = Duration::from_millis(250);
 /// Nothing is started while more results than this wait to be recorded.
 const MAX_UNRECORDED: usize = 4_096;
@@ -167,13 +167,14 @@ impl Dispatching {
             .filter(|(_, host)| !host.is_forgettable(now));
         self.changed
             .extend(waiting.map(|(name, _)| Arc::clone(name)));
+        let is_idle = self.changed.is_empty();
         if self.hosts.len() > MAX_IDLE_HOSTS {
             self.hosts.retain(|_, host| !host.is_forgettable(now));
         }
         let may_try = !self.may_have_unknown_claims
             && self.started.elapsed() >= self.dispatcher.suspects_after;
         if let Some(member) = self.member() {
-            self.dispatcher.claims.scan();
+            self.dispatcher.claims.scan(is_idle);
             if may_try && self.suspect.is_none() {
                 self.dispatcher.claims.claim_suspect(member.id);
             }
