@@ -22,7 +22,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use crate::context::Context;
 use crate::hashing::{Hasher, PasswordRules};
 use crate::notifications::Channel;
-use crate::revocations::Poller;
+use crate::revocations::{Poller, Watching};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
 use crate::{
@@ -42,7 +42,7 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
-    let context = start_context(settings, &running).await?;
+    let (context, revocations) = start_context(settings, &running).await?;
     running.health = health(&context);
     let (listener, address) = service_runtime::bind(address)?;
     running.address = Some(address);
@@ -51,12 +51,14 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
         context.database.clone(),
         BatchLimits::SERVICE,
     ));
+    let revocations = Data::new(revocations);
     let (context, health) = (Data::new(context), Data::new(running.health.clone()));
     let document = Data::new(Document::new(&openapi())?);
     service_runtime::serve(&running, listener, http, move || {
         let app = App::new()
             .app_data(context.clone())
             .app_data(lookups.clone())
+            .app_data(revocations.clone())
             .app_data(verifier.clone());
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
         app.service(revocations::routes::list_revocations)
@@ -92,11 +94,11 @@ fn check_verification(settings: &UserServiceSettings) -> anyhow::Result<()> {
     }
 }
 
-/// Builds the context, and starts the background tasks that keep it up to date.
+/// Builds the context, and starts the background tasks that keep it and the revocations up to date.
 async fn start_context(
     settings: UserServiceSettings,
     running: &Running,
-) -> anyhow::Result<Context> {
+) -> anyhow::Result<(Context, Watching)> {
     let ServicePools { database, lists } = ServicePools::connect(&settings.database);
     let has_engine = settings.flow_engine.is_some();
     deletions::record_with_engine(&database, has_engine).await?;
@@ -115,7 +117,7 @@ async fn start_context(
     running.spawn(poller.run(running.shutdown()));
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
-    Ok(Context {
+    let context = Context {
         deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
         notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
         database,
@@ -124,14 +126,14 @@ async fn start_context(
         rules,
         signer,
         verifier,
-        revocations,
         sign_up: settings.sign_up,
         sign_in_failure_status: StatusCode::from_u16(settings.sign_in_failure_status)?,
         email_verification: settings.email_verification,
         channels: settings.channels,
         code_requests: settings.code_requests,
         has_engine,
-    })
+    };
+    Ok((context, revocations))
 }
 
 fn start_publisher(broker: &BrokerSettings, queue: Queue, running: &Running) -> Publisher {

@@ -9,7 +9,6 @@ use messaging::Publisher;
 use service_http::Lists;
 
 use crate::hashing::{Hasher, PasswordRules};
-use crate::revocations::Watching;
 use crate::settings::{ChannelSettings, CodeRequestSettings, EmailVerification, SignUpSettings};
 
 #[derive(Debug)]
@@ -20,7 +19,6 @@ pub(crate) struct Context {
     pub(crate) rules: PasswordRules,
     pub(crate) signer: Signer,
     pub(crate) verifier: Arc<Verifier>,
-    pub(crate) revocations: Watching,
     pub(crate) sign_up: SignUpSettings,
     pub(crate) sign_in_failure_status: StatusCode,
     pub(crate) email_verification: EmailVerification,

@@ -11,6 +11,7 @@ use service_http::database_problem;
 use super::cursor::FeedCursor;
 use super::feed::{read_feed, wait_for_epochs};
 use super::responses::KeySetResponse;
+use super::watched::Watching;
 use crate::context::Context;
 
 /// Get the keys that verify access tokens
@@ -36,13 +37,14 @@ pub(crate) async fn keys(context: Data<Context>) -> Json<KeySetResponse> {
 #[get("/internal/revocations")]
 pub(crate) async fn list_revocations(
     context: Data<Context>,
+    watching: Data<Watching>,
     query: Query,
 ) -> Result<Json<RevocationFeed>, Problem> {
     let cursor = query.parsed("cursor")?.unwrap_or(FeedCursor::ALL);
     let longest = i64::try_from(FeedReader::MAX_WAIT.as_millis()).unwrap_or(i64::MAX);
     let wait = query.number("wait", 0..=longest, 0)?;
     let wait = Duration::from_millis(wait.try_into().unwrap_or_default());
-    if let Some(feed) = wait_for_epochs(context.revocations.clone(), cursor, wait).await {
+    if let Some(feed) = wait_for_epochs(Watching::clone(&watching), cursor, wait).await {
         return Ok(Json(feed));
     }
     let limit = query.first("limit").is_some().then(|| {
