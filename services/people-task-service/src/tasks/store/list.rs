@@ -172,10 +172,14 @@ pub(crate) fn count(
     }
     let is_indexed = selection.is_unrestricted() || selection.only_pending;
     let rows = if selection.is_unrestricted() {
-        let branches: Vec<_> = selection.branches.iter().map(Branch::condition).collect();
-        match branches.join(") OR (") {
-            any if any.is_empty() => "tasks".to_owned(),
-            branches => format!("tasks WHERE ({branches})"),
+        match selection.branches.as_slice() {
+            [] => "tasks".to_owned(),
+            // Only one condition is read from an index alone.
+            [branch] => format!("tasks WHERE {}", branch.counted),
+            branches => {
+                let branches: Vec<_> = branches.iter().map(Branch::condition).collect();
+                format!("tasks WHERE ({})", branches.join(") OR ("))
+            }
         }
     } else {
         let few = if is_indexed {

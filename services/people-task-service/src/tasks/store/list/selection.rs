@@ -27,12 +27,17 @@ pub(super) struct Branch {
     pub(super) in_tasks: Indexed,
     /// The same condition on a row of `task_states`.
     pub(super) in_states: String,
+    /// The same condition on a row of `tasks`, for counts.
+    pub(super) counted: String,
 }
 
 impl Branch {
     /// Tasks with a value in a column that both tables have.
-    fn column(condition: String) -> Self {
+    fn column(name: &str, value: &str) -> Self {
+        let condition = format!("{name} = {value}");
         Self {
+            // What an index for counts is limited to, so that it serves them only.
+            counted: format!("{condition} AND octet_length({name}) > 0"),
             in_states: condition.clone(),
             in_tasks: Indexed {
                 condition,
@@ -47,6 +52,7 @@ impl Branch {
         let in_tasks = Indexed { condition, order };
         Self {
             in_states: format!("task_id = ANY(ARRAY({}))", in_tasks.first(1)),
+            counted: in_tasks.condition.clone(),
             in_tasks,
         }
     }
@@ -143,7 +149,7 @@ impl Selection {
         let includes = |wanted| role.is_none_or(|role| role == wanted);
         if let Some(user) = actor.user().filter(|_| includes(Role::Creator)) {
             let user = self.binds.add(Bind::Bytes(user.as_bytes().to_vec()));
-            let branch = Branch::column(format!("creator = {user}"));
+            let branch = Branch::column("creator", &user);
             self.branches.push(branch);
         }
         for (wanted, key, secret) in [
@@ -155,7 +161,7 @@ impl Selection {
             }
             if let Some(email) = actor.normalized_email() {
                 let email = self.text(email);
-                let branch = Branch::column(format!("{key} = {email}"));
+                let branch = Branch::column(key, &email);
                 self.branches.push(branch);
             }
             for presented in actor.secrets() {
@@ -205,7 +211,8 @@ impl Selection {
         let Branch {
             in_tasks,
             in_states,
-        } = Branch::column(format!("{column} = {key}"));
+            ..
+        } = Branch::column(column, &key);
         self.indexed.push(in_tasks);
         in_states
     }

@@ -184,6 +184,19 @@ fn usual_pages_and_counts_read_only_what_they_return() {
     check_usual_pages_and_counts(&mut Lists::of(MANY));
 }
 
+#[test]
+fn counts_of_a_role_read_an_index_of_one_column() {
+    let mut lists = Lists::of(MANY);
+    for (role, own) in [("creator", CREATED), ("approver", TO_DECIDE)] {
+        let (count, _) = lists.count(&dot(), &format!("role={role}"), own);
+        let read = format!(
+            "SELECT pg_stat_get_xact_tuples_returned('tasks_counted_by_{role}'::regclass)::text AS line"
+        );
+        let read = lines(&mut lists.connection, &read);
+        assert_eq!(read[0], count.to_string(), "{role}");
+    }
+}
+
 /// Every sort, and its order.
 const SORTS: [(&str, &str); 7] = [
     ("created:1", "created, task_id"),

@@ -1,0 +1,1 @@
+DROP INDEX tasks_counted_by_creator, tasks_counted_by_approver, tasks_counted_by_requester;
