@@ -166,8 +166,8 @@ fn few_users_are_read_by_their_segments() {
         ("filter=isActive:false,vendor:globex", 40),
         ("filter=plan:unknown", 0),
         ("filter=vendor:acme,vendor:globex", 0),
-        ("filter=username:nobody@example.com", 0),
-        ("filter=email:nobody@example.com,scope:user", 0),
+        ("filter=username:unknown@example.com", 0),
+        ("filter=email:unknown@example.com,scope:user", 0),
     ] {
         // By the index of the segments, and perhaps the time of the last sign-in.
         assert_reads_at_most(&mut connection, query, 2 * found + PAGE);
@@ -252,7 +252,7 @@ fn a_million_users_are_read_like_fewer() {
         ("filter=vendor:acme,isActive:true", 10_000 + 4_000 * 4),
         ("filter=isActive:false,vendor:globex", 2 * 40),
         ("filter=plan:unknown", 0),
-        ("filter=email:nobody@example.com,scope:user", 0),
+        ("filter=email:unknown@example.com,scope:user", 0),
     ] {
         assert_reads_at_most(&mut connection, query, PAGE + left_out);
     }
