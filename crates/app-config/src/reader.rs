@@ -233,18 +233,24 @@ fn look_up(config: &Config, name: &'static str, secret: bool) -> Result<Option<S
     if !secret {
         return Ok(direct);
     }
-    let file = text_of(config, &format!("{}_file", name.to_lowercase()))?;
-    match (direct, file) {
-        (Some(_), Some(_)) => Err(Error::GivenTwice { name }),
-        (None, Some(path)) => match std::fs::read_to_string(&path) {
-            // An empty file counts as not set, like an empty variable.
-            Ok(text) => {
-                let text = text.trim_end_matches(['\r', '\n']).to_owned();
-                Ok(Some(text).filter(|text| !text.is_empty()))
-            }
-            Err(source) => Err(Error::UnreadableFile { name, path, source }),
-        },
-        (direct, None) => Ok(direct),
+    let file = match text_of(config, &format!("{}_file", name.to_lowercase()))? {
+        Some(path) => text_of_file(name, path)?,
+        None => None,
+    };
+    if direct.is_some() && file.is_some() {
+        return Err(Error::GivenTwice { name });
+    }
+    Ok(direct.or(file))
+}
+
+/// The text of a file without the end of its last line. An empty file counts as not set, like an empty variable.
+fn text_of_file(name: &'static str, path: String) -> Result<Option<String>, Error> {
+    match std::fs::read_to_string(&path) {
+        Ok(text) => {
+            let text = text.trim_end_matches(['\r', '\n']).to_owned();
+            Ok(Some(text).filter(|text| !text.is_empty()))
+        }
+        Err(source) => Err(Error::UnreadableFile { name, path, source }),
     }
 }
 

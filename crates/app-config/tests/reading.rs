@@ -109,12 +109,12 @@ fn a_secret_can_come_from_a_file_and_is_never_shown() {
     std::fs::write(&path, "from-file\n").unwrap();
     let path_text = path.to_str().unwrap();
     let example = read(&[COMPLETE[0], ("KEY_FILE", path_text)]).unwrap();
-    std::fs::remove_file(&path).unwrap();
     assert_eq!(example.key.expose(), "from-file");
     assert!(!format!("{example:?}").contains("from-file"));
 
     let twice = read(&[COMPLETE[0], COMPLETE[1], ("KEY_FILE", path_text)]);
     assert!(matches!(twice, Err(Error::GivenTwice { name: "KEY" })));
+    std::fs::remove_file(&path).unwrap();
     let gone = read(&[COMPLETE[0], ("KEY_FILE", path_text)]).unwrap_err();
     assert!(gone.to_string().starts_with("KEY_FILE names"), "{gone}");
 }
@@ -123,9 +123,12 @@ fn a_secret_can_come_from_a_file_and_is_never_shown() {
 fn an_empty_secret_file_counts_as_not_set() {
     let path = std::env::temp_dir().join(format!("settings-test-empty-{}", std::process::id()));
     std::fs::write(&path, "\n").unwrap();
-    let read = read(&[COMPLETE[0], ("KEY_FILE", path.to_str().unwrap())]);
+    let file = ("KEY_FILE", path.to_str().unwrap());
+    let missing = read(&[COMPLETE[0], file]);
+    let direct = read(&[COMPLETE[0], COMPLETE[1], file]).unwrap();
     std::fs::remove_file(&path).unwrap();
-    assert!(matches!(read, Err(Error::Missing { name: "KEY", .. })));
+    assert!(matches!(missing, Err(Error::Missing { name: "KEY", .. })));
+    assert_eq!(direct.key.expose(), COMPLETE[1].1);
 }
 
 #[test]

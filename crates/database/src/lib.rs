@@ -5,7 +5,8 @@
 //! wait too long get [`Error::Busy`]. Store functions take `&mut` [`Connection`], so that several compose in
 //! one transaction, and [`transaction`] nests them.
 //!
-//! [`migrate`] brings a schema up to date at start, under a lock that all replicas share.
+//! [`migrate`] brings a schema up to date, under a lock that all replicas share. [`prepare_schema`] does so at the start of a
+//! process that may, and waits for it in all others.
 //!
 //! Invariant: a closure does nothing slow besides its statements, such as hashing or calling other systems.
 
@@ -28,10 +29,10 @@ pub use interval::interval;
 pub use limited::{Limited, LimitedRows, RowLimit, limited_sql, load_limited};
 pub use limits::{PoolOptions, StatementLimits};
 pub use lookups::Lookups;
-pub use migrations::{MigrationError, migrate};
+pub use migrations::{MigrationError, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
 pub use prepared::{And, Prepared, composed, prepared};
-pub use settings::DatabaseSettings;
+pub use settings::{DatabaseSettings, OwnerSettings};
 
 /// A connection to Postgres: [`Database::run`] passes it to its closure, and rules pass it on to stores, so
 /// that only stores depend on diesel.

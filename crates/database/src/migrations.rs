@@ -1,16 +1,18 @@
 use std::time::{Duration, Instant};
 
-use diesel::migration::Migration;
+use diesel::migration::{Migration, MigrationSource as _};
 use diesel::pg::Pg;
-use diesel::sql_types::{BigInt, Nullable, Text};
+use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel::{Connection as _, ConnectionError, PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
+
+use values::Secret;
 
 use crate::{DatabaseSettings, StatementLimits, observer};
 
 /// The advisory lock that all replicas of all services take before they migrate.
 const LOCK: i64 = 0x636f_756e_7465_7273;
-/// How long to wait for a database that is still starting.
+/// How long to wait for a database that is still starting, and for migrations that another process runs.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
 /// A migration waits only shortly for the lock of a table, because later statements on the table wait behind it.
@@ -45,36 +47,137 @@ pub enum MigrationError {
     /// A migration failed; it was rolled back.
     #[error("a migration failed")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// This process may not migrate, and no other one did for a minute.
+    #[error(
+        "the schema {schema:?} lacks the migration {version}: run the command `migrate` of the service that owns it, or set DATABASE_OWNER_URL"
+    )]
+    NotMigrated {
+        /// The schema that the service owns.
+        schema: &'static str,
+        /// The first migration that was not run.
+        version: String,
+    },
     /// The migrating thread panicked.
     #[error("the migrating thread panicked")]
     Panicked,
 }
 
-/// Runs the pending migrations of a schema as the role that owns it. Replicas that start at the same time
-/// wait for each other, and all but the first find nothing to do.
-///
-/// A migration that does not get a lock within three seconds is rolled back and tried again, so that it does not
-/// hold up the statements of running replicas.
+/// Prepares a schema for this version before its first statement: runs the pending migrations if the settings have
+/// the URL of the owner, and otherwise waits until another process has run them. Migrations of later versions are
+/// ignored.
 ///
 /// # Errors
-/// The database is unavailable for a minute, or a migration fails.
-pub async fn migrate(
+/// The database is unavailable for a minute, a migration fails, or one that this process may not run is missing for a
+/// minute.
+pub async fn prepare_schema(
     settings: &DatabaseSettings,
     schema: &'static str,
     migrations: EmbeddedMigrations,
 ) -> Result<(), MigrationError> {
-    let url = settings.owner_url.as_ref().unwrap_or(&settings.url).clone();
-    let work = tokio::task::spawn_blocking(move || {
-        let mut connection = connect(url.expose())?;
-        check_schema(&mut connection, schema)?;
+    let Some(owner_url) = &settings.owner_url else {
+        return on_connection(&settings.url, schema, move |connection| {
+            wait_until_migrated(connection, schema, &migrations)
+        })
+        .await;
+    };
+    migrate(owner_url, schema, migrations).await
+}
+
+/// Runs the pending migrations of a schema as the role that owns it. Processes that start at the same time
+/// wait for each other, and all but the first find nothing to do.
+///
+/// A migration that does not get a lock within three seconds is rolled back and tried again, so that it does not
+/// hold up the statements of running processes.
+///
+/// # Errors
+/// The database is unavailable for a minute, or a migration fails.
+pub async fn migrate(
+    owner_url: &Secret,
+    schema: &'static str,
+    migrations: EmbeddedMigrations,
+) -> Result<(), MigrationError> {
+    on_connection(owner_url, schema, move |connection| {
         // Closing the connection releases the lock.
         diesel::sql_query("SELECT pg_advisory_lock($1)")
             .bind::<BigInt, _>(LOCK)
-            .execute(&mut connection)?;
-        observer::limit_statements(&mut connection, LIMITS)?;
-        run_pending(&mut connection, schema, migrations)
+            .execute(connection)?;
+        observer::limit_statements(connection, LIMITS)?;
+        run_pending(connection, schema, migrations)
+    })
+    .await
+}
+
+/// Runs `work` on a thread for blocking work, with a connection of its own to the schema.
+async fn on_connection(
+    url: &Secret,
+    schema: &'static str,
+    work: impl FnOnce(&mut PgConnection) -> Result<(), MigrationError> + Send + 'static,
+) -> Result<(), MigrationError> {
+    let url = url.clone();
+    let work = tokio::task::spawn_blocking(move || {
+        let mut connection = connect(url.expose())?;
+        check_schema(&mut connection, schema)?;
+        work(&mut connection)
     });
     work.await.unwrap_or(Err(MigrationError::Panicked))
+}
+
+fn wait_until_migrated(
+    connection: &mut PgConnection,
+    schema: &'static str,
+    migrations: &EmbeddedMigrations,
+) -> Result<(), MigrationError> {
+    let needed = needed_versions(migrations)?;
+    let started = Instant::now();
+    while let Some(version) = first_missing(connection, &needed)? {
+        if started.elapsed() > MAX_WAIT {
+            return Err(MigrationError::NotMigrated { schema, version });
+        }
+        tracing::warn!(schema, version, "waiting for a migration");
+        std::thread::sleep(PAUSE);
+    }
+    Ok(())
+}
+
+fn needed_versions(migrations: &EmbeddedMigrations) -> Result<Vec<String>, MigrationError> {
+    let migrations: Vec<Box<dyn Migration<Pg>>> =
+        migrations.migrations().map_err(MigrationError::Migration)?;
+    let mut versions: Vec<_> = migrations
+        .iter()
+        .map(|migration| migration.name().version().to_string())
+        .collect();
+    versions.sort();
+    Ok(versions)
+}
+
+#[derive(QueryableByName)]
+struct Exists {
+    #[diesel(sql_type = Bool)]
+    exists: bool,
+}
+
+#[derive(QueryableByName)]
+struct Applied {
+    #[diesel(sql_type = Text)]
+    version: String,
+}
+
+/// The first of the versions that is not in diesel's table of migrations. diesel would create the table, which only the
+/// owner may.
+fn first_missing(
+    connection: &mut PgConnection,
+    needed: &[String],
+) -> Result<Option<String>, diesel::result::Error> {
+    let table: Exists =
+        diesel::sql_query("SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL AS exists")
+            .get_result(connection)?;
+    let applied: Vec<Applied> = if table.exists {
+        diesel::sql_query("SELECT version FROM __diesel_schema_migrations").load(connection)?
+    } else {
+        Vec::new()
+    };
+    let is_missing = |version: &&String| !applied.iter().any(|row| row.version == **version);
+    Ok(needed.iter().find(is_missing).cloned())
 }
 
 fn run_pending(

@@ -8,7 +8,8 @@ use values::Secret;
 pub struct DatabaseSettings {
     /// The role that reads and writes.
     pub url: Secret,
-    /// The role that owns the schema and migrates it.
+    /// The role that owns the schema. If it is set, the process runs migrations at its start; otherwise it waits for
+    /// them.
     pub owner_url: Option<Secret>,
     /// The maximum number of connections, and threads that use them.
     pub pool_size: u32,
@@ -25,7 +26,7 @@ impl Settings for DatabaseSettings {
             )?,
             owner_url: reader.optional(
                 "DATABASE_OWNER_URL",
-                "The Postgres URL of the role that owns the schema and runs migrations; defaults to DATABASE_URL.",
+                "The Postgres URL of the role that owns the schema. If it is set, the process runs pending migrations at its start; otherwise it waits a minute for the command `migrate` to run them.",
             )?,
             pool_size: reader.in_range(
                 "DATABASE_POOL_SIZE",
@@ -40,5 +41,22 @@ impl Settings for DatabaseSettings {
                 "How long a request waits for a connection before it is refused with 503.",
             )?,
         })
+    }
+}
+
+/// Settings of the command `migrate` of a service.
+#[derive(Debug, Clone)]
+pub struct OwnerSettings {
+    /// The role that owns the schema.
+    pub url: Secret,
+}
+
+impl Settings for OwnerSettings {
+    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+        let url = reader.required(
+            "DATABASE_OWNER_URL",
+            "the Postgres URL of the role that owns the schema, `postgres://role:password@host:5432/countersign`.",
+        )?;
+        Ok(Self { url })
     }
 }

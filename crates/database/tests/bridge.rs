@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use database::{Database, DatabaseSettings, Error, ServicePools, migrate, prepared};
+use database::{Database, DatabaseSettings, Error, ServicePools, prepared};
 use diesel::connection::SimpleConnection as _;
-use diesel::sql_types::{BigInt, Text};
+use diesel::sql_types::Text;
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use testkit::{TestDatabase, eventually};
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
-const LATER_MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/later_migrations");
 
 fn settings(test: &TestDatabase, pool_size: u32) -> DatabaseSettings {
     DatabaseSettings {
@@ -258,66 +257,6 @@ async fn a_connection_that_responded_to_a_closure_that_failed_is_not_checked() {
         (last_statement() == TWICE).then_some(())
     })
     .await;
-}
-
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
-
-fn count(sql: &'static str) -> impl FnOnce(&mut PgConnection) -> Result<i64, Error> + Send {
-    move |connection| {
-        let count: Count = diesel::sql_query(sql).get_result(connection)?;
-        Ok(count.count)
-    }
-}
-
-#[tokio::test]
-async fn a_migration_that_waits_for_a_lock_lets_other_statements_pass_and_succeeds_later() {
-    let test = TestDatabase::users(MIGRATIONS);
-    let database = Database::connect(&settings(&test, 1));
-    let mut reader = test.admin();
-    reader
-        .batch_execute("BEGIN; SELECT count(*) FROM users.notes")
-        .unwrap();
-    let settings = settings(&test, 1);
-    let migrating =
-        tokio::spawn(async move { migrate(&settings, "users", LATER_MIGRATIONS).await });
-    eventually("the migration to wait for the reader", || async {
-        let waiting = "SELECT count(*) AS count FROM pg_locks
-            WHERE NOT granted AND relation = 'users.notes'::regclass";
-        let waiting = count(waiting)(&mut test.admin()).unwrap();
-        (waiting > 0).then_some(())
-    })
-    .await;
-    // This statement queues up behind the migration until that gives up.
-    let notes = database.run(count("SELECT count(*) AS count FROM notes"));
-    assert_eq!(notes.await.unwrap(), 0);
-    reader.batch_execute("COMMIT").unwrap();
-    migrating.await.unwrap().unwrap();
-    let authors = count("SELECT count(author) AS count FROM notes");
-    assert_eq!(database.run(authors).await.unwrap(), 0);
-}
-
-#[tokio::test]
-async fn concurrent_replicas_migrate_once() {
-    let test = TestDatabase::people_task(MIGRATIONS);
-    let settings = settings(&test, 1);
-    let migrations = (0..4).map(|_| migrate(&settings, "users", MIGRATIONS));
-    for migrated in futures_util::future::join_all(migrations).await {
-        migrated.unwrap();
-    }
-    let database = Database::connect(&settings);
-    database.run(insert(1)).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_role_with_the_wrong_search_path_is_refused_with_a_hint() {
-    let test = TestDatabase::users(MIGRATIONS);
-    let wrong = migrate(&settings(&test, 1), "people_task", MIGRATIONS).await;
-    let message = wrong.unwrap_err().to_string();
-    assert!(message.contains("bootstrap.sql"), "{message}");
 }
 
 #[tokio::test]

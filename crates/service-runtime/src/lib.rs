@@ -19,6 +19,6 @@ mod slow_clients;
 mod upkeep;
 
 pub use http_server::{Listener, bind, is_tls, serve};
-pub use process::{Program, main};
+pub use process::{Program, command, main};
 pub use running::Running;
 pub use settings::{HttpServerSettings, ProcessSettings};

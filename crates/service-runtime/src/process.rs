@@ -3,6 +3,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use app_config::{Reader, Settings};
+use telemetry::LogSettings;
+use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::health_check;
@@ -19,20 +21,54 @@ pub type Program = (&'static str, fn() -> ExitCode);
 /// on SIGTERM or SIGINT.
 ///
 /// With the argument `--health`, the health check of containers, it asks the running process at
-/// `METRICS_ADDRESS` whether it is ready.
+/// `METRICS_ADDRESS` whether it is ready. Other arguments are refused: a misspelt command must not start a service.
 pub fn main<S, F, R>(name: &'static str, start: F) -> ExitCode
 where
     S: Settings,
     F: FnOnce(S) -> R,
     R: Future<Output = anyhow::Result<Running>>,
 {
-    if std::env::args().nth(1).as_deref() == Some("--health") {
-        return match health_check::is_ready() {
+    match std::env::args_os().nth(1) {
+        None => exit_code(name, run(name, start)),
+        Some(argument) if argument == "--health" => match health_check::is_ready() {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) | Err(_) => ExitCode::FAILURE,
-        };
+        },
+        Some(argument) => {
+            let argument = argument.display();
+            telemetry::print_error(format!("{name} has no command {argument:?}"));
+            ExitCode::FAILURE
+        }
     }
-    match run(name, start) {
+}
+
+/// A command of a binary that ends by itself, such as a migration: reads the settings, turns on the log, and waits for
+/// the work. SIGTERM and SIGINT end it at once.
+///
+/// `None` when the process was started without the command.
+pub fn command<S, F, R>(command: &'static str, work: F) -> Option<ExitCode>
+where
+    S: Settings,
+    F: FnOnce(S) -> R,
+    R: Future<Output = anyhow::Result<()>>,
+{
+    if std::env::args_os().nth(1)? != command {
+        return None;
+    }
+    let run = || {
+        let mut reader = Reader::from_process()?;
+        let log = LogSettings::read(&mut reader)?;
+        let settings = S::read(&mut reader)?;
+        let _log = telemetry::init(command, &log)?;
+        runtime()?.block_on(work(settings))?;
+        tracing::info!(process = command, "finished");
+        Ok(())
+    };
+    Some(exit_code(command, run()))
+}
+
+fn exit_code(name: &str, done: anyhow::Result<()>) -> ExitCode {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             // Logging is still off, or off again.
@@ -40,6 +76,12 @@ where
             ExitCode::FAILURE
         }
     }
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
 }
 
 fn run<S, F, R>(name: &'static str, start: F) -> anyhow::Result<()>
@@ -59,10 +101,7 @@ where
     // rustls needs one process-wide crypto provider. A second call changes nothing.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let metrics = telemetry::metrics_recorder();
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
         let running = tokio::select! {

@@ -39,7 +39,7 @@ use crate::{audit, dashboard, deliveries, erasure, plugin_paths, tasks, webhooks
 pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running> {
     let signer = WebhookSigner::new(&settings.signing)
         .context("WEBHOOK_SIGNING_KEY or WEBHOOK_PREVIOUS_SIGNING_KEY is not usable")?;
-    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
+    database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
     let authority = start_authority(&settings, &running)?;

@@ -2,9 +2,11 @@
 
 use std::process::ExitCode;
 
+use database::OwnerSettings;
 use messaging::dead_letters_command;
 use service_runtime::Program;
 
+use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::{deliveries, run, run_webhook_worker};
 
 /// The programs by their names.
@@ -15,7 +17,14 @@ pub const PROGRAMS: [Program; 2] = [
 
 /// The service of tasks, decisions and webhooks over HTTP.
 fn people_task_service() -> ExitCode {
-    service_runtime::main("people-task-service", run)
+    migrate_command().unwrap_or_else(|| service_runtime::main("people-task-service", run))
+}
+
+/// The command `migrate`: runs the pending migrations of the schema as its owner, and exits.
+fn migrate_command() -> Option<ExitCode> {
+    service_runtime::command("migrate", async |owner: OwnerSettings| {
+        Ok(database::migrate(&owner.url, SCHEMA, MIGRATIONS).await?)
+    })
 }
 
 /// The process that sends decisions to webhooks.

@@ -39,7 +39,7 @@ const MIN_SAFE_COST: u32 = 10;
 pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     warn_about_low_cost(settings.passwords.cost);
     check_verification(&settings)?;
-    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
+    database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (address, http) = (settings.listen_address, settings.http);
     let mut running = Running::new();
     let (context, revocations) = start_context(settings, &running).await?;

@@ -2,9 +2,11 @@
 
 use std::process::ExitCode;
 
+use database::OwnerSettings;
 use messaging::dead_letters_command;
 use service_runtime::Program;
 
+use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::{
     deletions, notifications, revoke_all_tokens_command, run, run_deletion_worker,
     run_notification_worker,
@@ -19,7 +21,16 @@ pub const PROGRAMS: [Program; 3] = [
 
 /// The HTTP service of user accounts.
 fn user_service() -> ExitCode {
-    revoke_all_tokens_command().unwrap_or_else(|| service_runtime::main("user-service", run))
+    migrate_command()
+        .or_else(revoke_all_tokens_command)
+        .unwrap_or_else(|| service_runtime::main("user-service", run))
+}
+
+/// The command `migrate`: runs the pending migrations of the schema as its owner, and exits.
+fn migrate_command() -> Option<ExitCode> {
+    service_runtime::command("migrate", async |owner: OwnerSettings| {
+        Ok(database::migrate(&owner.url, SCHEMA, MIGRATIONS).await?)
+    })
 }
 
 /// The process that deletes users, step by step.

@@ -3,20 +3,31 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use app_config::Description;
+use app_config::{Description, describe};
+use database::OwnerSettings;
 use serde_json::Value;
 
 use crate::harness::described_settings;
 
 /// Settings that `docker-compose.yml` does not pass on, each with a reason.
-const NOT_PASSED_ON: [(&str, &str); 0] = [];
+const NOT_PASSED_ON: [(&str, &str); 1] = [(
+    "DATABASE_OWNER_URL",
+    "only the migrations may change tables",
+)];
 
-#[test]
-fn compose_passes_on_every_setting_and_no_unknown_variable() {
+/// The services that get a role that owns a schema.
+const WITH_OWNER: [&str; 3] = ["bootstrap", "migrate-people-task", "migrate-users"];
+
+fn compose() -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docker-compose.yml");
     let text = std::fs::read_to_string(path).unwrap();
     // Reading the file resolves its anchors and merge keys.
-    let compose: Value = serde_saphyr::from_str(&text).unwrap();
+    serde_saphyr::from_str(&text).unwrap()
+}
+
+#[test]
+fn compose_passes_on_every_setting_and_no_unknown_variable() {
+    let compose = compose();
     let mut problems = Vec::new();
     for (process, settings) in described_settings() {
         let environment = compose["services"][process]["environment"]
@@ -27,6 +38,32 @@ fn compose_passes_on_every_setting_and_no_unknown_variable() {
         problems.extend(differences.map(|text| format!("{process}: {text}")));
     }
     assert!(problems.is_empty(), "docker-compose.yml: {problems:#?}");
+}
+
+#[test]
+fn only_the_bootstrap_and_the_migrations_get_the_owners_of_the_schemas() {
+    let compose = compose();
+    let services = compose["services"].as_object().unwrap();
+    let gets_owner = |service: &&Value| {
+        let secrets = service["secrets"].as_array();
+        secrets.is_some_and(|secrets| secrets.iter().any(|s| s.to_string().contains("owner")))
+    };
+    let with_owner = services.iter().filter(|(_, service)| gets_owner(service));
+    let with_owner: BTreeSet<&str> = with_owner.map(|(name, _)| name.as_str()).collect();
+    assert_eq!(with_owner, BTreeSet::from(WITH_OWNER));
+}
+
+#[test]
+fn the_migrations_pass_on_their_settings() {
+    let compose = compose();
+    let settings = describe::<OwnerSettings>().unwrap();
+    for service in ["migrate-people-task", "migrate-users"] {
+        let environment = &compose["services"][service]["environment"];
+        for setting in &settings {
+            let file = format!("{}_FILE", setting.name);
+            assert!(environment[&file].is_string(), "{service}: {file}");
+        }
+    }
 }
 
 fn differences(settings: &[Description], passed_on: &BTreeSet<&str>) -> Vec<String> {

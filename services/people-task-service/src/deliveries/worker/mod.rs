@@ -69,7 +69,7 @@ const PREFETCH: u16 = 512;
 /// The database cannot be migrated, a key is invalid, or TLS cannot be set up.
 pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     let sender = sender(&settings)?;
-    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
+    database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let (beats, database) = connect(&settings);
     let mut running = Running::new();
     let shutdown = running.shutdown();

@@ -43,7 +43,7 @@ const MAX_RETRY_PAUSE: Duration = Duration::from_secs(300);
 /// The schema cannot be migrated, the signing key is invalid, or only one of this process and the user-service has a
 /// flow engine.
 pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Result<Running> {
-    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
+    database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
     check_engine(&database, settings.engine.is_some()).await?;

@@ -41,7 +41,7 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 pub async fn run_notification_worker(
     settings: NotificationWorkerSettings,
 ) -> anyhow::Result<Running> {
-    database::migrate(&settings.database, SCHEMA, MIGRATIONS).await?;
+    database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
     let worker = NotificationWorker {

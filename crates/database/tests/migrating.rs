@@ -1,0 +1,148 @@
+//! How schemas are migrated beside running processes, and how processes that may not migrate wait for it.
+
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::time::Duration;
+
+use database::{Database, DatabaseSettings, Error, migrate, prepare_schema};
+use diesel::connection::SimpleConnection as _;
+use diesel::sql_types::BigInt;
+use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel_migrations::{EmbeddedMigrations, embed_migrations};
+use testkit::{TestDatabase, eventually};
+use tokio::task::JoinHandle;
+
+const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
+const LATER_MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/later_migrations");
+
+/// The settings of a process that holds only the role of the service.
+fn settings(test: &TestDatabase) -> DatabaseSettings {
+    DatabaseSettings {
+        url: test.users_url(),
+        owner_url: None,
+        pool_size: 1,
+        timeout: Duration::from_millis(300),
+    }
+}
+
+#[derive(QueryableByName)]
+struct Count {
+    #[diesel(sql_type = BigInt)]
+    count: i64,
+}
+
+fn count(sql: &'static str) -> impl FnOnce(&mut PgConnection) -> Result<i64, Error> + Send {
+    move |connection| {
+        let count: Count = diesel::sql_query(sql).get_result(connection)?;
+        Ok(count.count)
+    }
+}
+
+#[tokio::test]
+async fn a_migration_that_waits_for_a_lock_lets_other_statements_pass_and_succeeds_later() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let database = Database::connect(&settings(&test));
+    let mut reader = test.admin();
+    reader
+        .batch_execute("BEGIN; SELECT count(*) FROM users.notes")
+        .unwrap();
+    let owner_url = test.users_owner_url();
+    let migrating =
+        tokio::spawn(async move { migrate(&owner_url, "users", LATER_MIGRATIONS).await });
+    eventually("the migration to wait for the reader", || async {
+        let waiting = "SELECT count(*) AS count FROM pg_locks
+            WHERE NOT granted AND relation = 'users.notes'::regclass";
+        let waiting = count(waiting)(&mut test.admin()).unwrap();
+        (waiting > 0).then_some(())
+    })
+    .await;
+    // This statement queues up behind the migration until that gives up.
+    let notes = database.run(count("SELECT count(*) AS count FROM notes"));
+    assert_eq!(notes.await.unwrap(), 0);
+    reader.batch_execute("COMMIT").unwrap();
+    migrating.await.unwrap().unwrap();
+    let authors = count("SELECT count(author) AS count FROM notes");
+    assert_eq!(database.run(authors).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn concurrent_replicas_migrate_once() {
+    let test = TestDatabase::empty();
+    let owner_url = test.users_owner_url();
+    let migrations = (0..4).map(|_| migrate(&owner_url, "users", MIGRATIONS));
+    for migrated in futures_util::future::join_all(migrations).await {
+        migrated.unwrap();
+    }
+    let notes = count("SELECT count(*) AS count FROM notes");
+    let database = Database::connect(&settings(&test));
+    assert_eq!(database.run(notes).await.unwrap(), 0);
+}
+
+#[tokio::test]
+async fn a_role_with_the_wrong_search_path_is_refused_with_a_hint() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let wrong = migrate(&test.users_owner_url(), "people_task", MIGRATIONS).await;
+    let message = wrong.unwrap_err().to_string();
+    assert!(message.contains("bootstrap.sql"), "{message}");
+}
+
+type Preparation = JoinHandle<Result<(), database::MigrationError>>;
+
+/// Starts to prepare the schema as the role of the service, and waits until that has looked for migrations.
+async fn preparing(test: &TestDatabase, migrations: EmbeddedMigrations) -> Preparation {
+    let settings = settings(test);
+    let preparing =
+        tokio::spawn(async move { prepare_schema(&settings, "users", migrations).await });
+    eventually("the process to look for migrations", || async {
+        let looking = "SELECT count(*) AS count FROM pg_stat_activity
+            WHERE datname = current_database() AND usename = 'users_service' AND state = 'idle'
+                AND query LIKE '%__diesel_schema_migrations%'";
+        let looking = count(looking)(&mut test.admin()).unwrap();
+        (looking > 0).then_some(())
+    })
+    .await;
+    preparing
+}
+
+#[tokio::test]
+async fn a_process_without_the_owners_url_waits_for_the_first_migrations() {
+    let test = TestDatabase::empty();
+    let preparing = preparing(&test, MIGRATIONS).await;
+    assert!(!preparing.is_finished());
+    let owner_url = test.users_owner_url();
+    migrate(&owner_url, "users", MIGRATIONS).await.unwrap();
+    preparing.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_process_without_the_owners_url_waits_for_later_migrations() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let preparing = preparing(&test, LATER_MIGRATIONS).await;
+    assert!(!preparing.is_finished());
+    let owner_url = test.users_owner_url();
+    migrate(&owner_url, "users", LATER_MIGRATIONS)
+        .await
+        .unwrap();
+    preparing.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_process_runs_on_a_schema_of_a_later_version() {
+    let test = TestDatabase::users(LATER_MIGRATIONS);
+    let prepared = prepare_schema(&settings(&test), "users", MIGRATIONS).await;
+    prepared.unwrap();
+}
+
+#[tokio::test]
+async fn a_process_with_the_owners_url_migrates() {
+    let test = TestDatabase::empty();
+    let settings = DatabaseSettings {
+        owner_url: Some(test.users_owner_url()),
+        ..settings(&test)
+    };
+    let prepared = prepare_schema(&settings, "users", MIGRATIONS).await;
+    prepared.unwrap();
+    let notes = count("SELECT count(*) AS count FROM notes");
+    let database = Database::connect(&settings);
+    assert_eq!(database.run(notes).await.unwrap(), 0);
+}
