@@ -131,6 +131,8 @@ fn health(
 }
 
 fn start_tasks(running: &Running, authority: &Arc<RemoteAuthority>, state: &Arc<AppState>) {
+    let measured = Arc::clone(state);
+    running.on_scrape(move || measured.concurrency.record_gauges());
     let (authority, shutdown) = (Arc::clone(authority), running.shutdown());
     running.spawn(async move { authority.run(shutdown).await });
     let (state, shutdown) = (Arc::clone(state), running.shutdown());

@@ -36,6 +36,16 @@ pub enum Service {
     PeopleTask,
 }
 
+impl Service {
+    /// The name of its process.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::User => "user-service",
+            Self::PeopleTask => "people-task-service",
+        }
+    }
+}
+
 /// The credentials that the gateway requires. The services check again, and more strictly.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {

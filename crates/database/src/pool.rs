@@ -76,6 +76,14 @@ impl ServicePools {
     }
 }
 
+impl ServicePools {
+    /// Sets the gauges of both pools.
+    pub fn record_gauges(&self) {
+        self.database.record_gauges("main");
+        self.lists.record_gauges("lists");
+    }
+}
+
 impl Database {
     /// Creates the pool of a worker. It connects in the background, so an unavailable database does not stop the
     /// start.
@@ -159,6 +167,20 @@ impl Database {
             Ok::<_, Error>(())
         };
         self.run(ping).await.is_ok()
+    }
+
+    /// Sets the gauges of the pool under this name.
+    pub fn record_gauges(&self, pool: &'static str) {
+        let state = self.sessions.pool.state();
+        let (idle, open) = (state.idle_connections, state.connections);
+        let in_use = open.saturating_sub(idle);
+        metrics::gauge!("database_connections", "pool" => pool, "state" => "idle").set(idle);
+        metrics::gauge!("database_connections", "pool" => pool, "state" => "in-use").set(in_use);
+        metrics::gauge!("database_connections_max", "pool" => pool)
+            .set(self.sessions.pool.max_size());
+        let waiting = self.waiting.load(Ordering::Acquire);
+        metrics::gauge!("database_waiting", "pool" => pool)
+            .set(u32::try_from(waiting).unwrap_or(u32::MAX));
     }
 
     async fn permit(&self) -> Result<OwnedSemaphorePermit, Error> {

@@ -17,6 +17,9 @@ const RESULT_LIFETIME: Duration = Duration::from_secs(1);
 /// The same for a process that is not ready, so that it is used as soon as it is.
 const UNREADY_LIFETIME: Duration = Duration::from_millis(100);
 
+/// The result of a check that passed.
+const PASSED: &str = "ok";
+
 type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
 /// The readiness checks of a process. Clones share the last result, which is used for a second, or for a tenth of a
@@ -83,10 +86,21 @@ impl Health {
         readiness
     }
 
+    /// Sets the gauges `ready` and `readiness_check_passed`.
+    pub async fn record(&self) {
+        let readiness = self.readiness().await;
+        let value = |passed: bool| if passed { 1.0 } else { 0.0 };
+        metrics::gauge!("ready").set(value(readiness.ready));
+        for (check, result) in readiness.checks {
+            metrics::gauge!("readiness_check_passed", "check" => check)
+                .set(value(result == PASSED));
+        }
+    }
+
     async fn check(&self) -> Readiness {
         let (required, optional) = join(run(&self.required), run(&self.optional)).await;
         let ready = required.iter().all(|(_, passed)| *passed);
-        let named = |(name, passed)| (name, if passed { "ok" } else { "failing" });
+        let named = |(name, passed)| (name, if passed { PASSED } else { "failing" });
         Readiness {
             ready,
             status: if ready { "ready" } else { "not-ready" },

@@ -64,6 +64,12 @@ impl NetworkShares {
         })
     }
 
+    /// How many units all networks hold together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.held().total
+    }
+
     fn add(&self, network: IpAddr, units: u64) -> Result<(), ShareError> {
         let mut held = self.held();
         let total = held.total.saturating_add(units);

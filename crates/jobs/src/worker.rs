@@ -106,6 +106,8 @@ pub fn run<W: Worker>(running: &mut Running, config: WorkerConfig, worker: W) {
         W::TABLE,
         shutdown.clone(),
     ));
+    let measured = database.clone();
+    running.on_scrape(move || measured.record_gauges("main"));
     running.spawn(retain(database.clone(), config.retention, shutdown.clone()));
 
     let consumer = ConsumerConfig::new(config.broker, W::QUEUE, config.concurrency);

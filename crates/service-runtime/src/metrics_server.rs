@@ -5,9 +5,10 @@ use actix_web::{App, HttpResponse};
 use anyhow::Context as _;
 use http_kit::Health;
 use metrics_exporter_prometheus::PrometheusHandle;
+use metrics_process::Collector;
 
 use crate::http_server::{bind, serve};
-use crate::running::Running;
+use crate::running::{Gauges, Running};
 use crate::settings::HttpServerSettings;
 
 /// Serves metrics and health at the internal port.
@@ -27,17 +28,31 @@ pub(crate) fn serve_metrics(
     tracing::info!(%address, "serving metrics and health checks");
     let health = Data::new(running.health.clone());
     let metrics = Data::new(metrics);
+    let gauges = Data::new(running.gauges());
+    let operating_system = Collector::default();
+    operating_system.describe();
+    let operating_system = Data::new(operating_system);
     serve(running, listener, settings, move || {
         App::new()
             .app_data(Data::<Health>::clone(&health))
             .app_data(Data::<PrometheusHandle>::clone(&metrics))
+            .app_data(Data::<Gauges>::clone(&gauges))
+            .app_data(Data::<Collector>::clone(&operating_system))
             .route("/healthz", get().to(http_kit::healthz))
             .route("/readyz", get().to(http_kit::readyz))
             .route("/metrics", get().to(render))
     })
 }
 
-async fn render(metrics: Data<PrometheusHandle>) -> HttpResponse {
+async fn render(
+    metrics: Data<PrometheusHandle>,
+    health: Data<Health>,
+    gauges: Data<Gauges>,
+    operating_system: Data<Collector>,
+) -> HttpResponse {
+    health.record().await;
+    gauges.set();
+    operating_system.collect();
     HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
         .body(metrics.render())

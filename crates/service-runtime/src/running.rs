@@ -1,6 +1,7 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -17,6 +18,26 @@ pub struct Running {
     pub health: Health,
     shutdown: CancellationToken,
     tasks: TaskTracker,
+    gauges: Gauges,
+}
+
+/// Functions that set gauges before each response of `/metrics`.
+#[derive(Clone, Default)]
+pub(crate) struct Gauges(Arc<Mutex<Vec<SetGauges>>>);
+
+type SetGauges = Box<dyn Fn() + Send>;
+
+impl Gauges {
+    pub(crate) fn set(&self) {
+        let gauges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        gauges.iter().for_each(|set| set());
+    }
+}
+
+impl std::fmt::Debug for Gauges {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gauges").finish_non_exhaustive()
+    }
 }
 
 impl Running {
@@ -31,6 +52,17 @@ impl Running {
     #[must_use]
     pub fn shutdown(&self) -> CancellationToken {
         self.shutdown.clone()
+    }
+
+    /// Adds a function that sets gauges before each response of `/metrics`. It must not block.
+    pub fn on_scrape(&self, set: impl Fn() + Send + 'static) {
+        let mut gauges = self.gauges.0.lock().unwrap_or_else(PoisonError::into_inner);
+        gauges.push(Box::new(set));
+    }
+
+    /// The functions of [`Running::on_scrape`].
+    pub(crate) fn gauges(&self) -> Gauges {
+        self.gauges.clone()
     }
 
     /// Starts a task that ends by itself when [`Running::shutdown`] is cancelled. If it panics, everything stops:

@@ -118,6 +118,9 @@ const BUCKETS: [f64; 16] = [
     0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0, 600.0, 3600.0,
 ];
 
+/// Upper bounds of histogram buckets of batches, in requests.
+const BATCH_BUCKETS: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+
 /// The process's metrics; [`PrometheusHandle::render`] returns them in Prometheus's text format.
 ///
 /// The first call installs the recorder, and later calls share it, because tests start several
@@ -127,12 +130,13 @@ pub fn metrics_recorder() -> PrometheusHandle {
     HANDLE
         .get_or_init(|| {
             let builder = PrometheusBuilder::new();
-            let matcher = Matcher::Suffix("_seconds".to_owned());
-            let builder = match builder.set_buckets_for_metric(matcher, &BUCKETS) {
-                Ok(builder) => builder,
+            let seconds = Matcher::Suffix("_seconds".to_owned());
+            let requests = Matcher::Full("database_batch_requests".to_owned());
+            let builder = builder
+                .set_buckets_for_metric(seconds, &BUCKETS)
+                .and_then(|builder| builder.set_buckets_for_metric(requests, &BATCH_BUCKETS))
                 // Only an empty list of buckets is an error.
-                Err(_) => PrometheusBuilder::new(),
-            };
+                .unwrap_or_default();
             let recorder = builder.build_recorder();
             let handle = recorder.handle();
             if metrics::set_global_recorder(recorder).is_err() {

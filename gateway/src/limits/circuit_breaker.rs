@@ -24,8 +24,8 @@ pub(crate) struct CircuitBreakers {
 impl CircuitBreakers {
     pub(crate) fn new(settings: CircuitSettings) -> Self {
         Self {
-            user: CircuitBreaker::new("user-service", settings),
-            people_task: CircuitBreaker::new("people-task-service", settings),
+            user: CircuitBreaker::new(Service::User.name(), settings),
+            people_task: CircuitBreaker::new(Service::PeopleTask.name(), settings),
         }
     }
 

@@ -43,6 +43,15 @@ impl ConcurrencyLimits {
         }
     }
 
+    /// Sets the gauges of requests in flight.
+    pub(crate) fn record_gauges(&self) {
+        for service in [Service::User, Service::PeopleTask] {
+            let requests = u32::try_from(self.in_flight(service).total()).unwrap_or(u32::MAX);
+            metrics::gauge!("gateway_requests_in_flight", "service" => service.name())
+                .set(requests);
+        }
+    }
+
     /// The requests to a service, until their response starts.
     pub(crate) fn in_flight(&self, service: Service) -> &Arc<NetworkShares> {
         match service {

@@ -91,8 +91,9 @@ fn start_context(
     signer: WebhookSigner,
     running: &Running,
 ) -> anyhow::Result<Context> {
-    let ServicePools { database, lists } =
-        ServicePools::connect_with(&settings.database, planning!());
+    let pools = ServicePools::connect_with(&settings.database, planning!());
+    let ServicePools { database, lists } = pools.clone();
+    running.on_scrape(move || pools.record_gauges());
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
     let (rules, shutdown) = (vec![erasure::RETENTION], running.shutdown());

@@ -99,10 +99,12 @@ async fn start_context(
     settings: UserServiceSettings,
     running: &Running,
 ) -> anyhow::Result<(Context, Watching)> {
-    let ServicePools { database, lists } = ServicePools::connect(&settings.database);
+    let pools = ServicePools::connect(&settings.database);
+    let ServicePools { database, lists } = pools.clone();
     let has_engine = settings.flow_engine.is_some();
     deletions::record_with_engine(&database, has_engine).await?;
     let hasher = Hasher::start(settings.passwords.cost);
+    measure(running, pools, hasher.clone());
     let rules = PasswordRules {
         min_length: settings.passwords.min_length,
     };
@@ -134,6 +136,13 @@ async fn start_context(
         has_engine,
     };
     Ok((context, revocations))
+}
+
+fn measure(running: &Running, pools: ServicePools, hasher: Hasher) {
+    running.on_scrape(move || {
+        pools.record_gauges();
+        hasher.record_gauges();
+    });
 }
 
 fn start_publisher(broker: &BrokerSettings, queue: Queue, running: &Running) -> Publisher {

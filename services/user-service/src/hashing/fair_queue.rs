@@ -38,6 +38,11 @@ impl<T> FairQueue<T> {
         }
     }
 
+    /// The number of items.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
     pub(super) fn push(&mut self, network: &ClientNetwork, item: T) -> Push<T> {
         if self.len < self.capacity {
             self.add(network, item);

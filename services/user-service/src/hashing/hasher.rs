@@ -106,6 +106,12 @@ impl Hasher {
         work::cost_of(hash) != Some(self.cost)
     }
 
+    /// Sets the gauge of the queue.
+    pub(crate) fn record_gauges(&self) {
+        let waiting = u32::try_from(lock(&self.queue).len()).unwrap_or(u32::MAX);
+        metrics::gauge!("password_hash_queue").set(waiting);
+    }
+
     async fn run<T: Send + 'static>(
         &self,
         client: &ClientNetwork,

@@ -22,6 +22,8 @@ mod journey;
 #[cfg(test)]
 mod key_rotation;
 #[cfg(test)]
+mod metrics_page;
+#[cfg(test)]
 mod naughty_strings;
 #[cfg(test)]
 mod revocation;

@@ -182,6 +182,8 @@ impl Dispatching {
         self.adopt_places();
         self.start_ready();
         report::in_flight(self.attempts.len());
+        let failing = self.hosts.values().filter(|host| host.is_failing(now));
+        report::circuits_open(failing.count());
     }
 
     /// Tells the membership how many places are used at most, now that the new number is known. A worker that was taken

@@ -85,6 +85,11 @@ impl Host {
             && !self.circuit.matters(now)
     }
 
+    /// Whether its circuit is open and it may still be tried.
+    pub(super) fn is_failing(&self, now: Instant) -> bool {
+        self.circuit.matters(now)
+    }
+
     pub(super) fn in_flight(&self) -> u32 {
         self.in_flight
     }

@@ -80,6 +80,8 @@ pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
         settings.retention,
         shutdown.clone(),
     ));
+    let measured = database.clone();
+    running.on_scrape(move || measured.record_gauges("main"));
     start_consumer(&mut running, settings.broker.clone(), &database, due);
     running.spawn(deliver(
         settings, beats, database, sender, incoming, shutdown,

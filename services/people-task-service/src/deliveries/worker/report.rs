@@ -107,6 +107,11 @@ pub(super) fn circuit_opened() {
     metrics::counter!("webhook_circuits_opened_total").increment(1);
 }
 
+/// The number of hosts whose circuit is open.
+pub(super) fn circuits_open(hosts: usize) {
+    metrics::gauge!("webhook_circuits_open").set(u32::try_from(hosts).unwrap_or(u32::MAX));
+}
+
 /// The number of attempts in flight.
 pub(super) fn in_flight(attempts: usize) {
     metrics::gauge!("webhook_attempts_in_flight").set(u32::try_from(attempts).unwrap_or(u32::MAX));

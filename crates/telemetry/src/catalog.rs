@@ -1,0 +1,143 @@
+//! Every metric of every process: what `/metrics` says about it, and what `deploy/METRICS.md` is generated from.
+
+/// What kind of metric it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MetricKind {
+    /// It only rises, and begins again at 0 when the process starts.
+    Counter,
+    /// It rises and falls.
+    Gauge,
+    /// Counts of values up to each of several bounds, with their sum.
+    Histogram,
+}
+
+/// A metric that a process records.
+#[derive(Debug, Clone, Copy)]
+pub struct Metric {
+    /// The name in `/metrics`.
+    pub name: &'static str,
+    /// What kind of metric it is.
+    pub kind: MetricKind,
+    /// The processes that record it; none means all of them.
+    pub processes: &'static [&'static str],
+    /// The names of its labels.
+    pub labels: &'static [&'static str],
+    /// What it says.
+    pub help: &'static str,
+}
+
+const ALL: &[&str] = &[];
+const HTTP: &[&str] = &["gateway", "user-service", "people-task-service"];
+const GATEWAY: &[&str] = &["gateway"];
+const USER_SERVICE: &[&str] = &["user-service"];
+const PEOPLE_TASK_SERVICE: &[&str] = &["people-task-service"];
+const FOLLOWERS: &[&str] = &["gateway", "people-task-service"];
+const WEBHOOK_WORKER: &[&str] = &["webhook-worker"];
+const DELETION_WORKER: &[&str] = &["deletion-worker"];
+const NOTIFICATION_WORKER: &[&str] = &["notification-worker"];
+const JOB_WORKERS: &[&str] = &["deletion-worker", "notification-worker"];
+const WITH_DATABASE: &[&str] = &[
+    "user-service",
+    "people-task-service",
+    "deletion-worker",
+    "notification-worker",
+    "webhook-worker",
+];
+
+/// Writes the table of metrics: `kind name(labels) of processes: help;`.
+macro_rules! metrics {
+    ($($kind:ident $name:ident($($label:ident),*) of $processes:ident: $help:literal;)*) => {
+        &[$(Metric {
+            name: stringify!($name),
+            kind: MetricKind::$kind,
+            processes: $processes,
+            labels: &[$(stringify!($label)),*],
+            help: $help,
+        }),*]
+    };
+}
+
+/// Every metric that the code records. Those of the operating system, whose names begin with `process_`, are the standard
+/// ones of Prometheus.
+pub const METRICS: &[Metric] = metrics! {
+    // All processes.
+    Gauge build_info(process, version) of ALL: "Always 1. The labels say which program this is.";
+    Gauge ready() of ALL: "1 if every required check of /readyz passes, otherwise 0.";
+    Gauge readiness_check_passed(check) of ALL: "1 if the check of /readyz passes, otherwise 0.";
+    Counter log_lines_dropped_total() of ALL: "Log lines that were dropped because standard output was not read fast enough.";
+    // HTTP.
+    Histogram http_request_duration_seconds(method, route, status) of HTTP: "The time from the head of a request to the head of its response.";
+    Counter http_connections_refused_total() of HTTP: "Connections that were closed because the limit of connections was reached.";
+    Counter http_connections_displaced_total() of HTTP: "Connections that were closed to make room for those of other client networks.";
+    Counter http_slow_connections_closed_total() of HTTP: "Connections that were closed because their clients sent or read too slowly.";
+    // The gateway.
+    Gauge gateway_requests_in_flight(service) of GATEWAY: "Requests that wait for the head of a service's response.";
+    Gauge gateway_circuit_open(service) of GATEWAY: "1 while requests to the service are refused because it failed, otherwise 0.";
+    Counter gateway_upstream_failures_total(kind) of GATEWAY: "Requests that a service did not respond to.";
+    Counter gateway_requests_refused_by_circuit_total(service) of GATEWAY: "Requests that were refused with 503 because the circuit of the service was open.";
+    Counter gateway_requests_rate_limited_total(limit) of GATEWAY: "Requests that were refused with 429 because of a rate limit.";
+    Counter gateway_requests_delayed_total() of GATEWAY: "Requests that waited for requests of other client networks.";
+    Counter gateway_requests_over_share_total() of GATEWAY: "Requests that were refused with 429 because their client network held its whole share.";
+    Counter gateway_requests_shed_total() of GATEWAY: "Requests that were refused with 503 because all clients together held too much.";
+    Counter gateway_tls_reload_failures_total() of GATEWAY: "Times that the TLS certificate could not be loaded again.";
+    Gauge revocation_feed_age_seconds() of FOLLOWERS: "The time since the revocation feed was last read.";
+    // The database and the broker.
+    Gauge database_connections(pool, state) of WITH_DATABASE: "Open connections to Postgres; the state is `in-use` or `idle`.";
+    Gauge database_connections_max(pool) of WITH_DATABASE: "The maximum number of connections to Postgres.";
+    Gauge database_waiting(pool) of WITH_DATABASE: "Requests and tasks that wait for a connection to Postgres.";
+    Histogram database_wait_seconds() of WITH_DATABASE: "How long a request or task waited for a connection to Postgres.";
+    Histogram database_batch_requests() of WITH_DATABASE: "Requests that shared one transaction or one statement.";
+    Counter broker_connection_losses_total(role) of WITH_DATABASE: "Connections to RabbitMQ that were lost.";
+    Counter messages_published_total(queue, outcome) of WITH_DATABASE: "Messages that were published to RabbitMQ.";
+    Gauge queue_messages(queue) of WITH_DATABASE: "Messages in a queue of RabbitMQ.";
+    Counter retention_deleted_total(table) of WITH_DATABASE: "Rows and partitions that were deleted because of their age.";
+    Gauge outbox_open(outbox) of JOB_WORKERS: "Jobs that have not ended.";
+    Gauge outbox_overdue_seconds(outbox) of JOB_WORKERS: "How long the oldest due job has waited for a worker.";
+    // Accounts.
+    Counter sign_ups_total() of USER_SERVICE: "Accounts that were created.";
+    Counter sign_ins_total(outcome) of USER_SERVICE: "Attempts to sign in.";
+    Counter sign_in_refusals_not_logged_total() of USER_SERVICE: "Refused sign-ins that the audit log does not have, because it has enough of them.";
+    Histogram password_hash_seconds() of USER_SERVICE: "How long bcrypt took, with the wait for a thread.";
+    Gauge password_hash_queue() of USER_SERVICE: "Passwords that wait for a thread that runs bcrypt.";
+    Counter password_hashes_refused_total() of USER_SERVICE: "Requests that were refused because the queue for bcrypt was full.";
+    Counter code_requests_refused_total(counted) of USER_SERVICE: "Requests for codes that were refused because of a limit.";
+    Counter deletions_started_total() of USER_SERVICE: "Deletions of users that were started.";
+    Counter deletions_total(outcome) of DELETION_WORKER: "Deletions of users that ended.";
+    Counter deletion_steps_total(step, outcome) of DELETION_WORKER: "Attempts at steps of deletions.";
+    Counter notification_attempts_total(channel, outcome) of NOTIFICATION_WORKER: "Attempts to send codes to users.";
+    // Tasks.
+    Counter tasks_created_total() of PEOPLE_TASK_SERVICE: "Tasks that were created.";
+    Counter task_decisions_total(decision) of PEOPLE_TASK_SERVICE: "Tasks that were decided.";
+    Counter webhooks_registered_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered.";
+    // Deliveries.
+    Counter webhook_attempts_total(outcome) of WEBHOOK_WORKER: "Attempts to deliver a webhook.";
+    Histogram webhook_attempt_duration_seconds() of WEBHOOK_WORKER: "How long a receiver took to respond, or the attempt to fail.";
+    Gauge webhook_attempts_in_flight() of WEBHOOK_WORKER: "Attempts that wait for a response.";
+    Counter webhook_deliveries_total(outcome) of WEBHOOK_WORKER: "Deliveries that ended.";
+    Histogram webhook_decision_to_delivery_seconds() of WEBHOOK_WORKER: "The time from a decision to the response of the receiver, of deliveries that succeeded.";
+    Gauge webhook_deliveries_pending() of WEBHOOK_WORKER: "Deliveries that have not ended, counted up to a limit.";
+    Gauge webhook_deliveries_due() of WEBHOOK_WORKER: "Deliveries that should be under way now, counted up to a limit.";
+    Gauge webhook_deliveries_oldest_due_seconds() of WEBHOOK_WORKER: "How long the oldest due delivery has waited.";
+    Gauge webhook_deliveries_parked() of WEBHOOK_WORKER: "Deliveries that ended their worker several times and wait to be redelivered by hand.";
+    Counter webhook_claims_lost_total() of WEBHOOK_WORKER: "Deliveries that were taken back from workers that ended.";
+    Counter webhook_circuits_opened_total() of WEBHOOK_WORKER: "Times that a receiver's host failed so often that it gets one request at a time.";
+    Gauge webhook_circuits_open() of WEBHOOK_WORKER: "Hosts that failed and get one request at a time.";
+};
+
+/// Tells the recorder what each metric says, and sets the counters of a process that have no labels to 0: a rate needs a value
+/// before the first increment.
+pub fn describe_metrics(process: &str) {
+    for metric in METRICS {
+        let is_recorded = metric.processes.is_empty() || metric.processes.contains(&process);
+        match metric.kind {
+            MetricKind::Counter => {
+                metrics::describe_counter!(metric.name, metric.help);
+                if is_recorded && metric.labels.is_empty() {
+                    metrics::counter!(metric.name).increment(0);
+                }
+            }
+            MetricKind::Gauge => metrics::describe_gauge!(metric.name, metric.help),
+            MetricKind::Histogram => metrics::describe_histogram!(metric.name, metric.help),
+        }
+    }
+}
