@@ -26,6 +26,8 @@ mod metrics_page;
 #[cfg(test)]
 mod naughty_strings;
 #[cfg(test)]
+mod observability;
+#[cfg(test)]
 mod revocation;
 #[cfg(test)]
 mod secrets;
