@@ -128,7 +128,11 @@ async fn a_process_without_the_owners_url_waits_for_later_migrations() {
 
 #[tokio::test]
 async fn a_process_runs_on_a_schema_of_a_later_version() {
-    let test = TestDatabase::users(LATER_MIGRATIONS);
+    let test = TestDatabase::users(MIGRATIONS);
+    let owner_url = test.users_owner_url();
+    migrate(&owner_url, "users", LATER_MIGRATIONS)
+        .await
+        .unwrap();
     let prepared = prepare_schema(&settings(&test), "users", MIGRATIONS).await;
     prepared.unwrap();
 }

@@ -32,13 +32,14 @@ impl TestDatabase {
         Self::clone_of(None)
     }
 
-    /// Creates a database whose schema `users` is migrated.
+    /// Creates a database whose schema `users` is migrated. All tests of a program must pass the same migrations, because
+    /// they share a template.
     #[must_use]
     pub fn users(migrations: EmbeddedMigrations) -> Self {
         Self::clone_of(Some((Schema::Users, migrations)))
     }
 
-    /// Creates a database whose schema `people_task` is migrated.
+    /// Creates a database whose schema `people_task` is migrated, like [`TestDatabase::users`].
     #[must_use]
     pub fn people_task(migrations: EmbeddedMigrations) -> Self {
         Self::clone_of(Some((Schema::PeopleTask, migrations)))
