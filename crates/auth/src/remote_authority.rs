@@ -3,6 +3,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use app_config::{Reader, Settings};
+use reqwest::Response;
+use telemetry::CallOutcome;
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -197,9 +199,15 @@ impl RemoteAuthority {
         matches!(waiting, Ok(Ok(last)) if last.is_some_and(|last| last.succeeded))
     }
 
+    async fn get(&self, destination: &'static str, url: Url) -> Result<Response, reqwest::Error> {
+        let outcome =
+            |result: &Result<Response, _>| CallOutcome::of(result, |r| r.status().as_u16());
+        telemetry::outgoing(destination, self.client.get(url).send(), outcome).await
+    }
+
     async fn fetch_keys(&self) -> Result<(), FetchError> {
         let url = self.user_service.join("/.well-known/jwks.json")?;
-        let response = self.client.get(url).send().await?.error_for_status()?;
+        let response = self.get("jwks", url).await?.error_for_status()?;
         let keys: JwkSet = response.json().await?;
         self.verifier.set_keys(&keys);
         Ok(())
@@ -219,7 +227,7 @@ impl FeedSource for RemoteFeed<'_> {
             .append_pair("limit", &FeedReader::PAGE.to_string())
             .append_pair("wait", &FeedReader::MAX_WAIT.as_millis().to_string())
             .extend_pairs(cursor.map(|cursor| ("cursor", cursor)));
-        let response = authority.client.get(url).send().await?;
+        let response = authority.get("revocation-feed", url).await?;
         Ok(response.error_for_status()?.json().await?)
     }
 }

@@ -3,6 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tracing::{Instrument as _, Span};
 
 use crate::{Connection, Database, Error};
 
@@ -53,11 +54,22 @@ struct Shared<Request, Response, E> {
     runtime: Handle,
 }
 
-type Split<Request, Response, E> = (Request, oneshot::Sender<Result<Response, E>>);
-
 struct Waiting<Request, Response, E> {
     request: Request,
+    caller: Caller<Response, E>,
+}
+
+/// Who waits for a response.
+struct Caller<Response, E> {
     reply: oneshot::Sender<Result<Response, E>>,
+    span: Span,
+}
+
+impl<Response, E> Caller<Response, E> {
+    fn reply(self, response: Result<Response, E>) {
+        // The caller may have stopped waiting.
+        let _ = self.reply.send(response);
+    }
 }
 
 impl<Request, Response, E> Batches<Request, Response, E>
@@ -97,7 +109,9 @@ where
     /// What the request's part of the batch returns, or [`Error::Busy`] if too many requests wait.
     pub async fn run(&self, request: Request) -> Result<Response, E> {
         let (reply, outcome) = oneshot::channel();
-        self.shared.enqueue(Waiting { request, reply })?;
+        let span = telemetry::current_span();
+        let caller = Caller { reply, span };
+        self.shared.enqueue(Waiting { request, caller })?;
         if let Some(permit) = self.shared.permit() {
             // The first batch runs where its caller waits for it, which saves a change of threads.
             tokio::spawn(Arc::clone(&self.shared).start(permit));
@@ -165,25 +179,29 @@ where
     }
 
     async fn process(self: &Arc<Self>, batch: Vec<Waiting<Request, Response, E>>) {
-        let split = batch.into_iter().map(|w| (w.request, w.reply));
-        let (requests, replies): (Vec<_>, Vec<_>) = split.unzip();
+        let split = batch.into_iter().map(|w| (w.request, w.caller));
+        let (requests, callers): (Vec<_>, Vec<_>) = split.unzip();
+        let span = telemetry::shared_span("batch", callers.iter().map(|caller| &caller.span));
         metrics::histogram!("database_batch_requests")
             .record(u32::try_from(requests.len()).unwrap_or(u32::MAX));
         let requests = Arc::new(requests);
         let (shared, batch) = (Arc::clone(self), Arc::clone(&requests));
         let work = move |connection: &mut Connection| (shared.together)(connection, &batch);
-        let outcomes = self.database.run(work).await;
+        let outcomes = self.database.run(work).instrument(span).await;
         // Otherwise the thread still has them, which it cannot.
         let Some(requests) = Arc::into_inner(requests) else {
             return;
         };
-        let waiting = requests.into_iter().zip(replies);
+        let waiting = requests
+            .into_iter()
+            .zip(callers)
+            .map(|(request, caller)| Waiting { request, caller });
         match outcomes {
             Ok(outcomes) => {
-                for ((request, reply), outcome) in waiting.zip(outcomes) {
+                for (waiting, outcome) in waiting.zip(outcomes) {
                     match outcome {
-                        Some(outcome) => drop(reply.send(outcome)),
-                        None => self.process_alone(request, reply),
+                        Some(outcome) => waiting.caller.reply(outcome),
+                        None => self.process_alone(waiting),
                     }
                 }
             }
@@ -193,30 +211,32 @@ where
 
     /// Repeats the requests of a batch that one of them may have broken. It is not known what a batch did whose
     /// connection broke, so its requests fail.
-    fn repeat(&self, waiting: Vec<Split<Request, Response, E>>, error: &Error) {
+    fn repeat(&self, waiting: Vec<Waiting<Request, Response, E>>, error: &Error) {
         let repeatable = matches!(error, Error::Statement(_) | Error::Contended(_));
         if repeatable && waiting.len() > 1 {
             tracing::warn!(error = ?error, requests = waiting.len(), "a batch failed; each request is repeated alone");
-            for (request, reply) in waiting {
-                self.process_alone(request, reply);
+            for waiting in waiting {
+                self.process_alone(waiting);
             }
         } else {
-            for (_, reply) in waiting {
-                // The caller may have stopped waiting.
-                let _ = reply.send(Err(error.for_another_request().into()));
+            for waiting in waiting {
+                let error = error.for_another_request();
+                waiting.caller.reply(Err(error.into()));
             }
         }
     }
 
-    fn process_alone(&self, request: Request, reply: oneshot::Sender<Result<Response, E>>) {
+    fn process_alone(&self, waiting: Waiting<Request, Response, E>) {
         let (alone, database) = (Arc::clone(&self.alone), self.database.clone());
-        self.runtime.spawn(async move {
+        let Waiting { request, caller } = waiting;
+        let span = caller.span.clone();
+        let work = async move {
             let outcome = database
                 .run(move |connection| alone(connection, &request))
                 .await;
-            // The caller may have stopped waiting.
-            let _ = reply.send(outcome);
-        });
+            caller.reply(outcome);
+        };
+        self.runtime.spawn(work.instrument(span));
     }
 }
 

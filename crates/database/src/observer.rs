@@ -6,9 +6,13 @@
 
 use std::time::{Duration, Instant};
 
-use diesel::connection::{Instrumentation, InstrumentationEvent, SimpleConnection as _};
+use diesel::connection::{
+    DebugQuery, Instrumentation, InstrumentationEvent, SimpleConnection as _,
+};
 use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error};
 use diesel::{Connection as _, PgConnection, QueryResult, RunQueryDsl as _};
+
+use tracing::Span;
 
 use crate::StatementLimits;
 use crate::error::is_connection_loss;
@@ -21,6 +25,13 @@ extern "SQL" {
 /// How far the clocks of the server and of this process may differ while a statement runs.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(20);
 
+/// What diesel writes between a statement and its values.
+const VALUES: &str = " -- binds: ";
+/// What the comment with the placeholders begins with that a raw statement has.
+const PLACEHOLDERS: &str = "/* $";
+/// The most characters of a statement that a span has.
+const MAX_TEXT_LENGTH: usize = 2_000;
+
 /// What is known about the statements of a connection.
 #[derive(Debug)]
 struct StatementObserver {
@@ -29,6 +40,8 @@ struct StatementObserver {
     process: String,
     started: Instant,
     outcome: Outcome,
+    /// The span of the statement under way, if traces are exported.
+    span: Span,
 }
 
 /// What happened since the last call of [`take_outcome`].
@@ -55,6 +68,7 @@ pub(crate) fn limit_statements(
         process: process.to_string(),
         started: Instant::now(),
         outcome: Outcome::default(),
+        span: Span::none(),
     });
     Ok(())
 }
@@ -92,11 +106,32 @@ impl StatementObserver {
     }
 }
 
+/// The beginning of a statement, without the values that diesel shows after it.
+fn text_without_values(query: &dyn DebugQuery) -> String {
+    let text = query.to_string();
+    let statement = text.split(VALUES).next().unwrap_or_default();
+    let statement = match statement.strip_prefix(PLACEHOLDERS) {
+        Some(commented) => commented.split_once("*/").map_or("", |(_, rest)| rest),
+        None => statement,
+    };
+    let statement = statement.trim_start();
+    statement.chars().take(MAX_TEXT_LENGTH).collect()
+}
+
 impl Instrumentation for StatementObserver {
     fn on_connection_event(&mut self, event: InstrumentationEvent<'_>) {
         match event {
-            InstrumentationEvent::StartQuery { .. } => self.started = Instant::now(),
-            InstrumentationEvent::FinishQuery { error, .. } => self.record(error),
+            InstrumentationEvent::StartQuery { query, .. } => {
+                self.started = Instant::now();
+                self.span = telemetry::statement_span(|| text_without_values(query));
+            }
+            InstrumentationEvent::FinishQuery { error, .. } => {
+                let span = std::mem::replace(&mut self.span, Span::none());
+                if error.is_some() {
+                    telemetry::set_failed(&span, "the statement failed");
+                }
+                self.record(error);
+            }
             _ => {}
         }
     }

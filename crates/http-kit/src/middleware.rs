@@ -8,7 +8,7 @@ use actix_web::error::InternalError;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::middleware::Next;
-use telemetry::RequestContext;
+use telemetry::{RequestContext, SpanKind};
 
 /// The header with the request id.
 pub const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -46,7 +46,7 @@ pub async fn request_context<B: MessageBody + 'static>(
         record(method, route, status, started);
         result
     };
-    context.scope("request", work).await
+    context.scope(SpanKind::Server, "request", work).await
 }
 
 /// Sets the header on the response, or on the response of the error.
@@ -98,7 +98,7 @@ fn status_label(status: StatusCode) -> &'static str {
     LABELS.get(index).map_or(OTHER, String::as_str)
 }
 
-/// Logs and measures a response.
+/// Logs, measures and traces a response.
 pub(crate) fn record(
     method: &'static str,
     route: Cow<'static, str>,
@@ -108,6 +108,7 @@ pub(crate) fn record(
     let elapsed = started.elapsed();
     let duration_ms = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
     let (code, shown) = (status.as_u16(), route.as_ref());
+    telemetry::describe_request(method, shown, code);
     if status.is_server_error() {
         tracing::warn!(
             method,

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::time::{Instant, SystemTime};
 
 use actix_web::http::StatusCode;
-use telemetry::RequestContext;
+use telemetry::{RequestContext, SpanKind};
 
 use crate::Problem;
 use crate::middleware::{OTHER, record};
@@ -30,7 +30,7 @@ pub fn unreadable_request(status: StatusCode) -> Option<Vec<u8>> {
     };
     let problem = Problem::new(status, code, detail);
     let context = RequestContext::fresh();
-    context.run("request", || {
+    context.run(SpanKind::Server, "request", || {
         record(OTHER, Cow::Borrowed(OTHER), status, Instant::now());
         response(&problem, status)
     })

@@ -11,6 +11,7 @@ use lapin::options::{
     BasicAckOptions, BasicCancelOptions, BasicConsumeOptions, BasicNackOptions, BasicQosOptions,
 };
 use lapin::types::FieldTable;
+use telemetry::SpanKind;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -139,7 +140,9 @@ where
         Some(message) => {
             let (context, id) = (message.context.clone(), message.body.clone());
             let handling = AssertUnwindSafe(async move { handle(message).await }).catch_unwind();
-            let handled = context.scope(queue.name(), handling).await;
+            let handled = context
+                .scope(SpanKind::Consumer, queue.name(), handling)
+                .await;
             handled.unwrap_or_else(|_| after_panic(queue, &id, delivery.redelivered))
         }
         None => Disposition::Reject,

@@ -88,7 +88,8 @@ impl Publisher {
     /// Queues messages for publishing and returns at once. A message that does not fit the buffer is
     /// dropped and counted: the sweep publishes its row later.
     pub fn send(&self, messages: impl IntoIterator<Item = Message>) {
-        for message in messages {
+        for mut message in messages {
+            message.context = message.context.published(self.queue.name());
             if self.outgoing.try_send(message).is_err() {
                 count(self.queue, "dropped");
             }

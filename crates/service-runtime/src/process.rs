@@ -59,7 +59,7 @@ where
         let mut reader = Reader::from_process()?;
         let log = LogSettings::read(&mut reader)?;
         let settings = S::read(&mut reader)?;
-        let _log = telemetry::init(command, &log)?;
+        let _log = telemetry::init(command, &log, None)?;
         runtime()?.block_on(work(settings))?;
         tracing::info!(process = command, "finished");
         Ok(())
@@ -93,7 +93,7 @@ where
     let mut reader = Reader::from_process()?;
     let process = ProcessSettings::read(&mut reader)?;
     let settings = S::read(&mut reader)?;
-    let log = telemetry::init(name, &process.log)?;
+    let telemetry = telemetry::init(name, &process.log, Some(&process.traces))?;
     for warning in reader.warnings() {
         tracing::warn!("{warning}");
     }
@@ -111,7 +111,7 @@ where
             _ = terminate.recv() => return Ok(()),
             _ = interrupt.recv() => return Ok(()),
         };
-        start_upkeep(&running, metrics.clone(), log.dropped_lines());
+        start_upkeep(&running, metrics.clone(), telemetry.dropped_lines());
         serve_metrics(&running, process.metrics_address, metrics)?;
         tracing::info!(address = ?running.address, "running");
         let signal = async {

@@ -2,13 +2,15 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use app_config::{Reader, Settings};
-use telemetry::LogSettings;
+use telemetry::{LogSettings, TraceSettings};
 
 /// Settings of every process.
 #[derive(Debug, Clone)]
 pub struct ProcessSettings {
     /// What is logged.
     pub log: LogSettings,
+    /// Where traces are exported to.
+    pub traces: TraceSettings,
     /// The internal port: metrics and health.
     pub metrics_address: SocketAddr,
     /// How long the process may take to stop.
@@ -19,6 +21,7 @@ impl Settings for ProcessSettings {
     fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
         Ok(Self {
             log: LogSettings::read(reader)?,
+            traces: TraceSettings::read(reader)?,
             metrics_address: reader.or_default(
                 "METRICS_ADDRESS",
                 "127.0.0.1:0",

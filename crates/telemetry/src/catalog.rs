@@ -32,6 +32,12 @@ const GATEWAY: &[&str] = &["gateway"];
 const USER_SERVICE: &[&str] = &["user-service"];
 const PEOPLE_TASK_SERVICE: &[&str] = &["people-task-service"];
 const FOLLOWERS: &[&str] = &["gateway", "people-task-service"];
+const CALLERS: &[&str] = &[
+    "gateway",
+    "people-task-service",
+    "deletion-worker",
+    "notification-worker",
+];
 const WEBHOOK_WORKER: &[&str] = &["webhook-worker"];
 const DELETION_WORKER: &[&str] = &["deletion-worker"];
 const NOTIFICATION_WORKER: &[&str] = &["notification-worker"];
@@ -70,6 +76,7 @@ pub const METRICS: &[Metric] = metrics! {
     Counter http_connections_refused_total() of HTTP: "Connections that were closed because the limit of connections was reached.";
     Counter http_connections_displaced_total() of HTTP: "Connections that were closed to make room for those of other client networks.";
     Counter http_slow_connections_closed_total() of HTTP: "Connections that were closed because their clients sent or read too slowly.";
+    Histogram outbound_request_duration_seconds(destination, outcome) of CALLERS: "The time from a request to another system to the head of its response. Attempts to deliver webhooks have metrics of their own.";
     // The gateway.
     Gauge gateway_requests_in_flight(service) of GATEWAY: "Requests that wait for the head of a service's response.";
     Gauge gateway_circuit_open(service) of GATEWAY: "1 while requests to the service are refused because it failed, otherwise 0.";

@@ -1,7 +1,11 @@
 use std::fmt;
 use std::future::Future;
 
+use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
+use tracing::field::display;
 use tracing::{Instrument as _, Span};
+
+use crate::traces;
 
 const MAX_REQUEST_ID_LENGTH: usize = 128;
 
@@ -14,22 +18,49 @@ tokio::task_local! {
 pub struct RequestContext {
     /// The caller's `X-Request-Id`, or a generated one.
     pub request_id: String,
-    /// The span of this process in the caller's trace, or in a new trace.
+    /// The position in the caller's trace, or in a new trace. While traces are exported and this code runs in
+    /// [`RequestContext::scope`], it is the span of this process; otherwise the position that the caller sent is passed on.
     pub trace: TraceContext,
+    /// Whether `trace` is the position of a span, and not the beginning of a new trace.
+    has_span: bool,
+}
+
+/// What a span stands for (OpenTelemetry, "SpanKind").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SpanKind {
+    /// The handling of a request.
+    Server,
+    /// A request to another system.
+    Client,
+    /// The publishing of a message.
+    Producer,
+    /// The handling of a message.
+    Consumer,
+}
+
+impl SpanKind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Server => "server",
+            Self::Client => "client",
+            Self::Producer => "producer",
+            Self::Consumer => "consumer",
+        }
+    }
 }
 
 impl RequestContext {
     /// The context that the caller sent. Values that are missing or malformed are generated.
     #[must_use]
     pub fn continued(request_id: Option<&str>, traceparent: Option<&str>) -> Self {
+        let trace = traceparent.and_then(TraceContext::parse);
         Self {
             request_id: request_id.filter(|id| is_request_id(id)).map_or_else(
                 || Hex(rand::random::<[u8; 16]>()).to_string(),
                 str::to_owned,
             ),
-            trace: traceparent
-                .and_then(TraceContext::parse)
-                .map_or_else(TraceContext::new, |parent| parent.child()),
+            trace: trace.unwrap_or_default(),
+            has_span: trace.is_some(),
         }
     }
 
@@ -42,34 +73,77 @@ impl RequestContext {
     /// The context that this code runs in, if any.
     #[must_use]
     pub fn current() -> Option<Self> {
-        CURRENT.try_with(Clone::clone).ok()
+        let context = CURRENT.try_with(Clone::clone).ok()?;
+        Some(context.at_current_span())
     }
 
-    /// The context that this code runs in, or a new one.
+    /// The context that this code runs in, or a new one, which continues the trace of the current span.
     #[must_use]
     pub fn current_or_fresh() -> Self {
-        Self::current().unwrap_or_else(Self::fresh)
+        Self::current().unwrap_or_else(|| Self::fresh().at_current_span())
     }
 
     /// Runs a future in this context and in a span that carries it.
-    pub async fn scope<F: Future>(self, name: &'static str, future: F) -> F::Output {
-        let span = self.span(name);
-        CURRENT.scope(self, future.instrument(span)).await
+    pub async fn scope<F: Future>(
+        self,
+        kind: SpanKind,
+        name: &'static str,
+        future: F,
+    ) -> F::Output {
+        let (context, span) = self.start(kind, name);
+        CURRENT.scope(context, future.instrument(span)).await
     }
 
     /// Runs a function in this context and in a span that carries it.
-    pub fn run<T>(self, name: &'static str, work: impl FnOnce() -> T) -> T {
-        let span = self.span(name);
-        CURRENT.sync_scope(self, || span.in_scope(work))
+    pub fn run<T>(self, kind: SpanKind, name: &'static str, work: impl FnOnce() -> T) -> T {
+        let (context, span) = self.start(kind, name);
+        CURRENT.sync_scope(context, || span.in_scope(work))
     }
 
-    fn span(&self, name: &'static str) -> Span {
-        tracing::info_span!(
+    /// The context of a message that is published now, which becomes a span of its own.
+    #[must_use]
+    pub fn published(self, queue: &'static str) -> Self {
+        if traces::is_exporting() {
+            self.start(SpanKind::Producer, queue).0
+        } else {
+            self
+        }
+    }
+
+    fn start(self, kind: SpanKind, name: &'static str) -> (Self, Span) {
+        let is_exporting = traces::is_exporting();
+        let span = tracing::info_span!(
             "work",
             otel.name = name,
+            otel.kind = is_exporting.then(|| kind.name()),
             request_id = %self.request_id,
-            trace_id = %Hex(self.trace.trace_id),
-        )
+            trace_id = (!is_exporting).then(|| display(Hex(self.trace.trace_id))),
+        );
+        if !is_exporting {
+            return (self, span);
+        }
+        let parent = self.has_span.then(|| self.trace.to_remote());
+        traces::set_parent(&span, parent);
+        let context = self.at(&span);
+        span.record("trace_id", display(Hex(context.trace.trace_id)));
+        (context, span)
+    }
+
+    fn at_current_span(self) -> Self {
+        if traces::is_exporting() {
+            self.at(&Span::current())
+        } else {
+            self
+        }
+    }
+
+    /// This context at the position of a span, if that is exported.
+    fn at(mut self, span: &Span) -> Self {
+        if let Some(position) = traces::position(span) {
+            self.trace = TraceContext::of(&position);
+            self.has_span = true;
+        }
+        self
     }
 }
 
@@ -121,13 +195,23 @@ impl TraceContext {
         valid.then_some(context)
     }
 
-    /// A new span of the same trace.
-    #[must_use]
-    pub fn child(&self) -> Self {
+    fn of(position: &SpanContext) -> Self {
         Self {
-            span_id: rand::random(),
-            ..*self
+            trace_id: position.trace_id().to_bytes(),
+            span_id: position.span_id().to_bytes(),
+            flags: position.trace_flags().to_u8(),
         }
+    }
+
+    /// This position as that of a span of another process.
+    fn to_remote(self) -> SpanContext {
+        SpanContext::new(
+            TraceId::from_bytes(self.trace_id),
+            SpanId::from_bytes(self.span_id),
+            TraceFlags::new(self.flags),
+            true,
+            TraceState::NONE,
+        )
     }
 
     /// The trace's 32 hexadecimal digits.
@@ -171,18 +255,15 @@ impl<const N: usize> fmt::Display for Hex<N> {
 
 #[cfg(test)]
 mod tests {
-    use super::{RequestContext, TraceContext};
+    use super::{RequestContext, SpanKind, TraceContext};
 
     const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
     #[test]
-    fn a_valid_traceparent_keeps_its_trace_and_gets_a_new_span() {
+    fn a_valid_traceparent_is_passed_on() {
         let context = RequestContext::continued(Some("req-1.A_b"), Some(PARENT));
         assert_eq!(context.request_id, "req-1.A_b");
-        let header = context.trace.to_string();
-        assert!(header.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-"));
-        assert!(header.ends_with("-01"));
-        assert_ne!(header, PARENT);
+        assert_eq!(context.trace.to_string(), PARENT);
     }
 
     #[test]
@@ -211,7 +292,9 @@ mod tests {
         let context = RequestContext::fresh();
         let found = context
             .clone()
-            .scope("test", async { RequestContext::current() })
+            .scope(SpanKind::Server, "test", async {
+                RequestContext::current()
+            })
             .await;
         assert_eq!(found, Some(context));
     }

@@ -1,10 +1,12 @@
 //! Logs, trace context and metrics of every process.
 //!
 //! - [`init`] turns on logging: JSON lines, or coloured text for people. A [`LogWriter`] writes them, and drops
-//!   what its reader does not read in time.
+//!   what its reader does not read in time. It also starts the export of traces.
 //! - [`RequestContext`] is the identity of one request. It travels in the headers `X-Request-Id` and
 //!   `traceparent`, in queue messages and in the rows that workers process, so that one search finds
 //!   everything that a request caused. [`RequestContext::current`] returns it.
+//! - [`TraceSettings`] says where spans are exported to. Without an endpoint there is no export, and the functions that make
+//!   spans for it alone, such as [`statement_span`], do nothing.
 //! - [`metrics_recorder`] collects what the `metrics` macros record. [`METRICS`] lists all of it.
 //!
 //! No e-mail address, password, token, code or secret goes into a log, span or metric.
@@ -14,9 +16,16 @@ mod context;
 mod json_lines;
 mod log_writer;
 mod logging;
+mod outgoing;
+mod traces;
 
 pub use catalog::{METRICS, Metric, MetricKind, describe_metrics};
-pub use context::{RequestContext, TraceContext};
+pub use context::{RequestContext, SpanKind, TraceContext};
 pub use json_lines::JsonLines;
 pub use log_writer::{DroppedLines, LogWriter, print_error};
-pub use logging::{Error, LogFormat, LogSettings, init, metrics_recorder};
+pub use logging::{Error, LogFormat, LogSettings, Telemetry, init, metrics_recorder};
+pub use outgoing::{CallOutcome, outgoing};
+pub use traces::{
+    ExportError, TraceExport, TraceSampler, TraceSettings, current_span, describe_request,
+    set_attribute, set_failed, shared_span, statement_span,
+};

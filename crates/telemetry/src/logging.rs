@@ -5,12 +5,16 @@ use std::sync::OnceLock;
 
 use app_config::{Reader, SettingValue, Settings};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
-use tracing_subscriber::filter::{EnvFilter, ParseError};
+use tracing::Metadata;
+use tracing_subscriber::filter::{EnvFilter, FilterExt as _, ParseError, filter_fn};
+use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{Layer, Registry};
 
 use crate::json_lines::JsonLines;
-use crate::log_writer::{self, LogWriter};
+use crate::log_writer::{self, DroppedLines, LogWriter};
+use crate::traces::{EXPORT_ONLY, ExportError, TraceExport, TraceSettings};
 
 /// The filter and format of logs.
 #[derive(Debug, Clone)]
@@ -64,41 +68,86 @@ pub enum Error {
     /// The filter is invalid.
     #[error("LOG is not a valid filter")]
     Filter(#[from] ParseError),
+    /// Traces cannot be exported.
+    #[error("traces cannot be exported")]
+    Export(#[from] ExportError),
     /// Logging is already on.
     #[error("logging is already on")]
     AlreadyOn(#[from] tracing_subscriber::util::TryInitError),
 }
 
-/// Turns on logging to standard output, also of panics, for the whole process. Call it once, before anything
-/// else, and keep the result until the end of the process.
+/// The log and the export of traces of a process. Keep it until the end of the process: what is not written yet is
+/// written when it is dropped.
+#[derive(Debug)]
+pub struct Telemetry {
+    // Dropped first, because it logs whether it succeeded.
+    _traces: Option<TraceExport>,
+    log: LogWriter,
+}
+
+impl Telemetry {
+    /// The number of log lines that were dropped.
+    #[must_use]
+    pub fn dropped_lines(&self) -> DroppedLines {
+        self.log.dropped_lines()
+    }
+}
+
+/// Turns on logging to standard output, also of panics, and the export of traces, for the whole process. Call it once,
+/// before anything else and outside of an async runtime.
 ///
 /// # Errors
-/// The filter is invalid, or this is a second call.
-pub fn init(process: &'static str, settings: &LogSettings) -> Result<LogWriter, Error> {
-    let registry = tracing_subscriber::registry().with(EnvFilter::try_new(&settings.filter)?);
-    let (lines, log_writer) = log_writer::start();
-    match settings.format {
-        LogFormat::Json => registry
-            .with(
-                tracing_subscriber::fmt::layer()
-                    .fmt_fields(JsonLines)
-                    .event_format(JsonLines)
-                    .with_writer(lines),
-            )
+/// The filter is invalid, traces cannot be exported, or this is a second call.
+pub fn init(
+    process: &'static str,
+    settings: &LogSettings,
+    traces: Option<&TraceSettings>,
+) -> Result<Telemetry, Error> {
+    let filter = EnvFilter::try_new(&settings.filter)?;
+    let traces = traces.map(|settings| TraceExport::start(process, settings));
+    let traces = traces.transpose()?.flatten();
+    let (lines, log) = log_writer::start();
+    let lines = log_layer(settings.format, lines);
+    match &traces {
+        // A filter of its own for each layer costs more than one for all.
+        None => tracing_subscriber::registry()
+            .with(lines)
+            .with(filter)
             .try_init()?,
-        LogFormat::Text => registry
-            .with(
-                tracing_subscriber::fmt::layer()
-                    .with_writer(lines)
-                    .compact()
-                    .with_ansi(stdout().is_terminal() || std::env::var_os("FORCE_COLOR").is_some())
-                    .with_target(false),
-            )
+        Some(export) => tracing_subscriber::registry()
+            .with(lines.with_filter(filter.and(filter_fn(is_logged))))
+            .with(export.layer())
             .try_init()?,
     }
     std::panic::set_hook(Box::new(log_panic));
     tracing::info!(process, version = env!("CARGO_PKG_VERSION"), "starting");
-    Ok(log_writer)
+    Ok(Telemetry {
+        _traces: traces,
+        log,
+    })
+}
+
+fn log_layer(
+    format: LogFormat,
+    lines: impl for<'a> MakeWriter<'a> + Send + Sync + 'static,
+) -> Box<dyn Layer<Registry> + Send + Sync> {
+    match format {
+        LogFormat::Json => tracing_subscriber::fmt::layer()
+            .fmt_fields(JsonLines)
+            .event_format(JsonLines)
+            .with_writer(lines)
+            .boxed(),
+        LogFormat::Text => tracing_subscriber::fmt::layer()
+            .with_writer(lines)
+            .compact()
+            .with_ansi(stdout().is_terminal() || std::env::var_os("FORCE_COLOR").is_some())
+            .with_target(false)
+            .boxed(),
+    }
+}
+
+fn is_logged(metadata: &Metadata<'_>) -> bool {
+    metadata.target() != EXPORT_ONLY
 }
 
 /// Logs a panic. The default hook would write to standard error, which blocks while nothing reads it.

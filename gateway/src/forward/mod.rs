@@ -11,7 +11,9 @@ use std::time::Duration;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use http::Response;
 use http_kit::{Problem, ShareError};
+use telemetry::CallOutcome;
 use tokio::time::timeout;
 
 use self::exchange::{UpstreamRequest, exchange};
@@ -83,7 +85,10 @@ async fn forward_counted(
             .map(|body| body.bytes.clone())
             .unwrap_or_default(),
     };
-    let response = exchange(http_client, upstream_request, state.upstream_timeout).await;
+    let exchange = exchange(http_client, upstream_request, state.upstream_timeout);
+    let outcome =
+        |result: &Result<_, _>| CallOutcome::of(result, |r: &Response<_>| r.status().as_u16());
+    let response = telemetry::outgoing(route.service.name(), exchange, outcome).await;
     // From now on the request costs its service only the memory that `response_bytes` counts.
     drop((in_flight, turn, body));
     let response = match response {

@@ -113,9 +113,9 @@ fn decide_together(
         .filter(|decision| tasks.insert(decision.task))
         .collect();
     let mut rows = HashMap::new();
-    if !new.is_empty() {
+    if let Some(first) = new.first() {
         let decided = store::decide(connection, &new)?;
-        publish(publisher, &decided);
+        publish(publisher, &decided, first.cause);
         rows.extend(decided.into_iter().map(|row| (row.number, row)));
     }
     let outcomes = (0..).zip(attempts).map(|(number, attempt)| {
@@ -138,12 +138,12 @@ fn decide_alone(
         let mut rows = store::decide(connection, &[attempt.judged(&task)])?;
         rows.pop().ok_or(TaskError::CallerErased)
     })?;
-    publish(publisher, std::slice::from_ref(&row));
+    publish(publisher, std::slice::from_ref(&row), &attempt.cause);
     Ok(attempt.decided(row))
 }
 
-/// Tells the workers about new deliveries, in one message.
-fn publish(publisher: &Publisher, rows: &[DecidedRow]) {
+/// Tells the workers about new deliveries, in one message on behalf of the first request.
+fn publish(publisher: &Publisher, rows: &[DecidedRow], cause: &RequestContext) {
     let deliveries = rows
         .iter()
         .flat_map(|row| row.deliveries.iter().zip(&row.hosts));
@@ -151,7 +151,8 @@ fn publish(publisher: &Publisher, rows: &[DecidedRow]) {
         id,
         host: host.clone(),
     });
-    publisher.send(due_message(&due.collect::<Vec<_>>()));
+    let due: Vec<_> = due.collect();
+    publisher.send(due_message(&due, cause.clone()));
 }
 
 impl DecisionAttempt {

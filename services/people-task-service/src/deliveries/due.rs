@@ -12,9 +12,9 @@ pub(crate) struct DueDelivery {
     pub(crate) host: String,
 }
 
-/// A message that names these deliveries; `None` for none. Each line has a host and the identifiers of its deliveries,
+/// A message that names these deliveries, caused by a request; `None` for no deliveries. Each line has a host and the identifiers of its deliveries,
 /// separated by spaces, which no host contains.
-pub(crate) fn due_message(due: &[DueDelivery]) -> Option<Message> {
+pub(crate) fn due_message(due: &[DueDelivery], cause: RequestContext) -> Option<Message> {
     let mut text = String::new();
     let mut last = None;
     for DueDelivery { id, host } in due {
@@ -28,7 +28,7 @@ pub(crate) fn due_message(due: &[DueDelivery]) -> Option<Message> {
         text.push(' ');
         text.push_str(&id.to_string());
     }
-    last.map(|_| Message::transient(text, RequestContext::current_or_fresh()))
+    last.map(|_| Message::transient(text, cause))
 }
 
 /// The deliveries that a message names; `None` if it is invalid.
@@ -48,6 +48,7 @@ pub(crate) fn parse_due_message(text: &str) -> Option<Vec<DueDelivery>> {
 
 #[cfg(test)]
 mod tests {
+    use telemetry::RequestContext;
     use values::DeliveryId;
 
     use super::{DueDelivery, due_message, parse_due_message};
@@ -67,10 +68,10 @@ mod tests {
             due("[::1]"),
             due("a.example"),
         ];
-        let message = due_message(&all).unwrap();
+        let message = due_message(&all, RequestContext::fresh()).unwrap();
         assert_eq!(message.body.lines().count(), 3);
         assert_eq!(parse_due_message(&message.body).unwrap(), all);
-        assert_eq!(due_message(&[]), None);
+        assert_eq!(due_message(&[], RequestContext::fresh()), None);
     }
 
     #[test]

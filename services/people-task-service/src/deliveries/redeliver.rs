@@ -2,6 +2,7 @@ use audit_log::RequestMeta;
 use database::{Connection, Database};
 use messaging::Publisher;
 use serde_json::json;
+use telemetry::RequestContext;
 use values::DeliveryId;
 
 use crate::audit::AuditAction;
@@ -30,7 +31,8 @@ pub(crate) async fn redeliver(
     if restarted {
         tracing::info!("a delivery was restarted");
         let host = host_of(&delivery.url);
-        publisher.send(due_message(&[DueDelivery { id, host }]));
+        let cause = RequestContext::current_or_fresh();
+        publisher.send(due_message(&[DueDelivery { id, host }], cause));
     }
     Ok(delivery)
 }

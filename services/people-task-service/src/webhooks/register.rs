@@ -72,12 +72,13 @@ pub(crate) async fn register(
         checked
     };
     checked?;
+    let cause = RequestContext::current_or_fresh();
     let registration = Registration {
         id: WebhookId::generate(),
         user,
         new,
         is_plugin,
-        cause: RequestContext::current_or_fresh(),
+        cause: cause.clone(),
         meta,
     };
     let (webhook, delivery) = registrations.run(registration).await?;
@@ -85,7 +86,7 @@ pub(crate) async fn register(
     metrics::counter!("webhooks_registered_total").increment(1);
     let host = host_of(&webhook.url);
     let due = delivery.map(|id| DueDelivery { id, host });
-    context.deliveries.send(due_message(due.as_slice()));
+    context.deliveries.send(due_message(due.as_slice(), cause));
     Ok(webhook)
 }
 

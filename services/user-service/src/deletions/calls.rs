@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use reqwest::{Client, RequestBuilder, redirect};
-use telemetry::RequestContext;
+use reqwest::{Client, RequestBuilder, Response, redirect};
+use telemetry::{CallOutcome, RequestContext};
 use url::Url;
 
 /// The time for connecting, the request and the response together.
@@ -61,12 +61,23 @@ pub(crate) fn client() -> Result<Client, reqwest::Error> {
         .build()
 }
 
-/// Adds the headers that identify the request that caused the work.
-pub(crate) fn with_context(request: RequestBuilder) -> RequestBuilder {
-    let context = RequestContext::current_or_fresh();
-    request
-        .header("X-Request-Id", &context.request_id)
-        .header("traceparent", context.trace.to_string())
+/// Sends a request with the headers that identify the request that caused the work.
+///
+/// # Errors
+/// There is no response, or only a part of one.
+pub(crate) async fn send(
+    destination: &'static str,
+    request: RequestBuilder,
+) -> Result<Response, CallError> {
+    let sent = async {
+        let context = RequestContext::current_or_fresh();
+        let request = request
+            .header("X-Request-Id", &context.request_id)
+            .header("traceparent", context.trace.to_string());
+        request.send().await
+    };
+    let outcome = |result: &Result<Response, _>| CallOutcome::of(result, |r| r.status().as_u16());
+    Ok(telemetry::outgoing(destination, sent, outcome).await?)
 }
 
 /// The base, which may have a path itself, with more segments appended.

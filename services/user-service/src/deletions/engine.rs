@@ -6,7 +6,7 @@ use reqwest::{Client, Method, StatusCode};
 use url::Url;
 use values::{Secret, UserId};
 
-use crate::deletions::calls::{CallError, append_path, with_context};
+use crate::deletions::calls::{CallError, append_path, send};
 use crate::settings::EngineSettings;
 
 /// The pause when the engine is still working and does not say for how long.
@@ -67,7 +67,7 @@ impl Engine {
         if let Some(token) = &self.token {
             request = request.bearer_auth(token.expose());
         }
-        let response = with_context(request).send().await?;
+        let response = send("flow-engine", request).await?;
         match response.status() {
             StatusCode::OK | StatusCode::NO_CONTENT | StatusCode::NOT_FOUND => {
                 Ok(EngineResponse::Done)

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use values::{EmailAddress, Timestamp, UserId};
 
-use crate::deletions::calls::{CallError, append_path, with_context};
+use crate::deletions::calls::{CallError, append_path, send};
 
 /// The subject of the token with which the worker authenticates.
 const SUBJECT: &str = "deletion-worker";
@@ -99,10 +99,7 @@ impl PeopleTasks {
             addresses,
             incarnation,
         });
-        let response = with_context(request)
-            .send()
-            .await
-            .map_err(CallError::from)?;
+        let response = send("people-task-service", request).await?;
         match response.status() {
             StatusCode::OK => Ok(response.json().await.map_err(CallError::from)?),
             status => Err(CallError::Status(status.as_u16()).into()),

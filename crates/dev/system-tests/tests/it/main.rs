@@ -33,3 +33,7 @@ mod revocation;
 mod secrets;
 #[cfg(test)]
 mod settings_page;
+#[cfg(test)]
+mod trace_collector;
+#[cfg(test)]
+mod traces;

@@ -5,14 +5,16 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use telemetry::JsonLines;
+use telemetry::{JsonLines, TraceExport};
 use testkit::{Reply, eventually};
+use tokio::runtime::Runtime;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::harness::{System, Task};
+use crate::trace_collector::Collector;
 
 const ADA: &str = "ada@example.com";
 const GRACE: &str = "grace@example.com";
@@ -28,14 +30,15 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl Log {
     /// Starts to log everything, in the format of the processes.
-    fn start() -> Self {
+    fn start(export: &TraceExport) -> Self {
         let log = Self::default();
         let mut lines = tracing_subscriber::fmt::layer()
             .fmt_fields(JsonLines)
             .event_format(JsonLines)
             .with_writer(log.clone());
         lines.set_span_events(FmtSpan::FULL);
-        tracing_subscriber::registry().with(lines).init();
+        let log_everything = tracing_subscriber::registry().with(lines);
+        log_everything.with(export.layer()).init();
         log
     }
 
@@ -105,9 +108,23 @@ impl Leaks {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn no_secret_is_in_logs_metrics_queues_errors_or_tables() {
-    let log = Log::start();
+#[test]
+fn no_secret_is_in_logs_metrics_traces_queues_errors_or_tables() {
+    let collector = Collector::start();
+    let export = TraceExport::start("countersign", &collector.settings("always_on")).unwrap();
+    let export = export.unwrap();
+    let log = Log::start(&export);
+    let leaks = Runtime::new().unwrap().block_on(use_system(&log));
+    drop(export);
+    let traces = format!("{:?}", collector.spans());
+    for expected in ["db.query.text", "INSERT INTO", "webhook.attempt"] {
+        assert!(traces.contains(expected), "the traces lack {expected}");
+    }
+    leaks.check("the traces", &traces);
+}
+
+/// Uses every secret, and searches everything but the traces for them.
+async fn use_system(log: &Log) -> Leaks {
     let metrics = telemetry::metrics_recorder();
     let mut system = System::start_with(&[
         ("FORGOT_PASSWORD_LOG", "false"),
@@ -144,6 +161,7 @@ async fn no_secret_is_in_logs_metrics_queues_errors_or_tables() {
         );
     }
     system.stop().await;
+    leaks
 }
 
 /// Adds the secrets in the settings.

@@ -7,7 +7,8 @@ use futures_util::FutureExt as _;
 use outbound::{GuardedClient, SendError, TruncatedResponse, Unresolved};
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use telemetry::RequestContext;
+use telemetry::{RequestContext, SpanKind};
+use tracing::Span;
 use url::Url;
 use values::{DeliveryId, FromText as _, Timestamp, WebhookId};
 
@@ -70,12 +71,14 @@ impl Sender {
     /// as others do.
     pub(super) async fn attempt(&self, claimed: ClaimedDelivery) -> AttemptResult {
         let lease = Lease::of(&claimed);
-        let context = lease.context.clone();
         let earlier = usize::try_from(claimed.attempts).unwrap_or_default();
         let (at, started) = (Utc::now(), Instant::now());
-        let sending = Box::pin(self.send(claimed, &context));
+        let sending = Box::pin(self.send(claimed));
         let sending = AssertUnwindSafe(sending).catch_unwind();
-        let response = context.clone().scope("webhook.attempt", sending).await;
+        let context = lease.context.clone();
+        let response = context
+            .scope(SpanKind::Client, "webhook.attempt", sending)
+            .await;
         let response = response.unwrap_or_else(|_| {
             tracing::error!(delivery.id = %lease.delivery, "an attempt panicked");
             Err(SendError::Broken("internal error".to_owned()))
@@ -91,11 +94,7 @@ impl Sender {
         }
     }
 
-    async fn send(
-        &self,
-        claimed: ClaimedDelivery,
-        context: &RequestContext,
-    ) -> Result<TruncatedResponse, SendError> {
+    async fn send(&self, claimed: ClaimedDelivery) -> Result<TruncatedResponse, SendError> {
         let broken = |what: &str| SendError::Broken(what.to_owned());
         let url = Url::parse(&claimed.url).map_err(|_| broken("the URL is invalid"))?;
         let secret = claimed.secret.as_deref().map(WebhookSecret::from_text);
@@ -105,6 +104,7 @@ impl Sender {
         let body =
             serde_json::to_vec(&body).map_err(|_| broken("the task cannot be serialized"))?;
         let signature = self.signer.sign(id, timestamp, &body, secret.as_ref());
+        let context = RequestContext::current_or_fresh();
         let headers = headers([
             (CONTENT_TYPE, "application/json".to_owned()),
             (HeaderName::from_static("webhook-id"), id.to_string()),
@@ -113,16 +113,23 @@ impl Sender {
                 timestamp.to_string(),
             ),
             (HeaderName::from_static("webhook-signature"), signature),
-            (
-                HeaderName::from_static("x-request-id"),
-                context.request_id.clone(),
-            ),
+            (HeaderName::from_static("x-request-id"), context.request_id),
             (
                 HeaderName::from_static("traceparent"),
                 context.trace.to_string(),
             ),
         ]);
-        self.client.post(&url, headers, body).await
+        let response = self.client.post(&url, headers, body).await;
+        let span = Span::current();
+        telemetry::set_attribute(&span, "server.address", claimed.host);
+        match &response {
+            Ok(response) => {
+                let status = i64::from(response.status.as_u16());
+                telemetry::set_attribute(&span, "http.response.status_code", status);
+            }
+            Err(_) => telemetry::set_failed(&span, "no response"),
+        }
+        response
     }
 }
 

@@ -5,6 +5,7 @@ use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, 
 use lettre::message::{Body, Mailbox, MultiPart, SinglePart};
 use lettre::transport::smtp;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
+use telemetry::CallOutcome;
 
 use crate::notifications::worker::emails::Email;
 use crate::notifications::worker::error::SendError;
@@ -44,7 +45,12 @@ impl Mail {
 
     pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
         let message = self.compose(notification)?;
-        let sent = tokio::time::timeout(SEND_TIMEOUT, self.transport.send(message)).await;
+        let sent = tokio::time::timeout(SEND_TIMEOUT, self.transport.send(message));
+        let outcome = |sent: &Result<Result<_, _>, _>| match sent {
+            Ok(Ok(_)) => CallOutcome::Success,
+            _ => CallOutcome::Failure,
+        };
+        let sent = telemetry::outgoing("smtp", sent, outcome).await;
         match sent {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) => Err(failure(&error)),

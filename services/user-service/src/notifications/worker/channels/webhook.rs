@@ -1,10 +1,12 @@
 use std::sync::Arc;
 
 use app_config::Networks;
-use outbound::{AddressPolicy, BuildError, GuardedClient, Limits, SystemResolver};
+use outbound::{
+    AddressPolicy, BuildError, GuardedClient, Limits, SystemResolver, TruncatedResponse,
+};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
-use telemetry::RequestContext;
+use telemetry::{CallOutcome, RequestContext};
 use url::Url;
 use values::{Names as _, Timestamp, UserId};
 
@@ -55,7 +57,10 @@ impl Webhook {
         };
         let failed = |error: &dyn std::fmt::Display| SendError::Webhook(format!("failed: {error}"));
         let body = serde_json::to_vec(&body).map_err(|error| failed(&error))?;
-        let response = self.client.post(&self.url, headers(), body).await;
+        let sent = async { self.client.post(&self.url, headers(), body).await };
+        let outcome =
+            |result: &Result<TruncatedResponse, _>| CallOutcome::of(result, |r| r.status.as_u16());
+        let response = telemetry::outgoing("notification-webhook", sent, outcome).await;
         let status = response.map_err(|error| failed(&error))?.status;
         if status.is_success() {
             Ok(())
