@@ -90,10 +90,10 @@ async fn prune(
         move |connection: &mut Connection| Ok::<_, Error>(store::prune(connection, keep, BATCH)?);
     while !shutdown.is_cancelled() {
         let pruned = database.run(prune).await?;
+        metrics::counter!("retention_deleted_total", "table" => "audit_log")
+            .increment(u64::try_from(pruned).unwrap_or(0));
         if pruned > 0 {
             tracing::info!(rows = pruned, "pruned old rows of the audit log");
-            metrics::counter!("retention_deleted_total", "table" => "audit_log")
-                .increment(u64::try_from(pruned).unwrap_or(0));
         }
         if pruned < i64::from(BATCH) {
             break;

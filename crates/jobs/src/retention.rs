@@ -65,9 +65,9 @@ async fn apply(database: &Database, rule: RetentionRule, shutdown: &Cancellation
             () = shutdown.cancelled() => {}
         }
     }
+    metrics::counter!("retention_deleted_total", "table" => table)
+        .increment(u64::try_from(total).unwrap_or(u64::MAX));
     if total > 0 {
-        metrics::counter!("retention_deleted_total", "table" => table)
-            .increment(u64::try_from(total).unwrap_or(u64::MAX));
         tracing::info!(table, rows = total, "old rows deleted");
     }
 }

@@ -79,6 +79,8 @@ pub(crate) async fn supervise<S, R>(
     S: FnMut(BrokerConnection) -> R,
     R: Future<Output = Result<(), Error>>,
 {
+    let losses = metrics::counter!("broker_connection_losses_total", "role" => role);
+    losses.increment(0);
     let mut pause = FIRST_PAUSE;
     while !shutdown.is_cancelled() {
         let opened = tokio::select! {
@@ -94,7 +96,7 @@ pub(crate) async fn supervise<S, R>(
             Err(error) => Err(error),
         };
         if let Err(error) = outcome {
-            metrics::counter!("broker_connection_losses_total", "role" => role).increment(1);
+            losses.increment(1);
             tracing::warn!(role, error = ?error, pause_ms = pause.as_millis(), "no connection to the broker");
         }
         tokio::select! {

@@ -52,6 +52,9 @@ impl Publisher {
         queue: Queue,
         shutdown: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        for outcome in ["confirmed", "dropped", "refused", "returned"] {
+            count(queue, outcome, 0);
+        }
         let (outgoing, incoming) = mpsc::channel(BUFFER);
         let state = Arc::<State>::default();
         let publisher = Self {
@@ -91,7 +94,7 @@ impl Publisher {
         for mut message in messages {
             message.context = message.context.published(self.queue.name());
             if self.outgoing.try_send(message).is_err() {
-                count(self.queue, "dropped");
+                count(self.queue, "dropped", 1);
             }
         }
     }
@@ -196,14 +199,14 @@ fn count_confirm(queue: Queue, confirmation: &Confirmation) {
         Confirmation::Ack(Some(_)) => "returned",
         Confirmation::Nack(_) => "refused",
     };
-    count(queue, outcome);
+    count(queue, outcome, 1);
 }
 
-fn count(queue: Queue, outcome: &'static str) {
+fn count(queue: Queue, outcome: &'static str, messages: u64) {
     metrics::counter!(
         "messages_published_total",
         "queue" => queue.name(),
         "outcome" => outcome,
     )
-    .increment(1);
+    .increment(messages);
 }

@@ -19,6 +19,7 @@ mod slow_clients;
 mod upkeep;
 
 pub use http_server::{Listener, bind, is_tls, serve};
+pub use metrics_server::serve_metrics;
 pub use process::{Program, command, main};
 pub use running::Running;
 pub use settings::{HttpServerSettings, ProcessSettings};

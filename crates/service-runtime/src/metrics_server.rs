@@ -11,15 +11,15 @@ use crate::http_server::{bind, serve};
 use crate::running::{Gauges, Running};
 use crate::settings::HttpServerSettings;
 
-/// Serves metrics and health at the internal port.
+/// Serves metrics and health at the internal port, and returns its address.
 ///
 /// # Errors
 /// The address cannot be used.
-pub(crate) fn serve_metrics(
+pub fn serve_metrics(
     running: &Running,
     address: SocketAddr,
     metrics: PrometheusHandle,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<SocketAddr> {
     let (listener, address) = bind(address).context("METRICS_ADDRESS")?;
     let settings = HttpServerSettings {
         max_connections: 100,
@@ -41,7 +41,8 @@ pub(crate) fn serve_metrics(
             .route("/healthz", get().to(http_kit::healthz))
             .route("/readyz", get().to(http_kit::readyz))
             .route("/metrics", get().to(render))
-    })
+    })?;
+    Ok(address)
 }
 
 async fn render(

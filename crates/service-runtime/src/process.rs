@@ -102,7 +102,6 @@ where
     let _ = rustls::crypto::ring::default_provider().install_default();
     let metrics = telemetry::metrics_recorder();
     telemetry::describe_metrics(name);
-    metrics::gauge!("build_info", "process" => name, "version" => env!("CARGO_PKG_VERSION")).set(1);
     runtime()?.block_on(async {
         let mut terminate = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;

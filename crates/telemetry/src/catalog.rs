@@ -20,10 +20,19 @@ pub struct Metric {
     pub kind: MetricKind,
     /// The processes that record it; none means all of them.
     pub processes: &'static [&'static str],
-    /// The names of its labels.
-    pub labels: &'static [&'static str],
+    /// Its labels.
+    pub labels: &'static [Label],
     /// What it says.
     pub help: &'static str,
+}
+
+/// A label of a metric.
+#[derive(Debug, Clone, Copy)]
+pub struct Label {
+    /// Its name.
+    pub name: &'static str,
+    /// The values that it can have; none if they depend on routes, tables or other names.
+    pub values: &'static [&'static str],
 }
 
 const ALL: &[&str] = &[];
@@ -50,14 +59,14 @@ const WITH_DATABASE: &[&str] = &[
     "webhook-worker",
 ];
 
-/// Writes the table of metrics: `kind name(labels) of processes: help;`.
+/// Writes the table of metrics: `kind name(labels) of processes: help;`. A label may list its values.
 macro_rules! metrics {
-    ($($kind:ident $name:ident($($label:ident),*) of $processes:ident: $help:literal;)*) => {
+    ($($kind:ident $name:ident($($label:ident $(= [$($value:literal),*])?),*) of $processes:ident: $help:literal;)*) => {
         &[$(Metric {
             name: stringify!($name),
             kind: MetricKind::$kind,
             processes: $processes,
-            labels: &[$(stringify!($label)),*],
+            labels: &[$(Label { name: stringify!($label), values: &[$($($value),*)?] }),*],
             help: $help,
         }),*]
     };
@@ -80,9 +89,9 @@ pub const METRICS: &[Metric] = metrics! {
     // The gateway.
     Gauge gateway_requests_in_flight(service) of GATEWAY: "Requests that wait for the head of a service's response.";
     Gauge gateway_circuit_open(service) of GATEWAY: "1 while requests to the service are refused because it failed, otherwise 0.";
-    Counter gateway_upstream_failures_total(kind) of GATEWAY: "Requests that a service did not respond to.";
-    Counter gateway_requests_refused_by_circuit_total(service) of GATEWAY: "Requests that were refused with 503 because the circuit of the service was open.";
-    Counter gateway_requests_rate_limited_total(limit) of GATEWAY: "Requests that were refused with 429 because of a rate limit.";
+    Counter gateway_upstream_failures_total(kind = ["broken", "timeout", "unreachable"]) of GATEWAY: "Requests that a service did not respond to.";
+    Counter gateway_requests_refused_by_circuit_total(service = ["people-task-service", "user-service"]) of GATEWAY: "Requests that were refused with 503 because the circuit of the service was open.";
+    Counter gateway_requests_rate_limited_total(limit = ["credentials", "requests"]) of GATEWAY: "Requests that were refused with 429 because of a rate limit.";
     Counter gateway_requests_delayed_total() of GATEWAY: "Requests that waited for requests of other client networks.";
     Counter gateway_requests_over_share_total() of GATEWAY: "Requests that were refused with 429 because their client network held its whole share.";
     Counter gateway_requests_shed_total() of GATEWAY: "Requests that were refused with 503 because all clients together held too much.";
@@ -102,25 +111,25 @@ pub const METRICS: &[Metric] = metrics! {
     Gauge outbox_overdue_seconds(outbox) of JOB_WORKERS: "How long the oldest due job has waited for a worker.";
     // Accounts.
     Counter sign_ups_total() of USER_SERVICE: "Accounts that were created.";
-    Counter sign_ins_total(outcome) of USER_SERVICE: "Attempts to sign in.";
+    Counter sign_ins_total(outcome = ["failed", "inactive", "signed-in", "waiting"]) of USER_SERVICE: "Attempts to sign in.";
     Counter sign_in_refusals_not_logged_total() of USER_SERVICE: "Refused sign-ins that the audit log does not have, because it has enough of them.";
     Histogram password_hash_seconds() of USER_SERVICE: "How long bcrypt took, with the wait for a thread.";
     Gauge password_hash_queue() of USER_SERVICE: "Passwords that wait for a thread that runs bcrypt.";
     Counter password_hashes_refused_total() of USER_SERVICE: "Requests that were refused because the queue for bcrypt was full.";
-    Counter code_requests_refused_total(counted) of USER_SERVICE: "Requests for codes that were refused because of a limit.";
+    Counter code_requests_refused_total(counted = ["account", "client"]) of USER_SERVICE: "Requests for codes that were refused because of a limit.";
     Counter deletions_started_total() of USER_SERVICE: "Deletions of users that were started.";
-    Counter deletions_total(outcome) of DELETION_WORKER: "Deletions of users that ended.";
+    Counter deletions_total(outcome = ["completed", "failed"]) of DELETION_WORKER: "Deletions of users that ended.";
     Counter deletion_steps_total(step, outcome) of DELETION_WORKER: "Attempts at steps of deletions.";
-    Counter notification_attempts_total(channel, outcome) of NOTIFICATION_WORKER: "Attempts to send codes to users.";
+    Counter notification_attempts_total(channel = ["log", "mail", "webhook"], outcome = ["failed", "sent"]) of NOTIFICATION_WORKER: "Attempts to send codes to users.";
     // Tasks.
     Counter tasks_created_total() of PEOPLE_TASK_SERVICE: "Tasks that were created.";
-    Counter task_decisions_total(decision) of PEOPLE_TASK_SERVICE: "Tasks that were decided.";
+    Counter task_decisions_total(decision = ["approved", "rejected"]) of PEOPLE_TASK_SERVICE: "Tasks that were decided.";
     Counter webhooks_registered_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered.";
     // Deliveries.
-    Counter webhook_attempts_total(outcome) of WEBHOOK_WORKER: "Attempts to deliver a webhook.";
+    Counter webhook_attempts_total(outcome = ["fail", "lost", "postponed", "retry", "sent"]) of WEBHOOK_WORKER: "Attempts to deliver a webhook.";
     Histogram webhook_attempt_duration_seconds() of WEBHOOK_WORKER: "How long a receiver took to respond, or the attempt to fail.";
     Gauge webhook_attempts_in_flight() of WEBHOOK_WORKER: "Attempts that wait for a response.";
-    Counter webhook_deliveries_total(outcome) of WEBHOOK_WORKER: "Deliveries that ended.";
+    Counter webhook_deliveries_total(outcome = ["fail", "sent"]) of WEBHOOK_WORKER: "Deliveries that ended.";
     Histogram webhook_decision_to_delivery_seconds() of WEBHOOK_WORKER: "The time from a decision to the response of the receiver, of deliveries that succeeded.";
     Gauge webhook_deliveries_pending() of WEBHOOK_WORKER: "Deliveries that have not ended, counted up to a limit.";
     Gauge webhook_deliveries_due() of WEBHOOK_WORKER: "Deliveries that should be under way now, counted up to a limit.";
@@ -131,20 +140,43 @@ pub const METRICS: &[Metric] = metrics! {
     Gauge webhook_circuits_open() of WEBHOOK_WORKER: "Hosts that failed and get one request at a time.";
 };
 
-/// Tells the recorder what each metric says, and sets the counters of a process that have no labels to 0: a rate needs a value
-/// before the first increment.
-pub fn describe_metrics(process: &str) {
+/// Tells the recorder what each metric says and which program this is, and sets the counters of a process whose labels are known to 0: a rate needs a
+/// value before the first increment.
+pub fn describe_metrics(process: &'static str) {
+    metrics::gauge!("build_info", "process" => process, "version" => env!("CARGO_PKG_VERSION"))
+        .set(1);
     for metric in METRICS {
         let is_recorded = metric.processes.is_empty() || metric.processes.contains(&process);
         match metric.kind {
             MetricKind::Counter => {
                 metrics::describe_counter!(metric.name, metric.help);
-                if is_recorded && metric.labels.is_empty() {
-                    metrics::counter!(metric.name).increment(0);
+                if is_recorded {
+                    metric.start_counters();
                 }
             }
             MetricKind::Gauge => metrics::describe_gauge!(metric.name, metric.help),
             MetricKind::Histogram => metrics::describe_histogram!(metric.name, metric.help),
+        }
+    }
+}
+
+impl Metric {
+    /// Sets the counter of each combination of labels to 0, if the values of all labels are known.
+    fn start_counters(&self) {
+        let mut combinations = vec![Vec::new()];
+        for label in self.labels {
+            let extend = |known: &Vec<(&'static str, &'static str)>| {
+                let known = known.clone();
+                label.values.iter().map(move |value| {
+                    let mut extended = known.clone();
+                    extended.push((label.name, *value));
+                    extended
+                })
+            };
+            combinations = combinations.iter().flat_map(extend).collect();
+        }
+        for labels in &combinations {
+            metrics::counter!(self.name, labels).increment(0);
         }
     }
 }

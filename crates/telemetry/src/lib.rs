@@ -19,7 +19,7 @@ mod logging;
 mod outgoing;
 mod traces;
 
-pub use catalog::{METRICS, Metric, MetricKind, describe_metrics};
+pub use catalog::{Label, METRICS, Metric, MetricKind, describe_metrics};
 pub use context::{RequestContext, SpanKind, TraceContext};
 pub use json_lines::JsonLines;
 pub use log_writer::{DroppedLines, LogWriter, print_error};

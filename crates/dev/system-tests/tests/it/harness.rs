@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use app_config::{Description, Reader, Settings, describe};
 use serde_json::{Value, json};
-use service_runtime::{ProcessSettings, Running};
+use service_runtime::{ProcessSettings, Running, serve_metrics};
 use testkit::{Http, Reply, TestBroker, TestDatabase, eventually};
 
 const GRACE: Duration = Duration::from_secs(20);
@@ -116,6 +116,28 @@ impl System {
     /// Makes the broker reachable or unreachable for every process.
     pub(crate) fn set_broker_reachable(&self, reachable: bool) {
         self.broker.set_reachable(reachable);
+    }
+
+    /// What `/metrics` of every process responds. They run in one process here, so each response has the metrics of all.
+    pub(crate) async fn metrics(&self) -> String {
+        let names = [
+            "gateway",
+            "deletion-worker",
+            "notification-worker",
+            "webhook-worker",
+            "people-task-service",
+            "user-service",
+        ];
+        let recorder = telemetry::metrics_recorder();
+        let mut responses = String::new();
+        for (running, name) in self.running.iter().zip(names) {
+            telemetry::describe_metrics(name);
+            let address = SocketAddr::from(([127, 0, 0, 1], 0));
+            let address = serve_metrics(running, address, recorder.clone()).unwrap();
+            let response = Http::to(address).get("/metrics").send().await.expect(200);
+            responses += &response.text;
+        }
+        responses
     }
 
     /// Stops everything. Fails if a process does not stop in time.

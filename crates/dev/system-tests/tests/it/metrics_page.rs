@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use telemetry::{METRICS, Metric, MetricKind};
+use telemetry::{Label, METRICS, Metric, MetricKind};
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../..")
@@ -42,7 +42,7 @@ fn the_list_has_every_metric_that_the_code_records_with_its_labels() {
 type Recorded = BTreeMap<String, (&'static str, BTreeSet<String>)>;
 
 fn signature(metric: &Metric) -> (String, (&'static str, BTreeSet<String>)) {
-    let labels = metric.labels.iter().map(|label| (*label).to_owned());
+    let labels = metric.labels.iter().map(|label| label.name.to_owned());
     (
         metric.name.to_owned(),
         (kind(metric.kind), labels.collect()),
@@ -111,23 +111,32 @@ fn arguments(text: &str) -> &str {
     &text[..text.find(is_end).unwrap()]
 }
 
+fn label(label: &Label) -> String {
+    let values: Vec<_> = label.values.iter().map(|v| format!("`{v}`")).collect();
+    if values.is_empty() {
+        format!("`{}`", label.name)
+    } else {
+        format!("`{}`: {}", label.name, values.join(" or "))
+    }
+}
+
 fn page() -> String {
     let mut page = String::from(
         "# Metrics\n\n\
         Every process serves its metrics at `/metrics` of `METRICS_ADDRESS`, in the text format of Prometheus. \
         Durations are in seconds. Beside these, every process has the standard metrics whose names begin with `process_`: \
         processor time, memory, threads, open files and the time of the start. \
-        A counter with labels appears with its first increment.\n\n\
+        A counter with a label whose values are not listed here appears with its first increment.\n\n\
         | metric | kind | labels | processes | meaning |\n|---|---|---|---|---|\n",
     );
     for metric in METRICS {
-        let labels: Vec<_> = metric.labels.iter().map(|l| format!("`{l}`")).collect();
+        let labels: Vec<_> = metric.labels.iter().map(label).collect();
         let processes = match metric.processes {
             [] => "all".to_owned(),
             processes => processes.join(", "),
         };
         let (name, kind) = (metric.name, kind(metric.kind));
-        let (labels, help) = (labels.join(", "), metric.help);
+        let (labels, help) = (labels.join("; "), metric.help);
         let _ = writeln!(
             page,
             "| `{name}` | {kind} | {labels} | {processes} | {help} |"

@@ -4,8 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use telemetry::{METRICS, MetricKind};
+use testkit::eventually;
+
+use crate::harness::System;
+
+const ADA: &str = "ada@example.com";
+const APPROVER: &str = "approver@example.com";
 
 /// Metrics that the processes' list does not have: Prometheus' own, and those of the operating system.
 const STANDARD: [&str; 8] = [
@@ -89,6 +95,62 @@ fn metrics(expression: &str) -> BTreeSet<String> {
 fn word_length(text: &str) -> usize {
     let is_end = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '_' | '.' | ':');
     text.find(is_end).unwrap_or(text.len())
+}
+
+/// The names that a running system shows once each of its parts has worked.
+async fn shown() -> BTreeSet<String> {
+    let _ = telemetry::metrics_recorder();
+    let system = System::start().await;
+    let token = system.sign_up(ADA).await;
+    let task = system.create_task(&token, ADA, APPROVER).await;
+    system.register_webhook(&token, &task.id, "shown").await;
+    let decision = format!(
+        "/people-task/tasks/{}/approve?secret={}",
+        task.id, task.approver_secret
+    );
+    let _ = system.http.put(&decision).send().await.expect(200);
+    let _ = system.wait_for_webhook("shown").await;
+    let email = json!({"email": ADA});
+    let _ = system
+        .post_anonymously("/user/forgot-password", &email)
+        .await;
+    let _ = system.wait_for_request("kind=forgot-password").await;
+    let user = format!("/users/{}", system.user_id(ADA).await);
+    let deletion = system
+        .http
+        .delete(&user)
+        .bearer(&system.admin)
+        .send()
+        .await
+        .expect(200);
+    let status = format!("{user}/delete-status/{}", deletion.text_of("ticket"));
+    eventually("the user to be deleted", || async {
+        let response = system.get(&status, &system.admin).await;
+        (response.json["status"] == "completed").then_some(())
+    })
+    .await;
+    let metrics = system.metrics().await;
+    system.stop().await;
+    let samples = metrics
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.is_empty());
+    samples
+        .map(|line| line.split(['{', ' ']).next().unwrap().to_owned())
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_running_system_shows_every_metric_of_the_list() {
+    let shown = shown().await;
+    let of_list = METRICS.iter().map(|metric| match metric.kind {
+        MetricKind::Histogram => format!("{}_bucket", metric.name),
+        MetricKind::Counter | MetricKind::Gauge => metric.name.to_owned(),
+    });
+    let missing: Vec<_> = of_list.filter(|name| !shown.contains(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let of_system = STANDARD.iter().filter(|name| name.starts_with("process_"));
+    let missing: Vec<_> = of_system.filter(|name| !shown.contains(**name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 /// The names that `/metrics` has.

@@ -8,13 +8,13 @@ pub(super) struct Backlog {
     /// The number of unfinished deliveries, counted up to the limit.
     #[diesel(sql_type = BigInt)]
     pub(super) pending: i64,
-    /// The number of due deliveries, counted up to the limit.
+    /// The number of due deliveries that are not parked, counted up to the limit.
     #[diesel(sql_type = BigInt)]
     pub(super) due: i64,
     /// The number of deliveries that are not tried any more, because they end workers.
     #[diesel(sql_type = BigInt)]
     pub(super) parked: i64,
-    /// How long the oldest one has been due, in milliseconds.
+    /// How long the oldest one that is not parked has been due, in milliseconds.
     #[diesel(sql_type = BigInt)]
     pub(super) oldest: i64,
 }
@@ -28,10 +28,12 @@ pub(super) fn load_backlog(connection: &mut PgConnection, limit: i64) -> QueryRe
 
 const BACKLOG: &str = "
 WITH RECURSIVE step AS (
-    (SELECT host, next_attempt FROM deliveries ORDER BY host, next_attempt LIMIT 1)
+    (SELECT host, next_attempt FROM deliveries WHERE NOT (lost_claims >= 2 AND lost_trials >= 3)
+        ORDER BY host, next_attempt LIMIT 1)
     UNION ALL
     SELECT following.host, following.next_attempt FROM step CROSS JOIN LATERAL (
-        SELECT host, next_attempt FROM deliveries WHERE deliveries.host > step.host
+        SELECT host, next_attempt FROM deliveries
+        WHERE deliveries.host > step.host AND NOT (lost_claims >= 2 AND lost_trials >= 3)
         ORDER BY host, next_attempt LIMIT 1
     ) AS following
 ), hosts AS (
@@ -40,7 +42,9 @@ WITH RECURSIVE step AS (
     SELECT next_attempt FROM deliveries ORDER BY host, next_attempt LIMIT $1
 )
 SELECT count(*) AS pending,
-    count(*) FILTER (WHERE next_attempt <= now()) AS due,
+    greatest(0, count(*) FILTER (WHERE next_attempt <= now()) - (
+        SELECT count(*) FROM deliveries WHERE lost_claims >= 2 AND lost_trials >= 3 AND next_attempt <= now()
+    )) AS due,
     (SELECT count(*) FROM deliveries WHERE lost_claims >= 2 AND lost_trials >= 3) AS parked,
     coalesce(greatest(0, extract(epoch FROM now() - (SELECT min(next_attempt) FROM hosts)) * 1000), 0)::bigint
         AS oldest

@@ -297,6 +297,7 @@ async fn a_worker_that_was_wrongly_taken_for_dead_clears_the_suspicion_by_its_re
 
 #[tokio::test]
 async fn a_delivery_that_ends_workers_is_parked_with_a_reason_and_never_fails() {
+    let metrics = telemetry::metrics_recorder();
     let (fixture, receiver) = (
         Fixture::new(),
         Receiver::start(|_| CannedResponse::status(200)),
@@ -323,5 +324,14 @@ async fn a_delivery_that_ends_workers_is_parked_with_a_reason_and_never_fails() 
     let attempts = fixture.attempts(&ids[0]);
     let error = attempts[0].error.as_deref().unwrap();
     assert!(error.starts_with("parked: "), "{error}");
+    eventually("the gauges to show it apart from what is due", async || {
+        let rendered = metrics.render();
+        let shows = |line: &str| rendered.lines().any(|shown| shown == line);
+        let is_apart = shows("webhook_deliveries_parked 1")
+            && shows("webhook_deliveries_due 0")
+            && shows("webhook_deliveries_oldest_due_seconds 0");
+        is_apart.then_some(())
+    })
+    .await;
     assert!(worker.stop(STOP_TIMEOUT).await);
 }
