@@ -19,6 +19,9 @@ pub(crate) struct Arguments {
     /// Run several replicas of a process. Can be repeated.
     #[arg(long, value_name = "PROCESS=N", default_value = "webhook-worker=3", value_parser = parse_replicas)]
     pub(crate) replicas: Vec<(String, usize)>,
+    /// Run a cluster of this many RabbitMQ nodes. One of them at a time is stopped, killed or cut off.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_broker_nodes)]
+    pub(crate) broker_nodes: usize,
     /// Build and run with optimisation.
     #[arg(long)]
     pub(crate) release: bool,
@@ -38,6 +41,9 @@ impl Arguments {
         for (name, count) in &self.replicas {
             command.push_str(&format!(" --replicas {name}={count}"));
         }
+        if self.broker_nodes > 1 {
+            command.push_str(&format!(" --broker-nodes {}", self.broker_nodes));
+        }
         if self.release {
             command.push_str(" --release");
         }
@@ -45,5 +51,13 @@ impl Arguments {
             command.push_str(&format!(" --programs {}", folder.display()));
         }
         say(&format!("seed {seed}; repeat this run with: {command}"));
+    }
+}
+
+/// A cluster of two nodes has no majority when one of them is gone.
+fn parse_broker_nodes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(nodes @ (1 | 3 | 5)) => Ok(nodes),
+        _ => Err("1, 3 or 5 nodes are possible".to_owned()),
     }
 }

@@ -62,6 +62,7 @@ pub(crate) fn parts(system: &System, receivers: &[Receiver]) -> Parts {
             .collect(),
         connections: system.proxies.len(),
         receivers: receivers.len(),
+        brokers: system.servers.broker().count(),
     }
 }
 
@@ -141,10 +142,10 @@ impl<'run> FaultInjector<'run> {
             FaultKind::KillBroker
             | FaultKind::RestartBroker
             | FaultKind::StopBroker
-            | FaultKind::KillDatabase
-            | FaultKind::RestartDatabase => {
+            | FaultKind::CutOffBroker => self.hit_broker(fault),
+            FaultKind::KillDatabase | FaultKind::RestartDatabase => {
                 self.announce(fault, "");
-                self.hit_server(kind, duration)
+                self.hit_database(kind, duration)
             }
             FaultKind::OpenTransaction => self.leave_transaction_open(fault),
             FaultKind::CutConnection | FaultKind::StallConnection => {
@@ -249,24 +250,35 @@ impl<'run> FaultInjector<'run> {
         self.system.start_process(process)
     }
 
-    fn hit_server(&self, kind: FaultKind, duration: Duration) -> anyhow::Result<()> {
-        let servers = &self.system.servers;
-        match kind {
-            FaultKind::KillDatabase => servers.postgres.stop(Stop::Kill)?,
-            FaultKind::RestartDatabase => servers.postgres.stop(Stop::Graceful)?,
-            FaultKind::StopBroker | FaultKind::RestartBroker => {
-                servers.rabbitmq.stop(Stop::Graceful)?;
+    fn hit_broker(&self, fault: &InjectedFault) -> anyhow::Result<()> {
+        let node = self.system.servers.broker().nth(fault.index);
+        let node = node.context("no such node")?;
+        self.announce(fault, &format!("node {}", fault.index + 1));
+        match fault.kind {
+            FaultKind::CutOffBroker => {
+                node.cut_off()?;
+                self.sleep(fault.duration);
+                return Ok(node.reconnect()?);
             }
-            _ => servers.rabbitmq.stop(Stop::Kill)?,
+            FaultKind::KillBroker => node.stop(Stop::Kill)?,
+            _ => node.stop(Stop::Graceful)?,
         }
+        self.sleep(fault.duration);
+        if !self.interrupt.came() {
+            node.spawn()?;
+        }
+        Ok(())
+    }
+
+    fn hit_database(&self, kind: FaultKind, duration: Duration) -> anyhow::Result<()> {
+        let postgres = &self.system.servers.postgres;
+        postgres.stop(match kind {
+            FaultKind::KillDatabase => Stop::Kill,
+            _ => Stop::Graceful,
+        })?;
         self.sleep(duration);
-        if self.interrupt.came() {
-            return Ok(());
-        }
-        if matches!(kind, FaultKind::KillDatabase | FaultKind::RestartDatabase) {
-            servers.postgres.spawn()?;
-        } else {
-            servers.rabbitmq.spawn()?;
+        if !self.interrupt.came() {
+            postgres.spawn()?;
         }
         Ok(())
     }

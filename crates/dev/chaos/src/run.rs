@@ -47,6 +47,7 @@ pub(crate) fn run(
         programs: arguments.programs.as_deref(),
         release: arguments.release,
         replicas: arguments.replicas.iter().cloned().collect(),
+        broker_nodes: arguments.broker_nodes,
         duration: arguments.duration,
         code_receiver: code_receiver.url(),
     };

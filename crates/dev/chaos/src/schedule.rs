@@ -23,6 +23,8 @@ pub(crate) enum FaultKind {
     KillBroker,
     RestartBroker,
     StopBroker,
+    /// Only in a cluster.
+    CutOffBroker,
     KillDatabase,
     RestartDatabase,
     OpenTransaction,
@@ -68,6 +70,7 @@ impl FaultKind {
             Self::KillBroker => "kill -9 of RabbitMQ",
             Self::RestartBroker => "restart of RabbitMQ",
             Self::StopBroker => "RabbitMQ stopped",
+            Self::CutOffBroker => "RabbitMQ cut off",
             Self::KillDatabase => "kill -9 of Postgres",
             Self::RestartDatabase => "restart of Postgres",
             Self::OpenTransaction => "transaction left open",
@@ -89,6 +92,7 @@ impl FaultKind {
             Self::StopBroker if long_run => (60_000, 60_000),
             Self::StopBroker => (15_000, 15_000),
             Self::StallConnection => (2_000, 10_000),
+            Self::CutOffBroker => (5_000, 15_000),
             Self::OpenTransaction => (5_000, 15_000),
             Self::RefuseAtReceiver | Self::HangReceiver => (2_000, 15_000),
         };
@@ -98,7 +102,7 @@ impl FaultKind {
     /// How long its target is spared afterwards.
     fn recovery(self) -> Duration {
         Duration::from_secs(match self {
-            Self::KillBroker | Self::RestartBroker | Self::StopBroker => 12,
+            Self::KillBroker | Self::RestartBroker | Self::StopBroker | Self::CutOffBroker => 12,
             Self::KillDatabase | Self::RestartDatabase => 6,
             Self::KillAllProcesses => 4,
             _ => 2,
@@ -127,9 +131,10 @@ impl Target {
                 Self::Process(index)
             }
             FaultKind::KillAllProcesses => Self::AllProcesses,
-            FaultKind::KillBroker | FaultKind::RestartBroker | FaultKind::StopBroker => {
-                Self::Broker
-            }
+            FaultKind::KillBroker
+            | FaultKind::RestartBroker
+            | FaultKind::StopBroker
+            | FaultKind::CutOffBroker => Self::Broker,
             FaultKind::KillDatabase | FaultKind::RestartDatabase => Self::Database,
             FaultKind::OpenTransaction => Self::Transaction,
             FaultKind::CutConnection | FaultKind::StallConnection => Self::Connection(index),
@@ -164,6 +169,8 @@ pub(crate) struct Parts {
     pub(crate) processes: Vec<usize>,
     pub(crate) connections: usize,
     pub(crate) receivers: usize,
+    /// The nodes of the broker. One at a time is hit, so that the others are a majority.
+    pub(crate) brokers: usize,
 }
 
 impl Parts {
@@ -172,6 +179,7 @@ impl Parts {
             Target::Process(_) => self.processes.clone(),
             Target::Connection(_) => (0..self.connections).collect(),
             Target::Receiver(_) => (0..self.receivers).collect(),
+            Target::Broker => (0..self.brokers).collect(),
             _ => vec![0],
         }
     }
@@ -228,7 +236,8 @@ impl Scheduler {
                 }
             }
             let first = now == CALM;
-            let mut next = ROUND;
+            let mut next = ROUND.to_vec();
+            next.extend((parts.brokers > 1).then_some(FaultKind::CutOffBroker));
             self.rng.shuffle(&mut next);
             if first {
                 // The longest fault first: later it may not fit into a short run.
@@ -305,6 +314,7 @@ mod tests {
             processes: vec![0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 3, 4, 5],
             connections: 15,
             receivers: 9,
+            brokers: 1,
         }
     }
 

@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::Context;
 use local_stack::{
-    Durability, Servers,
+    Durability, RabbitMq, Servers,
     packages::{self, Need},
     ports,
     process::{Identity, wait_until},
@@ -96,6 +96,7 @@ pub(crate) struct LaunchOptions<'run> {
     pub(crate) programs: Option<&'run Path>,
     pub(crate) release: bool,
     pub(crate) replicas: Replicas,
+    pub(crate) broker_nodes: usize,
     pub(crate) duration: Duration,
     /// The forgot-password webhook.
     pub(crate) code_receiver: String,
@@ -118,7 +119,8 @@ impl System {
         let programs = programs::copy(workspace, find_programs(workspace, options)?)?;
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
-        let own = own_system::start_servers(workspace, Durability::Discardable)?;
+        let own =
+            own_system::start_servers(workspace, Durability::Discardable, options.broker_nodes)?;
         interrupt.check()?;
         let [gateway_port] = ports::free()?;
         let mut plan = Plan::new(
@@ -131,7 +133,7 @@ impl System {
         for process in &mut plan.processes {
             settings::apply(process, options.duration, &options.code_receiver);
         }
-        let proxies = open_proxies(&mut plan.processes)?;
+        let proxies = open_proxies(&mut plan.processes, &own.servers)?;
         processes::prepare_logs(workspace, &plan, false)?;
         let running = processes::start_processes(workspace, &plan, &programs, interrupt)?;
         let gateways = plan.processes.iter();
@@ -224,7 +226,7 @@ impl System {
     /// Waits until servers and processes are ready.
     pub(crate) fn wait_ready(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
         self.servers.postgres.wait_ready()?;
-        self.servers.rabbitmq.wait_ready()?;
+        self.servers.broker().try_for_each(RabbitMq::wait_ready)?;
         let agent = http::agent(Duration::from_secs(3));
         for process in &self.processes {
             let name = &process.planned.name;
@@ -295,8 +297,9 @@ fn find_programs(
     Ok(programs)
 }
 
-/// Puts a proxy into each connection of [`PROXIED`].
-fn open_proxies(processes: &mut [Planned]) -> anyhow::Result<Vec<TcpProxy>> {
+/// Puts a proxy into each connection of [`PROXIED`]. Those to the broker begin with different nodes.
+fn open_proxies(processes: &mut [Planned], servers: &Servers) -> anyhow::Result<Vec<TcpProxy>> {
+    let mut nodes: Vec<u16> = servers.broker().map(RabbitMq::amqp_port).collect();
     let mut proxies = Vec::new();
     for process in processes {
         for (program, variable, other) in PROXIED {
@@ -308,11 +311,14 @@ fn open_proxies(processes: &mut [Planned]) -> anyhow::Result<Vec<TcpProxy>> {
                 .and_then(|url| port_of(url))
                 .with_context(|| format!("{} has no usable {variable}", process.name))?;
             let [listen_port] = ports::free()?;
-            proxies.push(TcpProxy::open(
-                format!("{} → {other}", process.name),
-                listen_port,
-                target,
-            )?);
+            let targets = if variable == "AMQP_URL" {
+                nodes.rotate_left(1);
+                nodes.clone()
+            } else {
+                vec![target]
+            };
+            let name = format!("{} → {other}", process.name);
+            proxies.push(TcpProxy::open(name, listen_port, targets)?);
             let owner = (variable == "DATABASE_URL").then_some("DATABASE_OWNER_URL");
             for name in [Some(variable), owner].into_iter().flatten() {
                 if let Some(url) = process.variables.get_mut(name) {

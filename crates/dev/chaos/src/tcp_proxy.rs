@@ -48,17 +48,18 @@ pub(crate) struct TcpProxy {
 
 /// The state that all connections of a proxy share.
 struct Shared {
-    target: u16,
+    /// The ports of servers that do the same. A connection goes to the first one that accepts it.
+    targets: Vec<u16>,
     traffic: Watch<Traffic>,
     connections: Mutex<HashMap<u64, [TcpStream; 2]>>,
     next: AtomicU64,
 }
 
 impl TcpProxy {
-    /// Forwards connections from `listen_port` to `target`.
-    pub(crate) fn open(name: String, listen_port: u16, target: u16) -> anyhow::Result<Self> {
+    /// Forwards connections from `listen_port` to the first of `targets` that accepts them.
+    pub(crate) fn open(name: String, listen_port: u16, targets: Vec<u16>) -> anyhow::Result<Self> {
         let shared = Arc::new(Shared {
-            target,
+            targets,
             traffic: Watch::new(Traffic::Free),
             connections: Mutex::default(),
             next: AtomicU64::new(0),
@@ -110,7 +111,8 @@ impl Shared {
 
 fn connect(shared: &Arc<Shared>, near: TcpStream) {
     shared.wait_for_traffic(Direction::Request);
-    let Ok(far) = TcpStream::connect((Ipv4Addr::LOCALHOST, shared.target)) else {
+    let connect = |port: &u16| TcpStream::connect((Ipv4Addr::LOCALHOST, *port)).ok();
+    let Some(far) = shared.targets.iter().find_map(connect) else {
         return;
     };
     let _ = far.set_nodelay(true);
@@ -191,7 +193,7 @@ mod tests {
     fn a_cut_connection_works_again_after_it_is_restored() {
         let [listen_port, target] = ports::free().unwrap();
         let _echo = echo(target);
-        let proxy = TcpProxy::open("a → b".into(), listen_port, target).unwrap();
+        let proxy = TcpProxy::open("a → b".into(), listen_port, vec![target]).unwrap();
         let mut stream = call(listen_port).unwrap();
         assert!(echoes(&mut stream, 1));
         proxy.cut();
@@ -202,10 +204,19 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_goes_to_the_first_server_that_accepts_it() {
+        let [listen_port, closed, target] = ports::free().unwrap();
+        let _echo = echo(target);
+        let targets = vec![closed, target];
+        let _proxy = TcpProxy::open("a → b".into(), listen_port, targets).unwrap();
+        assert!(echoes(&mut call(listen_port).unwrap(), 1));
+    }
+
+    #[test]
     fn data_of_a_stalled_connection_arrives_after_it_is_restored() {
         let [listen_port, target] = ports::free().unwrap();
         let _echo = echo(target);
-        let proxy = TcpProxy::open("a → b".into(), listen_port, target).unwrap();
+        let proxy = TcpProxy::open("a → b".into(), listen_port, vec![target]).unwrap();
         let mut stream = call(listen_port).unwrap();
         assert!(echoes(&mut stream, 1));
         proxy.stall();

@@ -57,4 +57,6 @@ pub struct Options {
     pub durability: Durability,
     /// Which of them to start.
     pub parts: Parts,
+    /// How many nodes the broker has. Several are a cluster. It cannot change after the first start.
+    pub broker_nodes: usize,
 }

@@ -5,6 +5,7 @@ use std::{
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
+    process::{Command, Stdio},
     time::Duration,
 };
 
@@ -18,6 +19,7 @@ use crate::{
     packages,
     pid_file::PidFile,
     process::{Detached, Identity, tail, wait_until},
+    random,
 };
 
 const READY_LIMIT: Duration = Duration::from_secs(120);
@@ -41,6 +43,16 @@ pub struct RabbitMq {
     password: String,
     node: String,
     durability: Durability,
+    cluster: Option<Cluster>,
+}
+
+/// The cluster of a node. All nodes use the port mapper of the first one.
+#[derive(Debug, Clone)]
+struct Cluster {
+    /// The names of all nodes.
+    nodes: Vec<String>,
+    /// The secret by which they know each other.
+    cookie: String,
 }
 
 impl RabbitMq {
@@ -57,7 +69,17 @@ impl RabbitMq {
             password: password.to_owned(),
             node: node.to_owned(),
             durability,
+            cluster: None,
         }
+    }
+
+    /// Makes it a node of a cluster. The first node is started before the others.
+    pub(crate) fn in_cluster(mut self, nodes: &[String], cookie: &str) -> Self {
+        self.cluster = Some(Cluster {
+            nodes: nodes.to_owned(),
+            cookie: cookie.to_owned(),
+        });
+        self
     }
 
     /// Returns the URLs and credentials of the server.
@@ -72,6 +94,12 @@ impl RabbitMq {
             username: USERNAME.to_owned(),
             password: self.password.clone(),
         }
+    }
+
+    /// Returns the port of AMQP.
+    #[must_use]
+    pub fn amqp_port(&self) -> u16 {
+        self.ports.amqp
     }
 
     /// Returns whether the server is running.
@@ -115,7 +143,7 @@ impl RabbitMq {
             .wait_ready("RabbitMQ", READY_LIMIT, self.log(), accepts)
     }
 
-    /// Stops the server and its port mapper. Does nothing when they are not running.
+    /// Stops the server, and its port mapper unless it is a node of a cluster. Does nothing when they are not running.
     ///
     /// # Errors
     /// When a process does not end.
@@ -127,6 +155,13 @@ impl RabbitMq {
             }
         }
         self.pid_file().remove();
+        if self.cluster.is_none() {
+            self.stop_port_mapper()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn stop_port_mapper(&self) -> Result<()> {
         if let Some(process) = self.port_mapper_pid_file().running() {
             process.kill()?;
         }
@@ -134,10 +169,63 @@ impl RabbitMq {
         Ok(())
     }
 
+    /// Cuts the node off from the others of its cluster, as a broken network would. It stays reachable for clients until it
+    /// notices that it is in the minority.
+    ///
+    /// # Errors
+    /// The node does not run, or is not one of a cluster.
+    pub fn cut_off(&self) -> Result<()> {
+        // With another cookie, nodes refuse each other.
+        self.for_each_peer("erlang:set_cookie(Peer, cut_off), erlang:disconnect_node(Peer)")
+    }
+
+    /// Ends [`RabbitMq::cut_off`]. The node joins the others again by itself.
+    ///
+    /// # Errors
+    /// The node does not run, or is not one of a cluster.
+    pub fn reconnect(&self) -> Result<()> {
+        self.for_each_peer("erlang:set_cookie(Peer, erlang:get_cookie())")
+    }
+
+    fn for_each_peer(&self, expressions: &str) -> Result<()> {
+        let nodes = self.cluster.iter().flat_map(|cluster| &cluster.nodes);
+        let peers: Vec<_> = nodes
+            .filter(|node| **node != self.node)
+            .map(|node| format!("'{node}'"))
+            .collect();
+        let peers = peers.join(", ");
+        self.control(&[
+            "eval",
+            &format!("[begin {expressions} end || Peer <- [{peers}]]."),
+        ])
+    }
+
+    /// Runs `rabbitmqctl`.
+    fn control(&self, arguments: &[&str]) -> Result<()> {
+        let program = packages::rabbitmq_server()?.with_file_name("rabbitmqctl");
+        let output = Command::new(program)
+            .env_clear()
+            .current_dir(&self.folder)
+            .envs(self.environment())
+            .args(["--node", &self.node])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(Error::system("running rabbitmqctl"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        Err(Error::Command {
+            command: format!("rabbitmqctl {}", arguments.join(" ")),
+            status: output.status.to_string(),
+            output: String::from_utf8_lossy(&output.stderr).into_owned(),
+        })
+    }
+
     /// Starts a port mapper. Erlang would start one itself and never stop it. This one is stopped with the
     /// server.
     fn spawn_port_mapper(&self) -> Result<()> {
-        if self.port_mapper_pid_file().running().is_some() {
+        if !self.owns_port_mapper() || self.port_mapper_pid_file().running().is_some() {
             return Ok(());
         }
         let program = packages::on_path("epmd").ok_or_else(|| Error::NotFound {
@@ -167,6 +255,12 @@ impl RabbitMq {
         })
     }
 
+    fn owns_port_mapper(&self) -> bool {
+        self.cluster
+            .as_ref()
+            .is_none_or(|cluster| cluster.nodes.first() == Some(&self.node))
+    }
+
     fn log(&self) -> PathBuf {
         self.folder.join("rabbitmq.log")
     }
@@ -184,9 +278,12 @@ impl RabbitMq {
             let folder = self.folder.join(folder);
             fs::create_dir_all(&folder).map_err(Error::file("creating", &folder))?;
         }
+        if let Some(cluster) = &self.cluster {
+            self.write_cookie(&cluster.cookie)?;
+        }
         for (name, content) in [
             ("rabbitmq.conf", self.configuration()),
-            ("advanced.config", "[].\n".to_owned()),
+            ("advanced.config", self.advanced_configuration().to_owned()),
             ("rabbitmq-env.conf", String::new()),
             ("enabled_plugins", "[rabbitmq_management].\n".to_owned()),
         ] {
@@ -194,6 +291,35 @@ impl RabbitMq {
             fs::write(&file, content).map_err(Error::file("writing", &file))?;
         }
         Ok(())
+    }
+
+    fn write_cookie(&self, cookie: &str) -> Result<()> {
+        let file = self.folder.join("home/.erlang.cookie");
+        if !file.exists() {
+            random::write_private(&file, cookie.as_bytes())?;
+        }
+        Ok(())
+    }
+
+    fn advanced_configuration(&self) -> &'static str {
+        match self.cluster {
+            // Nodes that do not respond are noticed after some seconds instead of a minute.
+            Some(_) => "[{kernel, [{net_ticktime, 8}]}].\n",
+            None => "[].\n",
+        }
+    }
+
+    fn cluster_configuration(&self) -> String {
+        let Some(cluster) = &self.cluster else {
+            return String::new();
+        };
+        let mut lines = "cluster_partition_handling = pause_minority\n\
+            cluster_formation.peer_discovery_backend = classic_config\n"
+            .to_owned();
+        for (number, node) in (1..).zip(&cluster.nodes) {
+            lines += &format!("cluster_formation.classic_config.nodes.{number} = {node}\n");
+        }
+        lines
     }
 
     fn configuration(&self) -> String {
@@ -214,7 +340,9 @@ impl RabbitMq {
              raft.wal_max_size_bytes = 67108864\n\
              log.file = false\n\
              log.console = true\n\
-             log.console.level = warning\n",
+             log.console.level = warning\n\
+             {cluster}",
+            cluster = self.cluster_configuration(),
             amqp = self.ports.amqp,
             management = self.ports.management,
             password = self.password,

@@ -17,8 +17,10 @@ use crate::{
 pub struct Servers {
     /// The database server.
     pub postgres: Postgres,
-    /// The broker.
+    /// The broker, or the first node of its cluster.
     pub rabbitmq: RabbitMq,
+    /// The other nodes of its cluster.
+    pub rabbitmq_peers: Vec<RabbitMq>,
     passwords: RolePasswords,
 }
 
@@ -32,12 +34,27 @@ struct State {
     rabbitmq_ports: rabbitmq::Ports,
     rabbitmq_password: String,
     rabbitmq_node: String,
+    /// The ports of the other nodes of the broker.
+    #[serde(default)]
+    rabbitmq_peers: Vec<rabbitmq::Ports>,
+    /// The secret by which the nodes of a cluster know each other.
+    #[serde(default)]
+    rabbitmq_cookie: String,
     role_passwords: RolePasswords,
 }
 
 impl State {
     fn new(options: &Options) -> Result<Self> {
         let [postgres_port, amqp, management, distribution, epmd] = ports::free()?;
+        let peers = (1..options.broker_nodes).map(|_| {
+            let [amqp, management, distribution] = ports::free()?;
+            Ok(rabbitmq::Ports {
+                amqp,
+                management,
+                distribution,
+                epmd,
+            })
+        });
         Ok(Self {
             durability: options.durability,
             postgres_port,
@@ -50,8 +67,34 @@ impl State {
             },
             rabbitmq_password: random::password()?,
             rabbitmq_node: format!("local-{}@localhost", random::short_hash(&options.folder)),
+            rabbitmq_peers: peers.collect::<Result<_>>()?,
+            rabbitmq_cookie: random::password()?,
             role_passwords: RolePasswords::random()?,
         })
+    }
+
+    /// The nodes of the broker, the first one first.
+    fn broker(&self, folder: &Path) -> Vec<RabbitMq> {
+        let peers = (2..).zip(&self.rabbitmq_peers).map(|(number, ports)| {
+            let name = format!("{number}-{}", self.rabbitmq_node);
+            (format!("rabbitmq-{number}"), *ports, name)
+        });
+        let first = (
+            "rabbitmq".to_owned(),
+            self.rabbitmq_ports,
+            self.rabbitmq_node.clone(),
+        );
+        let nodes: Vec<_> = std::iter::once(first).chain(peers).collect();
+        let names: Vec<String> = nodes.iter().map(|(_, _, name)| name.clone()).collect();
+        let node = |(subfolder, ports, name): (String, rabbitmq::Ports, String)| {
+            let (folder, password) = (folder.join(subfolder), &self.rabbitmq_password);
+            let node = RabbitMq::new(&folder, ports, password, &name, self.durability);
+            match names.len() {
+                1 => node,
+                _ => node.in_cluster(&names, &self.rabbitmq_cookie),
+            }
+        };
+        nodes.into_iter().map(node).collect()
     }
 
     fn read(folder: &Path) -> Result<Option<Self>> {
@@ -134,8 +177,14 @@ impl Servers {
     /// When a process does not end. The other server is stopped anyway.
     pub fn stop(&self, how: Stop) -> Result<()> {
         let postgres = self.postgres.stop(how);
-        let rabbitmq = self.rabbitmq.stop(how);
-        postgres.and(rabbitmq)
+        let broker: Vec<_> = self.broker().map(|node| node.stop(how)).collect();
+        let broker: Result<()> = broker.into_iter().collect();
+        postgres.and(broker).and(self.rabbitmq.stop_port_mapper())
+    }
+
+    /// The nodes of the broker, the first one first.
+    pub fn broker(&self) -> impl Iterator<Item = &RabbitMq> {
+        std::iter::once(&self.rabbitmq).chain(&self.rabbitmq_peers)
     }
 
     /// Kills the servers of `folder` and removes the folder with all data.
@@ -168,6 +217,9 @@ impl Servers {
     }
 
     fn new(folder: &Path, state: &State) -> Result<Self> {
+        let mut broker = state.broker(folder);
+        let rabbitmq_peers = broker.split_off(1);
+        let rabbitmq = broker.remove(0);
         Ok(Self {
             postgres: Postgres::new(
                 &folder.join("postgres"),
@@ -175,13 +227,8 @@ impl Servers {
                 &state.postgres_password,
                 state.durability,
             )?,
-            rabbitmq: RabbitMq::new(
-                &folder.join("rabbitmq"),
-                state.rabbitmq_ports,
-                &state.rabbitmq_password,
-                &state.rabbitmq_node,
-                state.durability,
-            ),
+            rabbitmq,
+            rabbitmq_peers,
             passwords: state.role_passwords.clone(),
         })
     }
@@ -201,14 +248,19 @@ impl Servers {
         if !self.rabbitmq.is_running() {
             // A port mapper that outlived its server may hold the port.
             self.rabbitmq.stop(Stop::Kill)?;
+            self.rabbitmq.stop_port_mapper()?;
             let ports = &mut state.rabbitmq_ports;
-            for port in [
-                &mut ports.amqp,
-                &mut ports.management,
-                &mut ports.distribution,
-                &mut ports.epmd,
-            ] {
-                ensure_free(port)?;
+            ensure_free(&mut ports.epmd)?;
+            let epmd = ports.epmd;
+            for ports in std::iter::once(ports).chain(&mut state.rabbitmq_peers) {
+                ports.epmd = epmd;
+                for port in [
+                    &mut ports.amqp,
+                    &mut ports.management,
+                    &mut ports.distribution,
+                ] {
+                    ensure_free(port)?;
+                }
             }
         }
         Ok(replaced)
@@ -225,6 +277,11 @@ impl Servers {
         }
         if parts != Parts::Postgres {
             self.rabbitmq.wait_ready()?;
+            // The others find the first node, instead of waiting for each other.
+            self.rabbitmq_peers.iter().try_for_each(RabbitMq::spawn)?;
+            self.rabbitmq_peers
+                .iter()
+                .try_for_each(RabbitMq::wait_ready)?;
         }
         Ok(())
     }

@@ -76,6 +76,7 @@ fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
         folder: base.path().join("servers"),
         durability: Durability::Discardable,
         parts: Parts::Both,
+        broker_nodes: 1,
     };
     let _discarded = Discarded(options.clone());
     let servers = Servers::start(&options, &quiet).unwrap();

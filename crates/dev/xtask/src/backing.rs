@@ -92,6 +92,7 @@ fn start_missing(
         folder: workspace.servers(),
         durability: Durability::Durable,
         parts,
+        broker_nodes: 1,
     };
     Ok(Some(Servers::start(&options, &say)?.description()))
 }

@@ -20,16 +20,21 @@ pub struct OwnServers {
     pub admin_url: String,
 }
 
-/// Starts Postgres and RabbitMQ, and prepares the database.
+/// Starts Postgres and RabbitMQ, which has this many nodes, and prepares the database.
 ///
 /// # Errors
 /// A server does not start, or the database cannot be prepared.
-pub fn start_servers(workspace: &Workspace, durability: Durability) -> anyhow::Result<OwnServers> {
+pub fn start_servers(
+    workspace: &Workspace,
+    durability: Durability,
+    broker_nodes: usize,
+) -> anyhow::Result<OwnServers> {
     say("starting Postgres and RabbitMQ");
     let options = Options {
         folder: workspace.servers(),
         durability,
         parts: Parts::Both,
+        broker_nodes,
     };
     let servers = Servers::start(&options, &say)?;
     let description = servers.description();

@@ -96,7 +96,7 @@ impl System {
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
         // Every commit is written to disk, as in production.
-        let own = own_system::start_servers(workspace, Durability::Durable)?;
+        let own = own_system::start_servers(workspace, Durability::Durable, 1)?;
         interrupt.check()?;
         let [port] = ports::free()?;
         let replicas = Replicas::from([(WORKER.to_owned(), 2), (GATEWAY.to_owned(), 2)]);

@@ -72,6 +72,7 @@ fn start_servers(workspace: &Workspace) -> anyhow::Result<PathBuf> {
         folder: workspace.test_servers(),
         durability: Durability::Discardable,
         parts: Parts::Both,
+        broker_nodes: 1,
     };
     let description = Servers::start(&options, &say)?.description();
     // Roles belong to the whole server. Creating them here saves concurrent tests from conflicts.
