@@ -41,6 +41,35 @@ fn compose_passes_on_every_setting_and_no_unknown_variable() {
 }
 
 #[test]
+fn images_are_tagged_with_the_version_of_the_workspace() {
+    let version = env!("CARGO_PKG_VERSION");
+    let deploy = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../deploy");
+    let dockerfile = std::fs::read_to_string(deploy.join("Dockerfile")).unwrap();
+    assert!(dockerfile.contains(&format!("\nARG VERSION={version}\n")));
+    let kubernetes = deploy.join("kubernetes/base/kustomization.yaml");
+    let kubernetes: Value =
+        serde_saphyr::from_str(&std::fs::read_to_string(kubernetes).unwrap()).unwrap();
+    for image in kubernetes["images"].as_array().unwrap() {
+        assert_eq!(image["newTag"], version, "{image}");
+    }
+    let compose = compose();
+    let services = compose["services"].as_object().unwrap().values();
+    let images = services.filter_map(|service| service["image"].as_str());
+    let own: Vec<_> = images
+        .filter(|image| image.starts_with("countersign/"))
+        .collect();
+    assert!(own.len() > 5, "{own:?}");
+    for image in own {
+        let (_, tag) = image.split_once(':').unwrap();
+        assert_eq!(
+            tag,
+            format!("${{COUNTERSIGN_VERSION:-{version}}}"),
+            "{image}"
+        );
+    }
+}
+
+#[test]
 fn only_the_bootstrap_and_the_migrations_get_the_owners_of_the_schemas() {
     let compose = compose();
     let services = compose["services"].as_object().unwrap();
