@@ -70,6 +70,22 @@ fn images_are_tagged_with_the_version_of_the_workspace() {
 }
 
 #[test]
+fn the_images_are_built_from_every_member_of_the_workspace() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../..");
+    let ignored = std::fs::read_to_string(root.join(".dockerignore")).unwrap();
+    let manifest = std::fs::read_to_string(root.join("Cargo.toml")).unwrap();
+    let (_, members) = manifest.split_once("members = [").unwrap();
+    let (members, _) = members.split_once(']').unwrap();
+    let members: BTreeSet<&str> = members.split('"').skip(1).step_by(2).collect();
+    assert!(members.len() > 5, "{members:?}");
+    for member in members {
+        let folder = member.split('/').next().unwrap();
+        let exception = format!("!{folder}");
+        assert!(ignored.lines().any(|line| line == exception), "{exception}");
+    }
+}
+
+#[test]
 fn only_the_bootstrap_and_the_migrations_get_the_owners_of_the_schemas() {
     let compose = compose();
     let services = compose["services"].as_object().unwrap();
