@@ -41,5 +41,5 @@ pub use deletions::worker::run_deletion_worker;
 pub use notifications::worker::run_notification_worker;
 pub use programs::{PROGRAMS, deletion_worker};
 pub use revocations::{revoke_all_tokens, revoke_all_tokens_command};
-pub use schema::MIGRATIONS;
+pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{DeletionWorkerSettings, NotificationWorkerSettings, UserServiceSettings};

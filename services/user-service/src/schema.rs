@@ -4,7 +4,7 @@
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
 /// The schema of this service.
-pub(crate) const SCHEMA: &str = "users";
+pub const SCHEMA: &str = "users";
 /// The migrations of the schema `users`.
 pub const MIGRATIONS: EmbeddedMigrations = embed_migrations!();
 

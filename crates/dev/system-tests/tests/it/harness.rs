@@ -118,8 +118,8 @@ impl System {
         self.broker.set_reachable(reachable);
     }
 
-    /// What `/metrics` of every process responds. They run in one process here, so each response has the metrics of all.
-    pub(crate) async fn metrics(&self) -> String {
+    /// Starts the internal port of every process. Returns their names and addresses.
+    pub(crate) fn serve_metrics(&self) -> Vec<(&'static str, SocketAddr)> {
         let names = [
             "gateway",
             "deletion-worker",
@@ -129,13 +129,21 @@ impl System {
             "user-service",
         ];
         let recorder = telemetry::metrics_recorder();
-        let mut responses = String::new();
-        for (running, name) in self.running.iter().zip(names) {
+        let processes = self.running.iter().zip(names).map(|(running, name)| {
             telemetry::describe_metrics(name);
             let address = SocketAddr::from(([127, 0, 0, 1], 0));
             let address = serve_metrics(running, address, recorder.clone()).unwrap();
-            let response = Http::to(address).get("/metrics").send().await.expect(200);
-            responses += &response.text;
+            (name, address)
+        });
+        processes.collect()
+    }
+
+    /// What `/metrics` of every process responds. They run in one process here, so each response has the metrics of all.
+    pub(crate) async fn metrics(&self) -> String {
+        let mut responses = String::new();
+        for (_, address) in self.serve_metrics() {
+            let response = Http::to(address).get("/metrics").send().await;
+            responses += &response.expect(200).text;
         }
         responses
     }

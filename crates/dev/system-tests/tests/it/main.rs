@@ -8,6 +8,8 @@
 #[cfg(test)]
 mod browser;
 #[cfg(test)]
+mod command_line;
+#[cfg(test)]
 mod compose;
 #[cfg(test)]
 mod deletion;

@@ -2,6 +2,7 @@
 
 mod check;
 mod compose_test;
+mod countersign;
 mod demo;
 mod down;
 mod program;
@@ -35,6 +36,8 @@ enum Command {
     Test(test::Arguments),
     /// Check the dependencies between packages, layers and files.
     Check,
+    /// Run the command line for operators on the running system.
+    Countersign(program::Arguments),
     /// Kill, stop, cut off and delay everything while decisions are made, and check that none is lost.
     Chaos(program::Arguments),
     /// Restore backups in several ways, and check that no token of the lost time is accepted afterwards.
@@ -57,6 +60,7 @@ pub fn run() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Check => check::run(),
+        Command::Countersign(arguments) => countersign::run(&arguments),
         Command::Chaos(arguments) => program::run(&[], "chaos", &arguments),
         Command::RestoreTest(arguments) => restore_test::run(&arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&arguments),

@@ -15,6 +15,12 @@ pub(crate) struct Arguments {
     arguments: Vec<String>,
 }
 
+impl Arguments {
+    pub(super) fn after_command(&self) -> &[String] {
+        &self.arguments
+    }
+}
+
 /// Builds and runs the program of `package`.
 pub(crate) fn run(
     options: &[&str],

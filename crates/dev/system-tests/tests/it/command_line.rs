@@ -1,0 +1,309 @@
+//! The command line for operators, run as a process against a running system.
+
+use std::io::Write as _;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::{Value, json};
+use testkit::eventually;
+
+use crate::harness::System;
+
+const ADA: &str = "ada@example.com";
+const REQUESTER: &str = "requester@example.com";
+const APPROVER: &str = "approver@example.com";
+
+/// The command line with the environment that it has in the container of the user service.
+struct CommandLine {
+    environment: Vec<(&'static str, String)>,
+}
+
+/// What a command printed, and its exit code.
+struct Ran {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+impl CommandLine {
+    fn of(system: &System) -> Self {
+        let processes = system.serve_metrics().into_iter();
+        let processes = processes.map(|(name, address)| format!("{name}=http://{address}"));
+        let processes: Vec<_> = processes.collect();
+        Self {
+            environment: vec![
+                ("COUNTERSIGN_URL", system.http.base().to_owned()),
+                ("COUNTERSIGN_PROCESSES", processes.join(",")),
+                ("ADMIN_PASSWORD", System::PASSWORD.to_owned()),
+                ("AMQP_URL", system.setting("AMQP_URL")),
+                ("DATABASE_URL", system.database.urls().users_service.clone()),
+            ],
+        }
+    }
+
+    /// Runs it on a thread of its own, because it blocks.
+    async fn run(&self, arguments: &[&str]) -> Ran {
+        self.run_with(arguments, &[], "").await
+    }
+
+    async fn run_with(&self, arguments: &[&str], changed: &[(&str, &str)], input: &str) -> Ran {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_operator-cli"));
+        let environment = self.environment.iter().map(|(n, v)| (*n, v.as_str()));
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(environment.chain(changed.iter().copied()))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        // A command that does not read its input may have ended already.
+        let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+        let ran = tokio::task::spawn_blocking(move || child.wait_with_output());
+        Ran::from(ran.await.unwrap().unwrap())
+    }
+
+    /// Runs a command that must succeed, and parses its output.
+    async fn json(&self, arguments: &[&str]) -> Value {
+        let ran = self.run(&[arguments, &["--json"]].concat()).await;
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+        serde_json::from_str(&ran.stdout).unwrap()
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn users_are_created_disabled_enabled_promoted_and_get_new_passwords() {
+    let system = System::start().await;
+    let cli = CommandLine::of(&system);
+    let created = cli.json(&["users", "create", ADA]).await;
+    let password = created["password"].as_str().unwrap();
+    let signed_in = system.sign_in(ADA, password).await.expect(200);
+    let token = signed_in.text_of("token");
+
+    let disabled = cli.run(&["users", "disable", ADA]).await;
+    assert_eq!(disabled.code, 0, "{}", disabled.stderr);
+    assert!(
+        disabled.stdout.contains("is disabled"),
+        "{}",
+        disabled.stdout
+    );
+    assert_eq!(system.sign_in(ADA, password).await.status, 403);
+    eventually("the token to be revoked", || async {
+        let reply = system.http.get("/user").bearer(&token).send().await;
+        (reply.status == 401).then_some(())
+    })
+    .await;
+    let _ = cli
+        .json(&["users", "enable", created["id"].as_str().unwrap()])
+        .await;
+    let _ = system.sign_in(ADA, password).await.expect(200);
+
+    let arguments = ["users", "reset-password", ADA, "--password-stdin"];
+    let reset = cli.run_with(&arguments, &[], "another password\n").await;
+    assert_eq!((reset.code, reset.stderr.as_str()), (0, ""));
+    assert!(!reset.stdout.contains("another password"));
+    assert_eq!(system.sign_in(ADA, password).await.status, 401);
+    let _ = system.sign_in(ADA, "another password").await.expect(200);
+
+    let admin = cli.json(&["users", "make-admin", ADA]).await;
+    assert_eq!(admin["scope"], json!(["user", "admin"]));
+    let environment = [
+        ("ADMIN_USERNAME", ADA),
+        ("ADMIN_PASSWORD", "another password"),
+    ];
+    let listed = cli
+        .run_with(&["users", "list", "--json"], &environment, "")
+        .await;
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!(listed.as_array().unwrap().len(), 2);
+
+    let audit = system
+        .get("/audit?filter=action:user-updated", &system.admin)
+        .await;
+    assert_eq!(audit.json.as_array().unwrap().len(), 4, "{}", audit.text);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_destroyed_without_a_confirmation() {
+    let system = System::start().await;
+    let cli = CommandLine::of(&system);
+    let token = system.sign_up(ADA).await;
+    for command in [
+        &["users", "delete", ADA][..],
+        &["tokens", "revoke-all"],
+        &["dead-letters", "discard", "deletions"],
+    ] {
+        let refused = cli.run(command).await;
+        assert_eq!(refused.code, 4, "{command:?}: {}", refused.stderr);
+        assert!(refused.stderr.contains("--yes"), "{}", refused.stderr);
+    }
+    let _ = system.get("/user", &token).await;
+
+    let revoked = cli.run(&["tokens", "revoke-all", "--yes"]).await;
+    assert_eq!(revoked.code, 0, "{}", revoked.stderr);
+    eventually("every token to be revoked", || async {
+        let reply = system.http.get("/user").bearer(&token).send().await;
+        (reply.status == 401).then_some(())
+    })
+    .await;
+    eventually("new tokens to be accepted", || async {
+        (cli.run(&["users", "list"]).await.code == 0).then_some(())
+    })
+    .await;
+    let deleted = cli.json(&["users", "delete", ADA, "--yes"]).await;
+    let ticket = deleted["ticket"].as_str().unwrap();
+    let listed = cli.json(&["deletions", "list"]).await;
+    assert_eq!(listed[0]["ticket"], ticket);
+    let user = listed[0]["userId"].as_str().unwrap().to_owned();
+    eventually("the deletion to end", || async {
+        let status = cli.json(&["deletions", "status", &user, ticket]).await;
+        (status["status"] == "completed").then_some(())
+    })
+    .await;
+    let retried = cli.json(&["deletions", "retry"]).await;
+    assert_eq!(retried, json!({"retried": 0, "more": false}));
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_status_shows_every_process() {
+    let mut system = System::start().await;
+    let cli = CommandLine::of(&system);
+    let states = cli.json(&["status"]).await;
+    let states = states.as_array().unwrap();
+    assert_eq!(states.len(), 6);
+    for state in states {
+        assert_eq!(state["ready"], true, "{state}");
+        assert_eq!(state["version"], env!("CARGO_PKG_VERSION"));
+    }
+    eventually("the depth of the queue to be shown", || async {
+        let table = cli.run(&["status"]).await.stdout;
+        let shown = [
+            "PROCESS",
+            "age of the revocation feed",
+            "queue=webhook.due-deliveries",
+        ];
+        shown.iter().all(|text| table.contains(text)).then_some(())
+    })
+    .await;
+    system.stop_workers().await;
+    let failing = cli.run(&["status"]).await;
+    assert_eq!(failing.code, 1);
+    assert!(failing.stdout.contains("NOT READY"), "{}", failing.stdout);
+    assert!(failing.stderr.contains("3 of 6"), "{}", failing.stderr);
+    system.start_workers().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn deliveries_are_listed_and_sent_again() {
+    let system = System::start_with(&[("WEBHOOK_RETRY_SCHEDULE", "50ms")]).await;
+    let cli = CommandLine::of(&system);
+    let token = system.sign_up(REQUESTER).await;
+    let task = system.create_task(&token, REQUESTER, APPROVER).await;
+    let url = format!("{}?status=500&correlationId=again", system.webhook_url());
+    let body = json!({"url": url, "taskId": task.id});
+    let _ = system.post("/people-task/webhooks", &token, &body).await;
+    let path = format!(
+        "/people-task/tasks/{}/approve?secret={}",
+        task.id, task.approver_secret
+    );
+    let _ = system.http.put(&path).send().await.expect(200);
+    let list = [
+        "deliveries",
+        "list",
+        "--task",
+        &task.id,
+        "--failed",
+        "--host",
+        "127.0.0.1",
+    ];
+    let failed = eventually("the delivery to fail", || async {
+        let failed = cli.json(&list).await;
+        failed.get(0).cloned()
+    })
+    .await;
+    assert_eq!(failed["taskStatus"], "approved");
+    let other = [&list[..6], &["other.example"]].concat();
+    assert_eq!(cli.json(&other).await, json!([]));
+
+    let received = system.received("correlationId=again").await.len();
+    let retry = ["deliveries", "retry", "--task", &task.id, "--failed"];
+    let sent = cli.json(&retry).await;
+    assert_eq!(sent[0]["id"], failed["id"]);
+    eventually("the delivery to arrive again", || async {
+        let calls = system.received("correlationId=again").await;
+        (calls.len() > received).then_some(())
+    })
+    .await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn failures_have_exit_codes_and_say_what_to_do() {
+    let system = System::start().await;
+    let cli = CommandLine::of(&system);
+    let unknown = cli.run(&["users", "show", "unknown@example.com"]).await;
+    assert_eq!(unknown.code, 3, "{}", unknown.stderr);
+    let wrong = [("ADMIN_PASSWORD", "wrong password")];
+    let refused = cli.run_with(&["users", "list"], &wrong, "").await;
+    assert_eq!(refused.code, 4, "{}", refused.stderr);
+    let none = cli
+        .run_with(&["users", "list"], &[("ADMIN_PASSWORD", "")], "")
+        .await;
+    assert_eq!(none.code, 2);
+    assert!(
+        none.stderr.contains("ADMIN_PASSWORD_FILE"),
+        "{}",
+        none.stderr
+    );
+    let closed = [("COUNTERSIGN_URL", "http://127.0.0.1:9")];
+    let unreachable = cli.run_with(&["users", "list"], &closed, "").await;
+    assert_eq!(unreachable.code, 1);
+    assert!(
+        unreachable.stderr.contains("does not respond"),
+        "{}",
+        unreachable.stderr
+    );
+    assert_eq!(cli.run(&["users", "lost"]).await.code, 2);
+    let weak = cli
+        .run_with(&["users", "create", ADA, "--password-stdin"], &[], "1\n")
+        .await;
+    assert_eq!(weak.code, 1);
+    assert!(weak.stderr.contains("password"), "{}", weak.stderr);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn settings_are_checked_without_a_connection() {
+    let cli = CommandLine {
+        environment: Vec::new(),
+    };
+    let check = ["config", "check", "webhook-worker"];
+    let missing = cli.run(&check).await;
+    assert_eq!(missing.code, 1);
+    assert!(
+        missing.stderr.contains("DATABASE_URL"),
+        "{}",
+        missing.stderr
+    );
+    let wrong = [("LOG_FORMAT", "xml")];
+    let wrong = cli.run_with(&check, &wrong, "").await;
+    assert!(wrong.stderr.contains("LOG_FORMAT"), "{}", wrong.stderr);
+    let completions = cli.run(&["completions", "bash"]).await;
+    assert!(
+        completions.stdout.contains("dead-letters"),
+        "{}",
+        completions.stdout
+    );
+}

@@ -1,0 +1,144 @@
+//! The client of the public API.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use app_config::Reader;
+use reqwest::blocking::{Client, RequestBuilder};
+use reqwest::redirect::Policy;
+use reqwest::{Method, StatusCode};
+use serde_json::{Value, json};
+use url::Url;
+use values::Secret;
+
+use crate::failure::Failure;
+
+const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Whose rights a command uses.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Credentials<'a> {
+    pub(crate) url: &'a Url,
+    pub(crate) username: &'a str,
+}
+
+/// The public API, as an administrator.
+pub(crate) struct Api {
+    client: Client,
+    url: Url,
+    token: Secret,
+}
+
+/// A client that follows no redirects, because they would get the token.
+pub(crate) fn client(timeout: Duration) -> anyhow::Result<Client> {
+    // rustls needs one process-wide provider. An error means that it is installed already.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let client = Client::builder()
+        .redirect(Policy::none())
+        .timeout(timeout)
+        .build();
+    client.context("the HTTP client cannot be built")
+}
+
+impl Api {
+    /// Signs in, unless there is a token.
+    pub(crate) fn open(credentials: Credentials<'_>) -> Result<Self, Failure> {
+        let mut api = Self {
+            client: client(TIMEOUT)?,
+            url: credentials.url.clone(),
+            token: Secret::new(String::new()),
+        };
+        let mut reader = Reader::from_process().map_err(anyhow::Error::from)?;
+        let mut read = |name, purpose| reader.optional::<Secret>(name, purpose);
+        let token = read("COUNTERSIGN_TOKEN", "An administrator's token.");
+        let password = read("ADMIN_PASSWORD", "The administrator's password.");
+        let (token, password) = (
+            token.map_err(anyhow::Error::from)?,
+            password.map_err(anyhow::Error::from)?,
+        );
+        api.token = match (token, password) {
+            (Some(token), _) => token,
+            (None, Some(password)) => api.sign_in(credentials.username, &password)?,
+            (None, None) => {
+                return Err(Failure::Usage(
+                    "There are no credentials. Set ADMIN_PASSWORD, ADMIN_PASSWORD_FILE or COUNTERSIGN_TOKEN."
+                        .to_owned(),
+                ));
+            }
+        };
+        Ok(api)
+    }
+
+    fn sign_in(&self, username: &str, password: &Secret) -> Result<Secret, Failure> {
+        let body = json!({"username": username, "password": password.expose()});
+        let response = self.call(Method::POST, &["user", "auth"], |r| r.json(&body))?;
+        let token = response.get("token").and_then(Value::as_str);
+        let token = token.context("the response to the sign-in has no token")?;
+        Ok(Secret::new(token))
+    }
+
+    pub(crate) fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Value, Failure> {
+        self.call(Method::GET, path, |request| request.query(query))
+    }
+
+    pub(crate) fn post(&self, path: &[&str], body: Option<&Value>) -> Result<Value, Failure> {
+        self.call(Method::POST, path, |request| match body {
+            Some(body) => request.json(body),
+            None => request,
+        })
+    }
+
+    pub(crate) fn put(&self, path: &[&str], body: &Value) -> Result<Value, Failure> {
+        self.call(Method::PUT, path, |request| request.json(body))
+    }
+
+    pub(crate) fn delete(&self, path: &[&str]) -> Result<Value, Failure> {
+        self.call(Method::DELETE, path, |request| request)
+    }
+
+    fn call(
+        &self,
+        method: Method,
+        path: &[&str],
+        complete: impl FnOnce(RequestBuilder) -> RequestBuilder,
+    ) -> Result<Value, Failure> {
+        let mut url = self.url.clone();
+        url.path_segments_mut()
+            .map_err(|()| Failure::Usage("the gateway's URL is not an HTTP address".to_owned()))?
+            .pop_if_empty()
+            .extend(path);
+        let mut request = self.client.request(method, url);
+        if !self.token.expose().is_empty() {
+            request = request.bearer_auth(self.token.expose());
+        }
+        let response = complete(request).send().map_err(|error| {
+            let error = anyhow::Error::from(error.without_url());
+            error.context(format!("the gateway at {} does not respond", self.url))
+        })?;
+        let status = response.status();
+        let text = response.text().context("the response is not complete")?;
+        if status.is_success() {
+            return Ok(serde_json::from_str(&text).unwrap_or(Value::Null));
+        }
+        Err(refusal(status, &text))
+    }
+}
+
+/// The failure that a problem (RFC 9457) describes.
+fn refusal(status: StatusCode, text: &str) -> Failure {
+    let problem: Value = serde_json::from_str(text).unwrap_or(Value::Null);
+    let member = |name: &str| problem.get(name).and_then(Value::as_str);
+    let said = member("detail").or_else(|| member("title"));
+    let said = said.map_or_else(
+        || format!("the gateway responded with {status}"),
+        str::to_owned,
+    );
+    match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Failure::Refused(said),
+        StatusCode::NOT_FOUND => Failure::NotFound(said),
+        _ => {
+            let fields = problem.get("errors").map(|errors| format!(" {errors}"));
+            Failure::Failed(anyhow::anyhow!("{said}{}", fields.unwrap_or_default()))
+        }
+    }
+}

@@ -1,0 +1,77 @@
+use clap::{CommandFactory as _, Parser, Subcommand};
+
+use crate::commands::{
+    completions, config, dead_letters, deletions, deliveries, migrate, status, tokens, users,
+};
+use crate::failure::Outcome;
+use crate::global::Global;
+use crate::output::Output;
+
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  it failed, or something is unhealthy
+  2  the arguments are wrong
+  3  there is no such user, task, delivery or deletion
+  4  the credentials do not allow it, or it was not confirmed
+
+Settings are read from the environment, or from the file that CONFIG_FILE names. In the containers of the services everything
+is set already:
+
+  docker compose exec user-service countersign status";
+
+/// Operate Countersign: see its state, and change users, tokens, deliveries and deletions.
+#[derive(Parser)]
+#[command(name = "countersign", bin_name = "countersign", version, after_help = EXIT_CODES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Show the state of every process: version, readiness, queues, deliveries, pools.
+    Status(status::Arguments),
+    /// List, show, create and change users.
+    #[command(subcommand)]
+    Users(users::Command),
+    /// Revoke access tokens.
+    #[command(subcommand)]
+    Tokens(tokens::Command),
+    /// List a task's deliveries, and send them again.
+    #[command(subcommand)]
+    Deliveries(deliveries::Command),
+    /// List, repeat and cancel deletions of users.
+    #[command(subcommand)]
+    Deletions(deletions::Command),
+    /// List, replay and discard messages that no worker could handle.
+    #[command(subcommand)]
+    DeadLetters(dead_letters::Command),
+    /// Run the pending migrations of a schema as its owner.
+    Migrate(migrate::Arguments),
+    /// Check settings.
+    #[command(subcommand)]
+    Config(config::Command),
+    /// Print the completions of a shell.
+    Completions(completions::Arguments),
+}
+
+impl Cli {
+    pub(crate) fn run(&self) -> Outcome {
+        let output = Output::new(self.global.json);
+        let global = &self.global;
+        match &self.command {
+            Command::Status(arguments) => status::run(arguments, output),
+            Command::Users(command) => users::run(command, global, output),
+            Command::Tokens(command) => tokens::run(command, global, output),
+            Command::Deliveries(command) => deliveries::run(command, global, output),
+            Command::Deletions(command) => deletions::run(command, global, output),
+            Command::DeadLetters(command) => dead_letters::run(command, global, output),
+            Command::Migrate(arguments) => migrate::run(arguments, output),
+            Command::Config(command) => config::run(command, output),
+            Command::Completions(arguments) => completions::run(arguments, Self::command()),
+        }
+    }
+}

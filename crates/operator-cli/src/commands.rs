@@ -1,0 +1,22 @@
+//! One file for each command.
+
+pub(crate) mod completions;
+pub(crate) mod config;
+pub(crate) mod dead_letters;
+pub(crate) mod deletions;
+pub(crate) mod deliveries;
+pub(crate) mod migrate;
+pub(crate) mod status;
+pub(crate) mod tokens;
+pub(crate) mod users;
+
+use anyhow::Context as _;
+use tokio::runtime::Runtime;
+
+/// The runtime of commands that use the database or the broker.
+fn runtime() -> anyhow::Result<Runtime> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.context("the async runtime cannot start")
+}

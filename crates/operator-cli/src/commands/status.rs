@@ -1,0 +1,231 @@
+use std::thread;
+use std::time::Duration;
+
+use clap::Args;
+use reqwest::blocking::Client;
+use serde_json::{Value, json};
+
+use crate::api::client;
+use crate::failure::{Failure, Outcome};
+use crate::json::{member, text};
+use crate::output::{Output, table};
+
+const EXAMPLES: &str = "\
+Examples:
+  countersign status
+  countersign status --json | jq '.[] | select(.ready | not)'
+  countersign status --process gateway=http://127.0.0.1:9090
+
+The exit code is 1 if a process cannot be reached or is not ready.";
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What is shown of the metrics: the metric, and what it is called.
+const SHOWN: [(&str, &str); 12] = [
+    (
+        "webhook_deliveries_pending",
+        "deliveries that have not ended",
+    ),
+    (
+        "webhook_deliveries_due",
+        "deliveries that should be under way",
+    ),
+    (
+        "webhook_deliveries_oldest_due_seconds",
+        "age of the oldest of them, in seconds",
+    ),
+    ("webhook_deliveries_parked", "parked deliveries"),
+    ("webhook_circuits_open", "failing hosts"),
+    ("outbox_open", "open jobs"),
+    (
+        "outbox_overdue_seconds",
+        "delay of the oldest due job, in seconds",
+    ),
+    ("queue_messages", "messages in the queue"),
+    (
+        "revocation_feed_age_seconds",
+        "age of the revocation feed, in seconds",
+    ),
+    ("password_hash_queue", "passwords that wait for bcrypt"),
+    ("database_waiting", "requests that wait for a connection"),
+    ("database_connections", "connections"),
+];
+
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Arguments {
+    /// A process and the address of its internal port; can be repeated.
+    #[arg(
+        long = "process",
+        env = "COUNTERSIGN_PROCESSES",
+        value_delimiter = ',',
+        value_name = "NAME=URL",
+        default_values = [
+            "gateway=http://gateway:9090",
+            "user-service=http://user-service:9090",
+            "people-task-service=http://people-task-service:9090",
+            "webhook-worker=http://webhook-worker:9090",
+            "deletion-worker=http://deletion-worker:9090",
+            "notification-worker=http://notification-worker:9090",
+        ],
+    )]
+    processes: Vec<String>,
+}
+
+pub(crate) fn run(arguments: &Arguments, output: Output) -> Outcome {
+    let client = client(TIMEOUT)?;
+    let mut processes = Vec::new();
+    for process in &arguments.processes {
+        let named = process.split_once('=');
+        processes.push(
+            named.ok_or_else(|| {
+                Failure::Usage(format!("{process:?} is not of the form NAME=URL"))
+            })?,
+        );
+    }
+    // All at once, so that several that do not respond take no longer than one.
+    let states: Vec<Value> = thread::scope(|scope| {
+        let asked: Vec<_> = processes
+            .iter()
+            .map(|(name, url)| scope.spawn(|| state(&client, name, url)))
+            .collect();
+        asked
+            .into_iter()
+            .filter_map(|asked| asked.join().ok())
+            .collect()
+    });
+    output.report(|| report(&states), &Value::from(states.clone()));
+    let failing = states
+        .iter()
+        .filter(|state| member(state, "ready") != true)
+        .count();
+    if failing == 0 && states.len() == processes.len() {
+        return Ok(());
+    }
+    let failure = anyhow::anyhow!("{failing} of {} processes are not ready", processes.len());
+    Err(Failure::Failed(failure))
+}
+
+/// What a process says of itself.
+fn state(client: &Client, name: &str, url: &str) -> Value {
+    let base = url.trim_end_matches('/');
+    let get = |path: &str| {
+        let response = client.get(format!("{base}{path}")).send();
+        response.and_then(reqwest::blocking::Response::text)
+    };
+    match (get("/readyz"), get("/metrics")) {
+        (Ok(readiness), Ok(metrics)) => {
+            let readiness: Value = serde_json::from_str(&readiness).unwrap_or(Value::Null);
+            let samples: Vec<Sample<'_>> = metrics.lines().filter_map(Sample::parse).collect();
+            let version = samples.iter().find(|sample| sample.name == "build_info");
+            json!({
+                "name": name,
+                "version": version.and_then(|sample| sample.label("version")),
+                "ready": text(&readiness, "status") == "ready",
+                "checks": member(&readiness, "checks"),
+                "metrics": shown(&samples),
+            })
+        }
+        (Err(error), _) | (_, Err(error)) => json!({
+            "name": name,
+            "ready": false,
+            "error": format!("{:#}", anyhow::Error::from(error.without_url())),
+        }),
+    }
+}
+
+fn shown(samples: &[Sample<'_>]) -> Value {
+    let is_shown = |sample: &&Sample<'_>| SHOWN.iter().any(|(name, _)| *name == sample.name);
+    let shown = samples
+        .iter()
+        .filter(is_shown)
+        .map(|sample| json!({"name": sample.name, "labels": sample.labels, "value": sample.value}));
+    shown.collect()
+}
+
+/// A line of the text format of Prometheus.
+struct Sample<'a> {
+    name: &'a str,
+    /// As they are written, without braces.
+    labels: &'a str,
+    value: f64,
+}
+
+impl<'a> Sample<'a> {
+    fn parse(line: &'a str) -> Option<Self> {
+        if line.starts_with('#') {
+            return None;
+        }
+        let (series, value) = line.rsplit_once(' ')?;
+        let (name, labels) = match series.split_once('{') {
+            Some((name, labels)) => (name, labels.strip_suffix('}')?),
+            None => (series, ""),
+        };
+        let value = value.parse().ok()?;
+        Some(Self {
+            name,
+            labels,
+            value,
+        })
+    }
+
+    fn label(&self, name: &str) -> Option<&'a str> {
+        let (_, after) = self.labels.split_once(&format!("{name}=\""))?;
+        after.split('"').next()
+    }
+}
+
+fn report(states: &[Value]) -> String {
+    let processes = states.iter().map(process_row);
+    let processes = table(&["process", "version", "state", "failing"], processes);
+    let values = states.iter().flat_map(|state| {
+        let metrics = member(state, "metrics").as_array().into_iter().flatten();
+        metrics.map(|metric| metric_row(text(state, "name"), metric))
+    });
+    let values = table(&["process", "what", "of", "value"], values);
+    format!("{processes}\n\n{values}")
+}
+
+fn process_row(state: &Value) -> Vec<String> {
+    let checks = member(state, "checks").as_object().into_iter().flatten();
+    let failing = checks.filter(|(_, result)| *result != "ok");
+    let failing: Vec<_> = failing.map(|(name, _)| name.as_str()).collect();
+    let problem = match text(state, "error") {
+        "" => failing.join(", "),
+        error => error.to_owned(),
+    };
+    let is_ready = member(state, "ready") == true;
+    let ready = if is_ready { "ready" } else { "NOT READY" };
+    [text(state, "name"), text(state, "version"), ready, &problem]
+        .map(str::to_owned)
+        .to_vec()
+}
+
+fn metric_row(process: &str, metric: &Value) -> Vec<String> {
+    let name = text(metric, "name");
+    let meaning = SHOWN.iter().find(|(shown, _)| name == *shown);
+    let meaning = meaning.map_or("", |(_, meaning)| *meaning);
+    let labels = text(metric, "labels").replace('"', "");
+    let value = member(metric, "value").as_f64().unwrap_or_default();
+    vec![
+        process.to_owned(),
+        meaning.to_owned(),
+        labels,
+        value.to_string(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Sample;
+
+    #[test]
+    fn samples_are_read_from_the_text_format() {
+        let sample = Sample::parse(r#"build_info{process="gateway",version="0.2.0"} 1"#).unwrap();
+        assert_eq!((sample.name, sample.value), ("build_info", 1.0));
+        assert_eq!(sample.label("version"), Some("0.2.0"));
+        assert_eq!(sample.label("other"), None);
+        assert_eq!(Sample::parse("ready 1").unwrap().labels, "");
+        assert!(Sample::parse("# HELP ready It is.").is_none());
+    }
+}

@@ -1,0 +1,246 @@
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use crate::api::Api;
+use crate::confirmation::confirm;
+use crate::failure::{Failure, Outcome};
+use crate::global::Global;
+use crate::json::{member, set, text};
+use crate::output::{Column, Output};
+use crate::password::{NewPassword, PasswordSource};
+
+const EXAMPLES: &str = "\
+Examples:
+  countersign users list --filter isActive:false --sort email:1
+  countersign users create ada@example.com
+  countersign users reset-password ada@example.com --password-stdin < password
+  countersign users make-admin ada@example.com
+  countersign users disable 6b0211b15a326b85ddc6477a --json";
+
+const ADMIN: &str = "admin";
+const USER: &str = "user";
+const COLUMNS: [Column; 5] = [
+    ("id", "/id"),
+    ("username", "/username"),
+    ("email", "/email"),
+    ("active", "/isActive"),
+    ("scope", "/scope"),
+];
+
+#[derive(Subcommand)]
+#[command(after_help = EXAMPLES)]
+pub(crate) enum Command {
+    /// List users.
+    List(List),
+    /// Show a user.
+    Show(User),
+    /// Create a user, and print the password once.
+    Create(Create),
+    /// Keep a user from signing in, and revoke the access tokens.
+    Disable(User),
+    /// Let a disabled user sign in again.
+    Enable(User),
+    /// Replace a user's password, and revoke the access tokens.
+    ResetPassword(ResetPassword),
+    /// Make a user an administrator.
+    MakeAdmin(User),
+    /// Delete a user with all tasks and flows, and print the deletion's ticket.
+    Delete(User),
+}
+
+#[derive(Args)]
+pub(crate) struct List {
+    /// A condition such as `isActive:false`; can be repeated.
+    #[arg(long, value_name = "FIELD:VALUE")]
+    filter: Vec<String>,
+    /// A part of the username or e-mail address.
+    #[arg(long)]
+    pattern: Option<String>,
+    /// The order, such as `email:1` or `created:-1`.
+    #[arg(long, value_name = "FIELD:1")]
+    sort: Option<String>,
+    /// How many users at most.
+    #[arg(long, default_value_t = 100)]
+    limit: u32,
+    /// How many users to leave out.
+    #[arg(long, default_value_t = 0)]
+    offset: u32,
+}
+
+#[derive(Args)]
+pub(crate) struct User {
+    /// The identifier, the username or the e-mail address.
+    user: String,
+}
+
+#[derive(Args)]
+pub(crate) struct Create {
+    /// The username, which is the e-mail address, too, unless --email is given.
+    username: String,
+    /// The e-mail address.
+    #[arg(long)]
+    email: Option<String>,
+    /// Make the user an administrator.
+    #[arg(long)]
+    admin: bool,
+    #[command(flatten)]
+    password: PasswordSource,
+}
+
+#[derive(Args)]
+pub(crate) struct ResetPassword {
+    #[command(flatten)]
+    user: User,
+    #[command(flatten)]
+    password: PasswordSource,
+}
+
+pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
+    let api = Api::open(global.credentials())?;
+    match command {
+        Command::List(arguments) => list(arguments, &api, output),
+        Command::Show(user) => {
+            output.one(&find(&api, &user.user)?);
+            Ok(())
+        }
+        Command::Create(arguments) => create(arguments, &api, output),
+        Command::Disable(user) => set_active(&user.user, false, &api, output),
+        Command::Enable(user) => set_active(&user.user, true, &api, output),
+        Command::ResetPassword(arguments) => reset_password(arguments, &api, output),
+        Command::MakeAdmin(user) => make_admin(&user.user, &api, output),
+        Command::Delete(user) => delete(&user.user, &api, global, output),
+    }
+}
+
+fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
+    let (limit, offset) = (arguments.limit.to_string(), arguments.offset.to_string());
+    let mut query = vec![("limit", limit.as_str()), ("offset", offset.as_str())];
+    query.extend(
+        arguments
+            .filter
+            .iter()
+            .map(|filter| ("filter", filter.as_str())),
+    );
+    query.extend(
+        arguments
+            .pattern
+            .iter()
+            .map(|pattern| ("pattern", pattern.as_str())),
+    );
+    query.extend(arguments.sort.iter().map(|sort| ("sort", sort.as_str())));
+    let users = api.get(&["users"], &query)?;
+    output.list(&COLUMNS, users.as_array().map_or(&[], Vec::as_slice));
+    Ok(())
+}
+
+fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
+    let password = arguments.password.read()?;
+    let email = arguments.email.as_deref().unwrap_or(&arguments.username);
+    let mut body =
+        json!({"username": arguments.username, "email": email, "password": password.text});
+    if arguments.admin {
+        set(&mut body, "scope", json!([USER, ADMIN]));
+    }
+    let created = api.post(&["user"], Some(&body))?;
+    // The response has a token, too, which no one asked for.
+    let user = created.get("user").cloned().unwrap_or(Value::Null);
+    show_password(&user, "was created", &password, output);
+    Ok(())
+}
+
+fn reset_password(arguments: &ResetPassword, api: &Api, output: Output) -> Outcome {
+    let user = find(api, &arguments.user.user)?;
+    let password = arguments.password.read()?;
+    let changed = change(api, &user, &json!({"password": password.text}))?;
+    show_password(&changed, "has a new password", &password, output);
+    Ok(())
+}
+
+fn show_password(user: &Value, what: &str, password: &NewPassword, output: Output) {
+    let (mut result, mut sentence) = (user.clone(), format!("{} {what}.", name(user)));
+    if password.is_generated {
+        set(&mut result, "password", json!(password.text));
+        sentence = format!(
+            "{sentence} The password, which is not shown again: {}",
+            password.text
+        );
+    }
+    output.done(&sentence, &result);
+}
+
+fn set_active(user: &str, active: bool, api: &Api, output: Output) -> Outcome {
+    let user = find(api, user)?;
+    let changed = change(api, &user, &json!({"isActive": active}))?;
+    let what = if active {
+        "can sign in again."
+    } else {
+        "is disabled, and all access tokens are revoked."
+    };
+    output.done(&format!("{} {what}", name(&changed)), &changed);
+    Ok(())
+}
+
+fn make_admin(user: &str, api: &Api, output: Output) -> Outcome {
+    let user = find(api, user)?;
+    let mut scope = member(&user, "scope")
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    if !scope.contains(&json!(ADMIN)) {
+        scope.push(json!(ADMIN));
+    }
+    let changed = change(api, &user, &json!({"scope": scope}))?;
+    let sentence = format!(
+        "{} is an administrator, after signing in again.",
+        name(&changed)
+    );
+    output.done(&sentence, &changed);
+    Ok(())
+}
+
+fn delete(user: &str, api: &Api, global: &Global, output: Output) -> Outcome {
+    let user = find(api, user)?;
+    let question = format!(
+        "Delete {} with all tasks, flows and tokens? This cannot be undone.",
+        name(&user)
+    );
+    confirm(&question, global.yes)?;
+    let ticket = api.delete(&["users", id(&user)])?;
+    let sentence = format!(
+        "The deletion has begun. Its progress: countersign deletions status {} {}",
+        id(&user),
+        text(&ticket, "ticket")
+    );
+    output.done(&sentence, &ticket);
+    Ok(())
+}
+
+fn change(api: &Api, user: &Value, body: &Value) -> Result<Value, Failure> {
+    api.put(&["users", id(user)], body)
+}
+
+/// The user with this identifier, username or e-mail address.
+pub(crate) fn find(api: &Api, user: &str) -> Result<Value, Failure> {
+    let is_id = user.len() == 24 && user.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_id {
+        return api.get(&["users", user], &[]);
+    }
+    for field in ["username", "email"] {
+        let filter = format!("{field}:{user}");
+        let found = api.get(&["users"], &[("filter", &filter), ("limit", "1")])?;
+        if let Some(user) = found.get(0) {
+            return Ok(user.clone());
+        }
+    }
+    Err(Failure::NotFound(format!(
+        "There is no user with the identifier, username or e-mail address {user:?}."
+    )))
+}
+
+pub(crate) fn id(user: &Value) -> &str {
+    text(user, "id")
+}
+
+fn name(user: &Value) -> &str {
+    text(user, "username")
+}
