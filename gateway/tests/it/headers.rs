@@ -43,7 +43,7 @@ async fn only_allow_listed_headers_reach_a_service() {
 }
 
 #[tokio::test]
-async fn a_request_id_is_kept_or_generated_and_the_trace_continues() {
+async fn a_request_id_and_a_trace_are_continued_or_begun() {
     let fixture = Fixture::start().await;
     let request = fixture
         .http
@@ -53,8 +53,8 @@ async fn a_request_id_is_kept_or_generated_and_the_trace_continues() {
     assert_eq!(reply.header("x-request-id"), Some("req-1.A_b"));
     let received = fixture.users.last();
     assert_eq!(received.header("x-request-id"), Some("req-1.A_b"));
-    let trace = received.header("traceparent").unwrap();
-    assert!(trace.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-") && trace != PARENT);
+    // Nothing is exported here, so the gateway has no span of its own to name.
+    assert_eq!(received.header("traceparent"), Some(PARENT));
 
     let bad = "a b".repeat(60);
     let reply = fixture
@@ -69,7 +69,12 @@ async fn a_request_id_is_kept_or_generated_and_the_trace_continues() {
         fixture.users.last().header("x-request-id"),
         Some(made.as_str())
     );
-    assert!(fixture.users.last().header("traceparent").is_some());
+    let begun = fixture
+        .users
+        .last()
+        .header("traceparent")
+        .map(str::to_owned);
+    assert!(begun.is_some_and(|trace| trace.starts_with("00-") && trace != PARENT));
 }
 
 #[tokio::test]
