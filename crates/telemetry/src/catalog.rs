@@ -135,6 +135,7 @@ pub const METRICS: &[Metric] = metrics! {
     Gauge webhook_deliveries_due() of WEBHOOK_WORKER: "Deliveries that should be under way now, counted up to a limit.";
     Gauge webhook_deliveries_oldest_due_seconds() of WEBHOOK_WORKER: "How long the oldest due delivery has waited.";
     Gauge webhook_deliveries_parked() of WEBHOOK_WORKER: "Deliveries that ended their worker several times and wait to be redelivered by hand.";
+    Counter webhook_due_dates_total() of WEBHOOK_WORKER: "Deliveries that were added because a due date passed while the task was pending.";
     Counter webhook_claims_lost_total() of WEBHOOK_WORKER: "Deliveries that were taken back from workers that ended.";
     Counter webhook_circuits_opened_total() of WEBHOOK_WORKER: "Times that a receiver's host failed so often that it gets one request at a time.";
     Gauge webhook_circuits_open() of WEBHOOK_WORKER: "Hosts that failed and get one request at a time.";

@@ -1,7 +1,7 @@
-//! Tasks that a person approves or rejects, and the webhooks that are called with the decision.
+//! Tasks that a person approves or rejects, and the webhooks that are called with the decision or when it is due.
 //!
 //! Two processes share this library and the schema `people_task`: the people-task-service
-//! ([`run`]) serves HTTP, the webhook-worker ([`run_webhook_worker`]) delivers decisions.
+//! ([`run`]) serves HTTP, the webhook-worker ([`run_webhook_worker`]) delivers decisions and passed due dates.
 //!
 //! Invariants:
 //! - A task leaves `pending` once. The decision and one delivery row for each webhook are one transaction,

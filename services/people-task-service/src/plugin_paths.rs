@@ -95,7 +95,9 @@ pub(crate) fn document(document: &mut OpenApi) {
         operation.operation_id = operation.operation_id.map(|id| format!("{id}Plugin"));
         let late = match path {
             "webhooks" => {
-                " A webhook for a task that is decided already gets the decision at once."
+                " A webhook is also called for `due` unless `events` says otherwise, and bodies also carry `taskId`, \
+                 `decisionMade`, `created` and `mtime`. If the task is decided already, or its due date has passed, the \
+                 webhook is called at once."
             }
             _ => "",
         };

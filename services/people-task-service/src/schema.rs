@@ -60,6 +60,17 @@ diesel::table! {
         with_task_id -> Bool,
         created -> Timestamptz,
         host -> Text,
+        on_approved -> Bool,
+        on_rejected -> Bool,
+        on_due -> Bool,
+        last_due -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    due_dates (webhook_id) {
+        webhook_id -> Binary,
+        due_at -> Timestamptz,
     }
 }
 
@@ -80,6 +91,7 @@ diesel::table! {
         lost_trials -> Integer,
         on_trial -> Bool,
         attempt_log -> Jsonb,
+        due_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -95,6 +107,7 @@ diesel::table! {
         finished -> Timestamptz,
         lease -> Integer,
         attempt_log -> Jsonb,
+        due_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -103,6 +116,7 @@ diesel::table! {
         id -> Integer,
         beat -> Timestamptz,
         places -> Integer,
+        sends_due -> Bool,
     }
 }
 

@@ -57,9 +57,21 @@ states! {
 }
 
 states! {
+    /// What a webhook is called for.
+    WebhookEvent {
+        /// The task was approved.
+        Approved = "approved",
+        /// The task was rejected.
+        Rejected = "rejected",
+        /// The due date has passed, and the task is pending.
+        Due = "due",
+    }
+}
+
+states! {
     /// The state of a delivery and of its webhook.
     DeliveryStatus {
-        /// The task is not decided yet, or another attempt follows.
+        /// Nothing happened yet, or another attempt follows.
         Pending = "pending",
         /// A receiver responded with 2xx.
         Sent = "sent",

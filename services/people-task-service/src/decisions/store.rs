@@ -44,7 +44,8 @@ pub(super) struct DecidedRow {
     pub(super) hosts: Vec<String>,
 }
 
-/// Decides the tasks that are pending and may be decided, and inserts a delivery for each webhook and the audit entries.
+/// Decides the tasks that are pending and may be decided, and inserts the audit entries and a delivery for each webhook
+/// that wants the decision. No webhook waits for their due dates any more.
 /// A task may occur once. Erased users decide nothing.
 ///
 /// Nothing is decided about a task that another transaction is changing, or has changed since the statement began:
@@ -101,11 +102,19 @@ const DECIDE: &str = concat!(
     WHERE task_states.task_id = ANY(ARRAY[permitted.task_id])
     RETURNING number, request_id, traceparent, entry, task_states.task_id, status, mtime, decision_made,
         task_states.decided_by, comment
+), receivers AS (
+    SELECT webhooks.id, webhooks.task_id, webhooks.host, request_id, traceparent, on_due, last_due,
+        CASE decided.status WHEN 'approved' THEN on_approved ELSE on_rejected END AS is_called
+    FROM decided JOIN webhooks ON webhooks.task_id = ANY(ARRAY[decided.task_id])
 ), delivered AS (
     INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
-    SELECT new_id(), webhooks.id, webhooks.task_id, webhooks.host, request_id, traceparent
-    FROM decided JOIN webhooks ON webhooks.task_id = ANY(ARRAY[decided.task_id])
+    SELECT new_id(), id, task_id, host, request_id, traceparent FROM receivers WHERE is_called
     RETURNING id, task_id, host
+), not_due AS (
+    DELETE FROM due_dates WHERE webhook_id = ANY(ARRAY(SELECT id FROM receivers WHERE on_due))
+), reopened AS (
+    UPDATE webhooks SET status = 'pending', last_due = NULL
+    WHERE id = ANY(ARRAY(SELECT id FROM receivers WHERE is_called AND last_due IS NOT NULL))
 ), recorded AS (",
     insert_entries!("SELECT entry FROM decided"),
     ")

@@ -1,4 +1,4 @@
-//! Deliveries: decisions on their way to webhooks, and the result of each attempt.
+//! Deliveries: decisions and passed due dates on their way to webhooks, and the result of each attempt.
 
 mod due;
 mod error;

@@ -4,9 +4,9 @@ use utoipa::ToSchema;
 use values::{DeliveryId, Timestamp, WebhookId};
 
 use crate::deliveries::store::Delivery;
-use crate::status::{DeliveryStatus, TaskStatus};
+use crate::status::{DeliveryStatus, WebhookEvent};
 
-/// A decision on its way to one webhook.
+/// A decision, or a due date that has passed, on its way to one webhook.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct DeliveryResponse {
@@ -19,11 +19,11 @@ pub(crate) struct DeliveryResponse {
     /// The URL that is called.
     #[schema(example = "https://engine.example.com/flows/1?correlationId=42")]
     url: String,
-    /// The decision.
-    task_status: TaskStatus,
+    /// The decision; `due` if the due date has passed.
+    task_status: WebhookEvent,
     /// `pending` until the last attempt ends, then `sent` or `fail`.
     status: DeliveryStatus,
-    /// When the task was decided, or the webhook was registered if that was later.
+    /// When the task was decided or the due date passed, or the webhook was registered if that was later.
     #[schema(value_type = String, format = DateTime)]
     created: Timestamp,
     /// When the next attempt is due; null if there is none.

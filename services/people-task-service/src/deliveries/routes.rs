@@ -13,7 +13,7 @@ use crate::deliveries::{list, redeliver};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::error::{Forbidden, NoTask};
 
-/// The deliveries of a task's decision, one for each webhook. For the task's creator and administrators.
+/// The deliveries of a task's decision, one for each webhook, and of due dates that have passed. For the task's creator and administrators.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "listTaskDeliveries",

@@ -1,14 +1,15 @@
 use chrono::{DateTime, Utc};
 use database::{Error, LimitedRows, RowLimit, load_limited, prepared};
+use diesel::dsl::case_when;
 use diesel::prelude::*;
 use diesel::sql_types::{Binary, Bool};
 use listing::Paging;
 use serde_json::Value;
-use values::{DeliveryId, TaskId, WebhookId};
+use values::{DeliveryId, Names as _, TaskId, WebhookId};
 
 use crate::free_rows::lock_free_rows;
 use crate::schema::{deliveries, task_states, webhooks};
-use crate::status::{DeliveryStatus, TaskStatus};
+use crate::status::{DeliveryStatus, WebhookEvent};
 
 // The view of waiting and finished deliveries.
 diesel::table! {
@@ -20,6 +21,7 @@ diesel::table! {
         created -> Timestamptz,
         next_attempt -> Nullable<Timestamptz>,
         attempt_log -> Jsonb,
+        due_at -> Nullable<Timestamptz>,
     }
 }
 
@@ -34,7 +36,7 @@ pub(crate) struct Delivery {
     pub(crate) id: DeliveryId,
     pub(crate) webhook_id: WebhookId,
     pub(crate) url: String,
-    pub(crate) task_status: TaskStatus,
+    pub(crate) task_status: WebhookEvent,
     pub(crate) status: DeliveryStatus,
     pub(crate) created: DateTime<Utc>,
     pub(crate) next_attempt: Option<DateTime<Utc>>,
@@ -51,7 +53,8 @@ macro_rules! select_delivery {
                 all_deliveries::id,
                 all_deliveries::webhook_id,
                 webhooks::url,
-                task_states::status,
+                case_when(all_deliveries::due_at.is_null(), task_states::status)
+                    .otherwise(WebhookEvent::Due.name()),
                 all_deliveries::status,
                 all_deliveries::created,
                 all_deliveries::next_attempt,
@@ -107,7 +110,7 @@ struct Restarted {
     restarted: bool,
 }
 
-/// Makes a delivery due now and its webhook pending, inside a transaction that has locked its task. Returns `false` if
+/// Makes a delivery due now and its webhook pending, if it is of its newest event, inside a transaction that has locked its task. Returns `false` if
 /// a worker has claimed it.
 pub(crate) fn restart(connection: &mut PgConnection, id: DeliveryId) -> Result<bool, Error> {
     let restart: Restarted = prepared(RESTART)
@@ -116,25 +119,27 @@ pub(crate) fn restart(connection: &mut PgConnection, id: DeliveryId) -> Result<b
     Ok(restart.restarted)
 }
 
-// The schedule starts again. A worker that has lost its claim may still have a result, which must not count now.
+// The schedule starts again. The status of a webhook is about its newest event. A worker that has lost its claim may still have a result, which must not count now.
 const RESTART: &str = "
 WITH waiting AS (
     UPDATE deliveries SET next_attempt = now(), lease = lease + 1, attempts = 0, lost_claims = 0, lost_trials = 0
     WHERE id = $1 AND worker_id IS NULL
-    RETURNING webhook_id
+    RETURNING webhook_id, due_at
 ), finished AS (
     DELETE FROM finished_deliveries WHERE id = $1
-    RETURNING id, webhook_id, task_id, request_id, traceparent, created, lease, attempt_log
+    RETURNING id, webhook_id, task_id, request_id, traceparent, created, lease, attempt_log, due_at
 ), inserted AS (
-    INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent, created, lease, attempt_log)
+    INSERT INTO deliveries
+        (id, webhook_id, task_id, host, request_id, traceparent, created, lease, attempt_log, due_at)
     SELECT finished.id, webhook_id, finished.task_id, host, request_id, traceparent, finished.created,
-        lease + 1, attempt_log
+        lease + 1, attempt_log, due_at
     FROM finished JOIN webhooks ON webhooks.id = ANY(ARRAY[webhook_id])
-    RETURNING webhook_id
+    RETURNING webhook_id, due_at
 ), restarted AS (
-    SELECT webhook_id FROM waiting UNION ALL SELECT webhook_id FROM inserted
+    SELECT webhook_id, due_at FROM waiting UNION ALL SELECT webhook_id, due_at FROM inserted
 ), followed AS (
-    UPDATE webhooks SET status = 'pending' FROM restarted WHERE webhooks.id = ANY(ARRAY[restarted.webhook_id])
+    UPDATE webhooks SET status = 'pending' FROM restarted
+    WHERE webhooks.id = ANY(ARRAY[restarted.webhook_id]) AND (due_at IS NULL OR due_at = last_due)
 )
 SELECT EXISTS (SELECT FROM restarted) AS restarted";
 

@@ -1,11 +1,12 @@
 use std::borrow::Cow;
 
+use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
-use values::{Secret, TaskId, Timestamp};
+use values::{Names as _, Secret, TaskId, Timestamp};
 
-use crate::status::TaskStatus;
+use crate::status::{TaskStatus, WebhookEvent};
 use crate::tasks::access::{Permission, Relations};
 use crate::tasks::projection::{FieldSelection, TaskField};
 use crate::tasks::requests::DecisionBy;
@@ -47,7 +48,7 @@ pub(crate) struct TaskResponse {
     /// Whether and how the task was decided.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = TaskStatus, required = true)]
-    status: Option<TaskStatus>,
+    status: Option<&'static str>,
     /// Whether every signed-in user may read the task. Present at creation, or with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -140,7 +141,7 @@ impl TaskResponse {
             description: has(TaskField::Description).then_some(task.description),
             decision_by: has(TaskField::DecisionBy)
                 .then(|| task.decision_by.map(DecisionBy::format)),
-            status: has(TaskField::Status).then_some(task.status),
+            status: has(TaskField::Status).then_some(task.status.name()),
             public: has(TaskField::Public).then_some(task.public),
             approver_secret: None,
             requester_secret: None,
@@ -156,14 +157,38 @@ impl TaskResponse {
         }
     }
 
-    /// The body of a webhook call: the task with the default fields, with `comment` if there is one, and with `taskId`
-    /// if the webhook was registered on an Appmixer plugin path.
-    pub(crate) fn for_webhook(task: Task, with_task_id: bool) -> Self {
-        let mut selection = FieldSelection::new(with_task_id);
+    /// The body of a webhook call: the task with the default fields, and with `comment` if there is one. If the webhook
+    /// was registered on an Appmixer plugin path, it also has `taskId` and the times of the task.
+    ///
+    /// `due_at` is a due date that has passed: the task is then shown as undecided, which it was at that moment.
+    pub(crate) fn for_webhook(
+        mut task: Task,
+        is_plugin: bool,
+        due_at: Option<DateTime<Utc>>,
+    ) -> Self {
+        let mut selection = FieldSelection::new(is_plugin);
+        if is_plugin {
+            for field in [
+                TaskField::DecisionMade,
+                TaskField::Created,
+                TaskField::Mtime,
+            ] {
+                selection = selection.with(field);
+            }
+        }
+        if due_at.is_some() {
+            task.decision_by = due_at;
+            task.decision_made = None;
+            task.comment = None;
+        }
         if task.comment.is_some() {
             selection = selection.with(TaskField::Comment);
         }
-        Self::new(task, Relations::default(), &selection)
+        let mut body = Self::new(task, Relations::default(), &selection);
+        if due_at.is_some() {
+            body.status = Some(WebhookEvent::Due.name());
+        }
+        body
     }
 
     /// Adds new secrets.

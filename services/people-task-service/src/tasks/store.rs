@@ -1,3 +1,4 @@
+mod due_dates;
 pub(crate) mod erasure;
 pub(crate) mod list;
 
@@ -148,6 +149,9 @@ pub(crate) fn update(
     prepared(UPDATE_STATE)
         .bind::<Binary, _>(id)
         .execute(connection)?;
+    if let Some(due_at) = changes.decision_by {
+        due_dates::replace(connection, id, due_at)?;
+    }
     entry.record(connection)?;
     find(connection, id)
 }

@@ -1,4 +1,4 @@
-//! Webhooks: registered for a pending task, called once it is decided.
+//! Webhooks: registered for a pending task, called once it is decided, and when its due date passes.
 
 mod delete;
 mod error;

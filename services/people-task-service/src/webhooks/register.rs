@@ -15,7 +15,7 @@ use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::{Grant, Task, TaskError, find_permitted, store as task_store};
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::registration_store::{self as store, NewWebhook, Registered, TaskWithCount};
-use crate::webhooks::requests::{RegisterWebhookRequest, SigningSecret, WebhookUrl};
+use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret, WebhookUrl};
 use crate::webhooks::store::Webhook;
 
 /// How many webhooks a task can have at a time.
@@ -44,7 +44,8 @@ pub(crate) fn registrations(database: Database, limits: BatchLimits) -> Registra
 }
 
 /// Registers a webhook for a pending task. On a plugin path the task may be decided: Appmixer's component registers
-/// after it has told its flow of the task, so its webhook gets the decision at once.
+/// after it has told its flow of the task, so its webhook gets the decision at once. For the same reason it gets `due`
+/// there if the due date has passed, and otherwise only if the date is still to come.
 ///
 /// The caller's permission is checked with the insertion, and already before a name is resolved, so that only people
 /// who know the task can ask what a name resolves to.
@@ -184,6 +185,11 @@ impl Registration {
 
     fn new_webhook(&self, grant: Grant, identity: AuditIdentity) -> NewWebhook<'_> {
         let (caller, task) = (&self.user.caller, self.new.task);
+        let default_events = if self.is_plugin {
+            Events::ALL
+        } else {
+            Events::DECISIONS
+        };
         let entry = AuditAction::WebhookRegistered.on_task(task, identity, self.meta.clone());
         NewWebhook {
             id: self.id,
@@ -195,6 +201,7 @@ impl Registration {
             host: host_of(self.new.url.as_str()),
             secret: self.new.secret.as_ref().map(SigningSecret::expose),
             with_task_id: self.is_plugin,
+            events: self.new.events.unwrap_or(default_events),
             cause: &self.cause,
             entry: entry.detail(json!({ "webhookId": self.id })),
         }

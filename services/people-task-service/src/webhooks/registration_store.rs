@@ -11,6 +11,7 @@ use values::{DeliveryId, TaskId, UserId, WebhookId};
 use crate::audit::insert_entries;
 use crate::columns::column;
 use crate::tasks::{Grant, Task, granted, task_columns};
+use crate::webhooks::requests::Events;
 
 /// A task, and how many webhooks it has.
 #[derive(QueryableByName)]
@@ -48,8 +49,9 @@ pub(super) struct NewWebhook<'a> {
     pub(super) url: &'a str,
     pub(super) host: String,
     pub(super) secret: Option<&'a str>,
-    /// It was registered on a plugin path, so its task may be decided.
+    /// It was registered on a plugin path, so its task may be decided, and its due date may have passed.
     pub(super) with_task_id: bool,
+    pub(super) events: Events,
     pub(super) cause: &'a RequestContext,
     pub(super) entry: Entry,
 }
@@ -65,7 +67,7 @@ pub(super) struct Registered {
 }
 
 /// Inserts the webhooks that may be registered for tasks with fewer than `max_per_task`, with their audit entries, and
-/// with deliveries if their task is decided. A task may occur once. The webhooks of erased users are not inserted.
+/// with deliveries if their task is decided and they want the decision. A task may occur once. The webhooks of erased users are not inserted.
 ///
 /// As for decisions, nothing is inserted for a task that another transaction is changing, or has changed since the
 /// statement began.
@@ -93,15 +95,19 @@ pub(super) fn insert(
         .bind::<Array<Text>, _>(column(new, |n| n.cause.request_id.as_str()))
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
         .bind::<Array<Jsonb>, _>(column(new, |n| n.entry.to_json()))
-        .bind::<BigInt, _>(max_per_task);
+        .bind::<BigInt, _>(max_per_task)
+        .bind::<Array<Bool>, _>(column(new, |n| n.events.approved))
+        .bind::<Array<Bool>, _>(column(new, |n| n.events.rejected))
+        .bind::<Array<Bool>, _>(column(new, |n| n.events.due));
     Ok(insert.load(connection)?)
 }
 
 const INSERT: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17) AS given (
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19, $20, $21)
+    AS given (
         id, task_id, any_task, creator, approver_key, requester_key, approver_secret, requester_secret, registered_by,
-        incarnation, url, host, secret, with_task_id, request_id, traceparent, entry)
+        incarnation, url, host, secret, with_task_id, request_id, traceparent, entry, on_approved, on_rejected, on_due)
 ), permitted AS (
     SELECT given.id, given.task_id
     FROM given JOIN tasks ON tasks.id = ANY(ARRAY[given.task_id])
@@ -116,14 +122,20 @@ const INSERT: &str = concat!(
 ), changed AS (
     UPDATE task_states SET version = task_states.version + 1 FROM permitted
     WHERE task_states.task_id = ANY(ARRAY[permitted.task_id])
-    RETURNING permitted.id, task_states.status
+    RETURNING permitted.id, task_states.status, decision_by
 ), inserted AS (
-    INSERT INTO webhooks (id, task_id, registered_by, url, host, secret, with_task_id)
-    SELECT id, task_id, registered_by, url, host, secret, with_task_id FROM changed JOIN given USING (id)
+    INSERT INTO webhooks
+        (id, task_id, registered_by, url, host, secret, with_task_id, on_approved, on_rejected, on_due)
+    SELECT id, task_id, registered_by, url, host, secret, with_task_id, on_approved, on_rejected, on_due
+    FROM changed JOIN given USING (id)
+), awaited AS (
+    INSERT INTO due_dates (webhook_id, due_at)
+    SELECT id, decision_by FROM changed JOIN given USING (id)
+    WHERE on_due AND changed.status = 'pending' AND (decision_by > now() OR with_task_id AND decision_by IS NOT NULL)
 ), delivered AS (
     INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
     SELECT new_id(), id, task_id, host, request_id, traceparent FROM changed JOIN given USING (id)
-    WHERE changed.status <> 'pending'
+    WHERE changed.status = 'approved' AND on_approved OR changed.status = 'rejected' AND on_rejected
     RETURNING id, webhook_id
 ), recorded AS (",
     insert_entries!("SELECT given.entry FROM changed JOIN given USING (id)"),

@@ -9,13 +9,14 @@ use std::fmt;
 use http_kit::{FieldValue, Fields, Problem};
 use serde_json::Value;
 use url::Url;
-use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
+use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaFormat, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, Secret, TaskId, bounded_text};
 
 use crate::requests::text_fields;
 use crate::signing::WebhookSecret;
+use crate::status::WebhookEvent;
 
 const MAX_URL: usize = 2_048;
 /// Base64 of 24 to 64 bytes after the prefix.
@@ -34,6 +35,10 @@ pub(crate) struct RegisterWebhookRequest {
     /// carry a `v1` signature. It is never returned.
     #[schema(inline)]
     pub(crate) secret: Option<SigningSecret>,
+    /// What to call it for. By default that is the decision, `approved` or `rejected`; under
+    /// `/plugins/appmixer/utils/tasks` also `due`, which happens when `decisionBy` passes while the task is pending.
+    #[schema(inline)]
+    pub(crate) events: Option<Events>,
 }
 
 impl RegisterWebhookRequest {
@@ -45,8 +50,14 @@ impl RegisterWebhookRequest {
         let url = fields.required("url");
         let task = fields.required("taskId");
         let secret = fields.optional("secret");
+        let events = fields.optional("events");
         let request = url.zip(task);
-        fields.finish_with(request.map(|(url, task)| Self { url, task, secret }))
+        fields.finish_with(request.map(|(url, task)| Self {
+            url,
+            task,
+            secret,
+            events,
+        }))
     }
 }
 
@@ -101,6 +112,53 @@ text_fields! {
         .max_length(Some(MAX_URL))
         .examples(["https://engine.example.com/flows/1?correlationId=42"]);
 }
+
+/// The events that a webhook is called for, at least one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Events {
+    pub(crate) approved: bool,
+    pub(crate) rejected: bool,
+    pub(crate) due: bool,
+}
+
+impl Events {
+    /// Decisions.
+    pub(crate) const DECISIONS: Self = Self {
+        approved: true,
+        rejected: true,
+        due: false,
+    };
+    /// Decisions, and `due`.
+    pub(crate) const ALL: Self = Self {
+        due: true,
+        ..Self::DECISIONS
+    };
+}
+
+impl FieldValue for Events {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let names = Vec::<String>::from_json(value)?;
+        if names.is_empty() {
+            return Err(Invalid::new("too-short", "Must name at least one event."));
+        }
+        let events = names.iter().map(|name| WebhookEvent::from_text(name));
+        let events: Vec<_> = events.collect::<Result<_, _>>()?;
+        Ok(Self {
+            approved: events.contains(&WebhookEvent::Approved),
+            rejected: events.contains(&WebhookEvent::Rejected),
+            due: events.contains(&WebhookEvent::Due),
+        })
+    }
+}
+
+impl PartialSchema for Events {
+    fn schema() -> RefOr<Schema> {
+        let events = ArrayBuilder::new().items(WebhookEvent::schema());
+        events.min_items(Some(1)).into()
+    }
+}
+
+impl ToSchema for Events {}
 
 /// A receiver's signing secret, in the `whsec_…` form of Standard Webhooks.
 #[derive(Clone)]

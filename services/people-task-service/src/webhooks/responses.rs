@@ -5,7 +5,7 @@ use values::{TaskId, WebhookId};
 use crate::status::DeliveryStatus;
 use crate::webhooks::store::Webhook;
 
-/// A URL that is called when its task is decided.
+/// A URL that is called when its task is decided, or when its due date passes.
 #[derive(Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct WebhookResponse {
@@ -22,7 +22,8 @@ pub(crate) struct WebhookResponse {
     /// The task's id.
     #[schema(value_type = String, example = "665f1c2ab3d4e5f60718293a")]
     task_id: TaskId,
-    /// `pending` until it is delivered, then `sent`; `fail` if it was given up.
+    /// `pending` until it is delivered, then `sent`; `fail` if it was given up. It is about the newest event: after `due`
+    /// was sent, it is `pending` again from the decision until that is delivered.
     status: DeliveryStatus,
 }
 

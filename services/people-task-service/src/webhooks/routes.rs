@@ -20,6 +20,11 @@ use crate::webhooks::{delete, list, register};
 /// Registers a webhook for a pending task. A task has at most 20. When the task is decided, it is sent to
 /// the URL by POST, signed as Standard Webhooks describes, until a 2xx response. Under
 /// `/plugins/appmixer/utils/tasks` the task may be decided already: then it is sent at once.
+///
+/// A webhook whose `events` have `due` is also called when `decisionBy` passes while the task is pending. The body is the
+/// task with `status: "due"`, and the call has its own `webhook-id`. The task stays pending and can still be decided.
+/// This happens once for each date: if `decisionBy` is later changed to a later date, it happens again. A webhook that is
+/// registered when the date has passed is not called for it, except under `/plugins/appmixer/utils/tasks`.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "registerWebhook",

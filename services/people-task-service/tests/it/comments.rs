@@ -133,8 +133,9 @@ async fn whether_a_comment_is_required_can_be_edited() {
     let path = format!("{}?include=commentRequired", task.path);
     let required = async || app.get(&ada, &path).await.expect(200).json["commentRequired"].clone();
     assert_eq!(required().await, false);
-    let by_approver = app.put(&grace, &task.path, &json!({"commentRequired": true}));
-    by_approver.await.expect_problem(403, "forbidden");
+    let edit = json!({"commentRequired": true});
+    let by_approver = app.put(&grace, &task.path, &edit).await;
+    by_approver.expect_problem(403, "forbidden");
     for value in [true, false] {
         let edit = json!({"commentRequired": value});
         let _ = app.put(&ada, &task.path, &edit).await.expect(200);

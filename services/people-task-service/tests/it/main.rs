@@ -16,6 +16,7 @@ mod create_task;
 mod decide;
 mod deliveries;
 mod document;
+mod due_dates;
 mod edit_task;
 mod erasure;
 mod erasure_batches;

@@ -100,7 +100,7 @@ impl Sender {
         let secret = claimed.secret.as_deref().map(WebhookSecret::from_text);
         let secret = secret.and_then(Result::ok);
         let (id, timestamp) = (claimed.delivery_id, Utc::now().timestamp());
-        let body = TaskResponse::for_webhook(claimed.task, claimed.with_task_id);
+        let body = TaskResponse::for_webhook(claimed.task, claimed.with_task_id, claimed.due_at);
         let body =
             serde_json::to_vec(&body).map_err(|_| broken("the task cannot be serialized"))?;
         let signature = self.signer.sign(id, timestamp, &body, secret.as_ref());

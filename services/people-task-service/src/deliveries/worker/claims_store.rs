@@ -45,6 +45,9 @@ pub(super) struct ClaimedDelivery {
     pub(super) traceparent: String,
     #[diesel(sql_type = Timestamptz)]
     pub(super) delivery_created: DateTime<Utc>,
+    /// The due date that has passed; `None` for a decision.
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(super) due_at: Option<DateTime<Utc>>,
     #[diesel(sql_type = Text)]
     pub(super) url: String,
     #[diesel(sql_type = Nullable<Text>)]
@@ -68,13 +71,14 @@ macro_rules! claim {
     UPDATE deliveries SET worker_id = (SELECT id FROM worker), lease = lease + 1",
             $changes,
             " WHERE id = ANY(ARRAY(SELECT id FROM free)) AND EXISTS (SELECT FROM worker)
-    RETURNING id, webhook_id, task_id, worker_id, lease, on_trial, host, attempts, request_id, traceparent, created
+    RETURNING id, webhook_id, task_id, worker_id, lease, on_trial, host, attempts, request_id, traceparent, created,
+        due_at
 )
 SELECT ",
             task_columns!(),
             ", claimed.id AS delivery_id, claimed.webhook_id, claimed.worker_id, claimed.lease, claimed.on_trial,
     claimed.host, claimed.attempts, claimed.request_id, claimed.traceparent, claimed.created AS delivery_created,
-    webhooks.url, webhooks.secret, webhooks.with_task_id
+    claimed.due_at, webhooks.url, webhooks.secret, webhooks.with_task_id
 FROM claimed
 JOIN webhooks ON webhooks.id = ANY(ARRAY[claimed.webhook_id])
 JOIN tasks ON tasks.id = ANY(ARRAY[claimed.task_id])

@@ -18,7 +18,7 @@ struct Id {
 /// no other worker may get the same number.
 pub(super) fn join(connection: &mut PgConnection) -> Result<i32, Error> {
     prepared("SET LOCAL synchronous_commit = on").execute(connection)?;
-    let id: Id = prepared("INSERT INTO delivery_workers DEFAULT VALUES RETURNING id")
+    let id: Id = prepared("INSERT INTO delivery_workers (sends_due) VALUES (true) RETURNING id")
         .get_result(connection)?;
     Ok(id.id)
 }

@@ -6,6 +6,7 @@
 //!   [`recorder`] records results in batches.
 //! - [`membership`] divides the places of each host among the workers, and [`lost_claims`] releases the claims of those
 //!   that ended.
+//! - [`due_dates`] adds deliveries of due dates that pass while a task is pending.
 //!
 //! Deliveries become known by messages, which name them and their hosts, and by a scan of the hosts, which finds
 //! retries and whatever a lost message named. A million deliveries to a host that does not respond are rows in an index
@@ -22,6 +23,8 @@ mod circuit;
 mod claims;
 mod claims_store;
 mod dispatcher;
+mod due_dates;
+mod due_dates_store;
 mod hosts;
 mod judgement;
 mod lost_claims;
@@ -82,6 +85,11 @@ pub async fn run(settings: WebhookWorkerSettings) -> anyhow::Result<Running> {
     ));
     let measured = database.clone();
     running.on_scrape(move || measured.record_gauges("main"));
+    running.spawn(due_dates::watch(
+        database.clone(),
+        due.clone(),
+        shutdown.clone(),
+    ));
     start_consumer(&mut running, settings.broker.clone(), &database, due);
     running.spawn(deliver(
         settings, beats, database, sender, incoming, shutdown,

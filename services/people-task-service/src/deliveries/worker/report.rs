@@ -63,6 +63,13 @@ fn log(result: &AttemptResult, outcome: &'static str) {
     );
 }
 
+/// Deliveries of due dates that have passed were added.
+pub(super) fn due_dates_passed(deliveries: usize) {
+    tracing::info!(deliveries, "due dates have passed");
+    let deliveries = u64::try_from(deliveries).unwrap_or(u64::MAX);
+    metrics::counter!("webhook_due_dates_total").increment(deliveries);
+}
+
 /// The result of an attempt was dropped, because its lease or its row no longer exists.
 pub(super) fn attempt_lost(result: &AttemptResult) {
     metrics::counter!("webhook_attempts_total", "outcome" => "lost").increment(1);

@@ -89,7 +89,7 @@ pub(super) fn load_held(
     Ok(held.into_iter().map(|row| row.delivery_id).collect())
 }
 
-// The API shows the newest 100 attempts. No two of the named queries are joined, which would take quadratic time.
+// The API shows the newest 100 attempts, and the status of a webhook is about its newest event. No two of the named queries are joined, which would take quadratic time.
 const RECORD_ENDS: &str = "
 WITH given AS (
     SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7) AS given (
@@ -107,13 +107,13 @@ WITH given AS (
     RETURNING deliveries.*, accepted.status, accepted.log
 ), archived AS (
     INSERT INTO finished_deliveries
-        (id, webhook_id, task_id, status, request_id, traceparent, created, lease, attempt_log)
+        (id, webhook_id, task_id, status, request_id, traceparent, created, lease, attempt_log, due_at)
     SELECT id, webhook_id, task_id, status, request_id, traceparent, created, lease,
-        CASE WHEN jsonb_array_length(attempt_log) < 100 THEN attempt_log ELSE attempt_log - 0 END || log
+        CASE WHEN jsonb_array_length(attempt_log) < 100 THEN attempt_log ELSE attempt_log - 0 END || log, due_at
     FROM finished
 ), followed AS (
     UPDATE webhooks SET status = finished.status FROM finished
-    WHERE webhooks.id = ANY(ARRAY[finished.webhook_id])
+    WHERE webhooks.id = ANY(ARRAY[finished.webhook_id]) AND (due_at IS NULL OR due_at = last_due)
 ), waiting AS (
     UPDATE deliveries SET worker_id = NULL, on_trial = false,
         next_attempt = CASE WHEN accepted.pause < 0 THEN next_attempt

@@ -51,7 +51,7 @@ async fn a_decision_arrives_with_the_task_and_the_documented_headers() {
 }
 
 #[tokio::test]
-async fn a_webhook_registered_on_a_plugin_path_gets_the_task_id() {
+async fn a_webhook_registered_on_a_plugin_path_also_gets_the_task_id_and_times() {
     let (fixture, receiver) = (
         Fixture::new(),
         Receiver::start(|_| CannedResponse::status(200)),
@@ -60,7 +60,10 @@ async fn a_webhook_registered_on_a_plugin_path_gets_the_task_id() {
     let _worker = fixture.worker(&[]).await;
     let body = receiver.wait_for_calls(1).await[0].json();
     assert_eq!(body["taskId"], body["id"]);
-    assert_eq!(body.as_object().unwrap().len(), 8);
+    for time in ["created", "mtime", "decisionMade"] {
+        assert!(body[time].is_string(), "{time}");
+    }
+    assert_eq!(body.as_object().unwrap().len(), 11);
 }
 
 #[tokio::test]

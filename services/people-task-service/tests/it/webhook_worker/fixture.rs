@@ -120,23 +120,7 @@ impl Fixture {
 
     /// Settings that allow loopback addresses and have a short schedule, with some settings replaced.
     pub(crate) fn settings(&self, overrides: &[(&str, &str)]) -> WebhookWorkerSettings {
-        let (url, owner) = (
-            self.database.people_task_url(),
-            self.database.people_task_owner_url(),
-        );
-        let broker = self.broker.url();
-        let given = [
-            ("DATABASE_URL", url.expose()),
-            ("DATABASE_OWNER_URL", owner.expose()),
-            ("AMQP_URL", broker.expose()),
-            ("WEBHOOK_SIGNING_KEY", self.key.expose()),
-            ("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8,::1/128"),
-            ("WEBHOOK_RETRY_SCHEDULE", "500ms,500ms"),
-        ];
-        let pairs: HashMap<&str, &str> =
-            given.into_iter().chain(overrides.iter().copied()).collect();
-        let mut reader = Reader::from_pairs(pairs).unwrap();
-        WebhookWorkerSettings::read(&mut reader).unwrap()
+        worker_settings(&self.database, &self.broker, &self.key, overrides)
     }
 
     /// A worker with these settings.
@@ -256,6 +240,28 @@ impl Fixture {
         })
         .await;
     }
+}
+
+/// Settings of a worker on these servers, as [`Fixture::settings`] has them.
+pub(crate) fn worker_settings(
+    database: &TestDatabase,
+    broker: &TestBroker,
+    key: &Secret,
+    overrides: &[(&str, &str)],
+) -> WebhookWorkerSettings {
+    let (url, owner) = (database.people_task_url(), database.people_task_owner_url());
+    let broker = broker.url();
+    let given = [
+        ("DATABASE_URL", url.expose()),
+        ("DATABASE_OWNER_URL", owner.expose()),
+        ("AMQP_URL", broker.expose()),
+        ("WEBHOOK_SIGNING_KEY", key.expose()),
+        ("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.0/8,::1/128"),
+        ("WEBHOOK_RETRY_SCHEDULE", "500ms,500ms"),
+    ];
+    let pairs: HashMap<&str, &str> = given.into_iter().chain(overrides.iter().copied()).collect();
+    let mut reader = Reader::from_pairs(pairs).unwrap();
+    WebhookWorkerSettings::read(&mut reader).unwrap()
 }
 
 /// Inserts a decided task with a webhook for each URL. Returns the deliveries' ids.
