@@ -51,6 +51,12 @@ impl Caller {
         self.has_scope(ADMIN_SCOPE)
     }
 
+    /// The e-mail address as the user wrote it; `None` while it is unconfirmed.
+    #[must_use]
+    pub fn email(&self) -> Option<&str> {
+        self.0.email_verified.then_some(self.0.email.as_str())
+    }
+
     /// The normalized e-mail address, by which tasks belong to users; `None` while it is unconfirmed.
     #[must_use]
     pub fn normalized_email(&self) -> Option<String> {

@@ -26,6 +26,7 @@ diesel::table! {
         requester_secret -> Binary,
         created -> Timestamptz,
         has_random_secrets -> Bool,
+        comment_required -> Bool,
     }
 }
 
@@ -43,6 +44,8 @@ diesel::table! {
         approver_key -> Text,
         requester_key -> Text,
         title_key -> Text,
+        decided_by -> Nullable<Text>,
+        comment -> Nullable<Text>,
     }
 }
 

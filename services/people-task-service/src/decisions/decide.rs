@@ -1,12 +1,13 @@
 use std::collections::{HashMap, HashSet};
 
-use audit_log::RequestMeta;
+use audit_log::{AuthMethod, RequestMeta};
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
 use messaging::Publisher;
 use telemetry::RequestContext;
 use values::{Names as _, TaskId};
 
 use crate::audit::{AuditAction, AuditIdentity};
+use crate::decisions::requests::DecisionComment;
 use crate::decisions::store::{self, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
@@ -38,12 +39,19 @@ impl Decision {
     }
 }
 
+/// What someone decides, and says about it.
+#[derive(Debug)]
+pub(crate) struct Choice {
+    pub(crate) decision: Decision,
+    pub(crate) comment: Option<DecisionComment>,
+}
+
 /// A request to decide a task.
 #[derive(Debug)]
 pub(crate) struct DecisionAttempt {
     actor: Actor,
     task: TaskId,
-    decision: Decision,
+    choice: Choice,
     cause: RequestContext,
     meta: RequestMeta,
 }
@@ -75,26 +83,26 @@ pub(crate) fn decisions(
 /// Publishing the deliveries may fail without harm: workers also look for them.
 ///
 /// # Errors
-/// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`].
-#[tracing::instrument(skip_all, fields(task.id = %id, decision = decision.status().name()))]
+/// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`], [`TaskError::CommentRequired`].
+#[tracing::instrument(skip_all, fields(task.id = %id, decision = choice.decision.status().name()))]
 pub(crate) async fn decide(
     decisions: &Decisions,
     actor: Actor,
     id: TaskId,
-    decision: Decision,
+    choice: Choice,
     meta: RequestMeta,
 ) -> Result<(Task, Relations), TaskError> {
     let cause = RequestContext::current_or_fresh();
+    let status = choice.decision.status().name();
     let attempt = DecisionAttempt {
         actor,
         task: id,
-        decision,
+        choice,
         cause: cause.clone(),
         meta,
     };
     let (task, relations, deliveries) = decisions.run(attempt).await?;
     tracing::info!(deliveries, "a task was decided");
-    let status = decision.status().name();
     metrics::counter!("task_decisions_total", "decision" => status).increment(1);
     Ok((task, relations))
 }
@@ -163,31 +171,53 @@ impl DecisionAttempt {
         if task.status != TaskStatus::Pending {
             return Err(TaskError::AlreadyResolved(task.status));
         }
+        let Choice { decision, comment } = &self.choice;
+        if task.comment_required && *decision == Decision::Reject && comment.is_none() {
+            return Err(TaskError::CommentRequired);
+        }
         Ok(task)
     }
 
     /// The decision, if the statement can judge it.
     fn by_grant(&self, number: i32) -> Option<NewDecision<'_>> {
         let (grant, identity) = Grant::of(&self.actor, Permission::Decide)?;
-        Some(self.new_decision(number, grant, identity))
+        // An approver's secret decides as the approver, whom the statement knows.
+        Some(self.new_decision(number, grant, identity, self.actor.email()))
     }
 
     /// The decision about a task that was judged under its lock.
-    fn judged(&self, task: &Task) -> NewDecision<'_> {
+    fn judged<'a>(&'a self, task: &'a Task) -> NewDecision<'a> {
         let identity = self.actor.audit_identity(task, Permission::Decide);
-        self.new_decision(0, Grant::any_task(), identity)
+        let by_secret = identity.1 == AuthMethod::TaskSecret;
+        let approver = by_secret.then_some(task.approver.as_str());
+        let decided_by = self.actor.email().or(approver);
+        self.new_decision(0, Grant::any_task(), identity, decided_by)
     }
 
-    fn new_decision(&self, number: i32, grant: Grant, identity: AuditIdentity) -> NewDecision<'_> {
-        let action = self.decision.audit_action();
+    fn new_decision<'a>(
+        &'a self,
+        number: i32,
+        grant: Grant,
+        identity: AuditIdentity,
+        decided_by: Option<&'a str>,
+    ) -> NewDecision<'a> {
+        let Choice { decision, comment } = &self.choice;
+        let mut entry = decision
+            .audit_action()
+            .on_task(self.task, identity, self.meta.clone());
+        if comment.is_some() {
+            entry = entry.fields(&["comment"]);
+        }
         NewDecision {
             number,
             task: self.task,
-            status: self.decision.status(),
+            status: decision.status(),
+            decided_by,
+            comment: comment.as_ref().map(DecisionComment::as_str),
             grant,
             user: self.actor.user_and_incarnation(),
             cause: &self.cause,
-            entry: action.on_task(self.task, identity, self.meta.clone()),
+            entry,
         }
     }
 

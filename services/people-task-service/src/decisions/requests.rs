@@ -1,24 +1,62 @@
+//! Request bodies of decisions.
+#![allow(
+    unused_qualifications,
+    reason = "utoipa's derive writes them for inlined types"
+)]
+
 use http_kit::{OptionalJsonBody, Problem};
 use utoipa::ToSchema;
-use values::Secret;
+use utoipa::openapi::schema::ObjectBuilder;
+use values::{FromText, Invalid, Secret, bounded_text};
 
-/// The secret of the task's approver, for a decision without a token.
+use crate::requests::text_fields;
+
+const MAX_COMMENT: usize = 2_000;
+
+/// A comment, and the secret of the task's approver for a decision without a token.
 #[derive(Debug, ToSchema)]
 pub(crate) struct DecisionRequest {
     /// The approver's secret. It may also be sent as `?secret=` or in the header `X-Task-Secret`.
     #[schema(value_type = Option<String>)]
     pub(crate) secret: Option<Secret>,
+    /// What to say about the decision: at most 2,000 characters, without the whitespace around them. A rejection needs
+    /// one if the task has `commentRequired`.
+    #[schema(inline, example = "Too expensive.")]
+    pub(crate) comment: Option<DecisionComment>,
 }
 
 impl DecisionRequest {
-    /// Parses the body of a request. An empty secret counts as absent.
+    /// Parses the body of a request. An empty secret or comment counts as absent.
     ///
     /// # Errors
     /// `400` with every invalid field.
     pub(crate) fn parse(OptionalJsonBody(mut fields): OptionalJsonBody) -> Result<Self, Problem> {
         let secret: Option<Secret> = fields.optional("secret");
+        let comment: Option<DecisionComment> = fields.optional("comment");
         fields.finish()?;
-        let secret = secret.filter(|secret| !secret.expose().is_empty());
-        Ok(Self { secret })
+        Ok(Self {
+            secret: secret.filter(|secret| !secret.expose().is_empty()),
+            comment: comment.filter(|comment| !comment.as_str().is_empty()),
+        })
     }
+}
+
+/// What someone writes about a decision: at most 2,000 characters, without the whitespace around them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DecisionComment(String);
+
+impl DecisionComment {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromText for DecisionComment {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        bounded_text(text.trim(), 0, MAX_COMMENT).map(|comment| Self(comment.to_owned()))
+    }
+}
+
+text_fields! {
+    DecisionComment = ObjectBuilder::new().max_length(Some(MAX_COMMENT));
 }

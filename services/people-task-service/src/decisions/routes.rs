@@ -5,7 +5,7 @@ use auth::TokenProblems;
 use http_kit::{BodyProblems, OptionalJsonBody, Problem, combine_errors, path_id};
 use service_http::DatabaseProblems;
 
-use crate::decisions::decide::{Decision, Decisions, decide};
+use crate::decisions::decide::{Choice, Decision, Decisions, decide};
 use crate::decisions::requests::DecisionRequest;
 use crate::tasks::credentials::PartialCredentials;
 use crate::tasks::error::{AlreadyResolved, Forbidden, NoTask};
@@ -30,7 +30,8 @@ pub(crate) async fn approve_task(input: DecisionInput) -> Result<Json<TaskRespon
     decide_task(input, Decision::Approve).await
 }
 
-/// Rejects a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds.
+/// Rejects a pending task and triggers its webhooks. If several decisions arrive at once, one succeeds. A task with
+/// `commentRequired` is rejected only with a `comment`.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "rejectTask",
@@ -62,9 +63,16 @@ async fn decide_task(
     decision: Decision,
 ) -> Result<Json<TaskResponse>, Problem> {
     let body = body.and_then(DecisionRequest::parse);
-    let secret = body.map(|body| body.secret.as_ref().map(PresentedSecret::from));
+    let (secret, comment) = match body {
+        Ok(body) => (
+            Ok(body.secret.as_ref().map(PresentedSecret::from)),
+            body.comment,
+        ),
+        Err(problem) => (Err(problem), None),
+    };
     let (credentials, fields) = combine_errors(credentials.with_secret(secret), fields)?;
     let id = path_id(&id, "task")?;
-    let (task, relations) = decide(&decisions, credentials.0, id, decision, meta).await?;
+    let choice = Choice { decision, comment };
+    let (task, relations) = decide(&decisions, credentials.0, id, choice, meta).await?;
     Ok(Json(TaskResponse::new(task, relations, &fields)))
 }

@@ -19,6 +19,9 @@ pub(super) struct NewDecision<'a> {
     pub(super) number: i32,
     pub(super) task: TaskId,
     pub(super) status: TaskStatus,
+    /// The e-mail address of the person who decides; if it is `None` and a secret gives the permission, the approver's.
+    pub(super) decided_by: Option<&'a str>,
+    pub(super) comment: Option<&'a str>,
     pub(super) grant: Grant,
     /// The user who decides, and the incarnation of the token; `None` if a secret decides.
     pub(super) user: Option<(UserId, Option<&'a str>)>,
@@ -65,33 +68,39 @@ pub(super) fn decide(
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
         .bind::<Array<Jsonb>, _>(column(decisions, |d| d.entry.to_json()))
         .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| d.user.map(|(id, _)| id)))
-        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.user.and_then(|(_, of)| of)));
+        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.user.and_then(|(_, of)| of)))
+        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.decided_by))
+        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.comment));
     Ok(decide.load(connection)?)
 }
 
 // `seen` is the row as the statement reads everything else; `task_states` is the row as it is when it is locked.
 const DECIDE: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
     AS given (
         number, task_id, decision, any_task, creator, approver_key, requester_key, approver_secret, requester_secret,
-        request_id, traceparent, entry, user_id, incarnation)
+        request_id, traceparent, entry, user_id, incarnation, decided_by, comment)
 ), permitted AS (
-    SELECT number, given.task_id, decision, request_id, traceparent, entry
+    SELECT number, given.task_id, decision, request_id, traceparent, entry, given.comment AS new_comment,
+        coalesce(given.decided_by, CASE WHEN given.approver_secret IS NOT NULL THEN approver END) AS person
     FROM given JOIN tasks ON tasks.id = ANY(ARRAY[given.task_id])
         JOIN task_states AS seen ON seen.task_id = ANY(ARRAY[given.task_id])
         JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
     WHERE ",
     granted!(),
-    " AND task_states.decision_made IS NULL AND task_states.version = seen.version
+    " AND (decision = 'approved' OR given.comment IS NOT NULL OR NOT comment_required)
+        AND task_states.decision_made IS NULL AND task_states.version = seen.version
         AND (user_id IS NULL OR may_add_rows(user_id, incarnation))
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
 ), decided AS (
     UPDATE task_states
-    SET status = decision, decision_made = now(), mtime = now(), version = task_states.version + 1
+    SET status = decision, decision_made = now(), decided_by = person, comment = new_comment, mtime = now(),
+        version = task_states.version + 1
     FROM permitted
     WHERE task_states.task_id = ANY(ARRAY[permitted.task_id])
-    RETURNING number, request_id, traceparent, entry, task_states.task_id, status, mtime, decision_made
+    RETURNING number, request_id, traceparent, entry, task_states.task_id, status, mtime, decision_made,
+        task_states.decided_by, comment
 ), delivered AS (
     INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
     SELECT new_id(), webhooks.id, webhooks.task_id, webhooks.host, request_id, traceparent

@@ -89,6 +89,11 @@ impl Actor {
         self.caller.as_ref()?.normalized_email()
     }
 
+    /// The confirmed e-mail address of the token's user.
+    pub(crate) fn email(&self) -> Option<&str> {
+        self.caller.as_ref()?.email()
+    }
+
     /// The secrets that the request carries.
     pub(crate) fn secrets(&self) -> &[PresentedSecret] {
         &self.secrets

@@ -34,9 +34,12 @@ impl Default for StoredTask {
             approver_secret: vec![0; 32],
             requester_secret: vec![0; 32],
             created: now,
+            comment_required: false,
             status: TaskStatus::Pending,
             mtime: now,
             decision_made: None,
+            decided_by: None,
+            comment: None,
         })
     }
 }

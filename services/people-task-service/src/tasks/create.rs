@@ -97,9 +97,12 @@ impl NewTask {
             approver_secret,
             requester_secret,
             created: inserted.created,
+            comment_required: fields.comment_required,
             status: TaskStatus::Pending,
             mtime: inserted.created,
             decision_made: None,
+            decided_by: None,
+            comment: None,
         }
     }
 }

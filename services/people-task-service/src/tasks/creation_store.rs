@@ -53,20 +53,21 @@ pub(crate) fn insert(
         .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.public))
         .bind::<Array<Binary>, _>(column(tasks, |task| task.secrets[0].as_bytes().as_slice()))
         .bind::<Array<Binary>, _>(column(tasks, |task| task.secrets[1].as_bytes().as_slice()))
-        .bind::<Array<Jsonb>, _>(column(tasks, |task| task.entry.to_json()));
+        .bind::<Array<Jsonb>, _>(column(tasks, |task| task.entry.to_json()))
+        .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.comment_required));
     Ok(insert.load(connection)?)
 }
 
 const INSERT: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) AS given (
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS given (
         id, creator, incarnation, requester, requester_key, approver, approver_key, title, description, decision_by,
-        public, approver_secret, requester_secret, entry)
+        public, approver_secret, requester_secret, entry, comment_required)
 ), inserted AS (
     INSERT INTO tasks (id, creator, requester, requester_key, approver, approver_key, title, description, decision_by,
-        public, approver_secret, requester_secret)
+        public, approver_secret, requester_secret, comment_required)
     SELECT id, creator, requester, requester_key, approver, approver_key, title, description, decision_by, public,
-        approver_secret, requester_secret
+        approver_secret, requester_secret, comment_required
     FROM given WHERE may_add_rows(creator, incarnation)
     RETURNING id, public, creator, created, decision_by, approver_key, requester_key, lower(title) AS title_key
 ), undecided AS (

@@ -35,6 +35,9 @@ impl EditTaskRequest {
                 .requester
                 .filter(|r| r.normalized() != task.requester_key),
             public: self.public.filter(|public| *public != task.public),
+            comment_required: self
+                .comment_required
+                .filter(|required| *required != task.comment_required),
         }
     }
 
@@ -47,6 +50,7 @@ impl EditTaskRequest {
             ("approver", self.approver.is_some()),
             ("requester", self.requester.is_some()),
             ("public", self.public.is_some()),
+            ("commentRequired", self.comment_required.is_some()),
         ];
         let present = fields.into_iter().filter(|(_, present)| *present);
         present.map(|(name, _)| name).collect()
@@ -152,6 +156,7 @@ fn update(
         description: edit.description.as_ref().map(Description::as_str),
         decision_by: edit.decision_by.map(|by| by.map(DecisionBy::moment)),
         public: edit.public,
+        comment_required: edit.comment_required,
         ..Changes::default()
     };
     let fingerprint = |(to, secret): &(_, Secret)| (*to, secret.fingerprint());

@@ -28,6 +28,9 @@ pub(crate) enum TaskError {
     /// The token's user was erased, which this service has not yet learned from the revocation feed.
     #[error("the caller was erased")]
     CallerErased,
+    /// The task's rejection needs a comment.
+    #[error("the rejection lacks a comment")]
+    CommentRequired,
     #[error("the task is already resolved")]
     AlreadyResolved(TaskStatus),
     #[error(transparent)]
@@ -61,6 +64,10 @@ impl From<TaskError> for Problem {
                      match. Sort by created, or narrow the list by a filter."
                 );
                 Self::invalid_field("offset", Invalid::new("out-of-range", message))
+            }
+            TaskError::CommentRequired => {
+                let message = "Is required to reject this task.";
+                Self::invalid_field("comment", Invalid::new("required", message))
             }
             TaskError::AlreadyResolved(status) => Self::new(
                 StatusCode::CONFLICT,

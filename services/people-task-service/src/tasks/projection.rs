@@ -28,12 +28,17 @@ values::names! {
         Mtime = "mtime",
         DecisionMade = "decisionMade",
         IsApprover = "isApprover",
+        IsRequester = "isRequester",
+        CanDecide = "canDecide",
+        DecidedBy = "decidedBy",
+        Comment = "comment",
+        CommentRequired = "commentRequired",
     }
 }
 
 use TaskField::{
-    Approver, Created, DecisionBy, DecisionMade, Description, Id, IsApprover, Mtime, Public,
-    Requester, Status, Title,
+    Approver, CanDecide, Comment, CommentRequired, Created, DecidedBy, DecisionBy, DecisionMade,
+    Description, Id, IsApprover, IsRequester, Mtime, Public, Requester, Status, Title,
 };
 
 /// The fields of every response.
@@ -47,7 +52,18 @@ const DEFAULT_FIELDS: &[TaskField] = &[
     Status,
 ];
 /// The fields that `include` can add.
-const OPTIONAL_FIELDS: &[TaskField] = &[Public, Created, Mtime, DecisionMade, IsApprover];
+const OPTIONAL_FIELDS: &[TaskField] = &[
+    Public,
+    Created,
+    Mtime,
+    DecisionMade,
+    IsApprover,
+    IsRequester,
+    CanDecide,
+    DecidedBy,
+    Comment,
+    CommentRequired,
+];
 
 /// The fields of a response: the default ones and those of `include`.
 #[derive(Debug, Clone)]

@@ -40,6 +40,9 @@ pub(crate) struct CreateTaskRequest {
     /// Whether every signed-in user may read the task.
     #[schema(value_type = Option<bool>, default = false)]
     pub(crate) public: bool,
+    /// Whether a rejection needs a comment.
+    #[schema(value_type = Option<bool>, default = false)]
+    pub(crate) comment_required: bool,
 }
 
 impl CreateTaskRequest {
@@ -54,6 +57,7 @@ impl CreateTaskRequest {
         let description: Option<Description> = fields.optional("description");
         let decision_by = fields.optional("decisionBy");
         let public = fields.optional("public");
+        let comment_required = fields.optional("commentRequired");
         let request = title.zip(requester).zip(approver);
         fields.finish_with(request.map(|((title, requester), approver)| Self {
             title,
@@ -62,6 +66,7 @@ impl CreateTaskRequest {
             description: description.unwrap_or_default(),
             decision_by,
             public: public.unwrap_or(false),
+            comment_required: comment_required.unwrap_or(false),
         }))
     }
 }
@@ -87,6 +92,8 @@ pub(crate) struct EditTaskRequest {
     pub(crate) requester: Option<EmailAddress>,
     /// Whether every signed-in user may read the task.
     pub(crate) public: Option<bool>,
+    /// Whether a rejection needs a comment.
+    pub(crate) comment_required: Option<bool>,
 }
 
 impl EditTaskRequest {
@@ -102,6 +109,7 @@ impl EditTaskRequest {
             approver: fields.optional("approver"),
             requester: fields.optional("requester"),
             public: fields.optional("public"),
+            comment_required: fields.optional("commentRequired"),
         };
         fields.finish_with(Some(request))
     }

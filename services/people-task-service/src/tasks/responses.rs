@@ -6,7 +6,7 @@ use utoipa::{PartialSchema, ToSchema};
 use values::{Secret, TaskId, Timestamp};
 
 use crate::status::TaskStatus;
-use crate::tasks::access::Relations;
+use crate::tasks::access::{Permission, Relations};
 use crate::tasks::projection::{FieldSelection, TaskField};
 use crate::tasks::requests::DecisionBy;
 use crate::tasks::store::Task;
@@ -78,6 +78,28 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     is_approver: Option<bool>,
+    /// Whether the caller is the requester, by e-mail address or by the requester's secret. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    is_requester: Option<bool>,
+    /// Whether the caller may decide the task while it is pending. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    can_decide: Option<bool>,
+    /// E-mail address of the person who decided: the signed-in user's, or the approver's if the approver's secret was
+    /// used. Null before, for an address that was not confirmed, and for decisions of version 0.1. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "grace@example.com")]
+    decided_by: Option<Option<String>>,
+    /// What that person wrote about the decision; null if nothing. Present with `include`. The body of a webhook call
+    /// has it if it is not null.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, example = "Too expensive.")]
+    comment: Option<Option<String>>,
+    /// Whether a rejection needs a comment. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    comment_required: Option<bool>,
 }
 
 /// A row of a list, as the OpenAPI document describes it: `projection` may leave any field out.
@@ -126,13 +148,21 @@ impl TaskResponse {
             mtime: has(TaskField::Mtime).then_some(Timestamp(task.mtime)),
             decision_made: has(TaskField::DecisionMade).then(|| task.decision_made.map(Timestamp)),
             is_approver: has(TaskField::IsApprover).then_some(relations.approver),
+            is_requester: has(TaskField::IsRequester).then_some(relations.requester),
+            can_decide: has(TaskField::CanDecide).then(|| relations.allow(Permission::Decide)),
+            decided_by: has(TaskField::DecidedBy).then_some(task.decided_by),
+            comment: has(TaskField::Comment).then_some(task.comment),
+            comment_required: has(TaskField::CommentRequired).then_some(task.comment_required),
         }
     }
 
-    /// The body of a webhook call: the task with the default fields, and `taskId` if the webhook was
-    /// registered on an Appmixer plugin path.
+    /// The body of a webhook call: the task with the default fields, with `comment` if there is one, and with `taskId`
+    /// if the webhook was registered on an Appmixer plugin path.
     pub(crate) fn for_webhook(task: Task, with_task_id: bool) -> Self {
-        let selection = FieldSelection::new(with_task_id);
+        let mut selection = FieldSelection::new(with_task_id);
+        if task.comment.is_some() {
+            selection = selection.with(TaskField::Comment);
+        }
         Self::new(task, Relations::default(), &selection)
     }
 

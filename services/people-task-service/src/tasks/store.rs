@@ -36,12 +36,20 @@ pub(crate) struct Task {
     pub(crate) approver_secret: Vec<u8>,
     pub(crate) requester_secret: Vec<u8>,
     pub(crate) created: DateTime<Utc>,
+    /// A rejection needs a comment.
+    pub(crate) comment_required: bool,
     #[diesel(sql_type = Text)]
     pub(crate) status: TaskStatus,
     #[diesel(sql_type = Timestamptz)]
     pub(crate) mtime: DateTime<Utc>,
     #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(crate) decision_made: Option<DateTime<Utc>>,
+    /// E-mail address of the person who decided; `None` if it was not confirmed.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) decided_by: Option<String>,
+    /// What that person wrote about the decision.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(crate) comment: Option<String>,
 }
 
 /// The changes of an edit. `None` leaves a column as it is.
@@ -52,6 +60,7 @@ pub(crate) struct Changes<'a> {
     pub(crate) description: Option<&'a str>,
     pub(crate) decision_by: Option<Option<DateTime<Utc>>>,
     pub(crate) public: Option<bool>,
+    pub(crate) comment_required: Option<bool>,
     pub(crate) approver: Option<&'a str>,
     pub(crate) approver_key: Option<&'a str>,
     pub(crate) approver_secret: Option<&'a [u8]>,

@@ -11,6 +11,7 @@ mod added_columns;
 mod audit;
 mod audit_list;
 mod audit_partitions;
+mod comments;
 mod create_task;
 mod decide;
 mod deliveries;

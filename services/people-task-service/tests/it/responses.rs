@@ -5,7 +5,8 @@ use testkit::Reply;
 
 use crate::fixture::{Fixture, Task, User, WithSecret as _, redacted};
 
-const ALL_FIELDS: &str = "include=public,created,mtime,decisionMade,isApprover";
+const ALL_FIELDS: &str = "include=public,created,mtime,decisionMade,isApprover,isRequester,canDecide,decidedBy,\
+                          comment,commentRequired";
 
 fn assert_snapshot(name: &str, reply: &Reply) {
     insta::assert_json_snapshot!(name, redacted(&reply.json));

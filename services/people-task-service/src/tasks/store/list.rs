@@ -32,7 +32,7 @@ const WALKED_PAGES: i64 = 2_000;
 
 /// The size of a task in bytes, approximately.
 const SIZE: &str = "octet_length(title) + octet_length(description) + octet_length(approver) \
-                    + octet_length(requester) + 512";
+                    + octet_length(requester) + coalesce(octet_length(comment), 0) + 512";
 
 #[derive(QueryableByName)]
 struct FoundTask {

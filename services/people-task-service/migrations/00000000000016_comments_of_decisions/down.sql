@@ -1,0 +1,1 @@
+ALTER TABLE task_states DROP COLUMN comment, DROP COLUMN decided_by;
