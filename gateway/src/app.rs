@@ -176,10 +176,10 @@ fn mount(config: &mut ServiceConfig) {
                 .default_service(fallback),
         );
     }
-    for page in pages::PAGES {
-        let show = move || std::future::ready(page.response());
-        let fallback = method_not_allowed(page.path, &["GET", "HEAD"]);
-        let resource = resource(page.path).route(counted(get().to(show)));
+    for page in pages::PAGES.iter() {
+        let show = move |request: HttpRequest| std::future::ready(page.response(&request));
+        let fallback = method_not_allowed(&page.path, &["GET", "HEAD"]);
+        let resource = resource(page.path.as_str()).route(counted(get().to(show)));
         let resource = resource.route(counted(head().to(show)));
         config.service(resource.default_service(fallback));
     }

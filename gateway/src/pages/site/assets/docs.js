@@ -1,6 +1,7 @@
 // Renders openapi.json as a page.
 
-import { $, call, element, notify } from "/assets/page.js";
+import { call } from "/assets/api.js";
+import { $, element, notify } from "/assets/dom.js";
 import { describe, exampleOf, inline, resolve, schemaTable, table, typeOf } from "/assets/schema.js";
 
 const METHODS = ["get", "post", "put", "delete", "patch"];
@@ -125,4 +126,6 @@ function render(document) {
   openTarget();
 }
 
+// The document is in English, whatever the language of the other pages.
+document.documentElement.lang = "en";
 call("GET", "/openapi.json").then(render, (error) => notify(error.message, "bad"));

@@ -1,6 +1,6 @@
 // Renders the schemas and examples of an OpenAPI document.
 
-import { element } from "/assets/page.js";
+import { element } from "/assets/dom.js";
 
 const DEPTH = 4;
 

@@ -1,0 +1,71 @@
+// The account of a person who is signed in.
+
+import { call } from "/assets/api.js";
+import { $, element, foreign, labelled, notify, withButtonsDisabled } from "/assets/dom.js";
+import { showFrame } from "/assets/frame.js";
+import { signIn, signOut, token } from "/assets/session.js";
+import { signInForm } from "/assets/sign-in.js";
+import { t } from "/assets/texts.js";
+import { unverifiedNotice } from "/assets/verification.js";
+
+const password = (id, label, kind, help) => labelled(t(label),
+  element("input", { id, type: "password", autocomplete: kind, required: true }), help);
+
+function passwordForm(email) {
+  const form = element("form", { class: "card", onsubmit: submit },
+    element("h2", {}, t("changePassword")),
+    // Tells password managers which account it is.
+    element("input", { type: "email", autocomplete: "username", value: email, hidden: true, readonly: true }),
+    password("old", "currentPassword", "current-password"),
+    password("new", "newPassword", "new-password", t("passwordRule")),
+    password("repeated", "repeatPassword", "new-password"),
+    element("div", { class: "actions" }, element("button", {}, t("changePassword"))));
+
+  function submit(event) {
+    event.preventDefault();
+    if ($("new").value !== $("repeated").value) {
+      notify(t("passwordsDiffer"), "bad");
+      return;
+    }
+    withButtonsDisabled(form, async () => {
+      try {
+        const body = { oldPassword: $("old").value, newPassword: $("new").value };
+        signIn((await call("POST", "/user/change-password", { token: token(), body })).token);
+        form.reset();
+        notify(t("passwordChanged"), "good");
+      } catch (error) {
+        if (error.status === 401) askToSignIn(t("sessionEnded"));
+        else notify(error.message, "bad");
+      }
+    });
+  }
+  return form;
+}
+
+function askToSignIn(reason) {
+  signOut();
+  notify(reason);
+  showFrame();
+  $("content").replaceChildren(signInForm(start));
+}
+
+async function start() {
+  document.title = t("accountTitle");
+  showFrame();
+  if (!token()) return askToSignIn("");
+  notify("");
+  try {
+    const user = await call("GET", "/user", { token: token() });
+    const notice = unverifiedNotice();
+    $("content").replaceChildren(...(notice ? [notice] : []),
+      element("section", { class: "card" }, element("h1", {}, t("accountTitle")),
+        element("dl", { class: "facts" }, element("dt", {}, t("email")), element("dd", {}, foreign(user.email)),
+          element("dt", {}, t("plan")), element("dd", {}, user.plan))),
+      passwordForm(user.email));
+  } catch (error) {
+    if (error.status === 401) askToSignIn(t("sessionEnded"));
+    else notify(error.message, "bad");
+  }
+}
+
+start();

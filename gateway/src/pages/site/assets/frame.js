@@ -1,0 +1,28 @@
+// What surrounds every page: the menu of the header and the footer.
+
+import { $, element } from "/assets/dom.js";
+import { isAdmin, signOut, token } from "/assets/session.js";
+import { t } from "/assets/texts.js";
+
+function menuLink(path, text) {
+  return element("a", { href: path, "aria-current": location.pathname === path ? "page" : null }, text);
+}
+
+/** Shows the menu of a person who is signed in, or a link with which to sign in. */
+export function showFrame() {
+  $("menu").setAttribute("aria-label", t("menu"));
+  $("footer").replaceChildren(element("a", { href: "/docs" }, t("documentation")));
+  if (!token()) {
+    $("menu").replaceChildren(...(location.pathname === "/" ? [] : [menuLink("/", t("signIn"))]));
+    return;
+  }
+  const leave = () => {
+    signOut();
+    location.assign("/");
+  };
+  $("menu").replaceChildren(
+    menuLink("/", t("tasks")),
+    ...(isAdmin() ? [menuLink("/admin", t("users"))] : []),
+    menuLink("/account", t("account")),
+    element("button", { type: "button", class: "link", onclick: leave }, t("signOut")));
+}

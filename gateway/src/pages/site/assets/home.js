@@ -1,0 +1,29 @@
+// The start page: the tasks of a person who is signed in, and a form to sign in for everyone else.
+
+import { $, element, notify } from "/assets/dom.js";
+import { showFrame } from "/assets/frame.js";
+import { signOut, token } from "/assets/session.js";
+import { signInForm } from "/assets/sign-in.js";
+import { t } from "/assets/texts.js";
+
+function showLanding() {
+  document.title = "Countersign";
+  $("content").replaceChildren(
+    element("div", { class: "narrow" },
+      element("p", {}, t("welcome")), element("p", { class: "soft" }, t("welcomeMore"))),
+    signInForm(start));
+}
+
+async function start() {
+  notify("");
+  showFrame();
+  if (!token()) return showLanding();
+  const { showInbox } = await import("/assets/inbox.js");
+  showInbox(() => {
+    signOut();
+    start();
+    notify(t("sessionEnded"));
+  });
+}
+
+start();

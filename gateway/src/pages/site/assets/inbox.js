@@ -1,0 +1,161 @@
+// The list of a person's tasks: tabs, search, filters, pages. Its state is in the URL.
+
+import { $, element, foreign, labelled, notify } from "/assets/dom.js";
+import { repeat } from "/assets/retry.js";
+import { claims } from "/assets/session.js";
+import { createDialog } from "/assets/task-form.js";
+import { countToDecide, loadPage, SORTS, stateFromUrl, TABS, urlOf } from "/assets/task-list.js";
+import { due, statusBadge } from "/assets/task-view.js";
+import { locale, t, tWith } from "/assets/texts.js";
+import { parseTime, timeFromNow } from "/assets/times.js";
+import { unverifiedNotice } from "/assets/verification.js";
+
+const TYPING_PAUSE = 300;
+
+let state = stateFromUrl();
+/** What the list shows, to render it only after changes. */
+let shown = "";
+/** The newest request: a response to an earlier one is dropped. */
+let newest = 0;
+let sessionEnded;
+
+function rowOf(task) {
+  const decided = parseTime(task.decisionMade);
+  const person = TABS[state.tab].role === "approver" ? ["from", task.requester] : ["to", task.approver];
+  return element("li", {},
+    element("a", { class: "title", href: `/tasks?taskId=${task.id}`, id: `task-${task.id}`, dir: "auto" }, task.title),
+    element("p", { class: "small" },
+      state.tab === "decide" ? null : statusBadge(task.status),
+      element("span", { class: "soft" }, tWith(person[0], { who: foreign(person[1]) })),
+      task.status === "pending" ? due(task) : decided ? element("span", { class: "soft" }, timeFromNow(decided)) : null,
+      task.status === "pending" && !task.decisionBy
+        ? element("span", { class: "soft" }, tWith("createdAt", { when: timeFromNow(parseTime(task.created)) })) : null));
+}
+
+function render({ rows, next }) {
+  const focused = document.activeElement?.id;
+  $("rows").replaceChildren(...rows.map(rowOf));
+  $("empty").hidden = rows.length > 0;
+  $("empty").textContent = t(state.search || state.status ? "nothingFound" : `empty ${state.tab}`);
+  const pageLink = (offsets, text) => element("a", { class: "button plain", href: urlOf({ ...state, offsets }) }, t(text));
+  const isFirst = state.offsets.every((offset) => offset === 0);
+  $("pages").replaceChildren(
+    isFirst ? "" : pageLink([], "firstPage"),
+    next ? pageLink(next, "nextPage") : "");
+  if (focused?.startsWith("task-")) $(focused)?.focus();
+}
+
+/** Loads what the state says. Only a changed list is rendered again. */
+async function refresh() {
+  const request = ++newest;
+  try {
+    const [page, count] = await Promise.all([loadPage(state), countToDecide()]);
+    if (request !== newest) return;
+    showCount(count);
+    const text = JSON.stringify([state, page]);
+    if (text !== shown) render(page);
+    if ($("state").classList.contains("bad")) notify("");
+    shown = text;
+    $("list").removeAttribute("aria-busy");
+  } catch (error) {
+    if (request !== newest) return;
+    if (error.status === 401) return sessionEnded();
+    notify(error.message, "bad");
+    throw error;
+  }
+}
+
+function showCount(count) {
+  const text = count > 0 ? ` ${new Intl.NumberFormat(locale).format(count)}` : "";
+  $("count").textContent = text;
+  document.title = `${text ? `(${text.trim()}) ` : ""}${t("yourTasks")}`;
+}
+
+/** Shows another state. `mode` is what happens to the browser's history. */
+function go(changes, mode = "replaceState") {
+  state = { ...state, offsets: [0], ...changes };
+  history[mode](null, "", urlOf(state));
+  showControls();
+  $("list").setAttribute("aria-busy", "true");
+  refresh().catch(() => {});
+}
+
+/** Links within the page change the state without loading it again. */
+function followLink(event) {
+  const link = event.target.closest("a");
+  if (!link || event.ctrlKey || event.metaKey || event.shiftKey || new URL(link.href).pathname !== "/") return;
+  event.preventDefault();
+  history.pushState(null, "", link.href);
+  state = stateFromUrl();
+  go(state);
+  if (link.closest("#pages")) {
+    scrollTo({ top: 0 });
+    $("heading").focus();
+  }
+}
+
+function tabs() {
+  return Object.keys(TABS).map((tab) => element("a", { href: urlOf({ tab }), "aria-current": tab === state.tab ? "page" : null },
+    t(`tab ${tab}`), tab === "decide" ? element("span", { id: "count" }, $("count")?.textContent ?? "") : null));
+}
+
+const option = (value, text, chosen) => element("option", { value, selected: value === chosen }, text);
+
+/** Tabs and selections as the state says. The search field keeps the focus, so it is never replaced. */
+function showControls() {
+  $("tabs").replaceChildren(...tabs());
+  const { choices } = TABS[state.tab];
+  $("status").replaceChildren(option("", t("anyStatus"), state.status),
+    ...choices.map((status) => option(status, t(`status ${status}`), state.status)));
+  $("status").closest(".field").hidden = choices.length === 0;
+  $("sort").replaceChildren(...SORTS.map((sort) => option(sort, t(`sort ${sort}`), state.sort)));
+  if ($("search") !== document.activeElement) $("search").value = state.search;
+}
+
+function filters() {
+  let typing;
+  const search = element("input", {
+    id: "search", type: "search", autocomplete: "off", enterkeyhint: "search",
+    oninput: () => {
+      clearTimeout(typing);
+      typing = setTimeout(() => go({ search: search.value.trim() }), TYPING_PAUSE);
+    },
+  });
+  const select = (id) => element("select", { id, onchange: (event) => go({ [id]: event.target.value }) });
+  const form = element("form", { class: "filters", role: "search", onsubmit: (event) => event.preventDefault() },
+    labelled(t("search"), search), labelled(t("statusFilter"), select("status")), labelled(t("sort"), select("sort")));
+  form.firstElementChild.classList.add("search");
+  return form;
+}
+
+function layout() {
+  const create = () => createDialog(claims().email ?? "", () => go({ tab: "created", search: "", status: "" }, "pushState"));
+  return [
+    unverifiedNotice(),
+    element("div", { class: "bar" },
+      element("h1", { id: "heading", tabindex: -1 }, t("yourTasks")),
+      element("button", { type: "button", onclick: create }, t("newTask"))),
+    element("nav", { class: "tabs", id: "tabs", "aria-label": t("lists"), onclick: followLink }),
+    filters(),
+    element("section", { id: "list", "aria-busy": "true", "aria-label": t("tasks") },
+      element("ul", { class: "rows", id: "rows" }),
+      element("p", { class: "empty", id: "empty", role: "status", hidden: true })),
+    element("nav", { class: "pages", id: "pages", "aria-label": t("pages"), onclick: followLink }),
+  ].filter(Boolean);
+}
+
+/** Shows the list, and keeps it up to date. `ended` is called when the token is no longer valid. */
+export function showInbox(ended) {
+  const isFirst = !sessionEnded;
+  sessionEnded = ended;
+  shown = "";
+  $("content").replaceChildren(...layout());
+  showControls();
+  refresh().catch(() => {});
+  if (!isFirst) return;
+  addEventListener("popstate", () => {
+    state = stateFromUrl();
+    go(state);
+  });
+  repeat(async () => { if ($("rows")) await refresh(); });
+}

@@ -1,0 +1,38 @@
+import { call } from "/assets/api.js";
+import { $, element, labelled, notify, withButtonsDisabled } from "/assets/dom.js";
+import { showFrame } from "/assets/frame.js";
+import { codeFromLink } from "/assets/link.js";
+import { t } from "/assets/texts.js";
+
+const password = (id, label, help) => labelled(t(label),
+  element("input", { id, name: id, type: "password", autocomplete: "new-password", required: true }), t(help, {}, ""));
+
+const form = element("form", { class: "card narrow", method: "post", action: "/reset-password", onsubmit: submit },
+  element("h1", {}, t("newPasswordTitle")),
+  labelled(t("code"), element("input", { id: "code", autocomplete: "one-time-code", autocapitalize: "off", spellcheck: "false", required: true })),
+  password("password", "newPassword", "signsOut"),
+  password("repeated", "repeatPassword"),
+  element("div", { class: "actions" }, element("button", {}, t("setPassword"))));
+
+function submit(event) {
+  event.preventDefault();
+  if ($("password").value !== $("repeated").value) {
+    notify(t("passwordsDiffer"), "bad");
+    return;
+  }
+  withButtonsDisabled(form, async () => {
+    try {
+      await call("POST", "/user/forgot-password/reset", { body: { code: code.value.trim(), password: $("password").value } });
+      form.hidden = true;
+      notify([t("passwordSet"), " ", element("a", { href: "/" }, t("signIn"))], "good");
+    } catch (error) {
+      if (error.code === "invalid-code") code.closest(".field").hidden = false;
+      notify(error.code === "invalid-code" ? `${error.message} ${t("requestAnother")}` : error.message, "bad");
+    }
+  });
+}
+
+document.title = t("newPasswordTitle");
+showFrame();
+$("content").replaceChildren(form);
+const code = codeFromLink();

@@ -1,0 +1,30 @@
+// The link with which an approver decides, to be passed on.
+
+import { element, foreign } from "/assets/dom.js";
+import { t, tWith } from "/assets/texts.js";
+
+/** The secret is in the fragment, which browsers don't send to servers. */
+const linkOf = ({ id, approverSecret }) => `${location.origin}/tasks#taskId=${id}&secret=${approverSecret}`;
+
+async function copy(field, button) {
+  field.select();
+  try {
+    await navigator.clipboard.writeText(field.value);
+  } catch {
+    // Without TLS there is no clipboard for scripts, but the older way still works.
+    document.execCommand("copy");
+  }
+  button.textContent = t("copied");
+}
+
+/** The approver's link with a button that copies it. It can't be shown again later. */
+export function linkPanel(task) {
+  const field = element("input", { id: "link", readonly: true, value: linkOf(task), "aria-label": t("approverLink") });
+  const button = element("button", { type: "button", onclick: () => copy(field, button), "aria-live": "polite" }, t("copyLink"));
+  const share = () => navigator.share({ title: task.title, url: field.value }).catch(() => {});
+  return element("div", {},
+    element("h2", { id: "dialog-title" }, t("approverLink")),
+    element("p", {}, tWith("approverLinkHelp", { who: foreign(task.approver) })),
+    element("div", { class: "copy" }, field, button,
+      navigator.share ? element("button", { type: "button", class: "plain", onclick: share }, t("share")) : null));
+}

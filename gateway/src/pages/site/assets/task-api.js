@@ -1,0 +1,58 @@
+// Calls about one task.
+
+import { call, Failure } from "/assets/api.js";
+import { secretOf, token } from "/assets/session.js";
+
+/** The fields that every version of the service can add. */
+const KNOWN = ["isApprover", "decisionMade", "created", "public"];
+/** Fields of newer services. While one of an earlier version still runs, the pages do without them. */
+const NEWER = ["comment", "commentRequired", "decidedBy", "isRequester", "canDecide"];
+
+const path = (id) => `/people-task/tasks/${encodeURIComponent(id)}`;
+
+/** The secret of the task's link if this tab has one, otherwise the user's token. */
+export function accessTo(id) {
+  const secret = secretOf(id);
+  return secret ? { secret } : { token: token() };
+}
+
+async function withFields(url, access) {
+  const get = (fields) => call("GET", `${url}include=${fields}`, access);
+  try {
+    return await get([...KNOWN, ...NEWER]);
+  } catch (error) {
+    if (!(error.problem?.errors ?? []).some(({ field }) => field === "include")) throw error;
+    return get(KNOWN);
+  }
+}
+
+function complete(task) {
+  return { comment: null, commentRequired: false, decidedBy: null, ...task, canDecide: task.canDecide ?? task.isApprover };
+}
+
+/** A task with everything that the pages show. */
+export async function loadTask(id) {
+  return complete(await withFields(`${path(id)}?`, accessTo(id)));
+}
+
+/** The task that a secret opens. */
+export async function findTask(secret) {
+  const [task] = await withFields("/people-task/tasks?limit=1&", { secret });
+  if (!task) throw new Failure("", { status: 404 });
+  return complete(task);
+}
+
+/** Changes a task. */
+export const editTask = (id, body) => call("PUT", path(id), { ...accessTo(id), body });
+
+export const createTask = (body) => call("POST", "/people-task/tasks", { token: token(), body });
+
+/** Approves or rejects. */
+export const sendDecision = (id, verb, comment) =>
+  call("PUT", `${path(id)}/${verb}`, { ...accessTo(id), body: comment ? { comment } : {} });
+
+export const webhooksOf = (id) => call("GET", `${path(id)}/webhooks`, { token: token() });
+
+export const deliveriesOf = (id) => call("GET", `${path(id)}/deliveries?limit=100`, { token: token() });
+
+export const redeliver = (id) => call("POST", `/people-task/deliveries/${encodeURIComponent(id)}/redeliver`, { token: token() });

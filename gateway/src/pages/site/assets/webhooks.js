@@ -1,0 +1,75 @@
+// The webhooks of a task, and how their deliveries went.
+
+import { call } from "/assets/api.js";
+import { element, labelled, markInvalid, notify, withButtonsDisabled } from "/assets/dom.js";
+import { token } from "/assets/session.js";
+import { deliveriesOf, redeliver, webhooksOf } from "/assets/task-api.js";
+import { t } from "/assets/texts.js";
+import { exactTime, parseTime, timeFromNow } from "/assets/times.js";
+
+/** A card that loads the webhooks when it is opened. */
+export function webhooksCard(task) {
+  const body = element("div", { "aria-live": "polite" });
+  const reload = () => show(body, task, reload).catch((error) => notify(error.message, "bad"));
+  const card = element("details", { class: "card" }, element("summary", {}, t("webhooks")), body);
+  card.addEventListener("toggle", () => { if (card.open) reload(); });
+  return card;
+}
+
+async function show(body, task, reload) {
+  const [hooks, deliveries] = await Promise.all([
+    webhooksOf(task.id),
+    // Only the creator and administrators may see these.
+    deliveriesOf(task.id).catch((error) => (error.status === 403 ? [] : Promise.reject(error))),
+  ]);
+  const rows = hooks.map((hook) => hookRow(hook, deliveries.filter(({ webhookId }) => webhookId === hook.id), reload));
+  body.replaceChildren(
+    rows.length > 0 ? element("ul", { class: "hooks" }, rows) : element("p", { class: "soft" }, t("noWebhooks")),
+    ...(task.status === "pending" ? [addForm(task, reload)] : []));
+}
+
+function action(text, work, reload) {
+  const press = () => withButtonsDisabled(button.parentElement, () => work().then(reload, (error) => notify(error.message, "bad")));
+  const button = element("button", { type: "button", class: "plain", onclick: press }, t(text));
+  return button;
+}
+
+function hookRow(hook, deliveries, reload) {
+  const remove = () => call("DELETE", `/people-task/webhooks/${hook.id}`, { token: token() });
+  return element("li", {},
+    element("code", {}, hook.url), " ",
+    element("span", { class: `status ${hook.status}` }, t(`webhook ${hook.status}`)),
+    ...deliveries.map((delivery) => deliveryDetails(delivery)),
+    element("div", { class: "actions" },
+      ...deliveries.map((delivery) => action("sendAgain", () => redeliver(delivery.id), reload)),
+      action("remove", remove, reload)));
+}
+
+function deliveryDetails({ attempts, nextAttempt }) {
+  const next = parseTime(nextAttempt);
+  const result = ({ statusCode, error, response }) => [statusCode, error, response].filter(Boolean).join(" · ");
+  return element("details", {},
+    element("summary", {}, t("attempts", { count: attempts.length })),
+    element("ol", {}, attempts.map((attempt) => element("li", {},
+      exactTime(parseTime(attempt.at)), ` · ${attempt.durationMs} ms · `, element("span", { dir: "auto" }, result(attempt))))),
+    next ? element("p", { class: "soft" }, t("nextAttempt"), " ", timeFromNow(next)) : null);
+}
+
+function addForm(task, reload) {
+  const url = element("input", { id: "webhook-url", type: "url", required: true, inputmode: "url", autocomplete: "off" });
+  const submit = (event) => {
+    event.preventDefault();
+    markInvalid(url, "");
+    withButtonsDisabled(form, async () => {
+      try {
+        await call("POST", "/people-task/webhooks", { token: token(), body: { taskId: task.id, url: url.value } });
+        await reload();
+      } catch (error) {
+        markInvalid(url, error.message);
+      }
+    });
+  };
+  const form = element("form", { onsubmit: submit }, labelled(t("webhookUrl"), url, t("webhookHelp")),
+    element("div", { class: "actions" }, element("button", { class: "plain" }, t("add"))));
+  return form;
+}
