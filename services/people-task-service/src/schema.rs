@@ -92,6 +92,7 @@ diesel::table! {
         finished -> Timestamptz,
         lease -> Integer,
         attempt_log -> Jsonb,
+        host -> Nullable<Text>,
     }
 }
 

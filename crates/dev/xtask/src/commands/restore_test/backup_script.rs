@@ -32,9 +32,10 @@ impl BackupScript {
         self.run(&["dump".as_ref(), &self.folder])?;
         let files = fs::read_dir(&self.folder).context("reading the folder of dumps")?;
         let files: Vec<_> = files.flatten().map(|entry| entry.path()).collect();
-        let mut dumps = files
-            .iter()
-            .filter(|file| file.extension().is_some_and(|extension| extension == "dump"));
+        let mut dumps = files.iter().filter(|file| {
+            file.extension()
+                .is_some_and(|extension| extension == "dump")
+        });
         let dump = dumps.next().context("deploy/backup wrote no dump")?.clone();
         ensure!(dumps.next().is_none(), "there is more than one dump");
         self.run(&["verify".as_ref(), &self.folder])?;

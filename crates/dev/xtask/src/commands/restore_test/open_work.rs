@@ -70,7 +70,8 @@ impl OpenWork {
         let create = Call::new("POST", "/people-task/tasks").body(task(&self.ada.email));
         let created = self.gateway.call(&create.token(token))?.expect(200)?;
         self.task = created.text("/id")?.to_owned();
-        let webhook = json!({"taskId": self.task, "url": format!("{engine}/webhooks/empty-system")});
+        let webhook =
+            json!({"taskId": self.task, "url": format!("{engine}/webhooks/empty-system")});
         let webhook = Call::new("POST", "/people-task/webhooks").body(webhook);
         self.gateway.call(&webhook.token(token))?.expect(200)?;
         let approve = format!("/people-task/tasks/{}/approve", self.task);
@@ -111,14 +112,16 @@ impl OpenWork {
             "the deletion is not in progress: {}",
             deletion.body
         );
-        let received = self.received(&format!("kind=forgot-password&email={}", self.carol.email))?;
+        let received =
+            self.received(&format!("kind=forgot-password&email={}", self.carol.email))?;
         ensure!(received.is_empty(), "the code was sent already");
         Ok(())
     }
 
     /// Checks that all of it completes in the restored system, whose flow engine works.
     pub(super) fn check_completed(&self, stack: &Stack, restored: Instant) -> anyhow::Result<()> {
-        let people = [&self.ada, &self.bob, &self.carol].map(|p| (p.email.clone(), p.token.clone()));
+        let people =
+            [&self.ada, &self.bob, &self.carol].map(|p| (p.email.clone(), p.token.clone()));
         let mut tokens = Vec::from(people);
         tokens.push(("the administrator".to_owned(), self.admin_token.clone()));
         check_tokens(&verifiers(stack)?, &tokens, restored)?;
