@@ -1,7 +1,7 @@
 use clap::{CommandFactory as _, Parser, Subcommand};
 
 use crate::commands::{
-    completions, config, dead_letters, deletions, deliveries, migrate, status, tokens, users,
+    completions, config, dead_letters, deletions, deliveries, keys, migrate, status, tokens, users,
 };
 use crate::failure::Outcome;
 use crate::global::Global;
@@ -40,7 +40,7 @@ enum Command {
     /// Revoke access tokens.
     #[command(subcommand)]
     Tokens(tokens::Command),
-    /// List a task's deliveries, and send them again.
+    /// List deliveries, send them again, and cancel them.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
     /// List, repeat and cancel deletions of users.
@@ -49,6 +49,9 @@ enum Command {
     /// List, replay and discard messages that no worker could handle.
     #[command(subcommand)]
     DeadLetters(dead_letters::Command),
+    /// Rotate signing keys in a folder of secrets.
+    #[command(subcommand)]
+    Keys(keys::Command),
     /// Run the pending migrations of a schema as its owner.
     Migrate(migrate::Arguments),
     /// Check settings.
@@ -69,6 +72,7 @@ impl Cli {
             Command::Deliveries(command) => deliveries::run(command, global, output),
             Command::Deletions(command) => deletions::run(command, global, output),
             Command::DeadLetters(command) => dead_letters::run(command, global, output),
+            Command::Keys(command) => keys::run(command, global, output),
             Command::Migrate(arguments) => migrate::run(arguments, output),
             Command::Config(command) => config::run(command, output),
             Command::Completions(arguments) => completions::run(arguments, Self::command()),

@@ -5,6 +5,7 @@ pub(crate) mod config;
 pub(crate) mod dead_letters;
 pub(crate) mod deletions;
 pub(crate) mod deliveries;
+pub(crate) mod keys;
 pub(crate) mod migrate;
 pub(crate) mod status;
 pub(crate) mod tokens;

@@ -145,6 +145,10 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(webhooks::routes::webhook_keys)
         .service(deliveries::routes::list_task_deliveries)
         .service(deliveries::routes::redeliver_delivery)
+        .service(deliveries::routes::list_deliveries)
+        .service(deliveries::routes::cancel_deliveries)
+        .service(deliveries::routes::redeliver_deliveries)
+        .service(deliveries::routes::cancel_delivery)
         .service(audit::routes::list_audit)
         .service(dashboard::routes::dashboard_url);
 }

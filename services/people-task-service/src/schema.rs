@@ -108,6 +108,7 @@ diesel::table! {
         lease -> Integer,
         attempt_log -> Jsonb,
         due_at -> Nullable<Timestamptz>,
+        host -> Nullable<Text>,
     }
 }
 

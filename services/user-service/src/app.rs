@@ -204,6 +204,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(deletions::routes::retry_deletions)
         .service(accounts::routes::get_user)
         .service(accounts::routes::update_user)
+        .service(accounts::routes::revoke_user_tokens)
         .service(deletions::routes::delete_user)
         .service(deletions::routes::delete_status)
         .service(deletions::routes::cancel_deletion)

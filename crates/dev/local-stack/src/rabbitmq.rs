@@ -161,6 +161,20 @@ impl RabbitMq {
         Ok(())
     }
 
+    /// Removes all queues and messages. The server must have been stopped.
+    ///
+    /// # Errors
+    /// When a file cannot be removed.
+    pub fn discard(&self) -> Result<()> {
+        let data = self.folder.join("mnesia");
+        match fs::remove_dir_all(&data) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(Error::file("removing", &data)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(crate) fn stop_port_mapper(&self) -> Result<()> {
         if let Some(process) = self.port_mapper_pid_file().running() {
             process.kill()?;

@@ -1,6 +1,6 @@
 //! Starts and stops the whole system.
 
-use std::env;
+use std::{collections::BTreeMap, env, path::PathBuf};
 
 use anyhow::{Context, ensure};
 use local_stack::{
@@ -44,6 +44,24 @@ pub(crate) struct Running {
     pub(crate) stack: Stack,
     pub(crate) processes: Vec<(Planned, Identity)>,
     pub(crate) stream: Option<Stream>,
+    plan: Plan,
+    programs: BTreeMap<String, PathBuf>,
+}
+
+impl Running {
+    /// Stops all processes, calls `between`, and starts them again with the same settings.
+    pub(crate) fn restart(
+        &mut self,
+        workspace: &Workspace,
+        interrupt: &Interrupt,
+        between: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        processes::stop_all(workspace)?;
+        between()?;
+        self.processes = start_processes(workspace, &self.plan, &self.programs, interrupt)?;
+        self.stack.processes = self.processes.iter().map(entry).collect();
+        self.stack.write(workspace)
+    }
 }
 
 /// Starts everything and waits until it is ready. Stops everything again if that fails.
@@ -105,6 +123,8 @@ fn start_all(
         stack,
         processes,
         stream,
+        plan,
+        programs,
     })
 }
 
@@ -138,12 +158,6 @@ fn stack(
     admin_url: String,
     processes: &[(Planned, Identity)],
 ) -> Stack {
-    let entry = |(process, identity): &(Planned, Identity)| Entry {
-        name: process.name.clone(),
-        pid: identity.pid,
-        url: process.url.clone(),
-        metrics: process.metrics.clone(),
-    };
     Stack {
         gateway: plan.gateway.clone(),
         admin: Admin {
@@ -158,5 +172,14 @@ fn stack(
         },
         amqp: backing.amqp.clone(),
         processes: processes.iter().map(entry).collect(),
+    }
+}
+
+fn entry((process, identity): &(Planned, Identity)) -> Entry {
+    Entry {
+        name: process.name.clone(),
+        pid: identity.pid,
+        url: process.url.clone(),
+        metrics: process.metrics.clone(),
     }
 }

@@ -1,18 +1,21 @@
-use clap::{Args, Subcommand};
-use serde_json::Value;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
 use url::Url;
 
 use crate::api::Api;
+use crate::confirmation::confirm;
 use crate::failure::{Failure, Outcome};
 use crate::global::Global;
-use crate::json::text;
+use crate::json::{member, text};
 use crate::output::{Column, Output};
 
 const EXAMPLES: &str = "\
 Examples:
+  countersign deliveries list --failed --host engine.example.com
   countersign deliveries list --task 6b0211b15a326b85ddc6477a
   countersign deliveries retry 665f1c2ab3d4e5f60718293c
-  countersign deliveries retry --task 6b0211b15a326b85ddc6477a --failed --host engine.example.com";
+  countersign deliveries retry --failed --host engine.example.com
+  countersign deliveries cancel --host gone.example.com";
 
 const COLUMNS: [Column; 5] = [
     ("id", "/id"),
@@ -22,23 +25,64 @@ const COLUMNS: [Column; 5] = [
     ("next attempt", "/nextAttempt"),
 ];
 const PAGE: usize = 1_000;
+const DELIVERIES: [&str; 2] = ["people-task", "deliveries"];
 
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(crate) enum Command {
-    /// List the deliveries of a task.
-    List(Chosen),
+    /// List deliveries, newest first; those of a task oldest first.
+    List(List),
     /// Send deliveries again now.
     Retry(Retry),
+    /// Cancel deliveries that are pending: they have failed, and are not tried again.
+    Cancel(Cancel),
 }
 
-/// Deliveries of a task.
 #[derive(Args)]
-pub(crate) struct Chosen {
-    /// The task.
+pub(crate) struct List {
+    /// Only those of this task.
     #[arg(long, value_name = "ID")]
-    task: String,
-    /// Only those that failed.
+    task: Option<String>,
+    /// Only those with this status.
+    #[arg(long, value_enum)]
+    status: Option<Status>,
+    /// The same as --status fail.
+    #[arg(long, conflicts_with = "status")]
+    failed: bool,
+    /// Only those to this host. Without a status: those that are pending or have failed.
+    #[arg(long)]
+    host: Option<String>,
+    /// How many deliveries at most.
+    #[arg(long, default_value_t = 1_000)]
+    limit: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Status {
+    Pending,
+    Sent,
+    Fail,
+}
+
+impl Status {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Sent => "sent",
+            Self::Fail => "fail",
+        }
+    }
+}
+
+#[derive(Args)]
+pub(crate) struct Retry {
+    /// The deliveries.
+    #[arg(required_unless_present_any = ["task", "host"], conflicts_with_all = ["task", "failed", "host"])]
+    ids: Vec<String>,
+    /// The deliveries of this task.
+    #[arg(long, value_name = "ID")]
+    task: Option<String>,
+    /// Only those that failed. Without --task, these are the only ones that can be chosen by --host.
     #[arg(long)]
     failed: bool,
     /// Only those to this host.
@@ -47,79 +91,183 @@ pub(crate) struct Chosen {
 }
 
 #[derive(Args)]
-pub(crate) struct Retry {
+pub(crate) struct Cancel {
     /// The deliveries.
-    #[arg(required_unless_present = "task", conflicts_with_all = ["task", "failed", "host"])]
+    #[arg(required_unless_present_any = ["task", "host"], conflicts_with_all = ["task", "host"])]
     ids: Vec<String>,
-    /// The deliveries of this task.
+    /// The pending deliveries of this task.
     #[arg(long, value_name = "ID")]
     task: Option<String>,
-    /// Of these, only those that failed.
-    #[arg(long, requires = "task")]
-    failed: bool,
-    /// Of these, only those to this host.
-    #[arg(long, requires = "task")]
+    /// Only those to this host.
+    #[arg(long)]
     host: Option<String>,
 }
 
 pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
     let api = Api::open(global.credentials())?;
     match command {
-        Command::List(chosen) => {
-            output.list(&COLUMNS, &load(&api, chosen)?);
-            Ok(())
-        }
+        Command::List(arguments) => list(arguments, &api, output),
         Command::Retry(arguments) => retry(arguments, &api, output),
+        Command::Cancel(arguments) => cancel(arguments, &api, global, output),
     }
 }
 
-/// The deliveries of a task that were chosen.
-fn load(api: &Api, chosen: &Chosen) -> Result<Vec<Value>, Failure> {
-    let (mut found, limit) = (Vec::new(), PAGE.to_string());
-    loop {
-        let path = ["people-task", "tasks", &chosen.task, "deliveries"];
-        let offset = found.len().to_string();
-        let page = api.get(&path, &[("limit", &limit), ("offset", &offset)])?;
-        let page = page.as_array().cloned().unwrap_or_default();
-        let is_last = page.is_empty();
-        found.extend(page);
-        if is_last {
-            break;
+fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
+    let (host, limit) = (arguments.host.as_deref(), arguments.limit);
+    let status = if arguments.failed {
+        Some(Status::Fail)
+    } else {
+        arguments.status
+    };
+    let found = match &arguments.task {
+        Some(task) => {
+            let mut found = of_task(api, task, status, host)?;
+            found.truncate(limit);
+            found
         }
+        None => of_all_tasks(api, status, host, limit)?,
+    };
+    output.list(&COLUMNS, &found);
+    Ok(())
+}
+
+fn of_all_tasks(
+    api: &Api,
+    status: Option<Status>,
+    host: Option<&str>,
+    limit: usize,
+) -> Result<Vec<Value>, Failure> {
+    let host = host.map(|host| format!("host:{}", host.replace(',', "\\,")));
+    let statuses = match (status, &host) {
+        (Some(status), _) => vec![Some(status)],
+        (None, None) => vec![None],
+        // The API lists those of a host by status.
+        (None, Some(_)) => vec![Some(Status::Pending), Some(Status::Fail)],
+    };
+    let mut found = Vec::new();
+    for status in statuses {
+        let status = status.map(|status| format!("status:{}", status.name()));
+        let filters = status.iter().chain(&host).map(String::as_str);
+        let filters: Vec<_> = filters.map(|filter| ("filter", filter)).collect();
+        found.extend(pages(api, &DELIVERIES, &filters, limit - found.len())?);
     }
-    found.retain(|delivery| is_chosen(delivery, chosen));
     Ok(found)
 }
 
-fn is_chosen(delivery: &Value, chosen: &Chosen) -> bool {
-    let url = Url::parse(text(delivery, "url")).ok();
-    let host = url.as_ref().and_then(Url::host_str);
-    (!chosen.failed || text(delivery, "status") == "fail")
-        && (chosen.host.is_none() || chosen.host.as_deref() == host)
+fn of_task(
+    api: &Api,
+    task: &str,
+    status: Option<Status>,
+    host: Option<&str>,
+) -> Result<Vec<Value>, Failure> {
+    let path = ["people-task", "tasks", task, "deliveries"];
+    let mut found = pages(api, &path, &[], usize::MAX)?;
+    found.retain(|delivery| {
+        let url = Url::parse(text(delivery, "url")).ok();
+        let has_host = |host| url.as_ref().and_then(Url::host_str) == Some(host);
+        status.is_none_or(|status| text(delivery, "status") == status.name())
+            && host.is_none_or(has_host)
+    });
+    Ok(found)
+}
+
+/// The rows of a list, up to a limit.
+fn pages(
+    api: &Api,
+    path: &[&str],
+    filters: &[(&str, &str)],
+    limit: usize,
+) -> Result<Vec<Value>, Failure> {
+    let mut found = Vec::new();
+    while found.len() < limit {
+        let rows = PAGE.min(limit - found.len()).to_string();
+        let offset = found.len().to_string();
+        let mut query = vec![("limit", rows.as_str()), ("offset", offset.as_str())];
+        query.extend(filters);
+        let page = api.get(path, &query)?;
+        let page = page.as_array().cloned().unwrap_or_default();
+        if page.is_empty() {
+            break;
+        }
+        found.extend(page);
+    }
+    Ok(found)
 }
 
 fn retry(arguments: &Retry, api: &Api, output: Output) -> Outcome {
-    let ids = match &arguments.task {
-        None => arguments.ids.clone(),
-        Some(task) => {
-            let chosen = Chosen {
-                task: task.clone(),
-                failed: arguments.failed,
-                host: arguments.host.clone(),
-            };
-            let found = load(api, &chosen)?;
-            let ids = found.iter().map(|delivery| text(delivery, "id"));
-            ids.map(str::to_owned).collect()
+    let host = arguments.host.as_deref();
+    let ids = match (&arguments.task, host) {
+        (None, Some(host)) => {
+            let (sent, result) = change_host(api, "redeliver", "redelivered", host)?;
+            output.done(&format!("{sent} deliveries are sent again."), &result);
+            return Ok(());
+        }
+        (None, None) => arguments.ids.clone(),
+        (Some(task), host) => {
+            let status = arguments.failed.then_some(Status::Fail);
+            ids_of(&of_task(api, task, status, host)?)
         }
     };
-    let sent: Result<Vec<Value>, Failure> = ids
-        .iter()
-        .map(|id| api.post(&["people-task", "deliveries", id, "redeliver"], None))
-        .collect();
-    let sent = sent?;
+    let sent = change_each(api, "redeliver", &ids)?;
     output.done(
         &format!("{} deliveries are sent again.", sent.len()),
         &Value::from(sent),
     );
     Ok(())
+}
+
+fn cancel(arguments: &Cancel, api: &Api, global: &Global, output: Output) -> Outcome {
+    let host = arguments.host.as_deref();
+    let ids = match (&arguments.task, host) {
+        (None, Some(host)) => {
+            let question = format!(
+                "Cancel all pending deliveries to {host}? It will not learn of these decisions."
+            );
+            confirm(&question, global.yes)?;
+            let (cancelled, result) = change_host(api, "cancel", "cancelled", host)?;
+            output.done(&format!("{cancelled} deliveries are cancelled."), &result);
+            return Ok(());
+        }
+        (None, None) => arguments.ids.clone(),
+        (Some(task), host) => ids_of(&of_task(api, task, Some(Status::Pending), host)?),
+    };
+    let question = format!(
+        "Cancel {} deliveries? The receivers will not learn of these decisions.",
+        ids.len()
+    );
+    confirm(&question, global.yes)?;
+    let cancelled = change_each(api, "cancel", &ids)?;
+    output.done(
+        &format!("{} deliveries are cancelled.", cancelled.len()),
+        &Value::from(cancelled),
+    );
+    Ok(())
+}
+
+fn ids_of(deliveries: &[Value]) -> Vec<String> {
+    let ids = deliveries.iter().map(|delivery| text(delivery, "id"));
+    ids.map(str::to_owned).collect()
+}
+
+fn change_each(api: &Api, what: &str, ids: &[String]) -> Result<Vec<Value>, Failure> {
+    ids.iter()
+        .map(|id| api.post(&["people-task", "deliveries", id, what], None))
+        .collect()
+}
+
+/// Changes the deliveries of a host, of which the API changes a limited number in one call. It ends when as many were
+/// changed as there were at the beginning, because a delivery that is sent again may fail again. Returns their number.
+fn change_host(api: &Api, what: &str, changed: &str, host: &str) -> Result<(u64, Value), Failure> {
+    let path = ["people-task", "deliveries", what];
+    let (mut total, mut at_most) = (0, None);
+    loop {
+        let result = api.post(&path, Some(&json!({ "host": host })))?;
+        let number = |name| member(&result, name).as_u64().unwrap_or_default();
+        let (now, remaining) = (number(changed), number("remaining"));
+        total += now;
+        let at_most = *at_most.get_or_insert(now + remaining);
+        if now == 0 || remaining == 0 || total >= at_most {
+            return Ok((total, json!({changed: total, "remaining": remaining})));
+        }
+    }
 }

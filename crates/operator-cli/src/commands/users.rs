@@ -241,6 +241,6 @@ pub(crate) fn id(user: &Value) -> &str {
     text(user, "id")
 }
 
-fn name(user: &Value) -> &str {
+pub(crate) fn name(user: &Value) -> &str {
     text(user, "username")
 }

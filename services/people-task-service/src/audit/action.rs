@@ -11,6 +11,7 @@ values::names! {
         WebhookRegistered = "webhook-registered",
         WebhookRemoved = "webhook-removed",
         DeliveryRedelivered = "delivery-redelivered",
+        DeliveryCancelled = "delivery-cancelled",
         UserErased = "user-erased",
     }
 }

@@ -1,3 +1,4 @@
+use actix_web::http::StatusCode;
 use http_kit::{Problem, problem_responses};
 use service_http::database_problem;
 
@@ -9,6 +10,9 @@ pub(crate) enum DeliveryError {
     /// The delivery does not exist, or the caller may not know of it.
     #[error("the delivery does not exist")]
     NotFound,
+    /// It was sent or has failed.
+    #[error("the delivery has ended")]
+    Ended,
     #[error(transparent)]
     Task(#[from] TaskError),
     #[error(transparent)]
@@ -19,6 +23,11 @@ impl From<DeliveryError> for Problem {
     fn from(error: DeliveryError) -> Self {
         match error {
             DeliveryError::NotFound => Self::not_found("delivery"),
+            DeliveryError::Ended => Self::new(
+                StatusCode::CONFLICT,
+                "delivery-ended",
+                "The delivery was sent or has failed, so there is nothing to cancel.",
+            ),
             DeliveryError::Task(error) => error.into(),
             DeliveryError::Database(error) => database_problem(error),
         }
@@ -29,5 +38,9 @@ problem_responses! {
     /// Problems of operations on one delivery.
     pub(crate) NoDelivery {
         DeliveryError::NotFound => "The delivery does not exist or is not visible to the caller.",
+    }
+    /// Problems of cancelling one delivery.
+    pub(crate) NoPendingDelivery: NoDelivery {
+        DeliveryError::Ended => "The delivery was sent or has failed.",
     }
 }

@@ -1,10 +1,15 @@
 //! Deliveries: decisions and passed due dates on their way to webhooks, and the result of each attempt.
 
+mod all_store;
+mod bulk;
+mod bulk_store;
+mod cancel;
 mod due;
 mod error;
 mod host;
 mod list;
 mod redeliver;
+mod requests;
 mod responses;
 pub(crate) mod routes;
 pub(crate) mod store;

@@ -51,7 +51,7 @@ fn restart(
         AccessDenied::Hidden => DeliveryError::NotFound,
         AccessDenied::Forbidden => TaskError::Forbidden.into(),
     })?;
-    let restarted = store::restart(connection, id)?;
+    let restarted = !store::restart(connection, &[id])?.is_empty();
     if restarted {
         let identity = actor.audit_identity(&task, Permission::ViewDeliveries);
         let entry = AuditAction::DeliveryRedelivered.on_task(task.id, identity, meta);

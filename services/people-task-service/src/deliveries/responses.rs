@@ -55,6 +55,30 @@ pub(crate) struct Attempt {
     pub(crate) response: Option<String>,
 }
 
+/// The result of sending failed deliveries of a host again.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RedeliveredDeliveries)]
+pub(crate) struct RedeliveredResponse {
+    /// How many are sent again.
+    #[schema(example = 1000)]
+    pub(crate) redelivered: usize,
+    /// How many failed ones are left, counted up to 100,000: then call again.
+    #[schema(example = 250)]
+    pub(crate) remaining: i64,
+}
+
+/// The result of cancelling the deliveries of a host.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = CancelledDeliveries)]
+pub(crate) struct CancelledResponse {
+    /// How many were cancelled.
+    #[schema(example = 1000)]
+    pub(crate) cancelled: usize,
+    /// How many pending ones are left, counted up to 100,000: then call again.
+    #[schema(example = 250)]
+    pub(crate) remaining: i64,
+}
+
 impl From<Delivery> for DeliveryResponse {
     fn from(delivery: Delivery) -> Self {
         Self {

@@ -1,15 +1,17 @@
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
-use auth::TokenProblems;
-use http_kit::{Problem, Query, QueryProblems, path_id};
+use auth::{AdminCaller, AdminProblems, TokenProblems};
+use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use listing::Paging;
-use service_http::DatabaseProblems;
+use service_http::{DatabaseProblems, database_problem};
 
 use crate::context::Context;
-use crate::deliveries::error::NoDelivery;
-use crate::deliveries::responses::DeliveryResponse;
-use crate::deliveries::{list, redeliver};
+use crate::deliveries::bulk::{self, Cause, Changed};
+use crate::deliveries::error::{NoDelivery, NoPendingDelivery};
+use crate::deliveries::requests::{DeliveryQuery, HostRequest};
+use crate::deliveries::responses::{CancelledResponse, DeliveryResponse, RedeliveredResponse};
+use crate::deliveries::{cancel, list, redeliver};
 use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::error::{Forbidden, NoTask};
 
@@ -67,4 +69,115 @@ pub(crate) async fn redeliver_delivery(
     let (database, publisher) = (&context.database, &context.deliveries);
     let delivery = redeliver::redeliver(database, publisher, user.actor, id, meta).await?;
     Ok(Json(delivery.into()))
+}
+
+/// All deliveries, newest first. For administrators.
+///
+/// `filter` takes `status` (`pending`, `sent` or `fail`) and, together with `status:pending` or `status:fail`, `host`: the
+/// host of the webhook's URL, without scheme and port. Pending deliveries of a host are sorted by their next attempt, the
+/// latest first. Those that were sent are found among the newest 100,000 that have ended.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "listDeliveries",
+    params(DeliveryQuery),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "One page of deliveries. `Link` leads to the next one.", body = [DeliveryResponse]),
+        QueryProblems, AdminProblems, DatabaseProblems,
+    ),
+)]
+#[get("/people-task/deliveries")]
+pub(crate) async fn list_deliveries(
+    admin: AdminCaller,
+    query: Query,
+    request: HttpRequest,
+    context: Data<Context>,
+) -> Result<HttpResponse, Problem> {
+    let query = DeliveryQuery::parse(&query)?;
+    let load = move |database, max_bytes| list::list_all(database, query.clone(), max_bytes);
+    let lists = &context.lists;
+    let page = lists
+        .page(Some(admin.id()), load, DeliveryResponse::from)
+        .await?;
+    Ok(page.respond(request.path(), request.query_string()))
+}
+
+/// Cancels a pending delivery, which then has failed. If it is being sent at this moment, the receiver may get it, but it
+/// is not tried again. For administrators.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "cancelDelivery",
+    params(("id" = String, Path, description = "The delivery's id.")),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The delivery.", body = DeliveryResponse),
+        AdminProblems, NoPendingDelivery, DatabaseProblems,
+    ),
+)]
+#[post("/people-task/deliveries/{id}/cancel")]
+pub(crate) async fn cancel_delivery(
+    admin: AdminCaller,
+    meta: RequestMeta,
+    id: Path<String>,
+    context: Data<Context>,
+) -> Result<Json<DeliveryResponse>, Problem> {
+    let id = path_id(&id, "delivery")?;
+    let delivery = cancel::cancel(&context.database, &admin, id, meta).await?;
+    Ok(Json(delivery.into()))
+}
+
+/// Cancels pending deliveries of a host, at most 1,000 in one call, those first whose next attempt comes first. For
+/// administrators.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "cancelDeliveries",
+    request_body = HostRequest,
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "How many were cancelled, and how many are left.", body = CancelledResponse),
+        BodyProblems, AdminProblems, DatabaseProblems,
+    ),
+)]
+#[post("/people-task/deliveries/cancel")]
+pub(crate) async fn cancel_deliveries(
+    admin: AdminCaller,
+    meta: RequestMeta,
+    JsonBody(body): JsonBody,
+    context: Data<Context>,
+) -> Result<Json<CancelledResponse>, Problem> {
+    let host = HostRequest::parse(body)?.host;
+    let cancelled = bulk::cancel(&context.database, host, Cause::new(&admin, meta)).await;
+    let Changed { changed, remaining } = cancelled.map_err(database_problem)?;
+    Ok(Json(CancelledResponse {
+        cancelled: changed,
+        remaining,
+    }))
+}
+
+/// Sends failed deliveries of a host again, at most 1,000 in one call, the oldest first. For administrators.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "redeliverDeliveries",
+    request_body = HostRequest,
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "How many are sent again, and how many are left.", body = RedeliveredResponse),
+        BodyProblems, AdminProblems, DatabaseProblems,
+    ),
+)]
+#[post("/people-task/deliveries/redeliver")]
+pub(crate) async fn redeliver_deliveries(
+    admin: AdminCaller,
+    meta: RequestMeta,
+    JsonBody(body): JsonBody,
+    context: Data<Context>,
+) -> Result<Json<RedeliveredResponse>, Problem> {
+    let host = HostRequest::parse(body)?.host;
+    let (database, publisher) = (&context.database, &context.deliveries);
+    let redelivered = bulk::redeliver(database, publisher, host, Cause::new(&admin, meta)).await;
+    let Changed { changed, remaining } = redelivered.map_err(database_problem)?;
+    Ok(Json(RedeliveredResponse {
+        redelivered: changed,
+        remaining,
+    }))
 }

@@ -2,7 +2,7 @@ use chrono::{DateTime, Utc};
 use database::{Error, LimitedRows, RowLimit, load_limited, prepared};
 use diesel::dsl::case_when;
 use diesel::prelude::*;
-use diesel::sql_types::{Binary, Bool};
+use diesel::sql_types::{Array, Binary};
 use listing::Paging;
 use serde_json::Value;
 use values::{DeliveryId, Names as _, TaskId, WebhookId};
@@ -63,6 +63,8 @@ macro_rules! select_delivery {
     };
 }
 
+pub(crate) use select_delivery;
+
 /// Loads a page of a task's deliveries, oldest first.
 pub(crate) fn load_of_task(
     connection: &mut PgConnection,
@@ -106,27 +108,30 @@ pub(crate) fn find_task(
 
 #[derive(QueryableByName)]
 struct Restarted {
-    #[diesel(sql_type = Bool)]
-    restarted: bool,
+    #[diesel(sql_type = Binary)]
+    id: DeliveryId,
 }
 
-/// Makes a delivery due now and its webhook pending, if it is of its newest event, inside a transaction that has locked its task. Returns `false` if
-/// a worker has claimed it.
-pub(crate) fn restart(connection: &mut PgConnection, id: DeliveryId) -> Result<bool, Error> {
-    let restart: Restarted = prepared(RESTART)
-        .bind::<Binary, _>(id)
-        .get_result(connection)?;
-    Ok(restart.restarted)
+/// Makes deliveries due now and their webhooks pending if the deliveries are of their newest events, inside a transaction
+/// that has locked their tasks. Returns those that no worker has claimed.
+pub(crate) fn restart(
+    connection: &mut PgConnection,
+    ids: &[DeliveryId],
+) -> Result<Vec<DeliveryId>, Error> {
+    let restarted: Vec<Restarted> = prepared(RESTART)
+        .bind::<Array<Binary>, _>(ids)
+        .load(connection)?;
+    Ok(restarted.into_iter().map(|row| row.id).collect())
 }
 
 // The schedule starts again. The status of a webhook is about its newest event. A worker that has lost its claim may still have a result, which must not count now.
 const RESTART: &str = "
 WITH waiting AS (
     UPDATE deliveries SET next_attempt = now(), lease = lease + 1, attempts = 0, lost_claims = 0, lost_trials = 0
-    WHERE id = $1 AND worker_id IS NULL
-    RETURNING webhook_id, due_at
+    WHERE id = ANY($1) AND worker_id IS NULL
+    RETURNING id, webhook_id, due_at
 ), finished AS (
-    DELETE FROM finished_deliveries WHERE id = $1
+    DELETE FROM finished_deliveries WHERE id = ANY($1)
     RETURNING id, webhook_id, task_id, request_id, traceparent, created, lease, attempt_log, due_at
 ), inserted AS (
     INSERT INTO deliveries
@@ -134,14 +139,14 @@ WITH waiting AS (
     SELECT finished.id, webhook_id, finished.task_id, host, request_id, traceparent, finished.created,
         lease + 1, attempt_log, due_at
     FROM finished JOIN webhooks ON webhooks.id = ANY(ARRAY[webhook_id])
-    RETURNING webhook_id, due_at
+    RETURNING id, webhook_id, due_at
 ), restarted AS (
-    SELECT webhook_id, due_at FROM waiting UNION ALL SELECT webhook_id, due_at FROM inserted
+    SELECT id, webhook_id, due_at FROM waiting UNION ALL SELECT id, webhook_id, due_at FROM inserted
 ), followed AS (
     UPDATE webhooks SET status = 'pending' FROM restarted
     WHERE webhooks.id = ANY(ARRAY[restarted.webhook_id]) AND (due_at IS NULL OR due_at = last_due)
 )
-SELECT EXISTS (SELECT FROM restarted) AS restarted";
+SELECT id FROM restarted";
 
 /// Locks the waiting deliveries of webhooks of a task until the end of the transaction, which has locked the task.
 pub(crate) fn lock_of_webhooks(

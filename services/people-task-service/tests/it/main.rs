@@ -8,6 +8,7 @@
 
 mod access;
 mod added_columns;
+mod all_deliveries;
 mod audit;
 mod audit_list;
 mod audit_partitions;

@@ -15,6 +15,7 @@ mod list_query;
 mod read;
 mod requests;
 mod responses;
+mod revoke_tokens;
 pub(crate) mod routes;
 pub(crate) mod store;
 mod token;

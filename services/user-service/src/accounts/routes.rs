@@ -16,6 +16,7 @@ use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::read::{UserLookups, read, read_current};
 use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest};
 use super::responses::{CurrentUserResponse, SignInResponse, UserResponse};
+use super::revoke_tokens::revoke_tokens;
 use super::update::update;
 use crate::audit::RequestActor;
 use crate::client_network::ClientNetwork;
@@ -178,5 +179,30 @@ pub(crate) async fn update_user(
         RequestActor::new(&admin, meta),
     );
     let user = update(&context, id, &client, request, actor).await?;
+    Ok(Json(user.into()))
+}
+
+/// Revoke a user's tokens
+///
+/// Every access token of the user is refused within a second. The user can sign in again.
+#[utoipa::path(
+    operation_id = "revokeTokens",
+    tag = "users",
+    params(("userId" = String, Path, description = "The user's id: 24 lower-case hexadecimal digits.")),
+    responses(
+        (status = 200, description = "The user.", body = UserResponse),
+        AdminProblems, UserProblems, DatabaseProblems
+    ),
+    security(("bearer" = []))
+)]
+#[post("/users/{userId}/revoke-tokens")]
+pub(crate) async fn revoke_user_tokens(
+    admin: AdminCaller,
+    context: Data<Context>,
+    meta: RequestMeta,
+    id: Path<String>,
+) -> Result<Json<UserResponse>, Problem> {
+    let id = path_id::<UserId>(&id, "user")?;
+    let user = revoke_tokens(&context, id, RequestActor::new(&admin, meta)).await?;
     Ok(Json(user.into()))
 }

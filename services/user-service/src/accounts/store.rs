@@ -71,6 +71,21 @@ pub(super) fn raise_epoch(connection: &mut Connection, id: UserId) -> Result<Use
         .get_result(connection)?)
 }
 
+/// Revokes the tokens of an account, with an audit entry. `None` if there is no such account.
+pub(super) fn revoke_tokens(
+    connection: &mut Connection,
+    id: UserId,
+    entry: Entry,
+) -> Result<Option<User>, Error> {
+    let update = diesel::update(users::table.find(id))
+        .set(users::epoch.eq(users::epoch + 1))
+        .returning(User::as_returning());
+    Ok(entry
+        .record_with(update)
+        .get_result(connection)
+        .optional()?)
+}
+
 pub(crate) fn find(connection: &mut Connection, id: UserId) -> Result<Option<User>, Error> {
     Ok(find_all(connection, &[id])?.remove(&id))
 }

@@ -7,6 +7,7 @@ values::names! {
         FirstAdminMade = "first-admin-made",
         UserCreated = "user-created",
         UserUpdated = "user-updated",
+        TokensRevoked = "tokens-revoked",
         VerificationRequested = "verification-requested",
         EmailVerified = "email-verified",
         SignedIn = "signed-in",

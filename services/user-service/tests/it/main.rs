@@ -22,6 +22,7 @@ mod long_lists;
 mod notification_worker;
 mod passwords;
 mod revocations;
+mod revoke_tokens;
 mod sign_in;
 mod sign_up;
 mod update_user;

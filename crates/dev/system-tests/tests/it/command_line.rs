@@ -142,6 +142,8 @@ async fn nothing_is_destroyed_without_a_confirmation() {
         &["users", "delete", ADA][..],
         &["tokens", "revoke-all"],
         &["dead-letters", "discard", "deletions"],
+        &["deliveries", "cancel", "--host", "gone.example.com"],
+        &["keys", "drop", "token"],
     ] {
         let refused = cli.run(command).await;
         assert_eq!(refused.code, 4, "{command:?}: {}", refused.stderr);
@@ -247,6 +249,121 @@ async fn deliveries_are_listed_and_sent_again() {
     })
     .await;
     system.stop().await;
+}
+
+/// Approves a task that has a webhook with these options.
+async fn decide(system: &System, token: &str, options: &str) {
+    let task = system.create_task(token, REQUESTER, APPROVER).await;
+    let url = format!("{}?{options}", system.webhook_url());
+    let body = json!({"url": url, "taskId": task.id});
+    let _ = system.post("/people-task/webhooks", token, &body).await;
+    let path = format!(
+        "/people-task/tasks/{}/approve?secret={}",
+        task.id, task.approver_secret
+    );
+    let _ = system.http.put(&path).send().await.expect(200);
+}
+
+async fn wait_for_calls(system: &System, correlation: &str, number: usize) {
+    let query = format!("correlationId={correlation}");
+    eventually("the webhook to be called", || async {
+        (system.received(&query).await.len() == number).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_deliveries_of_a_host_are_cancelled_while_one_is_under_way() {
+    let system = System::start_with(&[("WEBHOOK_RETRY_SCHEDULE", "50ms,50ms,50ms")]).await;
+    let cli = CommandLine::of(&system);
+    let token = system.sign_up(REQUESTER).await;
+    decide(&system, &token, "correlationId=slow&delay=1s&status=500").await;
+    wait_for_calls(&system, "slow", 1).await;
+
+    let host = ["--host", "127.0.0.1"];
+    let listed = cli
+        .json(&[&["deliveries", "list"][..], &host].concat())
+        .await;
+    assert_eq!(listed[0]["status"], "pending");
+    let cancel = [&["deliveries", "cancel", "--yes"][..], &host].concat();
+    let cancelled = cli.json(&cancel).await;
+    assert_eq!(cancelled, json!({"cancelled": 1, "remaining": 0}));
+    let failed = [&["deliveries", "list", "--failed"][..], &host].concat();
+    let failed = cli.json(&failed).await;
+    let last = &failed[0]["attempts"][0];
+    assert_eq!(last["error"], "cancelled by an administrator");
+    let id = failed[0]["id"].as_str().unwrap();
+    let ended = cli.run(&["deliveries", "cancel", "--yes", id]).await;
+    assert_eq!(ended.code, 1);
+    assert!(
+        ended.stderr.contains("nothing to cancel"),
+        "{}",
+        ended.stderr
+    );
+
+    // The attempt that was under way ends before the third one of this delivery.
+    decide(&system, &token, "correlationId=later&delay=1s&failFirst=2").await;
+    wait_for_calls(&system, "later", 3).await;
+    assert_eq!(system.received("correlationId=slow").await.len(), 1);
+
+    let retry = [&["deliveries", "retry", "--failed"][..], &host].concat();
+    let retried = cli.json(&retry).await;
+    assert_eq!(retried, json!({"redelivered": 1, "remaining": 0}));
+    wait_for_calls(&system, "slow", 2).await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tokens_of_one_user_are_revoked() {
+    let system = System::start().await;
+    let cli = CommandLine::of(&system);
+    let (token, other) = (
+        system.sign_up(ADA).await,
+        system.sign_up("bob@example.com").await,
+    );
+    let revoked = cli.json(&["tokens", "revoke", ADA]).await;
+    assert_eq!(revoked["username"], ADA);
+    eventually("the token to be revoked", || async {
+        let reply = system.http.get("/user").bearer(&token).send().await;
+        (reply.status == 401).then_some(())
+    })
+    .await;
+    let _ = system.get("/user", &other).await;
+    let unknown = cli.run(&["tokens", "revoke", "eve@example.com"]).await;
+    assert_eq!(unknown.code, 3, "{}", unknown.stderr);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_are_rotated_in_a_folder_of_secrets() {
+    let secrets = tempfile::tempdir().unwrap();
+    let folder = secrets.path().to_str().unwrap();
+    let deploy = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../deploy/make-secrets");
+    let made = Command::new(deploy).arg(folder).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let path = std::env::var("PATH").unwrap();
+    let cli = CommandLine {
+        environment: vec![("SECRETS_FOLDER", folder.to_owned()), ("PATH", path)],
+    };
+    let before = cli.json(&["keys", "status", "token"]).await;
+    assert_eq!(before["second"], Value::Null);
+    let prepared = cli.json(&["keys", "prepare", "token"]).await;
+    assert_eq!(prepared["signing"], before["signing"]);
+    let switched = cli.json(&["keys", "switch", "token"]).await;
+    assert_eq!(switched["signing"], prepared["second"]);
+    assert_eq!(switched["second"], before["signing"]);
+    let again = cli.run(&["keys", "prepare", "token"]).await;
+    assert_eq!(again.code, 1);
+    assert!(
+        again.stderr.contains("second key already"),
+        "{}",
+        again.stderr
+    );
+    let dropped = cli.json(&["keys", "drop", "token", "--yes"]).await;
+    assert_eq!(dropped["signing"], switched["signing"]);
+    assert_eq!(dropped["second"], Value::Null);
+    let rotated = cli.json(&["keys", "rotate", "webhook"]).await;
+    assert_ne!(rotated["signing"], rotated["second"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

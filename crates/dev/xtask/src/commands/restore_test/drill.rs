@@ -12,21 +12,21 @@ use crate::{
     stack_file::{Admin, Stack},
 };
 
-const PASSWORD: &str = "a password of the backup";
+pub(super) const PASSWORD: &str = "a password of the backup";
 /// How long the processes may take to connect to a server that was replaced, and then to notice it.
 const NOTICE_LIMIT: Duration = Duration::from_secs(20);
 const REVOCATION_LIMIT: Duration = Duration::from_secs(2);
-const WORK_LIMIT: Duration = Duration::from_secs(60);
+pub(super) const WORK_LIMIT: Duration = Duration::from_secs(60);
 
 /// A user with a token.
-struct Person {
-    email: String,
-    id: String,
-    token: String,
+pub(super) struct Person {
+    pub(super) email: String,
+    pub(super) id: String,
+    pub(super) token: String,
 }
 
 /// A process that verifies tokens.
-struct Verifier {
+pub(super) struct Verifier {
     name: &'static str,
     client: Client,
     /// The path of a `GET` that needs a token.
@@ -60,13 +60,13 @@ pub(super) struct Drill {
     number: usize,
 }
 
-fn quiet(url: &str) -> Client {
+pub(super) fn quiet(url: &str) -> Client {
     let mut client = Client::new(url);
     client.quiet = true;
     client
 }
 
-fn verifiers(stack: &Stack) -> anyhow::Result<Vec<Verifier>> {
+pub(super) fn verifiers(stack: &Stack) -> anyhow::Result<Vec<Verifier>> {
     let all = [
         ("gateway", "/people-task/tasks"),
         ("user-service", "/user"),
@@ -79,6 +79,27 @@ fn verifiers(stack: &Stack) -> anyhow::Result<Vec<Verifier>> {
         Ok(Verifier { name, client, path })
     });
     verifiers.into_iter().collect()
+}
+
+/// Every process refuses each of these tokens, which are given with their owners.
+pub(super) fn check_tokens(
+    verifiers: &[Verifier],
+    tokens: &[(String, String)],
+    restored: Instant,
+) -> anyhow::Result<()> {
+    for verifier in verifiers {
+        let name = verifier.name;
+        for (owner, token) in tokens {
+            let refused = wait_until(NOTICE_LIMIT, || verifier.refuses(token).then_some(()));
+            refused.with_context(|| format!("{name} accepts the token of {owner}"))?;
+        }
+    }
+    let elapsed = restored.elapsed().as_secs_f64();
+    let tokens = tokens.len();
+    say(&format!(
+        "  {tokens} earlier tokens are refused by all processes, {elapsed:.1} s after the restore"
+    ));
+    Ok(())
 }
 
 impl Drill {
@@ -145,18 +166,7 @@ impl Drill {
 
     /// Every process refuses every earlier token.
     fn check_tokens(&self, restored: Instant) -> anyhow::Result<()> {
-        for verifier in &self.verifiers {
-            let name = verifier.name;
-            for (owner, token) in &self.tokens {
-                let refused = wait_until(NOTICE_LIMIT, || verifier.refuses(token).then_some(()));
-                refused.with_context(|| format!("{name} accepts the token of {owner}"))?;
-            }
-        }
-        let elapsed = restored.elapsed().as_secs_f64();
-        let tokens = self.tokens.len();
-        say(&format!(
-            "  {tokens} earlier tokens are refused by all processes, {elapsed:.1} s after the restore"
-        ));
+        check_tokens(&self.verifiers, &self.tokens, restored)?;
         // None of them creates a task at the service that would accept one. While a restore is going on the service
         // may see several incarnations, and responds with 503 in between.
         for (owner, token) in &self.tokens {
@@ -268,18 +278,18 @@ fn email(name: &str, number: usize) -> String {
     format!("{name}.{number}@example.com")
 }
 
-fn task(requester: &str) -> Value {
+pub(super) fn task(requester: &str) -> Value {
     json!({"title": "Restore a backup", "requester": requester, "approver": requester})
 }
 
-fn sign_up(gateway: &Client, name: &str, number: usize) -> anyhow::Result<Person> {
+pub(super) fn sign_up(gateway: &Client, name: &str, number: usize) -> anyhow::Result<Person> {
     let email = email(name, number);
     let body = json!({"username": email, "password": PASSWORD});
     let response = gateway.call(&Call::new("POST", "/user").body(body))?;
     person(email, &response.expect(200)?)
 }
 
-fn sign_in(gateway: &Client, email: &str, password: &str) -> anyhow::Result<Person> {
+pub(super) fn sign_in(gateway: &Client, email: &str, password: &str) -> anyhow::Result<Person> {
     let body = json!({"username": email, "password": password});
     let response = gateway.call(&Call::new("POST", "/user/auth").body(body))?;
     person(email.to_owned(), &response.expect(200)?)

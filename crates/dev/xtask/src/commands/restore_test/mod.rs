@@ -4,9 +4,15 @@
 //! For each way to restore it takes a backup, changes a password, deactivates a user, deletes one, makes one an
 //! administrator, creates one that creates a task, and restores the backup while all processes run. Then it checks
 //! that every process refuses every earlier token, that users sign in as in the backup, that revocation works, and that
-//! a decision is delivered. It starts its own system and removes it at the end.
+//! a decision is delivered.
+//!
+//! At last it restores a backup of `deploy/backup` into an empty system, a new cluster and an empty RabbitMQ, and checks
+//! that all work completes that was pending at the time of the backup. It starts its own system and removes it at the end.
 
+mod backup_script;
 mod drill;
+mod empty_system;
+mod open_work;
 mod ways;
 
 use std::{process::ExitCode, time::Instant};
@@ -70,7 +76,7 @@ fn test(workspace: &Workspace, arguments: &Arguments, interrupt: &Interrupt) -> 
         ]),
         ..LaunchOptions::default()
     };
-    let running = launch::start(workspace, &options, interrupt)?;
+    let mut running = launch::start(workspace, &options, interrupt)?;
     for (number, way) in Way::ALL.into_iter().enumerate() {
         interrupt.check()?;
         say(&format!("restoring {}", way.describe()));
@@ -84,5 +90,6 @@ fn test(workspace: &Workspace, arguments: &Arguments, interrupt: &Interrupt) -> 
             .with_context(|| format!("after restoring {}", way.describe()))?;
         ensure_all_alive(&running.processes)?;
     }
-    Ok(())
+    interrupt.check()?;
+    empty_system::test(workspace, &mut running, interrupt)
 }

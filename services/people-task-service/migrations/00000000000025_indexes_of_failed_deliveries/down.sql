@@ -1,0 +1,2 @@
+-- The indexes go with those of the last migration.
+SELECT 1;

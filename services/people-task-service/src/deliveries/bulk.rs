@@ -1,0 +1,152 @@
+//! Changes of many deliveries of a host, a limited number in each call.
+
+use std::collections::HashMap;
+
+use audit_log::{AuthMethod, RequestMeta};
+use auth::Caller;
+use database::{Connection, Database};
+use messaging::Publisher;
+use serde_json::json;
+use telemetry::RequestContext;
+use values::{DeliveryId, TaskId};
+
+use crate::audit::{AuditAction, AuditIdentity};
+use crate::deliveries::requests::Host;
+use crate::deliveries::{DueDelivery, all_store, bulk_store, due_message, store};
+use crate::tasks::store as task_store;
+
+/// How many deliveries one transaction changes at most.
+const BATCH: i64 = 250;
+/// How many transactions a call has at most.
+const BATCHES: usize = 4;
+/// What remains is counted up to this number.
+const MAX_COUNTED: i64 = 100_000;
+
+/// The result of one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Changed {
+    /// How many deliveries were changed.
+    pub(crate) changed: usize,
+    /// How many are left, counted up to [`MAX_COUNTED`].
+    pub(crate) remaining: i64,
+}
+
+/// An administrator's request.
+#[derive(Debug, Clone)]
+pub(crate) struct Cause {
+    identity: AuditIdentity,
+    meta: RequestMeta,
+}
+
+impl Cause {
+    pub(crate) fn new(admin: &Caller, meta: RequestMeta) -> Self {
+        let identity = (admin.into(), AuthMethod::Token);
+        Self { identity, meta }
+    }
+
+    fn record(
+        self,
+        connection: &mut Connection,
+        action: AuditAction,
+        changed: &[(DeliveryId, TaskId)],
+    ) -> Result<(), database::Error> {
+        let entry = |(id, task): &(DeliveryId, TaskId)| {
+            let entry = action.on_task(*task, self.identity.clone(), self.meta.clone());
+            entry.detail(json!({ "deliveryId": id })).to_json()
+        };
+        let entries: Vec<_> = changed.iter().map(entry).collect();
+        bulk_store::record(connection, &entries)
+    }
+}
+
+/// Ends pending deliveries of a host as failed.
+///
+/// # Errors
+/// Only the database can fail.
+#[tracing::instrument(skip_all)]
+pub(crate) async fn cancel(
+    database: &Database,
+    host: Host,
+    cause: Cause,
+) -> Result<Changed, database::Error> {
+    let mut changed = 0;
+    for _ in 0..BATCHES {
+        let (host, cause) = (host.clone(), cause.clone());
+        let cancel = move |connection: &mut Connection| {
+            let locked = bulk_store::lock_pending(connection, host.as_str(), BATCH)?;
+            let ids: Vec<_> = locked.iter().map(|(id, _)| *id).collect();
+            let cancelled = all_store::cancel(connection, &ids)?;
+            cause.record(connection, AuditAction::DeliveryCancelled, &locked)?;
+            Ok::<_, database::Error>(cancelled.len())
+        };
+        match database.transaction(cancel).await? {
+            0 => break,
+            cancelled => changed += cancelled,
+        }
+    }
+    let count = move |connection: &mut Connection| {
+        bulk_store::count_pending(connection, host.as_str(), MAX_COUNTED)
+    };
+    let remaining = database.run(count).await?;
+    tracing::info!(changed, remaining, "deliveries of a host were cancelled");
+    Ok(Changed { changed, remaining })
+}
+
+/// Sends failed deliveries of a host again.
+///
+/// # Errors
+/// Only the database can fail.
+#[tracing::instrument(skip_all)]
+pub(crate) async fn redeliver(
+    database: &Database,
+    publisher: &Publisher,
+    host: Host,
+    cause: Cause,
+) -> Result<Changed, database::Error> {
+    let mut changed = 0;
+    for _ in 0..BATCHES {
+        let (of_host, cause) = (host.clone(), cause.clone());
+        let restart =
+            move |connection: &mut Connection| restart_failed(connection, &of_host, cause);
+        let restarted = database.transaction(restart).await?;
+        if restarted.is_empty() {
+            break;
+        }
+        changed += restarted.len();
+        let due: Vec<_> = restarted
+            .into_iter()
+            .map(|id| DueDelivery {
+                id,
+                host: host.as_str().to_owned(),
+            })
+            .collect();
+        publisher.send(due_message(&due, RequestContext::current_or_fresh()));
+    }
+    let count = move |connection: &mut Connection| {
+        bulk_store::count_failed(connection, host.as_str(), MAX_COUNTED)
+    };
+    let remaining = database.run(count).await?;
+    tracing::info!(changed, remaining, "deliveries of a host were restarted");
+    Ok(Changed { changed, remaining })
+}
+
+fn restart_failed(
+    connection: &mut Connection,
+    host: &Host,
+    cause: Cause,
+) -> Result<Vec<DeliveryId>, database::Error> {
+    let mut failed = bulk_store::lock_failed(connection, host.as_str(), BATCH)?;
+    let tasks: Vec<_> = failed.iter().map(|(_, task)| *task).collect();
+    // Their webhooks are not deleted meanwhile.
+    let tasks = task_store::lock_free(connection, &tasks)?;
+    failed.retain(|(_, task)| tasks.contains(task));
+    let ids: Vec<_> = failed.iter().map(|(id, _)| *id).collect();
+    let restarted = store::restart(connection, &ids)?;
+    let tasks: HashMap<_, _> = failed.into_iter().collect();
+    let changed = restarted
+        .iter()
+        .filter_map(|id| Some((*id, *tasks.get(id)?)));
+    let changed: Vec<_> = changed.collect();
+    cause.record(connection, AuditAction::DeliveryRedelivered, &changed)?;
+    Ok(restarted)
+}

@@ -1,0 +1,199 @@
+//! The parameters of the list of all deliveries, and the body of changes of many.
+
+use http_kit::{Fields, Problem, Query, combine_errors};
+use listing::{ANY_TEXT, Conditions, Filter, Paging};
+use utoipa::openapi::path::{Parameter, ParameterIn};
+use utoipa::openapi::schema::ObjectBuilder;
+use utoipa::{IntoParams, ToSchema};
+use values::{FromText, Invalid, bounded_text};
+
+use crate::requests::text_fields;
+use crate::status::DeliveryStatus;
+
+values::names! {
+    /// The fields that deliveries can be filtered by.
+    pub(crate) enum DeliveryFilter {
+        /// The status.
+        Status = "status",
+        /// The host of the webhook's URL.
+        Host = "host",
+    }
+}
+
+impl Filter for DeliveryFilter {
+    fn pattern(self) -> &'static str {
+        match self {
+            Self::Status => "(pending|sent|fail)",
+            Self::Host => ANY_TEXT,
+        }
+    }
+
+    fn check(self, value: &str) -> Result<(), Invalid> {
+        match self {
+            Self::Status => DeliveryStatus::from_text(value).map(drop),
+            Self::Host => Host::from_text(value).map(drop),
+        }
+    }
+}
+
+/// The host of a webhook's URL.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Host(String);
+
+impl Host {
+    /// As [`host_of`](super::host_of) returns it.
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromText for Host {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        let text = bounded_text(text, 1, 253)?.to_ascii_lowercase();
+        let trimmed = text.trim_end_matches('.');
+        Ok(Self(
+            if trimmed.is_empty() { &text } else { trimmed }.to_owned(),
+        ))
+    }
+}
+
+text_fields! {
+    Host = ObjectBuilder::new().min_length(Some(1)).max_length(Some(253));
+}
+
+/// Which deliveries a list has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ChosenDeliveries {
+    All,
+    Pending(Option<Host>),
+    Failed(Option<Host>),
+    Sent,
+}
+
+/// The parameters of the list of all deliveries.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DeliveryQuery {
+    pub(crate) chosen: ChosenDeliveries,
+    pub(crate) paging: Paging,
+}
+
+impl DeliveryQuery {
+    /// Parses the parameters.
+    ///
+    /// # Errors
+    /// `400 validation-failed` with one entry for each invalid parameter.
+    pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
+        let conditions = Conditions::<DeliveryFilter>::parse(query);
+        let chosen = conditions.and_then(|conditions| choose(&conditions));
+        let (paging, chosen) = combine_errors(Paging::parse(query), chosen)?;
+        Ok(Self { chosen, paging })
+    }
+}
+
+fn choose(conditions: &Conditions<DeliveryFilter>) -> Result<ChosenDeliveries, Problem> {
+    if conditions.pattern.is_some() {
+        let message = "Deliveries cannot be searched by a pattern. Use `filter`.";
+        let invalid = Invalid::new("unknown-parameter", message);
+        return Err(Problem::invalid_field("pattern", invalid));
+    }
+    let (mut status, mut host) = (None, None);
+    for (field, value) in &conditions.filters {
+        let repeated = match field {
+            DeliveryFilter::Status => status.replace(value).is_some(),
+            DeliveryFilter::Host => host.replace(value).is_some(),
+        };
+        if repeated {
+            let invalid = Invalid::new("repeated", "A field can be filtered by one value.");
+            return Err(Problem::invalid_field("filter", invalid));
+        }
+    }
+    let invalid = |invalid| Problem::invalid_field("filter", invalid);
+    let status = status.map(|text| DeliveryStatus::from_text(text));
+    let status = status.transpose().map_err(invalid)?;
+    let host = host.map(|text| Host::from_text(text));
+    let host = host.transpose().map_err(invalid)?;
+    match (status, host) {
+        (None, None) => Ok(ChosenDeliveries::All),
+        (Some(DeliveryStatus::Pending), host) => Ok(ChosenDeliveries::Pending(host)),
+        (Some(DeliveryStatus::Fail), host) => Ok(ChosenDeliveries::Failed(host)),
+        (Some(DeliveryStatus::Sent), None) => Ok(ChosenDeliveries::Sent),
+        // No index has the hosts of deliveries that were sent, of which there may be billions.
+        (_, Some(_)) => Err(invalid(Invalid::new(
+            "status-required",
+            "Filter by a host together with status:pending or status:fail.",
+        ))),
+    }
+}
+
+impl IntoParams for DeliveryQuery {
+    fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
+        let mut parameters = Conditions::<DeliveryFilter>::into_params(&parameter_in);
+        parameters.retain(|parameter| parameter.name != "pattern");
+        parameters.extend(Paging::into_params(parameter_in));
+        parameters
+    }
+}
+
+/// A host whose deliveries are changed.
+#[derive(Debug, ToSchema)]
+#[schema(as = HostOfDeliveries)]
+pub(crate) struct HostRequest {
+    /// The host of the webhooks' URLs, without scheme and port.
+    #[schema(example = "engine.example.com")]
+    pub(crate) host: Host,
+}
+
+impl HostRequest {
+    /// Parses the body of a request.
+    ///
+    /// # Errors
+    /// `400` with every invalid field.
+    pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let host = fields.required("host");
+        fields.finish_with(host.map(|host| Self { host }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_kit::Query;
+    use values::FromText as _;
+
+    use super::{ChosenDeliveries, DeliveryQuery, Host};
+
+    fn chosen(query: &str) -> Option<ChosenDeliveries> {
+        let parsed = DeliveryQuery::parse(&Query::parse(query)).ok()?;
+        Some(parsed.chosen)
+    }
+
+    #[test]
+    fn a_list_is_chosen_by_status_and_host() {
+        let host = || Some(Host::from_text("a.example").unwrap());
+        for (query, expected) in [
+            ("", ChosenDeliveries::All),
+            ("filter=status:sent", ChosenDeliveries::Sent),
+            ("filter=status:fail", ChosenDeliveries::Failed(None)),
+            (
+                "filter=status:fail,host:A.example.",
+                ChosenDeliveries::Failed(host()),
+            ),
+            (
+                "filter=host:a.example&filter=status:pending",
+                ChosenDeliveries::Pending(host()),
+            ),
+        ] {
+            assert_eq!(chosen(query), Some(expected), "{query}");
+        }
+        for wrong in [
+            "filter=host:a.example",
+            "filter=status:sent,host:a.example",
+            "filter=status:lost",
+            "filter=status:sent,status:fail",
+            "filter=host:,status:fail",
+            "pattern=a",
+            "limit=0",
+        ] {
+            assert_eq!(chosen(wrong), None, "{wrong}");
+        }
+    }
+}
