@@ -127,8 +127,12 @@ impl<'run> AccountWorkload<'run> {
         };
         let Account { email, token, .. } = &account;
         let task = json!({"title": "Task of a new account", "requester": email, "approver": email});
-        let create = Call::new("POST", "/people-task/tasks").token(token).body(task);
-        let created = self.client.call_with_token(&create, account.requested, number);
+        let create = Call::new("POST", "/people-task/tasks")
+            .token(token)
+            .body(task);
+        let created = self
+            .client
+            .call_with_token(&create, account.requested, number);
         let (_, task) = expected(&create, created)?;
         let (outcome, response) = if account.is_deleted {
             let call = Call::new("DELETE", format!("/users/{}", account.id));

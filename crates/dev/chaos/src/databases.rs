@@ -137,4 +137,3 @@ impl Databases {
         standby.context("there is no standby")
     }
 }
-

@@ -118,19 +118,22 @@ impl Promotion {
 impl StandbyStop {
     fn is_unreplicated(&self, decision: &Decision) -> bool {
         let begin = self.stopped + RESPONSE_TIME;
-        decision.outcome == CallOutcome::Succeeded
-            && (begin..self.started).contains(&decision.at)
+        decision.outcome == CallOutcome::Succeeded && (begin..self.started).contains(&decision.at)
     }
 
     fn describe(&self, decisions: &[&Decision]) -> String {
         let unknown = |one: &&&Decision| {
-            one.outcome == CallOutcome::Unknown
-                && (self.stopped..self.started).contains(&one.at)
+            one.outcome == CallOutcome::Unknown && (self.stopped..self.started).contains(&one.at)
         };
         let succeeded = decisions.iter().filter(|one| self.is_unreplicated(one));
         let first = first_success(decisions, self.started).map_or_else(
             || "no decision since".to_owned(),
-            |at| format!("next decision {:.1} s after", (at - self.started).as_secs_f64()),
+            |at| {
+                format!(
+                    "next decision {:.1} s after",
+                    (at - self.started).as_secs_f64()
+                )
+            },
         );
         format!(
             "for {:.1} s, {} decisions with 200 (must be 0), {} unknown, {first}",

@@ -27,8 +27,8 @@ mod signature;
 mod sync;
 mod system;
 mod task_workload;
-mod test_user;
 mod tcp_proxy;
+mod test_user;
 mod toggle_listener;
 mod watchdog;
 

@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::File,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     sync::{
@@ -118,8 +118,7 @@ impl System {
         let programs = programs::copy(workspace, find_programs(workspace, options)?)?;
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
-        let own =
-            own_system::start_servers(workspace, Durability::Discardable, options.layout)?;
+        let own = own_system::start_servers(workspace, Durability::Discardable, options.layout)?;
         interrupt.check()?;
         let [gateway_port] = ports::free()?;
         let mut plan = Plan::new(
@@ -297,16 +296,7 @@ fn find_programs(
     let Some(folder) = options.programs else {
         return programs::build(workspace, options.release);
     };
-    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
-    let mut programs = BTreeMap::new();
-    for entry in entries {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        if let (true, Some(name)) = (path.is_file(), name) {
-            programs.insert(name.to_owned(), path.clone());
-        }
-    }
-    Ok(programs)
+    programs::find(folder)
 }
 
 /// Puts a proxy into each connection of [`PROXIED`]. Those to the broker begin with different nodes. A process has one
@@ -349,11 +339,7 @@ fn open_proxies(processes: &mut [Planned], servers: &Servers) -> anyhow::Result<
 }
 
 /// Opens a proxy on a free port, and returns the port.
-fn open_proxy(
-    proxies: &mut Vec<TcpProxy>,
-    name: String,
-    targets: Vec<u16>,
-) -> anyhow::Result<u16> {
+fn open_proxy(proxies: &mut Vec<TcpProxy>, name: String, targets: Vec<u16>) -> anyhow::Result<u16> {
     let [listen_port] = ports::free()?;
     proxies.push(TcpProxy::open(name, listen_port, targets)?);
     Ok(listen_port)
@@ -362,7 +348,10 @@ fn open_proxy(
 /// Returns a loopback URL with other ports in place of `port`. With several, it is a URL of Postgres that leads to the
 /// server that is the primary.
 fn with_ports(url: &str, port: u16, ports: &[u16]) -> String {
-    let hosts: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    let hosts: Vec<_> = ports
+        .iter()
+        .map(|port| format!("127.0.0.1:{port}"))
+        .collect();
     let url = url.replace(&format!("127.0.0.1:{port}"), &hosts.join(","));
     if hosts.len() == 1 {
         return url;

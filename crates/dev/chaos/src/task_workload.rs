@@ -144,12 +144,11 @@ impl<'run> TaskWorkload<'run> {
         let url = receiver
             .map(|receiver| receiver.url(&key))
             .unwrap_or_default();
-        let call = Call::new("POST", "/people-task/webhooks").body(
-            match secret_of(self.seed, &key) {
+        let call =
+            Call::new("POST", "/people-task/webhooks").body(match secret_of(self.seed, &key) {
                 Some(secret) => json!({"taskId": task, "url": url, "secret": secret}),
                 None => json!({"taskId": task, "url": url}),
-            },
-        );
+            });
         let gone = receiver.is_some_and(|receiver| receiver.is_gone(&key));
         Hook {
             key,

@@ -90,12 +90,7 @@ impl TestUser {
     }
 
     /// Signs in once, unless another caller has done it. After an unknown outcome the next call tries again.
-    fn renew(
-        &self,
-        client: &OneShotClient<'_>,
-        refused: Instant,
-        number: u64,
-    ) -> CallOutcome {
+    fn renew(&self, client: &OneShotClient<'_>, refused: Instant, number: u64) -> CallOutcome {
         let mut tokens = lock(&self.tokens);
         if tokens.last().is_some_and(|token| token.requested > refused) {
             return CallOutcome::SignedOut;
@@ -123,7 +118,10 @@ impl TestUser {
         client.quiet = true;
         let requested = Instant::now();
         let response = client.call(&call)?.expect(200)?;
-        let text = response.text("/token").context("getting a token")?.to_owned();
+        let text = response
+            .text("/token")
+            .context("getting a token")?
+            .to_owned();
         lock(&self.tokens).push(Token { text, requested });
         Ok(())
     }
@@ -145,7 +143,10 @@ impl TestUser {
         findings: &mut Vec<Finding>,
     ) -> usize {
         let tokens = lock(&self.tokens);
-        let earlier: Vec<_> = tokens.iter().filter(|one| one.requested < revoked).collect();
+        let earlier: Vec<_> = tokens
+            .iter()
+            .filter(|one| one.requested < revoked)
+            .collect();
         for (url, path) in processes {
             let client = Client::with_timeout(url, NOTICE_LIMIT);
             for token in &earlier {

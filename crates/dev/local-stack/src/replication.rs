@@ -7,7 +7,8 @@ use crate::{Error, Postgres, Result, Stop, bootstrap, client, process::wait_unti
 const STREAMING_LIMIT: Duration = Duration::from_secs(30);
 
 /// The only row is `t` or `f`.
-const IS_STREAMING: &str = "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')";
+const IS_STREAMING: &str =
+    "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')";
 
 impl Postgres {
     /// Replaces this server's data by a base backup of `primary`, and starts it as a standby. Returns when it

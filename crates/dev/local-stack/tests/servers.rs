@@ -138,7 +138,10 @@ fn a_promoted_standby_has_every_commit_and_the_killed_primary_follows_it() {
     };
     let _discarded = Discarded(options.clone());
     let servers = Servers::start(&options, &quiet).unwrap();
-    let (first, second) = (&servers.postgres, servers.postgres_standby.as_ref().unwrap());
+    let (first, second) = (
+        &servers.postgres,
+        servers.postgres_standby.as_ref().unwrap(),
+    );
     let (first_url, second_url) = (first.admin_url(), second.admin_url());
     query(&first_url, "CREATE TABLE t AS SELECT 1 AS n").unwrap();
     let synchronous = "SELECT sync_state FROM pg_stat_replication";
