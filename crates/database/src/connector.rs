@@ -35,7 +35,7 @@ impl Session {
         if let Some(responded) = outcome.responded {
             self.last_success = responded.then(Instant::now);
         }
-        self.discarded |= outcome.unexplained;
+        self.discarded |= outcome.unexplained || outcome.is_standby;
         outcome.ended
     }
 }

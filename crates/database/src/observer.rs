@@ -54,6 +54,9 @@ pub(crate) struct Outcome {
     /// A statement failed for a reason that diesel does not tell. The connection may have prepared it for a table that
     /// has changed since (SQLSTATE 0A000), and then it fails each time.
     pub(crate) unexplained: bool,
+    /// A statement would have changed something on a server that only reads: after a failover, the connection leads to
+    /// a standby.
+    pub(crate) is_standby: bool,
 }
 
 /// Sets the limits of a connection's statements, and watches its statements from now on.
@@ -85,12 +88,18 @@ pub(crate) fn take_outcome(connection: &mut PgConnection) -> Outcome {
 impl StatementObserver {
     fn record(&mut self, error: Option<&Error>) {
         self.outcome.responded = Some(!error.is_some_and(is_connection_loss));
-        if let Some(Error::DatabaseError(DatabaseErrorKind::Unknown, information)) = error {
-            if self.exceeded_limit() || self.is_deadlock(&**information) {
-                self.outcome.ended = Some(information.message().to_owned());
-            } else {
-                self.outcome.unexplained = true;
+        match error {
+            Some(Error::DatabaseError(DatabaseErrorKind::Unknown, information)) => {
+                if self.exceeded_limit() || self.is_deadlock(&**information) {
+                    self.outcome.ended = Some(information.message().to_owned());
+                } else {
+                    self.outcome.unexplained = true;
+                }
             }
+            Some(Error::DatabaseError(DatabaseErrorKind::ReadOnlyTransaction, _)) => {
+                self.outcome.is_standby = true;
+            }
+            _ => {}
         }
     }
 

@@ -148,8 +148,12 @@ async fn a_server_that_is_no_longer_the_primary_is_unavailable() {
         connection.batch_execute("SET default_transaction_read_only = on")?;
         run("INSERT INTO notes VALUES (1, 'x')")(connection)
     };
-    let refused = connect(&test, LIMITS).run(write).await;
+    let database = connect(&test, LIMITS);
+    let refused = database.run(write).await;
     assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+    // The connection leads to a standby, and others may lead to the new primary.
+    let write = run("INSERT INTO notes VALUES (1, 'x')");
+    database.run(write).await.unwrap();
 }
 
 /// Ends the connection that runs a statement, if there is one.

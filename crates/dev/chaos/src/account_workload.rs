@@ -23,6 +23,7 @@ use crate::{
     one_shot_client::OneShotClient,
     schedule::CALM,
     sync::lock,
+    test_user::TestUser,
 };
 
 const INTERVAL: Duration = Duration::from_secs(4);
@@ -32,11 +33,11 @@ const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Creates accounts and remembers the outcomes.
 pub(crate) struct AccountWorkload<'run> {
-    pub(crate) client: &'run OneShotClient,
+    pub(crate) client: &'run OneShotClient<'run>,
     pub(crate) gateway: &'run str,
     pub(crate) code_receiver: &'run CodeReceiver,
     pub(crate) interrupt: &'run Interrupt,
-    admin_token: String,
+    pub(crate) admin: TestUser,
     accounts: Mutex<Vec<Account>>,
 }
 
@@ -47,6 +48,8 @@ struct Account {
     password: String,
     id: String,
     token: String,
+    /// When the token was requested.
+    requested: Instant,
     task: Option<String>,
     /// Whether the account is deleted; otherwise a code is requested.
     is_deleted: bool,
@@ -75,21 +78,18 @@ pub(crate) struct AccountResults {
 impl<'run> AccountWorkload<'run> {
     /// Signs the administrator in, with retries.
     pub(crate) fn new(
-        client: &'run OneShotClient,
+        client: &'run OneShotClient<'run>,
         gateway: &'run str,
         admin: &Admin,
         code_receiver: &'run CodeReceiver,
         interrupt: &'run Interrupt,
     ) -> anyhow::Result<Self> {
-        let credentials = json!({"username": admin.username, "password": admin.password});
-        let sign_in = Call::new("POST", "/user/auth").body(credentials);
-        let response = quiet_client(gateway).call(&sign_in)?.expect(200)?;
         Ok(Self {
             client,
             gateway,
             code_receiver,
             interrupt,
-            admin_token: response.text("/token")?.to_owned(),
+            admin: TestUser::sign_in(gateway, &admin.username, &admin.password)?,
             accounts: Mutex::default(),
         })
     }
@@ -127,14 +127,20 @@ impl<'run> AccountWorkload<'run> {
         };
         let Account { email, token, .. } = &account;
         let task = json!({"title": "Task of a new account", "requester": email, "approver": email});
-        let create = Call::new("POST", "/people-task/tasks").token(token);
-        let (_, task) = self.call(&create.body(task), number)?;
-        let call = if account.is_deleted {
-            Call::new("DELETE", format!("/users/{}", account.id)).token(&self.admin_token)
+        let create = Call::new("POST", "/people-task/tasks")
+            .token(token)
+            .body(task);
+        let created = self
+            .client
+            .call_with_token(&create, account.requested, number);
+        let (_, task) = expected(&create, created)?;
+        let (outcome, response) = if account.is_deleted {
+            let call = Call::new("DELETE", format!("/users/{}", account.id));
+            expected(&call, self.admin.call(self.client, call.clone(), number))?
         } else {
-            Call::new("POST", "/user/forgot-password").body(json!({"email": email}))
+            let call = Call::new("POST", "/user/forgot-password").body(json!({"email": email}));
+            expected(&call, self.client.call(&call, number))?
         };
-        let (outcome, response) = self.call(&call, number)?;
         account.task = text(&task, "/id");
         account.outcome = outcome;
         account.ticket = text(&response, "/ticket").unwrap_or_default();
@@ -148,7 +154,9 @@ impl<'run> AccountWorkload<'run> {
         let unique = password.get(..8).unwrap_or_default();
         let email = format!("account{number}.{unique}@example.com");
         let body = json!({"email": email, "password": password});
-        let (outcome, body) = self.call(&Call::new("POST", "/user").body(body), number)?;
+        let call = Call::new("POST", "/user").body(body);
+        let requested = Instant::now();
+        let (outcome, body) = expected(&call, self.client.call(&call, number))?;
         if outcome != CallOutcome::Succeeded {
             return Ok(None);
         }
@@ -160,6 +168,7 @@ impl<'run> AccountWorkload<'run> {
             password,
             id,
             token,
+            requested,
             task: None,
             is_deleted: number.is_multiple_of(2),
             outcome: CallOutcome::Unknown,
@@ -167,20 +176,10 @@ impl<'run> AccountWorkload<'run> {
         }))
     }
 
-    /// Makes a call once. An unexpected response is an error.
-    fn call(&self, call: &Call<'_>, number: u64) -> Result<(CallOutcome, Value), String> {
-        let (outcome, body) = self.client.call(call, number);
-        let response = match &outcome {
-            CallOutcome::Unexpected(response) => response.as_str(),
-            CallOutcome::AlreadyResolved(_) => "409",
-            _ => return Ok((outcome, body)),
-        };
-        Err(format!("{} {}: {response}", call.method, call.path))
-    }
-
     /// Compares the outcomes with the state of the accounts. Waits until `end` for deletions and codes.
     pub(crate) fn check(&self, end: Instant) -> anyhow::Result<AccountResults> {
         let client = quiet_client(self.gateway);
+        self.admin.sign_in_again(self.gateway)?;
         let mut results = AccountResults::default();
         for account in lock(&self.accounts).iter() {
             self.interrupt.check()?;
@@ -211,7 +210,7 @@ impl<'run> AccountWorkload<'run> {
         let mut ticket = account.ticket.clone();
         if account.outcome != CallOutcome::Succeeded {
             // Returns the job of the first call, if there is one.
-            let response = client.call(&Call::new("DELETE", &user).token(&self.admin_token))?;
+            let response = client.call(&Call::new("DELETE", &user).token(&self.admin.token()))?;
             if response.status == 404 {
                 results.deleted_unknown += 1;
                 return self.find_remains(client, account);
@@ -223,7 +222,7 @@ impl<'run> AccountWorkload<'run> {
         }
         let path = format!("{user}/delete-status/{ticket}");
         loop {
-            let response = client.call(&Call::new("GET", &path).token(&self.admin_token))?;
+            let response = client.call(&Call::new("GET", &path).token(&self.admin.token()))?;
             let status = response.text("/status").unwrap_or_default();
             match status {
                 "completed" => break,
@@ -251,7 +250,7 @@ impl<'run> AccountWorkload<'run> {
         }
         if let Some(task) = &account.task {
             let path = format!("/people-task/tasks/{task}");
-            let task = client.call(&Call::new("GET", path).token(&self.admin_token))?;
+            let task = client.call(&Call::new("GET", path).token(&self.admin.token()))?;
             if task.status != 404 {
                 let what = format!("is deleted, and a task yields {}", task.status);
                 return Ok(Some(what));
@@ -292,6 +291,19 @@ impl<'run> AccountWorkload<'run> {
         results.arrived += 1;
         Ok(None)
     }
+}
+
+/// An unexpected response is an error.
+fn expected(
+    call: &Call<'_>,
+    (outcome, body): (CallOutcome, Value),
+) -> Result<(CallOutcome, Value), String> {
+    let response = match &outcome {
+        CallOutcome::Unexpected(response) => response.as_str(),
+        CallOutcome::AlreadyResolved(_) => "409",
+        _ => return Ok((outcome, body)),
+    };
+    Err(format!("{} {}: {response}", call.method, call.path))
 }
 
 fn quiet_client(gateway: &str) -> Client {

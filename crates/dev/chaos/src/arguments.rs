@@ -22,6 +22,10 @@ pub(crate) struct Arguments {
     /// Run a cluster of this many RabbitMQ nodes. One of them at a time is stopped, killed or cut off.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_broker_nodes)]
     pub(crate) broker_nodes: usize,
+    /// Run Postgres with a standby, for which each commit waits. The primary is killed and the standby promoted, and the
+    /// standby is stopped.
+    #[arg(long)]
+    pub(crate) standby: bool,
     /// Build and run with optimisation.
     #[arg(long)]
     pub(crate) release: bool,
@@ -43,6 +47,9 @@ impl Arguments {
         }
         if self.broker_nodes > 1 {
             command.push_str(&format!(" --broker-nodes {}", self.broker_nodes));
+        }
+        if self.standby {
+            command.push_str(" --standby");
         }
         if self.release {
             command.push_str(" --release");

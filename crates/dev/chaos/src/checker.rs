@@ -28,6 +28,10 @@ pub(crate) enum Violation {
     WebhookStatus,
     /// An attempt came before the `Retry-After` of the previous one had passed.
     RetriedTooEarly,
+    /// A decision succeeded while no standby could have it.
+    Unreplicated,
+    /// A token from before a promotion is accepted.
+    EarlierToken,
     /// An account is not in the state that was confirmed with 200.
     AccountState,
     /// A response that no fault explains.
@@ -54,6 +58,8 @@ pub(crate) struct CheckResult {
     pub(crate) unknown_decided: usize,
     /// Decisions that were refused because the task was already decided.
     pub(crate) conflicts: usize,
+    /// Decisions that were refused because a promotion had revoked the token.
+    pub(crate) signed_out: usize,
     pub(crate) expected: usize,
     pub(crate) delivered: usize,
     /// Webhooks whose receivers respond with 410.
@@ -162,6 +168,7 @@ impl<'run> Checker<'run> {
                     self.result.unknown += 1;
                     self.result.unknown_decided += usize::from(status == decision.requested);
                 }
+                CallOutcome::SignedOut => self.result.signed_out += 1,
                 CallOutcome::AlreadyResolved(winner) => {
                     self.result.conflicts += 1;
                     self.check_conflict(task, decision, winner, status);
@@ -174,6 +181,11 @@ impl<'run> Checker<'run> {
                     self.report(Violation::UnexpectedResponse, &task.id, what);
                 }
             }
+        }
+        let refused = |one: &Decision| one.outcome == CallOutcome::SignedOut;
+        if state.is_decided() && task.decisions.iter().all(refused) {
+            let what = format!("is {status}, and every decision was refused with 401");
+            self.report(Violation::Phantom, &task.id, what);
         }
         if won > 1 {
             self.report(Violation::Phantom, &task.id, "was decided twice with 200");

@@ -63,6 +63,7 @@ pub(crate) fn parts(system: &System, receivers: &[Receiver]) -> Parts {
         connections: system.proxies.len(),
         receivers: receivers.len(),
         brokers: system.servers.broker().count(),
+        standby: system.databases.has_standby(),
     }
 }
 
@@ -143,9 +144,14 @@ impl<'run> FaultInjector<'run> {
             | FaultKind::RestartBroker
             | FaultKind::StopBroker
             | FaultKind::CutOffBroker => self.hit_broker(fault),
-            FaultKind::KillDatabase | FaultKind::RestartDatabase => {
+            FaultKind::KillDatabase
+            | FaultKind::RestartDatabase
+            | FaultKind::PromoteStandby
+            | FaultKind::StopStandby => {
                 self.announce(fault, "");
-                self.hit_database(kind, duration)
+                let pause = || self.sleep(duration);
+                let interrupted = || self.interrupt.came();
+                self.system.databases.hit(kind, pause, interrupted)
             }
             FaultKind::OpenTransaction => self.leave_transaction_open(fault),
             FaultKind::CutConnection | FaultKind::StallConnection => {
@@ -171,7 +177,7 @@ impl<'run> FaultInjector<'run> {
             "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM people_task.tasks; \
              SELECT pg_sleep({seconds}); COMMIT;"
         );
-        if let Err(error) = bootstrap::execute(&self.system.database_url, &script) {
+        if let Err(error) = bootstrap::execute(&self.system.databases.admin_url()?, &script) {
             // Another fault has stopped the database.
             outln!("          the open transaction ended early: {error}");
         }
@@ -266,19 +272,6 @@ impl<'run> FaultInjector<'run> {
         self.sleep(fault.duration);
         if !self.interrupt.came() {
             node.spawn()?;
-        }
-        Ok(())
-    }
-
-    fn hit_database(&self, kind: FaultKind, duration: Duration) -> anyhow::Result<()> {
-        let postgres = &self.system.servers.postgres;
-        postgres.stop(match kind {
-            FaultKind::KillDatabase => Stop::Kill,
-            _ => Stop::Graceful,
-        })?;
-        self.sleep(duration);
-        if !self.interrupt.came() {
-            postgres.spawn()?;
         }
         Ok(())
     }

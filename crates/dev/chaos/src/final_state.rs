@@ -17,7 +17,7 @@ use crate::{
     history::{CallOutcome, History, Task},
     receiver::key_of,
     sync::lock,
-    task_workload::TestUser,
+    test_user::TestUser,
 };
 
 /// Between two reads of unsettled tasks.
@@ -43,7 +43,8 @@ pub(crate) type FinalStates = HashMap<String, FinalState>;
 impl FinalState {
     fn load(client: &Client, user: &TestUser, id: &str) -> anyhow::Result<Self> {
         let path = format!("/people-task/tasks/{id}");
-        let get = |path: String| client.call(&Call::new("GET", path).token(&user.token));
+        let token = user.token();
+        let get = |path: String| client.call(&Call::new("GET", path).token(&token));
         let response = get(path.clone())?;
         if response.status == 404 {
             return Ok(Self {

@@ -18,6 +18,8 @@ pub(crate) enum CallOutcome {
     Unknown,
     /// `409 task-already-resolved`, with the status of the task.
     AlreadyResolved(String),
+    /// `401` to a token that a promotion has revoked: nothing has happened.
+    SignedOut,
     /// Any other response, described: every call of a run is valid.
     Unexpected(String),
 }

@@ -11,6 +11,8 @@ mod account_workload;
 mod arguments;
 mod checker;
 mod code_receiver;
+mod databases;
+mod failovers;
 mod fault_injector;
 mod final_state;
 mod history;
@@ -26,6 +28,7 @@ mod sync;
 mod system;
 mod task_workload;
 mod tcp_proxy;
+mod test_user;
 mod toggle_listener;
 mod watchdog;
 

@@ -5,26 +5,33 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use xtask::client::{Call, Client};
 
-use crate::history::CallOutcome;
+use crate::{failovers::Failovers, history::CallOutcome};
 
 /// How long a caller waits for a response.
 const TIMEOUT: Duration = Duration::from_secs(8);
 
 /// Spreads calls over the gateways.
-pub(crate) struct OneShotClient {
+pub(crate) struct OneShotClient<'run> {
     gateways: Vec<Client>,
     /// Until then no fault is injected, and every call must succeed.
     calm_until: Instant,
+    /// A promotion revokes all tokens.
+    failovers: &'run Failovers,
 }
 
-impl OneShotClient {
-    pub(crate) fn new(gateways: &[String], calm_until: Instant) -> Self {
+impl<'run> OneShotClient<'run> {
+    pub(crate) fn new(
+        gateways: &[String],
+        calm_until: Instant,
+        failovers: &'run Failovers,
+    ) -> Self {
         let clients = gateways.iter();
         Self {
             gateways: clients
                 .map(|url| Client::with_timeout(url, TIMEOUT))
                 .collect(),
             calm_until,
+            failovers,
         }
     }
 
@@ -45,6 +52,24 @@ impl OneShotClient {
             return (CallOutcome::Unexpected(what.to_owned()), body);
         }
         (outcome, body)
+    }
+
+    /// Makes a call with a token. The outcome is [`CallOutcome::SignedOut`] if it was refused and a promotion
+    /// explains that. `requested` is when the token was requested.
+    pub(crate) fn call_with_token(
+        &self,
+        call: &Call<'_>,
+        requested: Instant,
+        number: u64,
+    ) -> (CallOutcome, Value) {
+        match self.call(call, number) {
+            (CallOutcome::Unexpected(response), body)
+                if response.starts_with("401") && self.failovers.may_refuse(requested) =>
+            {
+                (CallOutcome::SignedOut, body)
+            }
+            other => other,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use xtask::{outln, paint};
 use crate::{
     account_workload::AccountResults,
     checker::{CheckResult, Finding, Violation},
+    failovers::FailoverResults,
     history::CallOutcome,
     schedule::FaultKind,
 };
@@ -22,6 +23,7 @@ pub(crate) struct Report {
     pub(crate) tasks: usize,
     pub(crate) uncreated: Vec<CallOutcome>,
     pub(crate) accounts: AccountResults,
+    pub(crate) failovers: FailoverResults,
 }
 
 impl Report {
@@ -37,6 +39,7 @@ impl Report {
         );
         self.print_tasks();
         self.print_accounts();
+        self.print_failovers();
         self.print_faults();
         self.print_findings();
     }
@@ -83,6 +86,20 @@ impl Report {
         self.must_be_zero("panics in the logs", Violation::Panic);
     }
 
+    fn print_failovers(&self) {
+        let failovers = &self.failovers;
+        if failovers.rows.is_empty() {
+            return;
+        }
+        row("decisions refused: signed out", self.result.signed_out);
+        row("earlier tokens tried", failovers.tokens);
+        self.must_be_zero("earlier tokens accepted", Violation::EarlierToken);
+        self.must_be_zero("decided without the standby", Violation::Unreplicated);
+        for (name, value) in &failovers.rows {
+            row(name, value);
+        }
+    }
+
     fn print_faults(&self) {
         row("faults", self.faults.values().sum::<usize>());
         for (kind, count) in &self.faults {
@@ -117,6 +134,7 @@ impl Report {
         let all: Vec<_> = all.collect();
         self.result.findings.extend(all);
         self.result.findings.append(&mut self.accounts.findings);
+        self.result.findings.append(&mut self.failovers.findings);
         self
     }
 

@@ -11,23 +11,25 @@ use std::{
 
 use anyhow::Context;
 use local_stack::ports;
-use xtask::{interrupt::Interrupt, output::say, workspace::Workspace};
+use xtask::{interrupt::Interrupt, output::say, own_system::Layout, workspace::Workspace};
 
 use crate::{
     account_workload::AccountWorkload,
     arguments::Arguments,
     checker::{self, Times},
     code_receiver::CodeReceiver,
+    failovers::FailoverResults,
     fault_injector::{self, FaultInjector},
     final_state::StateReader,
-    history::History,
+    history::{History, Task},
     one_shot_client::OneShotClient,
     receiver::{BEHAVIOURS, Receiver},
     report::Report,
     schedule, settings,
     signature::Keys,
     system::{LaunchOptions, System},
-    task_workload::{self, LoadProfile, TaskWorkload, TestUser},
+    task_workload::{self, LoadProfile, TaskWorkload},
+    test_user::TestUser,
 };
 
 const SUPERVISION_INTERVAL: Duration = Duration::from_millis(250);
@@ -47,7 +49,10 @@ pub(crate) fn run(
         programs: arguments.programs.as_deref(),
         release: arguments.release,
         replicas: arguments.replicas.iter().cloned().collect(),
-        broker_nodes: arguments.broker_nodes,
+        layout: Layout {
+            broker_nodes: arguments.broker_nodes,
+            standby: arguments.standby,
+        },
         duration: arguments.duration,
         code_receiver: code_receiver.url(),
     };
@@ -113,7 +118,8 @@ impl Run<'_> {
             TestUser::sign_up(self.gateway, "approver")?,
         ];
         let begin = Instant::now();
-        let client = OneShotClient::new(&self.system.gateways, begin + schedule::CALM);
+        let failovers = &self.system.databases.failovers;
+        let client = OneShotClient::new(&self.system.gateways, begin + schedule::CALM, failovers);
         let accounts = AccountWorkload::new(
             &client,
             self.gateway,
@@ -122,12 +128,13 @@ impl Run<'_> {
             self.interrupt,
         )?;
         let faults = FaultInjector::new(self.system, self.receivers, self.interrupt, begin);
+        let approver = users[1].clone();
         let creator = users[0].clone();
         let (healed, unexpected) =
             self.apply_load_and_faults(&faults, users, &client, &accounts)?;
         say("the last fault has ended; waiting for the remaining deliveries");
         self.system.wait_ready(self.interrupt)?;
-        let report = self.check(&faults, &creator, &accounts, healed)?;
+        let report = self.check(&faults, [&creator, &approver], &accounts, healed)?;
         Ok(report.complete(self.system.panics()?, unexpected))
     }
 
@@ -135,11 +142,13 @@ impl Run<'_> {
     fn check(
         &self,
         faults: &FaultInjector<'_>,
-        creator: &TestUser,
+        users: [&TestUser; 2],
         accounts: &AccountWorkload<'_>,
         healed: Instant,
     ) -> anyhow::Result<Report> {
         let tasks = self.history.all_tasks();
+        let [creator, _] = users;
+        creator.sign_in_again(self.gateway)?;
         let reader = StateReader {
             gateway: self.gateway,
             user: creator,
@@ -148,6 +157,7 @@ impl Run<'_> {
         };
         let end = healed + settings::RECOVERY_LIMIT + settings::LONGEST_PAUSE;
         let states = reader.wait_settled(&tasks, end)?;
+        let admin = &accounts.admin;
         let accounts = accounts.check(end)?;
         let times = Times {
             calm_until: faults.begin + schedule::CALM - CALM_MARGIN,
@@ -162,7 +172,21 @@ impl Run<'_> {
             tasks: tasks.len(),
             uncreated: self.history.all_uncreated(),
             accounts,
+            failovers: self.check_failovers(&tasks, &[creator, users[1], admin]),
         })
+    }
+
+    /// Checks promotions of the standby, and that no process accepts a token from before the last one.
+    fn check_failovers(&self, tasks: &[Task], users: &[&TestUser]) -> FailoverResults {
+        let failovers = &self.system.databases.failovers;
+        let mut results = failovers.check(tasks);
+        if let Some(killed) = failovers.last_killed() {
+            let processes = self.system.token_verifiers();
+            for user in users {
+                results.tokens += user.check_revoked(&processes, killed, &mut results.findings);
+            }
+        }
+        results
     }
 
     /// Returns when the last fault ended, and the unexpected responses of the account workload.

@@ -10,6 +10,8 @@ pub(crate) const CALM: Duration = Duration::from_secs(6);
 const BETWEEN_OUTAGES: Duration = Duration::from_secs(150);
 /// In runs of at least this duration, the broker is stopped for a minute.
 const LONG_RUN: Duration = Duration::from_secs(120);
+/// After the first promotion of a standby, no other fault begins for this long, so that its effect is measured alone.
+const UNDISTURBED: Duration = Duration::from_secs(15);
 const SHORTEST_GAP: Duration = Duration::from_millis(500);
 const LONGEST_GAP: Duration = Duration::from_millis(2500);
 
@@ -27,6 +29,10 @@ pub(crate) enum FaultKind {
     CutOffBroker,
     KillDatabase,
     RestartDatabase,
+    /// Only with a standby.
+    PromoteStandby,
+    /// Only with a standby.
+    StopStandby,
     OpenTransaction,
     CutConnection,
     StallConnection,
@@ -73,6 +79,8 @@ impl FaultKind {
             Self::CutOffBroker => "RabbitMQ cut off",
             Self::KillDatabase => "kill -9 of Postgres",
             Self::RestartDatabase => "restart of Postgres",
+            Self::PromoteStandby => "kill -9 of Postgres, standby promoted",
+            Self::StopStandby => "standby of Postgres stopped",
             Self::OpenTransaction => "transaction left open",
             Self::CutConnection => "connection cut",
             Self::StallConnection => "connection stalled",
@@ -84,16 +92,18 @@ impl FaultKind {
     /// The minimum and maximum duration.
     fn duration(self, long_run: bool) -> (Duration, Duration) {
         let (from, to) = match self {
-            Self::KillProcess | Self::KillAllProcesses | Self::KillBroker | Self::KillDatabase => {
-                (0, 3_000)
-            }
+            Self::KillProcess
+            | Self::KillAllProcesses
+            | Self::KillBroker
+            | Self::KillDatabase
+            | Self::PromoteStandby => (0, 3_000),
             Self::RestartProcess | Self::RestartBroker | Self::RestartDatabase => (0, 1_000),
             Self::FreezeProcess | Self::CutConnection => (1_000, 6_000),
             Self::StopBroker if long_run => (60_000, 60_000),
             Self::StopBroker => (15_000, 15_000),
             Self::StallConnection => (2_000, 10_000),
             Self::CutOffBroker => (5_000, 15_000),
-            Self::OpenTransaction => (5_000, 15_000),
+            Self::OpenTransaction | Self::StopStandby => (5_000, 15_000),
             Self::RefuseAtReceiver | Self::HangReceiver => (2_000, 15_000),
         };
         (Duration::from_millis(from), Duration::from_millis(to))
@@ -103,7 +113,9 @@ impl FaultKind {
     fn recovery(self) -> Duration {
         Duration::from_secs(match self {
             Self::KillBroker | Self::RestartBroker | Self::StopBroker | Self::CutOffBroker => 12,
-            Self::KillDatabase | Self::RestartDatabase => 6,
+            Self::KillDatabase | Self::RestartDatabase | Self::StopStandby => 6,
+            // The killed server becomes the new standby meanwhile.
+            Self::PromoteStandby => 15,
             Self::KillAllProcesses => 4,
             _ => 2,
         })
@@ -135,7 +147,10 @@ impl Target {
             | FaultKind::RestartBroker
             | FaultKind::StopBroker
             | FaultKind::CutOffBroker => Self::Broker,
-            FaultKind::KillDatabase | FaultKind::RestartDatabase => Self::Database,
+            FaultKind::KillDatabase
+            | FaultKind::RestartDatabase
+            | FaultKind::PromoteStandby
+            | FaultKind::StopStandby => Self::Database,
             FaultKind::OpenTransaction => Self::Transaction,
             FaultKind::CutConnection | FaultKind::StallConnection => Self::Connection(index),
             FaultKind::RefuseAtReceiver | FaultKind::HangReceiver => Self::Receiver(index),
@@ -171,6 +186,8 @@ pub(crate) struct Parts {
     pub(crate) receivers: usize,
     /// The nodes of the broker. One at a time is hit, so that the others are a majority.
     pub(crate) brokers: usize,
+    /// Whether Postgres has a standby.
+    pub(crate) standby: bool,
 }
 
 impl Parts {
@@ -195,10 +212,15 @@ pub(crate) fn plan_faults(seed: u64, duration: Duration, parts: &Parts) -> Vec<I
         duration,
         decks: HashMap::new(),
         busy: Vec::new(),
+        is_first_round: true,
     };
     let mut faults = Vec::new();
     let mut round: Vec<FaultKind> = Vec::new();
     let mut now = CALM;
+    if parts.standby {
+        faults.extend(scheduler.plan(FaultKind::PromoteStandby, now, parts));
+        now += UNDISTURBED;
+    }
     while now + SHORTEST_GAP < duration {
         if let Some(fault) = scheduler.next_fault(&mut round, now, parts) {
             faults.push(fault);
@@ -215,6 +237,7 @@ struct Scheduler {
     decks: HashMap<FaultKind, Vec<usize>>,
     /// Until when each target is spared.
     busy: Vec<(Target, Duration)>,
+    is_first_round: bool,
 }
 
 impl Scheduler {
@@ -235,9 +258,12 @@ impl Scheduler {
                     return fault;
                 }
             }
-            let first = now == CALM;
+            let first = std::mem::take(&mut self.is_first_round);
             let mut next = ROUND.to_vec();
             next.extend((parts.brokers > 1).then_some(FaultKind::CutOffBroker));
+            if parts.standby {
+                next.extend([FaultKind::PromoteStandby, FaultKind::StopStandby]);
+            }
             self.rng.shuffle(&mut next);
             if first {
                 // The longest fault first: later it may not fit into a short run.
@@ -315,6 +341,7 @@ mod tests {
             connections: 15,
             receivers: 9,
             brokers: 1,
+            standby: false,
         }
     }
 
@@ -374,6 +401,22 @@ mod tests {
                 fault.kind == FaultKind::StopBroker && fault.duration == Duration::from_secs(60)
             };
             assert_eq!(faults.iter().filter(minute).count(), 1, "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_standby_is_promoted_alone_first_and_stopped_later() {
+        let parts = Parts {
+            standby: true,
+            ..parts()
+        };
+        for seed in 0..200 {
+            let faults = plan_faults(seed, Duration::from_secs(120), &parts);
+            let kinds: Vec<_> = faults.iter().map(|fault| fault.kind).collect();
+            assert_eq!(kinds[0], FaultKind::PromoteStandby);
+            assert!(faults[1].start >= CALM + UNDISTURBED, "seed {seed}");
+            let stopped = kinds.contains(&FaultKind::StopStandby);
+            assert!(stopped, "seed {seed} does not stop the standby");
         }
     }
 

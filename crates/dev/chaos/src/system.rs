@@ -3,7 +3,7 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::File,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
     sync::{
@@ -15,7 +15,7 @@ use std::{
 
 use anyhow::Context;
 use local_stack::{
-    Durability, RabbitMq, Servers,
+    Durability, Postgres, RabbitMq, Servers,
     packages::{self, Need},
     ports,
     process::{Identity, wait_until},
@@ -25,7 +25,7 @@ use xtask::{
     http,
     interrupt::Interrupt,
     output::say,
-    own_system,
+    own_system::{self, Layout},
     plan::{Plan, Planned, Replicas},
     processes, programs,
     secrets::Secrets,
@@ -33,7 +33,7 @@ use xtask::{
     workspace::Workspace,
 };
 
-use crate::{settings, sync::lock, tcp_proxy::TcpProxy};
+use crate::{databases::Databases, settings, sync::lock, tcp_proxy::TcpProxy};
 
 const READY_LIMIT: Duration = Duration::from_secs(90);
 /// Slightly longer than the grace period of the processes.
@@ -67,8 +67,7 @@ pub(crate) struct System {
     workspace: Workspace,
     programs: BTreeMap<String, PathBuf>,
     pub(crate) servers: Servers,
-    /// The Postgres URL of the superuser.
-    pub(crate) database_url: String,
+    pub(crate) databases: Databases,
     pub(crate) processes: Vec<Process>,
     pub(crate) proxies: Vec<TcpProxy>,
     pub(crate) gateways: Vec<String>,
@@ -96,7 +95,7 @@ pub(crate) struct LaunchOptions<'run> {
     pub(crate) programs: Option<&'run Path>,
     pub(crate) release: bool,
     pub(crate) replicas: Replicas,
-    pub(crate) broker_nodes: usize,
+    pub(crate) layout: Layout,
     pub(crate) duration: Duration,
     /// The forgot-password webhook.
     pub(crate) code_receiver: String,
@@ -119,8 +118,7 @@ impl System {
         let programs = programs::copy(workspace, find_programs(workspace, options)?)?;
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
-        let own =
-            own_system::start_servers(workspace, Durability::Discardable, options.broker_nodes)?;
+        let own = own_system::start_servers(workspace, Durability::Discardable, options.layout)?;
         interrupt.check()?;
         let [gateway_port] = ports::free()?;
         let mut plan = Plan::new(
@@ -142,8 +140,8 @@ impl System {
             gateways: gateways.filter_map(|one| one.url.clone()).collect(),
             workspace: workspace.clone(),
             programs,
+            databases: Databases::new(&own.servers),
             servers: own.servers,
-            database_url: own.admin_url,
             admin: admin(&plan),
             processes: running.into_iter().map(Process::new).collect(),
             proxies,
@@ -219,13 +217,26 @@ impl System {
         Ok(panics)
     }
 
+    /// The URLs of the processes that verify tokens, each with the path of a `GET` that needs a token.
+    pub(crate) fn token_verifiers(&self) -> Vec<(String, &'static str)> {
+        let verifiers = self.processes.iter().filter_map(|process| {
+            let path = match process.planned.program {
+                "gateway" | "user-service" => "/user",
+                "people-task-service" => "/people-task/tasks",
+                _ => return None,
+            };
+            Some((process.planned.url.clone()?, path))
+        });
+        verifiers.collect()
+    }
+
     pub(crate) fn unexpected_exits(&self) -> usize {
         self.unexpected_exits.load(Ordering::Relaxed)
     }
 
     /// Waits until servers and processes are ready.
     pub(crate) fn wait_ready(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
-        self.servers.postgres.wait_ready()?;
+        self.databases.wait_ready()?;
         self.servers.broker().try_for_each(RabbitMq::wait_ready)?;
         let agent = http::agent(Duration::from_secs(3));
         for process in &self.processes {
@@ -285,21 +296,14 @@ fn find_programs(
     let Some(folder) = options.programs else {
         return programs::build(workspace, options.release);
     };
-    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
-    let mut programs = BTreeMap::new();
-    for entry in entries {
-        let path = entry?.path();
-        let name = path.file_name().and_then(|name| name.to_str());
-        if let (true, Some(name)) = (path.is_file(), name) {
-            programs.insert(name.to_owned(), path.clone());
-        }
-    }
-    Ok(programs)
+    programs::find(folder)
 }
 
-/// Puts a proxy into each connection of [`PROXIED`]. Those to the broker begin with different nodes.
+/// Puts a proxy into each connection of [`PROXIED`]. Those to the broker begin with different nodes. A process has one
+/// for each server of Postgres.
 fn open_proxies(processes: &mut [Planned], servers: &Servers) -> anyhow::Result<Vec<TcpProxy>> {
     let mut nodes: Vec<u16> = servers.broker().map(RabbitMq::amqp_port).collect();
+    let standby = servers.postgres_standby.as_ref().map(Postgres::port);
     let mut proxies = Vec::new();
     for process in processes {
         for (program, variable, other) in PROXIED {
@@ -310,7 +314,7 @@ fn open_proxies(processes: &mut [Planned], servers: &Servers) -> anyhow::Result<
             let target = url
                 .and_then(|url| port_of(url))
                 .with_context(|| format!("{} has no usable {variable}", process.name))?;
-            let [listen_port] = ports::free()?;
+            let is_database = variable == "DATABASE_URL";
             let targets = if variable == "AMQP_URL" {
                 nodes.rotate_left(1);
                 nodes.clone()
@@ -318,16 +322,42 @@ fn open_proxies(processes: &mut [Planned], servers: &Servers) -> anyhow::Result<
                 vec![target]
             };
             let name = format!("{} → {other}", process.name);
-            proxies.push(TcpProxy::open(name, listen_port, targets)?);
-            let owner = (variable == "DATABASE_URL").then_some("DATABASE_OWNER_URL");
+            let mut ports = vec![open_proxy(&mut proxies, name.clone(), targets)?];
+            if let (true, Some(standby)) = (is_database, standby) {
+                let name = format!("{name} 2");
+                ports.push(open_proxy(&mut proxies, name, vec![standby])?);
+            }
+            let owner = is_database.then_some("DATABASE_OWNER_URL");
             for name in [Some(variable), owner].into_iter().flatten() {
                 if let Some(url) = process.variables.get_mut(name) {
-                    *url = url.replace(&format!(":{target}"), &format!(":{listen_port}"));
+                    *url = with_ports(url, target, &ports);
                 }
             }
         }
     }
     Ok(proxies)
+}
+
+/// Opens a proxy on a free port, and returns the port.
+fn open_proxy(proxies: &mut Vec<TcpProxy>, name: String, targets: Vec<u16>) -> anyhow::Result<u16> {
+    let [listen_port] = ports::free()?;
+    proxies.push(TcpProxy::open(name, listen_port, targets)?);
+    Ok(listen_port)
+}
+
+/// Returns a loopback URL with other ports in place of `port`. With several, it is a URL of Postgres that leads to the
+/// server that is the primary.
+fn with_ports(url: &str, port: u16, ports: &[u16]) -> String {
+    let hosts: Vec<_> = ports
+        .iter()
+        .map(|port| format!("127.0.0.1:{port}"))
+        .collect();
+    let url = url.replace(&format!("127.0.0.1:{port}"), &hosts.join(","));
+    if hosts.len() == 1 {
+        return url;
+    }
+    let separator = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{separator}target_session_attrs=read-write")
 }
 
 /// The port of a loopback URL.
@@ -340,6 +370,19 @@ fn port_of(url: &str) -> Option<u16> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_url_of_two_servers_leads_to_the_primary() {
+        let url = "postgres://role:12ab@127.0.0.1:5432/countersign?sslmode=disable";
+        assert_eq!(
+            with_ports(url, 5432, &[1, 2]),
+            "postgres://role:12ab@127.0.0.1:1,127.0.0.1:2/countersign?sslmode=disable&target_session_attrs=read-write"
+        );
+        assert_eq!(
+            with_ports("http://127.0.0.1:80/x", 80, &[1]),
+            "http://127.0.0.1:1/x"
+        );
+    }
 
     #[test]
     fn the_port_of_every_kind_of_url_is_found() {

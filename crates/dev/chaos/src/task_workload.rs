@@ -9,13 +9,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Context;
-use local_stack::random;
 use serde_json::{Value, json};
-use xtask::{
-    client::{Call, Client},
-    interrupt::Interrupt,
-};
+use xtask::{client::Call, interrupt::Interrupt};
 
 use crate::{
     history::{CallOutcome, Decision, History, Hook, Task},
@@ -24,6 +19,7 @@ use crate::{
     rng::Rng,
     signature::secret_of,
     sync::lock,
+    test_user::TestUser,
 };
 
 /// Concurrent callers. While all of them wait for responses, the load is lower than requested.
@@ -34,29 +30,6 @@ const MAX_DECISION_DELAY: Duration = Duration::from_secs(2);
 /// The percentage of tasks that two callers decide at the same time.
 const RACE_PERCENT: usize = 10;
 
-/// A user with a token.
-#[derive(Debug, Clone)]
-pub(crate) struct TestUser {
-    pub(crate) email: String,
-    pub(crate) token: String,
-}
-
-impl TestUser {
-    /// Signs a user up, with retries.
-    pub(crate) fn sign_up(gateway: &str, name: &str) -> anyhow::Result<Self> {
-        let mut client = Client::new(gateway);
-        client.quiet = true;
-        let unique = random::password()?;
-        let email = format!("{name}.{}@example.com", unique.get(..8).unwrap_or_default());
-        let body = json!({"email": email, "password": unique});
-        let response = client
-            .call(&Call::new("POST", "/user").body(body))?
-            .expect(200)?;
-        let token = response.text("/token").context("signing up")?.to_owned();
-        Ok(Self { email, token })
-    }
-}
-
 /// The state that all callers share.
 pub(crate) struct TaskWorkload<'run> {
     seed: u64,
@@ -64,7 +37,7 @@ pub(crate) struct TaskWorkload<'run> {
     end: Instant,
     next: Mutex<Instant>,
     count: AtomicU64,
-    client: &'run OneShotClient,
+    client: &'run OneShotClient<'run>,
     creator: TestUser,
     approver: TestUser,
     receivers: &'run [Receiver],
@@ -92,7 +65,7 @@ impl<'run> TaskWorkload<'run> {
     /// `users` are the creator and the approver.
     pub(crate) fn new(
         profile: &LoadProfile,
-        client: &'run OneShotClient,
+        client: &'run OneShotClient<'run>,
         users: [TestUser; 2],
         receivers: &'run [Receiver],
         history: &'run History,
@@ -141,10 +114,8 @@ impl<'run> TaskWorkload<'run> {
             "requester": self.creator.email,
             "approver": self.approver.email,
         });
-        let create = Call::new("POST", "/people-task/tasks")
-            .token(&self.creator.token)
-            .body(body);
-        let (outcome, body) = self.client.call(&create, number);
+        let create = Call::new("POST", "/people-task/tasks").body(body);
+        let (outcome, body) = self.creator.call(self.client, create, number);
         let field = |name: &str| body.get(name).and_then(Value::as_str);
         let (CallOutcome::Succeeded, Some(id), Some(secret)) =
             (&outcome, field("id"), field("approverSecret"))
@@ -173,16 +144,15 @@ impl<'run> TaskWorkload<'run> {
         let url = receiver
             .map(|receiver| receiver.url(&key))
             .unwrap_or_default();
-        let call = Call::new("POST", "/people-task/webhooks")
-            .token(&self.creator.token)
-            .body(match secret_of(self.seed, &key) {
+        let call =
+            Call::new("POST", "/people-task/webhooks").body(match secret_of(self.seed, &key) {
                 Some(secret) => json!({"taskId": task, "url": url, "secret": secret}),
                 None => json!({"taskId": task, "url": url}),
             });
         let gone = receiver.is_some_and(|receiver| receiver.is_gone(&key));
         Hook {
             key,
-            outcome: self.client.call(&call, number).0,
+            outcome: self.creator.call(self.client, call, number).0,
             fast: receiver.is_some_and(|receiver| receiver.behaviour == Behaviour::Fast),
             gone,
         }
@@ -196,15 +166,18 @@ impl<'run> TaskWorkload<'run> {
         };
         let [first, second] = verbs.map(|(verb, requested)| {
             let path = format!("/people-task/tasks/{task}/{verb}");
-            let call = match rng.below(3) {
-                0 => Call::new("PUT", format!("{path}?secret={secret}")),
-                1 => Call::new("PUT", path).token(&self.approver.token),
-                _ => Call::new("PUT", path).token(&self.creator.token),
+            let (path, user) = match rng.below(3) {
+                0 => (format!("{path}?secret={secret}"), None),
+                1 => (path, Some(&self.approver)),
+                _ => (path, Some(&self.creator)),
             };
-            (call, requested)
+            (Call::new("PUT", path), user, requested)
         });
-        let decide = |(call, requested): (Call<'_>, &'static str)| {
-            let (outcome, body) = self.client.call(&call, number);
+        let decide = |(call, user, requested): (Call<'_>, Option<&TestUser>, &'static str)| {
+            let (outcome, body) = match user {
+                Some(user) => user.call(self.client, call, number),
+                None => self.client.call(&call, number),
+            };
             let reported = body.get("status").and_then(Value::as_str);
             let outcome = match outcome {
                 CallOutcome::Succeeded if reported != Some(requested) => CallOutcome::Unexpected(

@@ -3,6 +3,7 @@
 //! [`Servers::start`] runs both in one folder, on free loopback ports, with random passwords. Starting them
 //! again in the same folder keeps data, ports and passwords. [`packages`] installs missing Debian packages.
 //! [`bootstrap`] prepares a database with the project's roles and schemas. [`backup`] dumps and restores one.
+//! A standby follows the primary, and can be promoted.
 //!
 //! Invariants:
 //! - Every process started here is known by a pid file, and only processes that were started here are
@@ -27,6 +28,7 @@ mod postgres;
 pub mod process;
 mod rabbitmq;
 pub mod random;
+mod replication;
 mod servers;
 
 pub use bootstrap::{RolePasswords, RoleUrls};

@@ -59,4 +59,6 @@ pub struct Options {
     pub parts: Parts,
     /// How many nodes the broker has. Several are a cluster. It cannot change after the first start.
     pub broker_nodes: usize,
+    /// Whether Postgres has a standby, for which each commit waits.
+    pub standby: bool,
 }

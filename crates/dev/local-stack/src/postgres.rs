@@ -79,6 +79,12 @@ impl Postgres {
         )
     }
 
+    /// The port on which it listens.
+    #[must_use]
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// Returns whether the server is running.
     #[must_use]
     pub fn is_running(&self) -> bool {
@@ -168,6 +174,11 @@ impl Postgres {
         &self.data
     }
 
+    /// The superuser's password.
+    pub(crate) fn password(&self) -> &str {
+        &self.password
+    }
+
     fn log(&self) -> PathBuf {
         self.folder.join("postgres.log")
     }
@@ -246,6 +257,9 @@ impl Postgres {
             "log_timezone=UTC".to_owned(),
             "logging_collector=off".to_owned(),
             "log_min_messages=warning".to_owned(),
+            // A standby that was stopped for a while can still stream.
+            "wal_keep_size=256MB".to_owned(),
+            "wal_retrieve_retry_interval=1s".to_owned(),
         ];
         if self.durability == Durability::Discardable {
             // Data is lost only if the machine fails. A commit still waits until the operating system has
@@ -257,7 +271,7 @@ impl Postgres {
         settings
     }
 
-    fn as_user(&self, command: &mut Command) {
+    pub(crate) fn as_user(&self, command: &mut Command) {
         command.current_dir(&self.data).env("LC_ALL", "C.UTF-8");
         // These are meant for another server.
         for (name, _) in

@@ -17,6 +17,8 @@ use crate::{
 pub struct Servers {
     /// The database server.
     pub postgres: Postgres,
+    /// Its standby.
+    pub postgres_standby: Option<Postgres>,
     /// The broker, or the first node of its cluster.
     pub rabbitmq: RabbitMq,
     /// The other nodes of its cluster.
@@ -31,6 +33,8 @@ struct State {
     durability: Durability,
     postgres_port: u16,
     postgres_password: String,
+    #[serde(default)]
+    standby_port: Option<u16>,
     rabbitmq_ports: rabbitmq::Ports,
     rabbitmq_password: String,
     rabbitmq_node: String,
@@ -55,9 +59,11 @@ impl State {
                 epmd,
             })
         });
+        let standby_port = options.standby.then(ports::free).transpose()?;
         Ok(Self {
             durability: options.durability,
             postgres_port,
+            standby_port: standby_port.map(|[port]| port),
             postgres_password: random::password()?,
             rabbitmq_ports: rabbitmq::Ports {
                 amqp,
@@ -150,7 +156,9 @@ impl Servers {
             servers = Self::new(&options.folder, &state)?;
         }
         state.write(&options.folder)?;
-        let started = servers.start_parts(options.parts);
+        let started = servers
+            .start_parts(options.parts)
+            .and_then(|()| servers.start_standby());
         if started.is_err() {
             servers.stop(Stop::Kill)?;
         }
@@ -176,10 +184,16 @@ impl Servers {
     /// # Errors
     /// When a process does not end. The other server is stopped anyway.
     pub fn stop(&self, how: Stop) -> Result<()> {
-        let postgres = self.postgres.stop(how);
+        let postgres: Vec<_> = self.databases().map(|server| server.stop(how)).collect();
+        let postgres: Result<()> = postgres.into_iter().collect();
         let broker: Vec<_> = self.broker().map(|node| node.stop(how)).collect();
         let broker: Result<()> = broker.into_iter().collect();
         postgres.and(broker).and(self.rabbitmq.stop_port_mapper())
+    }
+
+    /// The database servers.
+    pub fn databases(&self) -> impl Iterator<Item = &Postgres> {
+        std::iter::once(&self.postgres).chain(&self.postgres_standby)
     }
 
     /// The nodes of the broker, the first one first.
@@ -194,7 +208,7 @@ impl Servers {
     pub fn discard(folder: &Path) -> Result<()> {
         if let Ok(Some(servers)) = Self::find(folder) {
             servers.stop(Stop::Kill)?;
-            servers.postgres.discard()?;
+            servers.databases().try_for_each(Postgres::discard)?;
         }
         match fs::remove_dir_all(folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -220,13 +234,14 @@ impl Servers {
         let mut broker = state.broker(folder);
         let rabbitmq_peers = broker.split_off(1);
         let rabbitmq = broker.remove(0);
+        let postgres = |subfolder, port| {
+            let (folder, password) = (folder.join(subfolder), &state.postgres_password);
+            Postgres::new(&folder, port, password, state.durability)
+        };
+        let standby = state.standby_port.map(|port| postgres("postgres-2", port));
         Ok(Self {
-            postgres: Postgres::new(
-                &folder.join("postgres"),
-                state.postgres_port,
-                &state.postgres_password,
-                state.durability,
-            )?,
+            postgres: postgres("postgres", state.postgres_port)?,
+            postgres_standby: standby.transpose()?,
             rabbitmq,
             rabbitmq_peers,
             passwords: state.role_passwords.clone(),
@@ -244,6 +259,11 @@ impl Servers {
         };
         if !self.postgres.is_running() {
             ensure_free(&mut state.postgres_port)?;
+        }
+        if let (Some(standby), Some(port)) = (&self.postgres_standby, &mut state.standby_port)
+            && !standby.is_running()
+        {
+            ensure_free(port)?;
         }
         if !self.rabbitmq.is_running() {
             // A port mapper that outlived its server may hold the port.
@@ -264,6 +284,18 @@ impl Servers {
             }
         }
         Ok(replaced)
+    }
+
+    /// Starts the standby as a copy of the database server, which waits for it from then on.
+    fn start_standby(&self) -> Result<()> {
+        let Some(standby) = &self.postgres_standby else {
+            return Ok(());
+        };
+        if !standby.is_running() {
+            self.postgres.set_synchronous(false)?;
+            standby.follow(&self.postgres)?;
+        }
+        self.postgres.set_synchronous(true)
     }
 
     fn start_parts(&self, parts: Parts) -> Result<()> {

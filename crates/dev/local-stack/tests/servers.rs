@@ -12,8 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use local_stack::{Description, Durability, Options, Parts, Servers, Stop, bootstrap, packages};
+use local_stack::{
+    Description, Durability, Options, Parts, Servers, Stop, bootstrap, packages,
+    process::wait_until,
+};
 use procfs::process::all_processes;
+
+const LIMIT: Duration = Duration::from_secs(10);
 
 fn quiet(_: &str) {}
 
@@ -77,6 +82,7 @@ fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
         durability: Durability::Discardable,
         parts: Parts::Both,
         broker_nodes: 1,
+        standby: false,
     };
     let _discarded = Discarded(options.clone());
     let servers = Servers::start(&options, &quiet).unwrap();
@@ -113,6 +119,48 @@ fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
 
     Servers::discard(&options.folder).unwrap();
     assert!(!options.folder.exists());
+}
+
+#[test]
+fn a_promoted_standby_has_every_commit_and_the_killed_primary_follows_it() {
+    let base = tempfile::tempdir().unwrap();
+    fs::set_permissions(
+        base.path(),
+        std::os::unix::fs::PermissionsExt::from_mode(0o755),
+    )
+    .unwrap();
+    let options = Options {
+        folder: base.path().join("servers"),
+        durability: Durability::Discardable,
+        parts: Parts::Postgres,
+        broker_nodes: 1,
+        standby: true,
+    };
+    let _discarded = Discarded(options.clone());
+    let servers = Servers::start(&options, &quiet).unwrap();
+    let (first, second) = (
+        &servers.postgres,
+        servers.postgres_standby.as_ref().unwrap(),
+    );
+    let (first_url, second_url) = (first.admin_url(), second.admin_url());
+    query(&first_url, "CREATE TABLE t AS SELECT 1 AS n").unwrap();
+    let synchronous = "SELECT sync_state FROM pg_stat_replication";
+    assert_eq!(query(&first_url, synchronous).unwrap(), "sync");
+    let refused = query(&second_url, "INSERT INTO t VALUES (2)").unwrap_err();
+    assert!(refused.contains("read-only"), "{refused}");
+
+    first.stop(Stop::Kill).unwrap();
+    second.promote().unwrap();
+    query(&second_url, "INSERT INTO t VALUES (2)").unwrap();
+    first.follow(second).unwrap();
+    second.set_synchronous(true).unwrap();
+    query(&second_url, "INSERT INTO t VALUES (3)").unwrap();
+    let rows = || query(&first_url, "SELECT string_agg(n::text, ',') FROM t").unwrap();
+    let replayed = wait_until(LIMIT, || (rows() == "1,2,3").then_some(()));
+    assert!(replayed.is_some(), "{}", rows());
+
+    Servers::discard(&options.folder).unwrap();
+    assert_eq!(processes_of(&options.folder), Vec::<String>::new());
 }
 
 fn assert_roles_are_separated(urls: &bootstrap::RoleUrls) {

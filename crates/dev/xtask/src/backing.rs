@@ -93,6 +93,7 @@ fn start_missing(
         durability: Durability::Durable,
         parts,
         broker_nodes: 1,
+        standby: false,
     };
     Ok(Some(Servers::start(&options, &say)?.description()))
 }

@@ -20,21 +20,39 @@ pub struct OwnServers {
     pub admin_url: String,
 }
 
-/// Starts Postgres and RabbitMQ, which has this many nodes, and prepares the database.
+/// Which servers to start.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// The nodes of RabbitMQ.
+    pub broker_nodes: usize,
+    /// Whether Postgres has a standby, for which each commit waits.
+    pub standby: bool,
+}
+
+impl Layout {
+    /// One server of each kind.
+    pub const SINGLE: Self = Self {
+        broker_nodes: 1,
+        standby: false,
+    };
+}
+
+/// Starts Postgres and RabbitMQ, and prepares the database.
 ///
 /// # Errors
 /// A server does not start, or the database cannot be prepared.
 pub fn start_servers(
     workspace: &Workspace,
     durability: Durability,
-    broker_nodes: usize,
+    layout: Layout,
 ) -> anyhow::Result<OwnServers> {
     say("starting Postgres and RabbitMQ");
     let options = Options {
         folder: workspace.servers(),
         durability,
         parts: Parts::Both,
-        broker_nodes,
+        broker_nodes: layout.broker_nodes,
+        standby: layout.standby,
     };
     let servers = Servers::start(&options, &say)?;
     let description = servers.description();

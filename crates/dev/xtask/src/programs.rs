@@ -36,6 +36,23 @@ pub fn build(workspace: &Workspace, release: bool) -> anyhow::Result<Programs> {
     Ok(programs)
 }
 
+/// Finds the programs in a folder. Returns their paths by name.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn find(folder: &Path) -> anyhow::Result<Programs> {
+    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut programs = Programs::new();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let (true, Some(name)) = (path.is_file(), name) {
+            programs.insert(name.to_owned(), path.clone());
+        }
+    }
+    Ok(programs)
+}
+
 /// Links the program of all services by the name of each, in a folder beside it.
 fn link_services(program: &Path) -> anyhow::Result<Programs> {
     let folder = program.with_file_name("services");

@@ -17,7 +17,7 @@ use local_stack::{Durability, Servers, ports};
 use nix::sys::signal::Signal;
 use xtask::interrupt::Interrupt;
 use xtask::output::say;
-use xtask::own_system;
+use xtask::own_system::{self, Layout};
 use xtask::plan::{Plan, Planned, Replicas};
 use xtask::processes;
 use xtask::programs;
@@ -96,7 +96,7 @@ impl System {
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
         // Every commit is written to disk, as in production.
-        let own = own_system::start_servers(workspace, Durability::Durable, 1)?;
+        let own = own_system::start_servers(workspace, Durability::Durable, Layout::SINGLE)?;
         interrupt.check()?;
         let [port] = ports::free()?;
         let replicas = Replicas::from([(WORKER.to_owned(), 2), (GATEWAY.to_owned(), 2)]);

@@ -1,5 +1,6 @@
 //! One file or folder for each command.
 
+mod alerts_test;
 mod check;
 mod compose_test;
 mod countersign;
@@ -42,6 +43,8 @@ enum Command {
     Chaos(program::Arguments),
     /// Restore backups in several ways, and check that no token of the lost time is accepted afterwards.
     RestoreTest(restore_test::Arguments),
+    /// Break the parts of a system, and check that Prometheus' alerts fire.
+    AlertsTest(alerts_test::Arguments),
     /// Test the system against its OpenAPI document, with schemathesis.
     Schemathesis(schemathesis::Arguments),
     /// Measure a private release build of the system beside the limits of the machine. Arguments go to the program.
@@ -63,6 +66,7 @@ pub fn run() -> ExitCode {
         Command::Countersign(arguments) => countersign::run(&arguments),
         Command::Chaos(arguments) => program::run(&[], "chaos", &arguments),
         Command::RestoreTest(arguments) => restore_test::run(&arguments),
+        Command::AlertsTest(arguments) => alerts_test::run(&arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&arguments),
         Command::Bench(arguments) => program::run(&["--release"], "bench", &arguments),
         Command::AbuseTest(arguments) => program::run(&["--release"], "abuse", &arguments),

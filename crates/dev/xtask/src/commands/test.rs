@@ -73,6 +73,7 @@ fn start_servers(workspace: &Workspace) -> anyhow::Result<PathBuf> {
         durability: Durability::Discardable,
         parts: Parts::Both,
         broker_nodes: 1,
+        standby: false,
     };
     let description = Servers::start(&options, &say)?.description();
     // Roles belong to the whole server. Creating them here saves concurrent tests from conflicts.

@@ -1,0 +1,166 @@
+//! Users of a run, who sign in again when a promotion has revoked their tokens.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use local_stack::{process::wait_until, random};
+use serde_json::{Value, json};
+use xtask::client::{Call, Client};
+
+use crate::{
+    checker::{Finding, Violation},
+    history::CallOutcome,
+    one_shot_client::OneShotClient,
+    sync::lock,
+};
+
+/// How long a process may take to notice a promotion after all faults.
+const NOTICE_LIMIT: Duration = Duration::from_secs(10);
+
+/// A user with a token.
+#[derive(Debug, Clone)]
+pub(crate) struct TestUser {
+    pub(crate) email: String,
+    password: String,
+    /// All tokens, the current one last.
+    tokens: Arc<Mutex<Vec<Token>>>,
+}
+
+#[derive(Debug, Clone)]
+struct Token {
+    text: String,
+    /// When it was requested.
+    requested: Instant,
+}
+
+impl TestUser {
+    /// Signs a user up, with retries.
+    pub(crate) fn sign_up(gateway: &str, name: &str) -> anyhow::Result<Self> {
+        let unique = random::password()?;
+        let email = format!("{name}.{}@example.com", unique.get(..8).unwrap_or_default());
+        let body = json!({"email": email, "password": unique});
+        let user = Self {
+            email,
+            password: unique,
+            tokens: Arc::default(),
+        };
+        user.request_token(gateway, Call::new("POST", "/user").body(body))?;
+        Ok(user)
+    }
+
+    /// Signs a user in, with retries.
+    pub(crate) fn sign_in(gateway: &str, email: &str, password: &str) -> anyhow::Result<Self> {
+        let user = Self {
+            email: email.to_owned(),
+            password: password.to_owned(),
+            tokens: Arc::default(),
+        };
+        user.sign_in_again(gateway)?;
+        Ok(user)
+    }
+
+    /// Signs in for another token, with retries.
+    pub(crate) fn sign_in_again(&self, gateway: &str) -> anyhow::Result<()> {
+        self.request_token(gateway, self.sign_in_call())
+    }
+
+    /// The current token.
+    pub(crate) fn token(&self) -> String {
+        self.current().0
+    }
+
+    /// Makes a call as this user, and returns its outcome and the response body. After a promotion that revoked the
+    /// token the outcome is [`CallOutcome::SignedOut`], and later calls have another token.
+    pub(crate) fn call(
+        &self,
+        client: &OneShotClient<'_>,
+        call: Call<'_>,
+        number: u64,
+    ) -> (CallOutcome, Value) {
+        let (token, requested) = self.current();
+        let (outcome, body) = client.call_with_token(&call.token(&token), requested, number);
+        let outcome = match outcome {
+            CallOutcome::SignedOut => self.renew(client, requested, number),
+            other => other,
+        };
+        (outcome, body)
+    }
+
+    /// Signs in once, unless another caller has done it. After an unknown outcome the next call tries again.
+    fn renew(&self, client: &OneShotClient<'_>, refused: Instant, number: u64) -> CallOutcome {
+        let mut tokens = lock(&self.tokens);
+        if tokens.last().is_some_and(|token| token.requested > refused) {
+            return CallOutcome::SignedOut;
+        }
+        let requested = Instant::now();
+        let (outcome, body) = client.call(&self.sign_in_call(), number);
+        if let CallOutcome::Unexpected(response) = outcome {
+            return CallOutcome::Unexpected(format!("signing in again: {response}"));
+        }
+        let text = body.get("token").and_then(Value::as_str);
+        tokens.extend(text.map(|text| Token {
+            text: text.to_owned(),
+            requested,
+        }));
+        CallOutcome::SignedOut
+    }
+
+    fn sign_in_call(&self) -> Call<'static> {
+        let credentials = json!({"username": self.email, "password": self.password});
+        Call::new("POST", "/user/auth").body(credentials)
+    }
+
+    fn request_token(&self, gateway: &str, call: Call<'_>) -> anyhow::Result<()> {
+        let mut client = Client::new(gateway);
+        client.quiet = true;
+        let requested = Instant::now();
+        let response = client.call(&call)?.expect(200)?;
+        let text = response
+            .text("/token")
+            .context("getting a token")?
+            .to_owned();
+        lock(&self.tokens).push(Token { text, requested });
+        Ok(())
+    }
+
+    fn current(&self) -> (String, Instant) {
+        let tokens = lock(&self.tokens);
+        tokens.last().map_or_else(
+            || (String::new(), Instant::now()),
+            |token| (token.text.clone(), token.requested),
+        )
+    }
+
+    /// Checks that no process accepts a token that was requested before `revoked`. `processes` are URLs with the path
+    /// of a `GET` that needs a token. Returns the number of tokens.
+    pub(crate) fn check_revoked(
+        &self,
+        processes: &[(String, &str)],
+        revoked: Instant,
+        findings: &mut Vec<Finding>,
+    ) -> usize {
+        let tokens = lock(&self.tokens);
+        let earlier: Vec<_> = tokens
+            .iter()
+            .filter(|one| one.requested < revoked)
+            .collect();
+        for (url, path) in processes {
+            let client = Client::with_timeout(url, NOTICE_LIMIT);
+            for token in &earlier {
+                let call = Call::new("GET", *path).token(&token.text);
+                let refuses = || matches!(client.once(&call), Ok((401, _, _))).then_some(());
+                if wait_until(NOTICE_LIMIT, refuses).is_none() {
+                    findings.push(Finding {
+                        violation: Violation::EarlierToken,
+                        task: "-".to_owned(),
+                        what: format!("a token from before a promotion is accepted at {url}{path}"),
+                    });
+                }
+            }
+        }
+        earlier.len()
+    }
+}

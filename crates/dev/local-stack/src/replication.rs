@@ -1,0 +1,93 @@
+//! Streaming replication: a standby that copies a primary, and its promotion.
+
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio, time::Duration};
+
+use crate::{Error, Postgres, Result, Stop, bootstrap, client, process::wait_until};
+
+const STREAMING_LIMIT: Duration = Duration::from_secs(30);
+
+/// The only row is `t` or `f`.
+const IS_STREAMING: &str =
+    "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')";
+
+impl Postgres {
+    /// Replaces this server's data by a base backup of `primary`, and starts it as a standby. Returns when it
+    /// streams.
+    ///
+    /// # Errors
+    /// When the backup fails, or the standby does not stream within half a minute.
+    pub fn follow(&self, primary: &Self) -> Result<()> {
+        self.stop(Stop::Kill)?;
+        self.discard()?;
+        fs::create_dir_all(self.data()).map_err(Error::file("creating", self.data()))?;
+        let private = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(self.data(), private)
+            .map_err(Error::file("changing the rights of", self.data()))?;
+        self.give_to_user(self.data())?;
+        let mut command = client::command("pg_basebackup", &primary.admin_url())?;
+        command
+            .arg("--pgdata")
+            .arg(self.data())
+            .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
+            .stdout(Stdio::null());
+        self.as_user(&mut command);
+        // The settings of the environment are removed, and so is the password if the environment has one, too.
+        command.env("PGPASSWORD", primary.password());
+        let output = client::run("pg_basebackup", &mut command, b"")?;
+        client::check("pg_basebackup", output)?;
+        self.spawn()?;
+        self.wait_ready()?;
+        primary.wait_streaming()
+    }
+
+    /// Waits until a standby of this server streams.
+    ///
+    /// # Errors
+    /// When none does within half a minute.
+    pub fn wait_streaming(&self) -> Result<()> {
+        let is_streaming =
+            || matches!(self.query(IS_STREAMING), Ok(rows) if rows == "t").then_some(());
+        wait_until(STREAMING_LIMIT, is_streaming).ok_or_else(|| Error::NotFound {
+            what: "a standby that streams".to_owned(),
+        })
+    }
+
+    /// Makes this standby the primary. Returns when it accepts writes. Its former primary must have been stopped.
+    ///
+    /// # Errors
+    /// When it is not a standby, or does not become the primary within a minute.
+    pub fn promote(&self) -> Result<()> {
+        let promoted = self.query("SELECT pg_promote(wait => true, wait_seconds => 60)")?;
+        if promoted == "t" {
+            return Ok(());
+        }
+        Err(Error::NotFound {
+            what: "a primary after the promotion".to_owned(),
+        })
+    }
+
+    /// Sets whether each commit on this server waits until a standby has written it to disk.
+    ///
+    /// # Errors
+    /// When the server is unavailable.
+    pub fn set_synchronous(&self, synchronous: bool) -> Result<()> {
+        let names = if synchronous { "*" } else { "" };
+        // `ALTER SYSTEM` cannot run in the transaction that two statements of one `--command` would be.
+        let script = format!(
+            "ALTER SYSTEM SET synchronous_standby_names = '{names}';\nSELECT pg_reload_conf();\n"
+        );
+        bootstrap::execute(&self.admin_url(), &script)
+    }
+
+    /// Returns what `psql` prints for a query.
+    fn query(&self, sql: &str) -> Result<String> {
+        let mut command = client::command("psql", &self.admin_url())?;
+        command
+            .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"])
+            .args(["--set", "ON_ERROR_STOP=1", "--command", sql])
+            .stdout(Stdio::piped());
+        let output = client::run("psql", &mut command, b"")?;
+        let rows = client::check("psql", output)?;
+        Ok(String::from_utf8_lossy(&rows).trim().to_owned())
+    }
+}

@@ -1,0 +1,299 @@
+//! The steps of the test: what is broken, and which alerts must fire then.
+
+use std::{net::TcpStream, process::Command, thread, time::Duration};
+
+use anyhow::{Context, ensure};
+use local_stack::{Stop, random};
+use nix::sys::signal::Signal;
+use serde_json::json;
+
+use super::system::{System, text};
+
+/// A step.
+pub(super) struct Step {
+    pub(super) how: &'static str,
+    pub(super) alerts: &'static [&'static str],
+    pub(super) limit: Duration,
+    pub(super) provoke: fn(&System) -> anyhow::Result<()>,
+    /// Repairs what later steps need.
+    pub(super) end: fn(&System) -> anyhow::Result<()>,
+}
+
+const SHORT: Duration = Duration::from_secs(40);
+const LONG: Duration = Duration::from_secs(200);
+
+const fn step(
+    how: &'static str,
+    alerts: &'static [&'static str],
+    provoke: fn(&System) -> anyhow::Result<()>,
+) -> Step {
+    Step {
+        how,
+        alerts,
+        limit: SHORT,
+        provoke,
+        end: |_| Ok(()),
+    }
+}
+
+/// The steps in their order. What takes long begins early and is awaited later.
+pub(super) const STEPS: [Step; 16] = [
+    step(
+        "a due delivery and a due code that no worker can take",
+        &[],
+        hold_due_rows,
+    ),
+    step(
+        "lower thresholds, and a process of another version",
+        &["MemoryHigh", "DatabaseConnectionsNearMax", "VersionsDiffer"],
+        |_| Ok(()),
+    ),
+    step(
+        "a message that cannot be read",
+        &["DeadLettersPresent"],
+        publish_nonsense,
+    ),
+    step(
+        "a worker killed three times",
+        &["ProcessRestarting"],
+        restart_worker,
+    ),
+    step(
+        "deletions while the flow engine is down",
+        &["DeletionsFailed"],
+        fail_deletion,
+    ),
+    step(
+        "few file descriptors left",
+        &["FileDescriptorsHigh"],
+        limit_descriptors,
+    ),
+    step(
+        "700 sign-ins with a wrong password",
+        &["SignInFailuresHigh"],
+        fail_sign_ins,
+    ),
+    step(
+        "40 sign-ups at a time",
+        &["PasswordHashingSaturated"],
+        sign_up_together,
+    ),
+    step(
+        "more connections than a gateway may have",
+        &["ConnectionsRefused"],
+        open_connections,
+    ),
+    step(
+        "tables locked for 2 s again and again, under load",
+        &[
+            "SlowRequests",
+            "DatabasePoolExhausted",
+            "GatewaySheddingLoad",
+        ],
+        lock_tables,
+    ),
+    Step {
+        limit: LONG,
+        ..step(
+            "the due delivery and the due code",
+            &[
+                "WebhookDeliveriesStopped",
+                "WebhookDeliveriesDelayed",
+                "OutboxOverdue",
+            ],
+            |_| Ok(()),
+        )
+    },
+    Step {
+        end: |system| system.signal("notification-worker", Signal::SIGCONT),
+        ..step(
+            "a receiver that responds with 410",
+            &["WebhookDeliveriesFailed"],
+            |system| system.decide(1, &system.receivers.gone),
+        )
+    },
+    Step {
+        limit: Duration::from_secs(90),
+        ..step(
+            "codes for a receiver that is down, and a receiver of webhooks that is silent",
+            &["ReceiverCircuitsOpen", "NotificationsFailing"],
+            fail_receivers,
+        )
+    },
+    Step {
+        limit: Duration::from_secs(90),
+        end: |system| system.sql("ALTER ROLE users_service LOGIN"),
+        ..step(
+            "the user service's role may not connect to Postgres",
+            &["NotReady", "RevocationFeedStale", "HighErrorRate"],
+            revoke_database,
+        )
+    },
+    step(
+        "the people-task service killed",
+        &["ProcessDown", "InstanceDown", "GatewayCircuitOpen"],
+        kill_service,
+    ),
+    Step {
+        limit: LONG,
+        ..step("RabbitMQ killed", &["BrokerConnectionLost"], |system| {
+            Ok(system.servers.rabbitmq.stop(Stop::Kill)?)
+        })
+    },
+];
+
+/// Locks the rows, which workers skip then, and freezes the worker of codes.
+fn hold_due_rows(system: &System) -> anyhow::Result<()> {
+    system.signal("webhook-worker", Signal::SIGSTOP)?;
+    system.decide(1, &system.receivers.silent)?;
+    system.sql_in_background(
+        "BEGIN; SELECT FROM people_task.deliveries FOR UPDATE; SELECT pg_sleep(240); COMMIT;"
+            .to_owned(),
+    );
+    let locked = "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(240)%') \
+                  THEN RAISE 'not yet'; END IF; END $$";
+    let held = local_stack::process::wait_until(SHORT, || system.sql(locked).ok());
+    held.context("the rows could not be locked")?;
+    system.signal("webhook-worker", Signal::SIGCONT)?;
+    system.signal("notification-worker", Signal::SIGSTOP)?;
+    request_codes(system, 1)
+}
+
+fn request_codes(system: &System, count: usize) -> anyhow::Result<()> {
+    let email = format!("code.{}@example.com", unique()?);
+    system.post("/user", json!({"email": email, "password": "a password"}))?;
+    for _ in 0..count {
+        system.post("/user/forgot-password", json!({"email": email}))?;
+    }
+    Ok(())
+}
+
+fn publish_nonsense(system: &System) -> anyhow::Result<()> {
+    let broker = system.servers.rabbitmq.description();
+    let body = json!({
+        "properties": {"delivery_mode": 2},
+        "routing_key": "webhook.deliveries",
+        "payload": "nonsense",
+        "payload_encoding": "string",
+    });
+    let status = Command::new("curl")
+        .args([
+            "--silent",
+            "--fail",
+            "--max-time",
+            "10",
+            "--output",
+            "/dev/null",
+        ])
+        .args([
+            "--user",
+            &format!("{}:{}", broker.username, broker.password),
+        ])
+        .args(["--header", "Content-Type: application/json"])
+        .args(["--data", &body.to_string()])
+        .arg(format!(
+            "{}/api/exchanges/%2f/amq.default/publish",
+            broker.management_url
+        ))
+        .status()
+        .context("running curl")?;
+    ensure!(status.success(), "the message could not be published");
+    Ok(())
+}
+
+fn restart_worker(system: &System) -> anyhow::Result<()> {
+    for _ in 0..3 {
+        system.kill("deletion-worker")?;
+        system.restart("deletion-worker")?;
+        // Prometheus must see each start.
+        thread::sleep(Duration::from_secs(3));
+    }
+    Ok(())
+}
+
+fn fail_deletion(system: &System) -> anyhow::Result<()> {
+    let email = format!("deleted.{}@example.com", unique()?);
+    let created = system.post("/user", json!({"email": email, "password": "a password"}))?;
+    let user = created.get("user").context("there is no user")?;
+    system.delete(&format!("/users/{}", text(user, "id")?))
+}
+
+fn limit_descriptors(system: &System) -> anyhow::Result<()> {
+    let pid = system.identity("webhook-worker")?.pid;
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))?.count();
+    let status = Command::new("prlimit")
+        .args([
+            "--pid",
+            &pid.to_string(),
+            &format!("--nofile={}:", open + 3),
+        ])
+        .status()
+        .context("running prlimit")?;
+    ensure!(status.success(), "prlimit failed");
+    Ok(())
+}
+
+fn fail_sign_ins(system: &System) -> anyhow::Result<()> {
+    let wrong = json!({"username": "wrong@example.com", "password": "a wrong password"});
+    // After a few failures the account is not even looked at for a while, so these are fast.
+    system.load(4, Duration::from_secs(20), "/user/auth", Some(&wrong));
+    Ok(())
+}
+
+fn sign_up_together(system: &System) -> anyhow::Result<()> {
+    let failures = thread::scope(|scope| {
+        let sign_up = || {
+            let email = format!("together.{}@example.com", unique()?);
+            system.post("/user", json!({"email": email, "password": "a password"}))
+        };
+        let all: Vec<_> = (0..40).map(|_| scope.spawn(sign_up)).collect();
+        let failed = all.into_iter().filter_map(|one| one.join().ok()?.err());
+        failed.count()
+    });
+    ensure!(failures < 40, "no sign-up succeeded");
+    Ok(())
+}
+
+fn open_connections(system: &System) -> anyhow::Result<()> {
+    let address = system.gateway_url.trim_start_matches("http://");
+    let open = |_| TcpStream::connect(address).ok();
+    for _ in 0..2 {
+        let connections: Vec<_> = (0..200).filter_map(open).collect();
+        ensure!(connections.len() > 100, "the gateway cannot be reached");
+        thread::sleep(Duration::from_secs(3));
+    }
+    Ok(())
+}
+
+fn lock_tables(system: &System) -> anyhow::Result<()> {
+    let script = "BEGIN; LOCK TABLE people_task.tasks, people_task.task_states; SELECT pg_sleep(2); COMMIT;\n";
+    system.sql_in_background(script.repeat(12));
+    system.load(40, Duration::from_secs(25), "/people-task/tasks", None);
+    Ok(())
+}
+
+fn fail_receivers(system: &System) -> anyhow::Result<()> {
+    system.decide(30, &system.receivers.silent)?;
+    request_codes(system, 8)
+}
+
+fn revoke_database(system: &System) -> anyhow::Result<()> {
+    system.sql(
+        "ALTER ROLE users_service NOLOGIN; \
+         SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'users_service';",
+    )?;
+    let credentials = json!({"username": "nobody@example.com", "password": "a password"});
+    system.load(8, Duration::from_secs(20), "/user/auth", Some(&credentials));
+    Ok(())
+}
+
+fn kill_service(system: &System) -> anyhow::Result<()> {
+    system.kill("people-task-service")?;
+    system.load(4, Duration::from_secs(15), "/people-task/tasks", None);
+    Ok(())
+}
+
+fn unique() -> anyhow::Result<String> {
+    let password = random::password()?;
+    Ok(password.get(..10).unwrap_or_default().to_owned())
+}

@@ -1,0 +1,133 @@
+//! `cargo xtask alerts-test`: starts a system of its own and Prometheus with the project's alerts, breaks one part after
+//! the other, and checks that the alerts fire.
+//!
+//! The alerts are those of `deploy/observability/alerts.yml` with two changes: each `for` is two seconds, and the
+//! thresholds of memory and of connections to Postgres are ones that a small system reaches.
+
+mod faults;
+mod prometheus;
+mod system;
+
+use std::{
+    path::PathBuf,
+    process::ExitCode,
+    time::{Duration, Instant},
+};
+
+use clap::Args;
+use local_stack::process::wait_until;
+
+use self::{faults::STEPS, prometheus::Prometheus, system::System};
+use crate::{
+    cleanup::with_own_system, interrupt::Interrupt, outln, output::say, paint, workspace::Workspace,
+};
+
+/// Alerts that no step provokes, each with a reason.
+const NOT_PROVOKED: [(&str, &str); 3] = [
+    ("LogLinesDropped", "needs a reader of the output that stops"),
+    ("TlsReloadFailing", "needs a gateway with TLS"),
+    (
+        "WebhookDeliveriesParked",
+        "needs a worker that ends repeatedly while it sends one delivery, which takes longer than this test",
+    ),
+];
+
+/// What to test.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Build and run with optimisations.
+    #[arg(long)]
+    release: bool,
+    /// Run the programs in this folder instead of building them.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "release")]
+    programs: Option<PathBuf>,
+}
+
+/// What became of an alert.
+struct Outcome {
+    alert: String,
+    how: &'static str,
+    /// Its value and the time until it fired.
+    fired: Option<(String, Duration)>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let base = Workspace::find()?;
+    let interrupt = Interrupt::watch()?;
+    let _lock = base.lock("alerts-test")?;
+    let workspace = base.aside("alerts-test");
+    let test = || test(&workspace, arguments, &interrupt);
+    let passed = |outcomes: &Vec<Outcome>| outcomes.iter().all(|one| one.fired.is_some());
+    let outcomes = with_own_system(&workspace, &interrupt, test, passed)?;
+    outln!();
+    for Outcome { alert, how, fired } in &outcomes {
+        match fired {
+            Some((value, after)) => {
+                outln!(
+                    "  {alert:28} {value:>8}  after {:3} s: {how}",
+                    after.as_secs()
+                );
+            }
+            None => outln!(
+                "  {} {how}",
+                paint::red(&format!("{alert:28} did not fire:"))
+            ),
+        }
+    }
+    for (alert, reason) in NOT_PROVOKED {
+        outln!("  {alert:28} not provoked: {reason}");
+    }
+    if passed(&outcomes) {
+        outln!("\nalerts-test: ok");
+        return Ok(ExitCode::SUCCESS);
+    }
+    say("the logs are in .local/alerts-test/log");
+    outln!("\n{}", paint::red("alerts-test: failed"));
+    Ok(ExitCode::FAILURE)
+}
+
+fn test(
+    workspace: &Workspace,
+    arguments: &Arguments,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Outcome>> {
+    let system = System::start(workspace, arguments, interrupt)?;
+    let prometheus = Prometheus::start(workspace, &system)?;
+    let mut outcomes = Vec::new();
+    for step in &STEPS {
+        say(step.how);
+        let begin = Instant::now();
+        (step.provoke)(&system)?;
+        for alert in step.alerts {
+            let fired = wait_until(step.limit.saturating_sub(begin.elapsed()), || {
+                if interrupt.came() {
+                    return Some(None);
+                }
+                prometheus.value_if_firing(alert).map(Some)
+            });
+            interrupt.check()?;
+            outcomes.push(Outcome {
+                alert: (*alert).to_owned(),
+                how: step.how,
+                fired: fired.flatten().map(|value| (value, begin.elapsed())),
+            });
+        }
+        (step.end)(&system)?;
+    }
+    let covered = |name: &String| {
+        let not_provoked = NOT_PROVOKED.iter().any(|(alert, _)| alert == name);
+        not_provoked || outcomes.iter().any(|one| &one.alert == name)
+    };
+    let missing: Vec<String> = prometheus
+        .alerts
+        .iter()
+        .filter(|name| !covered(name))
+        .cloned()
+        .collect();
+    outcomes.extend(missing.into_iter().map(|alert| Outcome {
+        alert,
+        how: "no step provokes it",
+        fired: None,
+    }));
+    Ok(outcomes)
+}

@@ -1,0 +1,136 @@
+//! Prometheus with the project's alerts, changed so that they fire sooner.
+
+use std::{fs, path::PathBuf, time::Duration};
+
+use anyhow::{Context, ensure};
+use local_stack::{
+    packages, ports,
+    process::{Detached, wait_until},
+};
+use serde_json::Value;
+use ureq::Agent;
+
+use super::system::System;
+use crate::{environment::MARKER, http, workspace::Workspace};
+
+const READY_LIMIT: Duration = Duration::from_secs(30);
+const RULES: &str = include_str!("../../../../../../deploy/observability/alerts.yml");
+/// Thresholds of a small system, in place of those of docker-compose.yml.
+const THRESHOLDS: [(&str, &str); 2] = [
+    ("0.85 * 512 * 1024 * 1024", "1024 * 1024"),
+    ("0.9 * 200", "5"),
+];
+
+/// A running Prometheus.
+pub(super) struct Prometheus {
+    url: String,
+    agent: Agent,
+    /// The names of all alerts.
+    pub(super) alerts: Vec<String>,
+}
+
+impl Prometheus {
+    /// Starts Prometheus, which reads the metrics of all processes every second.
+    pub(super) fn start(workspace: &Workspace, system: &System) -> anyhow::Result<Self> {
+        let program = packages::system_program("prometheus")
+            .or_else(|_| packages::system_program("/usr/bin/prometheus"))
+            .context("install Debian's package prometheus")?;
+        let folder = workspace.local().join("prometheus");
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("alerts.yml"), rules()?)?;
+        fs::write(folder.join("prometheus.yml"), configuration(system))?;
+        let [port] = ports::free()?;
+        let mut server = Detached::new(&program, &workspace.log("prometheus"));
+        server
+            .command()
+            .arg(file_option("config.file", folder.join("prometheus.yml")))
+            .arg(file_option("storage.tsdb.path", folder.join("data")))
+            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
+            .env(MARKER, workspace.local());
+        server.spawn()?;
+        let prometheus = Self {
+            url: format!("http://127.0.0.1:{port}"),
+            agent: http::agent(Duration::from_secs(3)),
+            alerts: names(RULES),
+        };
+        let ready = wait_until(READY_LIMIT, || prometheus.get("/api/v1/rules"));
+        ready.context("Prometheus did not become ready")?;
+        Ok(prometheus)
+    }
+
+    /// The value of an alert that fires.
+    pub(super) fn value_if_firing(&self, name: &str) -> Option<String> {
+        let response = self.get("/api/v1/alerts")?;
+        let alerts = response.pointer("/data/alerts")?.as_array()?;
+        let firing = alerts
+            .iter()
+            .find(|alert| alert["labels"]["alertname"] == name && alert["state"] == "firing")?;
+        let value: f64 = firing["value"].as_str()?.parse().ok()?;
+        Some(format!("{value:.2}"))
+    }
+
+    fn get(&self, path: &str) -> Option<Value> {
+        let mut response = self.agent.get(format!("{}{path}", self.url)).call().ok()?;
+        let text = response.body_mut().read_to_string().ok()?;
+        serde_json::from_str(&text).ok()
+    }
+}
+
+fn file_option(name: &str, path: PathBuf) -> String {
+    format!("--{name}={}", path.display())
+}
+
+fn names(rules: &str) -> Vec<String> {
+    let lines = rules.lines();
+    let names = lines.filter_map(|line| line.trim().strip_prefix("- alert: "));
+    names.map(str::to_owned).collect()
+}
+
+/// The alerts with the changes.
+fn rules() -> anyhow::Result<String> {
+    let mut rules = String::new();
+    for line in RULES.lines() {
+        let indent = line.len() - line.trim_start().len();
+        if line.trim_start().starts_with("for: ") {
+            rules.push_str(&" ".repeat(indent));
+            rules.push_str("for: 2s\n");
+        } else {
+            rules.push_str(line);
+            rules.push('\n');
+        }
+    }
+    for (from, to) in THRESHOLDS {
+        ensure!(rules.contains(from), "alerts.yml no longer has {from}");
+        rules = rules.replace(from, to);
+    }
+    Ok(rules)
+}
+
+fn configuration(system: &System) -> String {
+    let mut text = "global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n\
+                    rule_files: [alerts.yml]\nscrape_configs:\n"
+        .to_owned();
+    for (job, address) in system.metrics_addresses() {
+        text.push_str(&format!(
+            "  - {{job_name: {job}, static_configs: [{{targets: ['{address}']}}]}}\n"
+        ));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_alert_fires_after_two_seconds() {
+        let rules = rules().unwrap();
+        assert_eq!(names(&rules), names(RULES));
+        assert!(names(RULES).len() > 20);
+        let waits = rules.lines().filter(|line| line.contains("for: "));
+        assert!(waits.clone().count() > 20);
+        for line in waits.filter(|line| line.trim().starts_with("for: ")) {
+            assert_eq!(line.trim(), "for: 2s");
+        }
+    }
+}
