@@ -1,5 +1,6 @@
 use std::time::{Duration, Instant};
 
+use diesel::connection::SimpleConnection as _;
 use diesel::migration::{Migration, MigrationSource as _};
 use diesel::pg::Pg;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
@@ -15,10 +16,18 @@ const LOCK: i64 = 0x636f_756e_7465_7273;
 /// How long to wait for a database that is still starting, and for migrations that another process runs.
 const MAX_WAIT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(500);
+/// How long to wait while another process migrates, which may copy a large table.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(6 * 60 * 60);
 /// A migration waits only shortly for the lock of a table, because later statements on the table wait behind it.
 const LIMITS: StatementLimits = StatementLimits {
     statement: None,
     lock: Duration::from_secs(3),
+};
+/// A migration outside of a transaction builds or drops an index concurrently. It waits for earlier transactions to end,
+/// and no statement waits behind it.
+const LIMITS_OUTSIDE_TRANSACTIONS: StatementLimits = StatementLimits {
+    statement: None,
+    lock: Duration::from_secs(10 * 60),
 };
 /// How often a migration is tried that does not get its locks, and how long other statements have the table
 /// between two attempts.
@@ -44,7 +53,10 @@ pub enum MigrationError {
     /// A statement around the migrations failed.
     #[error("the migration lock could not be taken")]
     Lock(#[from] diesel::result::Error),
-    /// A migration failed; it was rolled back.
+    /// Another process has been migrating for six hours.
+    #[error("another process has been running migrations for six hours")]
+    Busy,
+    /// A migration failed; it was rolled back, or left no index behind.
     #[error("a migration failed")]
     Migration(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// This process may not migrate, and no other one did for a minute.
@@ -89,19 +101,18 @@ pub async fn prepare_schema(
 /// A migration that does not get a lock within three seconds is rolled back and tried again, so that it does not
 /// hold up the statements of running processes.
 ///
+/// A migration whose `metadata.toml` has `run_in_transaction = false` must be one statement that does nothing the second
+/// time, such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`. An invalid index of an attempt that failed is dropped.
+///
 /// # Errors
-/// The database is unavailable for a minute, or a migration fails.
+/// The database is unavailable for a minute, a migration fails, or another process migrates for hours.
 pub async fn migrate(
     owner_url: &Secret,
     schema: &'static str,
     migrations: EmbeddedMigrations,
 ) -> Result<(), MigrationError> {
     on_connection(owner_url, schema, move |connection| {
-        // Closing the connection releases the lock.
-        diesel::sql_query("SELECT pg_advisory_lock($1)")
-            .bind::<BigInt, _>(LOCK)
-            .execute(connection)?;
-        observer::limit_statements(connection, LIMITS)?;
+        take_lock(connection)?;
         run_pending(connection, schema, migrations)
     })
     .await
@@ -120,6 +131,33 @@ async fn on_connection(
         work(&mut connection)
     });
     work.await.unwrap_or(Err(MigrationError::Panicked))
+}
+
+#[derive(QueryableByName)]
+struct Taken {
+    #[diesel(sql_type = Bool)]
+    taken: bool,
+}
+
+/// Takes the lock for migrations. Closing the connection releases it.
+///
+/// No statement waits for it on the server: who builds an index concurrently has the lock and waits for all statements
+/// under way, so the two would wait for each other.
+fn take_lock(connection: &mut PgConnection) -> Result<(), MigrationError> {
+    let started = Instant::now();
+    loop {
+        let lock: Taken = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS taken")
+            .bind::<BigInt, _>(LOCK)
+            .get_result(connection)?;
+        if lock.taken {
+            return Ok(());
+        }
+        if started.elapsed() > MAX_LOCK_WAIT {
+            return Err(MigrationError::Busy);
+        }
+        tracing::debug!("waiting for the migrations of another process");
+        std::thread::sleep(PAUSE);
+    }
 }
 
 fn wait_until_migrated(
@@ -199,14 +237,63 @@ fn run_with_retries(
     connection: &mut PgConnection,
     migration: &dyn Migration<Pg>,
 ) -> Result<(), MigrationError> {
+    let limits = if migration.metadata().run_in_transaction() {
+        LIMITS
+    } else {
+        LIMITS_OUTSIDE_TRANSACTIONS
+    };
+    observer::limit_statements(connection, limits)?;
     let mut attempt = 1;
-    while let Err(error) = connection.run_migration(migration).map(drop) {
+    while let Err(error) = run_once(connection, migration) {
         if observer::take_outcome(connection).ended.is_none() || attempt == MAX_ATTEMPTS {
             return Err(MigrationError::Migration(error));
         }
         tracing::warn!(%error, attempt, "a migration did not get its locks; trying again");
         attempt += 1;
         std::thread::sleep(LOCK_PAUSE);
+    }
+    Ok(())
+}
+
+fn run_once(
+    connection: &mut PgConnection,
+    migration: &dyn Migration<Pg>,
+) -> diesel::migration::Result<()> {
+    if migration.metadata().run_in_transaction() {
+        return connection.run_migration(migration).map(drop);
+    }
+    // An attempt may have ended with its process.
+    drop_invalid_indexes(connection)?;
+    let run = connection.run_migration(migration).map(drop);
+    if run.is_err() {
+        let outcome = observer::take_outcome(connection);
+        // Also an invalid index is updated with each row, and a unique one refuses rows.
+        if let Err(error) = drop_invalid_indexes(connection) {
+            tracing::error!(%error, "an invalid index was not dropped");
+        }
+        observer::put_outcome(connection, outcome);
+    }
+    run
+}
+
+#[derive(QueryableByName)]
+struct Index {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+/// Drops the indexes that a concurrent build left unfinished, except those that a connection of this role is building.
+fn drop_invalid_indexes(connection: &mut PgConnection) -> Result<(), diesel::result::Error> {
+    let invalid: Vec<Index> = diesel::sql_query(
+        "SELECT format('%I.%I', relnamespace::regnamespace, relname) AS name
+        FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
+        WHERE NOT indisvalid AND relkind = 'i' AND relnamespace = current_schema()::regnamespace
+            AND indexrelid NOT IN (SELECT index_relid FROM pg_stat_progress_create_index WHERE index_relid IS NOT NULL)",
+    )
+    .load(connection)?;
+    for Index { name } in invalid {
+        connection.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}"))?;
+        tracing::warn!(name, "dropped an index whose build had failed");
     }
     Ok(())
 }

@@ -85,6 +85,14 @@ pub(crate) fn take_outcome(connection: &mut PgConnection) -> Outcome {
     })
 }
 
+/// Returns what [`take_outcome`] took.
+pub(crate) fn put_outcome(connection: &mut PgConnection, outcome: Outcome) {
+    let observer = connection.instrumentation();
+    if let Some(observer) = observer.downcast_mut::<StatementObserver>() {
+        observer.outcome = outcome;
+    }
+}
+
 impl StatementObserver {
     fn record(&mut self, error: Option<&Error>) {
         self.outcome.responded = Some(!error.is_some_and(is_connection_loss));

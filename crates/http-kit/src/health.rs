@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
@@ -23,9 +24,10 @@ const PASSED: &str = "ok";
 type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
 
 /// The readiness checks of a process. Clones share the last result, which is used for a second, or for a tenth of a
-/// second if the process is not ready.
+/// second if the process is not ready. A process that is stopping is not ready, whatever its checks say.
 #[derive(Clone, Default)]
 pub struct Health {
+    stopping: Arc<AtomicBool>,
     required: BTreeMap<&'static str, Check>,
     optional: BTreeMap<&'static str, Check>,
     last: Arc<Mutex<Option<(Instant, Readiness)>>>,
@@ -73,8 +75,20 @@ impl Health {
         self
     }
 
+    /// Makes the process unready for good, so that load balancers send it no more requests.
+    pub fn set_stopping(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
     /// The last result, or a new one if it is too old. Requests that arrive during the checks wait for their result.
     async fn readiness(&self) -> Readiness {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Readiness {
+                ready: false,
+                status: "stopping",
+                checks: BTreeMap::new(),
+            };
+        }
         let mut last = self.last.lock().await;
         if let Some((time, readiness)) = &*last
             && time.elapsed() < readiness.lifetime()
@@ -159,6 +173,17 @@ mod tests {
     use tokio::time::{sleep, timeout};
 
     use super::Health;
+
+    #[tokio::test]
+    async fn a_process_that_is_stopping_is_not_ready() {
+        let health = Health::default();
+        let clone = health.clone();
+        assert!(health.readiness().await.ready);
+        clone.set_stopping();
+        let readiness = health.readiness().await;
+        assert!(!readiness.ready);
+        assert_eq!(readiness.status, "stopping");
+    }
 
     #[tokio::test]
     async fn requests_of_the_same_second_share_one_check() {

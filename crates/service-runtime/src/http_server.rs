@@ -1,7 +1,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use actix_http::{HttpServiceBuilder, Request};
+use actix_http::{ConnectionType, HttpServiceBuilder, Request};
 use actix_server::{GracefulShutdownSignal, Server, ServerBuilder};
 use actix_service::{
     IntoServiceFactory as _, Service, ServiceFactory, ServiceFactoryExt as _, map_config,
@@ -16,6 +16,7 @@ use actix_web::{App, Error, HttpRequest, HttpResponse};
 use anyhow::Context as _;
 use app_config::Networks;
 use rustls::ServerConfig;
+use tokio_util::sync::CancellationToken;
 
 use crate::accept::{ClientStream, accept, accept_tls};
 use crate::connections::{Connections, limited};
@@ -131,6 +132,7 @@ where
     let connections = unlimited.map(|peers| Connections::new(shared, peers));
     let builder = builder(settings, per_worker);
     let stopping = builder.graceful_shutdown_signal();
+    let draining = running.draining();
     let builder = match tls {
         None => builder.listen("http", tcp, move || {
             let http = protocol(settings, &stopping).on_connect_ext(
@@ -138,7 +140,7 @@ where
                     track(settings, stream, |tcp| tcp, data);
                 },
             );
-            let service = accept(explains).and_then(http.finish(requests(app())));
+            let service = accept(explains).and_then(http.finish(requests(app(), draining.clone())));
             limited(connections.clone(), service)
         })?,
         Some(tls) => builder.listen("https", tcp, move || {
@@ -150,7 +152,9 @@ where
                     track(settings, stream, |tls| tls.get_ref().0, data);
                 },
             );
-            let http = http.finish(requests(app())).map_err(TlsError::Service);
+            let http = http
+                .finish(requests(app(), draining.clone()))
+                .map_err(TlsError::Service);
             let accept = accept_tls(tls.clone(), settings.head_timeout, explains);
             limited(connections.clone(), accept.and_then(http))
         })?,
@@ -205,8 +209,12 @@ where
 }
 
 /// An application as a service for the requests of all connections.
+///
+/// Once `draining` is cancelled, each response closes its connection. A client that is told so does not send a request
+/// at the moment at which an idle connection is closed.
 fn requests<T, B>(
     app: App<T>,
+    draining: CancellationToken,
 ) -> impl ServiceFactory<
     Request,
     Config = (),
@@ -227,6 +235,18 @@ where
     B: MessageBody + 'static,
 {
     let app = app.wrap(from_fn(slow_clients::track_requests));
+    let app = app.wrap_fn(move |request, service| {
+        let draining = draining.clone();
+        let response = service.call(request);
+        async move {
+            let mut response = response.await?;
+            if draining.is_cancelled() {
+                let head = response.response_mut().head_mut();
+                head.set_connection_type(ConnectionType::Close);
+            }
+            Ok(response)
+        }
+    });
     let app = app
         .into_factory()
         .map_err(|error: Error| error.error_response());

@@ -1,6 +1,5 @@
 use std::future::Future;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use app_config::{Reader, Settings};
 use telemetry::LogSettings;
@@ -119,7 +118,7 @@ where
                 _ = interrupt.recv() => {}
             }
         };
-        run_until(signal, &running, process.shutdown_grace).await
+        run_until(signal, &running, &process).await
     })
 }
 
@@ -127,7 +126,7 @@ where
 async fn run_until(
     signal: impl Future<Output = ()>,
     running: &Running,
-    grace: Duration,
+    settings: &ProcessSettings,
 ) -> anyhow::Result<()> {
     let shutdown = running.shutdown();
     let panicked = tokio::select! {
@@ -136,7 +135,10 @@ async fn run_until(
         () = running.ended() => anyhow::bail!("every task ended unexpectedly"),
     };
     tracing::info!("stopping");
-    if !running.stop(grace).await {
+    if !panicked {
+        running.drain(settings.shutdown_delay).await;
+    }
+    if !running.stop(settings.shutdown_grace).await {
         anyhow::bail!("some work was still in flight after SHUTDOWN_GRACE");
     }
     anyhow::ensure!(!panicked, "a background task panicked");

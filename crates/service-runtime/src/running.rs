@@ -16,6 +16,7 @@ pub struct Running {
     pub address: Option<SocketAddr>,
     /// The readiness checks.
     pub health: Health,
+    draining: CancellationToken,
     shutdown: CancellationToken,
     tasks: TaskTracker,
     gauges: Gauges,
@@ -52,6 +53,21 @@ impl Running {
     #[must_use]
     pub fn shutdown(&self) -> CancellationToken {
         self.shutdown.clone()
+    }
+
+    /// The token that is cancelled when clients must move to other replicas.
+    pub(crate) fn draining(&self) -> CancellationToken {
+        self.draining.clone()
+    }
+
+    /// Makes a process that serves HTTP unready, and gives clients time to move to other replicas: each connection is
+    /// closed with its next response.
+    pub async fn drain(&self, delay: Duration) {
+        self.health.set_stopping();
+        self.draining.cancel();
+        if self.address.is_some() {
+            tokio::time::sleep(delay).await;
+        }
     }
 
     /// Adds a function that sets gauges before each response of `/metrics`. It must not block.

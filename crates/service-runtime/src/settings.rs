@@ -13,7 +13,9 @@ pub struct ProcessSettings {
     pub traces: TraceSettings,
     /// The internal port: metrics and health.
     pub metrics_address: SocketAddr,
-    /// How long the process may take to stop.
+    /// How long the process takes requests after SIGTERM while load balancers notice that it is stopping.
+    pub shutdown_delay: Duration,
+    /// How long the process may take to stop after that.
     pub shutdown_grace: Duration,
 }
 
@@ -27,10 +29,17 @@ impl Settings for ProcessSettings {
                 "127.0.0.1:0",
                 "The address of the internal endpoints `/metrics`, `/healthz` and `/readyz`. Port 0 picks a free port.",
             )?,
+            shutdown_delay: reader.in_range(
+                "SHUTDOWN_DELAY",
+                "0s",
+                "a duration from 0s to 5m",
+                "How long a gateway or service takes requests after SIGTERM. Meanwhile it is not ready, and closes each connection with its next response, so that load balancers and clients move to other replicas. Workers stop at once.",
+                |delay| *delay <= Duration::from_secs(300),
+            )?,
             shutdown_grace: reader.or_default(
                 "SHUTDOWN_GRACE",
                 "25s",
-                "How long requests and steps in flight may take after SIGTERM.",
+                "How long requests and steps in flight may take after SIGTERM and `SHUTDOWN_DELAY`.",
             )?,
         })
     }

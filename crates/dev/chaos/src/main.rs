@@ -4,6 +4,8 @@
 //! Invariants: every random choice comes from a seed that is printed first, callers retry nothing, and a
 //! run leaves nothing behind, even when it is killed.
 //!
+//! `cargo xtask upgrade-test` replaces processes under the same load, and no call may fail: see [`upgrade`].
+//!
 //! Deliberately absent: access to the database. A run is judged by the responses that callers receive, by
 //! the requests that receivers receive, and by what the public API says at the end.
 
@@ -30,6 +32,7 @@ mod task_workload;
 mod tcp_proxy;
 mod test_user;
 mod toggle_listener;
+mod upgrade;
 mod watchdog;
 
 use std::process::ExitCode;
@@ -68,6 +71,9 @@ enum Command {
     /// Cleans up after a run that was killed. Every run starts one.
     #[command(hide = true)]
     Watchdog(watchdog::Arguments),
+    /// Replace the processes by others, one after the other, under load. Run as `cargo xtask upgrade-test`.
+    #[command(hide = true, bin_name = "cargo xtask upgrade-test")]
+    UpgradeTest(upgrade::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -75,6 +81,7 @@ fn main() -> ExitCode {
     let outcome = match command {
         None => run_and_clean_up(&arguments),
         Some(Command::Watchdog(arguments)) => watchdog::run(&arguments),
+        Some(Command::UpgradeTest(arguments)) => upgrade::run(&arguments),
     };
     outcome.unwrap_or_else(|error| {
         errln!("{} {error:#}", paint::red("error:"));
@@ -91,10 +98,10 @@ fn run_and_clean_up(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     };
     arguments.print_seed(seed);
     let interrupt = Interrupt::watch()?;
-    let _lock = base.lock("chaos")?;
-    let workspace = watchdog::workspace_of(&base);
+    let _lock = watchdog::lock(&base, watchdog::CHAOS)?;
+    let workspace = base.aside(watchdog::CHAOS);
     clean_up(&workspace, Keep::Nothing)?;
-    let watchdog = Watchdog::start(&base)?;
+    let watchdog = Watchdog::start(&base, watchdog::CHAOS)?;
     let outcome = run::run(&workspace, arguments, seed, &interrupt);
     let passed = outcome.as_ref().is_ok_and(Report::passed);
     say("stopping everything");

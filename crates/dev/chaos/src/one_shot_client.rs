@@ -1,14 +1,20 @@
 //! A client that makes each call exactly once.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Mutex,
+    time::{Duration, Instant},
+};
 
 use serde_json::Value;
 use xtask::client::{Call, Client};
 
-use crate::{failovers::Failovers, history::CallOutcome};
+use crate::{failovers::Failovers, history::CallOutcome, sync::lock};
 
 /// How long a caller waits for a response.
 const TIMEOUT: Duration = Duration::from_secs(8);
+
+/// At most this many failures are kept.
+const MAX_EXAMPLES: usize = 10;
 
 /// Spreads calls over the gateways.
 pub(crate) struct OneShotClient<'run> {
@@ -17,6 +23,18 @@ pub(crate) struct OneShotClient<'run> {
     calm_until: Instant,
     /// A promotion revokes all tokens.
     failovers: &'run Failovers,
+    statistics: Mutex<Statistics>,
+}
+
+/// The calls of a client.
+#[derive(Debug, Default)]
+pub(crate) struct Statistics {
+    pub(crate) calls: usize,
+    /// Calls with an unexpected outcome.
+    pub(crate) failed: usize,
+    /// What the first of them were.
+    pub(crate) examples: Vec<String>,
+    pub(crate) slowest: Duration,
 }
 
 impl<'run> OneShotClient<'run> {
@@ -32,7 +50,13 @@ impl<'run> OneShotClient<'run> {
                 .collect(),
             calm_until,
             failovers,
+            statistics: Mutex::default(),
         }
+    }
+
+    /// Returns the calls since the last time.
+    pub(crate) fn take_statistics(&self) -> Statistics {
+        std::mem::take(&mut *lock(&self.statistics))
     }
 
     /// Makes a call and returns its outcome and the response body. `number` chooses the gateway.
@@ -42,15 +66,16 @@ impl<'run> OneShotClient<'run> {
         let Some(gateway) = self.gateways.get(index) else {
             return (CallOutcome::Unknown, Value::Null);
         };
+        let start = Instant::now();
         let response = gateway.once(call);
-        let (outcome, body) = match response {
-            Ok((status, _, body)) => (outcome_of(status, &body), body),
-            Err(_) => (CallOutcome::Unknown, Value::Null),
+        let (mut outcome, body, what) = match response {
+            Ok((status, _, body)) => (outcome_of(status, &body), body, status.to_string()),
+            Err(error) => (CallOutcome::Unknown, Value::Null, error.to_string()),
         };
         if outcome == CallOutcome::Unknown && Instant::now() < self.calm_until {
-            let what = "no response, or 502 to 504, before the first fault";
-            return (CallOutcome::Unexpected(what.to_owned()), body);
+            outcome = CallOutcome::Unexpected(format!("{what} without a fault"));
         }
+        self.record(call, &outcome, start.elapsed());
         (outcome, body)
     }
 
@@ -69,6 +94,23 @@ impl<'run> OneShotClient<'run> {
                 (CallOutcome::SignedOut, body)
             }
             other => other,
+        }
+    }
+
+    fn record(&self, call: &Call<'_>, outcome: &CallOutcome, elapsed: Duration) {
+        let mut statistics = lock(&self.statistics);
+        statistics.calls += 1;
+        statistics.slowest = statistics.slowest.max(elapsed);
+        let CallOutcome::Unexpected(what) = outcome else {
+            return;
+        };
+        statistics.failed += 1;
+        if statistics.examples.len() < MAX_EXAMPLES {
+            // The query may have a secret.
+            let path = call.path.split('?').next().unwrap_or_default();
+            let millis = elapsed.as_millis();
+            let example = format!("{} {path}: {what}, after {millis} ms", call.method);
+            statistics.examples.push(example);
         }
     }
 }

@@ -201,6 +201,7 @@ impl Run<'_> {
         let profile = LoadProfile {
             seed: self.seed,
             rate: task_workload::limit_rate(self.arguments.rate, duration),
+            first: 0,
             end: faults.begin + duration,
         };
         let tasks = TaskWorkload::new(

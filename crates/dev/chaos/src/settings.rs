@@ -5,6 +5,8 @@ use xtask::plan::Planned;
 
 /// After the last fault, the remaining deliveries must arrive within this time plus one pause.
 pub(crate) const RECOVERY_LIMIT: Duration = Duration::from_secs(90);
+/// An upgrade test takes less time, also on a slow machine.
+pub(crate) const LONGEST_UPGRADE: Duration = Duration::from_secs(20 * 60);
 /// The pauses after the first attempts, in seconds. All later ones are `LAST_PAUSE`.
 const FIRST_PAUSES: [u64; 6] = [1, 1, 2, 2, 3, 3];
 const LAST_PAUSE: u64 = 5;

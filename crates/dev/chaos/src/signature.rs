@@ -1,6 +1,9 @@
 //! Checks signatures by the Standard Webhooks specification, with independent implementations.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::{
+    sync::{Arc, Mutex},
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use anyhow::ensure;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -10,7 +13,7 @@ use standardwebhooks::Webhook;
 use ureq::http::HeaderMap;
 use xtask::client::{Call, Client};
 
-use crate::rng::Rng;
+use crate::{rng::Rng, sync::lock};
 
 const SECRET_LENGTH: usize = 32;
 /// The maximum difference between a timestamp and the current time.
@@ -18,13 +21,20 @@ const TOLERANCE_SECONDS: u64 = 5 * 60;
 /// The percentage of webhooks that have a secret.
 const SECRET_PERCENT: usize = 50;
 
-/// The Ed25519 keys that the system publishes.
-#[derive(Debug, Clone)]
-pub(crate) struct Keys(Vec<Vec<u8>>);
+/// The Ed25519 keys that the system publishes. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Keys(Arc<Mutex<Vec<Vec<u8>>>>);
 
 impl Keys {
     /// Loads the published keys.
     pub(crate) fn published(gateway: &str) -> anyhow::Result<Self> {
+        let keys = Self::default();
+        keys.refresh(gateway)?;
+        Ok(keys)
+    }
+
+    /// Loads the published keys again, as receivers do while a key is rotated.
+    pub(crate) fn refresh(&self, gateway: &str) -> anyhow::Result<()> {
         let mut client = Client::new(gateway);
         client.quiet = true;
         let call = Call::new("GET", "/.well-known/webhook-keys.json");
@@ -36,7 +46,8 @@ impl Keys {
         };
         let keys: Vec<_> = all.into_iter().flatten().filter_map(decoded).collect();
         ensure!(!keys.is_empty(), "there is no key in {body}");
-        Ok(Self(keys))
+        *lock(&self.0) = keys;
+        Ok(())
     }
 
     /// Returns what is wrong with the signatures of a request to a webhook with this secret.
@@ -85,8 +96,8 @@ impl Keys {
         let Ok(signature) = STANDARD.decode(signature) else {
             return false;
         };
-        let mut keys = self.0.iter();
-        keys.any(|key| {
+        let keys = lock(&self.0);
+        keys.iter().any(|key| {
             let key = UnparsedPublicKey::new(&ED25519, key);
             key.verify(signed, &signature).is_ok()
         })
@@ -125,7 +136,8 @@ mod tests {
     }
 
     fn keys() -> Keys {
-        Keys(vec![pair(1).public_key().as_ref().to_vec()])
+        let keys = vec![pair(1).public_key().as_ref().to_vec()];
+        Keys(Arc::new(Mutex::new(keys)))
     }
 
     fn headers(signatures: &str, time: i64) -> HeaderMap {

@@ -202,19 +202,8 @@ impl System {
 
     /// Lines of the logs that report a panic.
     pub(crate) fn panics(&self) -> anyhow::Result<Vec<String>> {
-        let mut panics = Vec::new();
-        for process in &self.processes {
-            let name = &process.planned.name;
-            let log = File::open(self.workspace.log(name)).context("reading a log")?;
-            for line in BufReader::new(log).split(b'\n') {
-                let line = line.context("reading a log")?;
-                let line = String::from_utf8_lossy(&line);
-                if line.contains("panicked") {
-                    panics.push(format!("{name}: {line}"));
-                }
-            }
-        }
-        Ok(panics)
+        let names = self.processes.iter();
+        panics(&self.workspace, names.map(|one| one.planned.name.as_str()))
     }
 
     /// The URLs of the processes that verify tokens, each with the path of a `GET` that needs a token.
@@ -279,6 +268,25 @@ impl Process {
         state.should_run = false;
         state.identity.signal(Signal::SIGKILL);
     }
+}
+
+/// Lines of the logs of these processes that report a panic.
+pub(crate) fn panics<'name>(
+    workspace: &Workspace,
+    processes: impl Iterator<Item = &'name str>,
+) -> anyhow::Result<Vec<String>> {
+    let mut panics = Vec::new();
+    for name in processes {
+        let log = File::open(workspace.log(name)).context("reading a log")?;
+        for line in BufReader::new(log).split(b'\n') {
+            let line = line.context("reading a log")?;
+            let line = String::from_utf8_lossy(&line);
+            if line.contains("panicked") {
+                panics.push(format!("{name}: {line}"));
+            }
+        }
+    }
+    Ok(panics)
 }
 
 fn admin(plan: &Plan) -> Admin {

@@ -3,7 +3,7 @@
 use std::{
     sync::{
         Mutex,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -37,6 +37,7 @@ pub(crate) struct TaskWorkload<'run> {
     end: Instant,
     next: Mutex<Instant>,
     count: AtomicU64,
+    stopped: AtomicBool,
     client: &'run OneShotClient<'run>,
     creator: TestUser,
     approver: TestUser,
@@ -50,6 +51,8 @@ pub(crate) struct LoadProfile {
     pub(crate) seed: u64,
     /// Tasks per second.
     pub(crate) rate: u32,
+    /// The number of the first task. No two tasks of a run may have the same.
+    pub(crate) first: u64,
     pub(crate) end: Instant,
 }
 
@@ -77,7 +80,8 @@ impl<'run> TaskWorkload<'run> {
             interval: Duration::from_secs(1) / profile.rate,
             end: profile.end,
             next: Mutex::new(Instant::now()),
-            count: AtomicU64::new(0),
+            count: AtomicU64::new(profile.first),
+            stopped: AtomicBool::new(false),
             client,
             creator,
             approver,
@@ -87,14 +91,31 @@ impl<'run> TaskWorkload<'run> {
         }
     }
 
+    /// Ends the load early.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the number of the task after the last one.
+    pub(crate) fn next_number(&self) -> u64 {
+        self.count.load(Ordering::Relaxed)
+    }
+
+    fn has_ended(&self) -> bool {
+        self.interrupt.came() || self.stopped.load(Ordering::Relaxed)
+    }
+
     /// Runs one caller until the load ends.
     pub(crate) fn run_caller(&self) {
         loop {
             let start = self.next_start();
-            if start >= self.end || self.interrupt.came() {
+            if start >= self.end || self.has_ended() {
                 return;
             }
             thread::sleep(start.saturating_duration_since(Instant::now()));
+            if self.has_ended() {
+                return;
+            }
             self.run_task(self.count.fetch_add(1, Ordering::Relaxed));
         }
     }

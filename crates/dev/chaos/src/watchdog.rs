@@ -1,6 +1,6 @@
 //! A second process that cleans up when a run is killed.
 
-use std::{env, path::Path, process::ExitCode, thread, time::Duration};
+use std::{env, fs::File, path::Path, process::ExitCode, thread, time::Duration};
 
 use anyhow::Context;
 use local_stack::process::{Detached, Identity};
@@ -10,11 +10,16 @@ use xtask::{
 };
 
 const POLL: Duration = Duration::from_millis(200);
-const FOLDER: &str = "chaos";
+
+/// The folder of the system of a run of `chaos`, in `.local`.
+pub(crate) const CHAOS: &str = "chaos";
+/// That of `upgrade-test`.
+pub(crate) const UPGRADE_TEST: &str = "upgrade-test/system";
 
 /// The process to watch.
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
+    folder: String,
     pid: i32,
     start_time: u64,
 }
@@ -22,14 +27,14 @@ pub(crate) struct Arguments {
 /// The running watchdog; dropping it ends the process.
 pub(crate) struct Watchdog(Identity);
 
-/// The folder of a run's system.
-pub(crate) fn workspace_of(base: &Workspace) -> Workspace {
-    base.aside(FOLDER)
+/// Waits until no other run uses this folder for its system.
+pub(crate) fn lock(base: &Workspace, folder: &str) -> anyhow::Result<File> {
+    base.lock(folder.split('/').next().unwrap_or_default())
 }
 
 impl Watchdog {
-    /// Watches this process.
-    pub(crate) fn start(base: &Workspace) -> anyhow::Result<Self> {
+    /// Watches this process, whose system is in `folder`.
+    pub(crate) fn start(base: &Workspace, folder: &str) -> anyhow::Result<Self> {
         let pid = i32::try_from(std::process::id()).context("reading this process's pid")?;
         let this = Identity::of(pid).context("this process has no identity")?;
         let program = env::current_exe().context("finding this program")?;
@@ -37,7 +42,7 @@ impl Watchdog {
         detached
             .command()
             .current_dir(base.root())
-            .arg("watchdog")
+            .args(["watchdog", folder])
             .args([this.pid.to_string(), this.start_time.to_string()]);
         Ok(Self(detached.spawn()?))
     }
@@ -61,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     let base = Workspace::find()?;
     // Another run cleans up its own system; the lock keeps this run from mistaking it for remains.
-    let _lock = base.lock("chaos")?;
-    clean_up(&workspace_of(&base), Keep::Everything)?;
+    let _lock = lock(&base, &arguments.folder)?;
+    clean_up(&base.aside(&arguments.folder), Keep::Everything)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -10,6 +10,7 @@
 //! compiler and Rust, because it installs the rest.
 
 mod backing;
+pub mod baseline;
 pub mod cleanup;
 pub mod client;
 mod commands;

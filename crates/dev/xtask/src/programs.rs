@@ -27,12 +27,27 @@ pub fn build(workspace: &Workspace, release: bool) -> anyhow::Result<Programs> {
         "building"
     });
     let start = Instant::now();
-    let mut programs = workspace.build(&PACKAGES, release)?;
+    let programs = with_services(workspace.build(&PACKAGES, release)?)?;
+    say(&format!("built in {:.1} s", start.elapsed().as_secs_f64()));
+    Ok(programs)
+}
+
+/// Builds the programs of other sources. What is compiled is kept in the folder `target`.
+///
+/// # Errors
+/// They cannot be built.
+pub fn build_other(sources: &Path, target: &Path) -> anyhow::Result<Programs> {
+    let mut command = Workspace::at(sources).cargo();
+    command.env("CARGO_TARGET_DIR", target);
+    with_services(Workspace::run_build(command, &PACKAGES, false)?)
+}
+
+/// Replaces the program of all services by links to it.
+fn with_services(mut programs: Programs) -> anyhow::Result<Programs> {
     let all_services = programs.remove(ALL_SERVICES);
     let all_services =
         all_services.with_context(|| format!("cargo did not build {ALL_SERVICES}"))?;
     programs.extend(link_services(&all_services)?);
-    say(&format!("built in {:.1} s", start.elapsed().as_secs_f64()));
     Ok(programs)
 }
 

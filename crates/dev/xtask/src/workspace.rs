@@ -125,7 +125,15 @@ impl Workspace {
         packages: &[&str],
         release: bool,
     ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
-        let mut command = self.cargo();
+        Self::run_build(self.cargo(), packages, release)
+    }
+
+    /// Builds the programs of `packages` with this `command`, which runs cargo. Returns their paths by name.
+    pub(crate) fn run_build(
+        mut command: Command,
+        packages: &[&str],
+        release: bool,
+    ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
         command.args([
             "build",
             "--bins",

@@ -1,11 +1,10 @@
 use chrono::{DateTime, Utc};
 use database::{Error, LimitedRows, RowLimit, load_limited, prepared};
-use diesel::dsl::case_when;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary};
 use listing::Paging;
 use serde_json::Value;
-use values::{DeliveryId, Names as _, TaskId, WebhookId};
+use values::{DeliveryId, TaskId, WebhookId};
 
 use crate::free_rows::lock_free_rows;
 use crate::schema::{deliveries, task_states, webhooks};
@@ -53,8 +52,8 @@ macro_rules! select_delivery {
                 all_deliveries::id,
                 all_deliveries::webhook_id,
                 webhooks::url,
-                case_when(all_deliveries::due_at.is_null(), task_states::status)
-                    .otherwise(WebhookEvent::Due.name()),
+                diesel::dsl::case_when(all_deliveries::due_at.is_null(), task_states::status)
+                    .otherwise(values::Names::name(crate::status::WebhookEvent::Due)),
                 all_deliveries::status,
                 all_deliveries::created,
                 all_deliveries::next_attempt,

@@ -35,7 +35,8 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
 fn pods() -> BTreeMap<String, Value> {
     let all = yaml_files(&folder().join("base")).into_iter();
     let objects = all.flat_map(|path| documents(&path));
-    let with_pods = objects.filter(|object| object["kind"] == "Deployment" || object["kind"] == "Job");
+    let with_pods =
+        objects.filter(|object| object["kind"] == "Deployment" || object["kind"] == "Job");
     with_pods
         .map(|object| {
             let name = object["metadata"]["name"].as_str().unwrap().to_owned();
@@ -68,7 +69,9 @@ fn known_variables(process: &str) -> BTreeSet<String> {
 #[test]
 fn every_file_that_a_kustomization_names_exists() {
     let all = yaml_files(&folder());
-    let kustomizations = all.iter().filter(|path| path.ends_with("kustomization.yaml"));
+    let kustomizations = all
+        .iter()
+        .filter(|path| path.ends_with("kustomization.yaml"));
     let mut count = 0;
     for path in kustomizations {
         let [kustomization] = &documents(path)[..] else {
@@ -79,7 +82,9 @@ fn every_file_that_a_kustomization_names_exists() {
             let envs = one["envs"].as_array().cloned();
             envs.unwrap_or_default()
         });
-        let patches = list("patches").into_iter().map(|patch| patch["path"].clone());
+        let patches = list("patches")
+            .into_iter()
+            .map(|patch| patch["path"].clone());
         let named = list("resources").into_iter().chain(list("components"));
         for file in named.chain(envs).chain(patches) {
             if let Some(file) = file.as_str() {
@@ -104,7 +109,10 @@ fn deployments_set_only_settings_of_their_processes() {
         let known = known_variables(process);
         for container in containers(pod).iter().chain(shared) {
             for variable in variables(container) {
-                assert!(known.contains(variable), "{process}: {variable} is not a setting");
+                assert!(
+                    known.contains(variable),
+                    "{process}: {variable} is not a setting"
+                );
             }
         }
     }
@@ -156,7 +164,10 @@ fn containers_are_limited_probed_and_have_no_privileges() {
             }
             ours += 1;
             // The tags of ours are in the kustomization.
-            assert!(image.starts_with("countersign/") || image.contains(':'), "{name}: {image}");
+            assert!(
+                image.starts_with("countersign/") || image.contains(':'),
+                "{name}: {image}"
+            );
             for limit in ["requests", "limits"] {
                 let memory = &container["resources"][limit]["memory"];
                 assert!(memory.is_string(), "{name} has no memory in {limit}");

@@ -35,12 +35,14 @@ enum Command {
     Demo(demo::Arguments),
     /// Run all tests of the workspace on private servers. Arguments go to the test runner.
     Test(test::Arguments),
-    /// Check the dependencies between packages, layers and files.
+    /// Check the dependencies between packages, layers and files, and the migrations.
     Check,
     /// Run the command line for operators on the running system.
     Countersign(program::Arguments),
     /// Kill, stop, cut off and delay everything while decisions are made, and check that none is lost.
     Chaos(program::Arguments),
+    /// Upgrade from an earlier version, restart, and rotate keys, all under load and without a failed request.
+    UpgradeTest(program::Arguments),
     /// Restore backups in several ways, and check that no token of the lost time is accepted afterwards.
     RestoreTest(restore_test::Arguments),
     /// Break the parts of a system, and check that Prometheus' alerts fire.
@@ -65,6 +67,9 @@ pub fn run() -> ExitCode {
         Command::Check => check::run(),
         Command::Countersign(arguments) => countersign::run(&arguments),
         Command::Chaos(arguments) => program::run(&[], "chaos", &arguments),
+        Command::UpgradeTest(arguments) => {
+            program::run(&[], "chaos", &arguments.of("upgrade-test"))
+        }
         Command::RestoreTest(arguments) => restore_test::run(&arguments),
         Command::AlertsTest(arguments) => alerts_test::run(&arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&arguments),

@@ -16,6 +16,13 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
+    /// The arguments for a command of the program.
+    pub(super) fn of(&self, command: &str) -> Self {
+        let command = [command.to_owned()];
+        let arguments = command.iter().chain(&self.arguments).cloned().collect();
+        Self { arguments }
+    }
+
     pub(super) fn after_command(&self) -> &[String] {
         &self.arguments
     }

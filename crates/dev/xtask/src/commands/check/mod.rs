@@ -1,9 +1,11 @@
-//! `cargo xtask check`: checks that dependencies between packages, layers and files follow the architecture.
+//! `cargo xtask check`: checks that dependencies between packages, layers and files follow the architecture, and that
+//! migrations run beside the version before.
 
 mod cycles;
 mod dependencies;
 mod exceptions;
 mod layers;
+mod migrations;
 mod modules;
 mod source;
 
@@ -29,11 +31,14 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let packages = read_packages(&workspace, &metadata)?;
     errors.extend(check_layers(&packages));
     errors.extend(check_cycles(&packages));
+    errors.extend(migrations::check(&workspace)?);
     for error in &errors {
         outln!("{} {error}", paint::red("error:"));
     }
     if errors.is_empty() {
-        say("the dependencies between packages, layers and files follow the rules");
+        say(
+            "the dependencies between packages, layers and files follow the rules, and so do the migrations",
+        );
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)

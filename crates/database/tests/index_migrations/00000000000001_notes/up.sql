@@ -1,0 +1,1 @@
+CREATE TABLE notes (id bigint PRIMARY KEY, text text NOT NULL);

@@ -1,0 +1,173 @@
+//! A load balancer for TCP connections.
+
+use std::{
+    io,
+    net::{Ipv4Addr, Shutdown, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+    time::Duration,
+};
+
+use anyhow::Context;
+use local_stack::process::wait_until;
+use xtask::http;
+
+use crate::{sync::spawn, toggle_listener::ToggleListener};
+
+/// Between two checks of a replica.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+/// Longer than a process needs for its checks.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// Sends each connection to the next replica that is ready.
+pub(super) struct Balancer {
+    _listener: ToggleListener,
+    replicas: Arc<[Replica]>,
+    ended: Arc<AtomicBool>,
+}
+
+struct Replica {
+    port: u16,
+    /// The base URL of its `/readyz`.
+    metrics: String,
+    is_ready: AtomicBool,
+    is_removed: AtomicBool,
+}
+
+impl Balancer {
+    /// Listens on `port`. `replicas` are the ports of the replicas and the base URLs of their `/readyz`.
+    pub(super) fn open(port: u16, replicas: Vec<(u16, String)>) -> anyhow::Result<Self> {
+        let replicas = replicas.into_iter().map(|(port, metrics)| Replica {
+            port,
+            metrics,
+            is_ready: AtomicBool::new(false),
+            is_removed: AtomicBool::new(false),
+        });
+        let replicas: Arc<[Replica]> = replicas.collect();
+        let ended = Arc::new(AtomicBool::new(false));
+        for index in 0..replicas.len() {
+            let (replicas, ended) = (Arc::clone(&replicas), Arc::clone(&ended));
+            spawn(move || check(&replicas, index, &ended)).context("starting a thread")?;
+        }
+        let (targets, next) = (Arc::clone(&replicas), AtomicUsize::new(0));
+        let listener = ToggleListener::open(port, move |stream| {
+            let first = next.fetch_add(1, Ordering::Relaxed);
+            // A caller whose connection is closed without a response counts a failed call.
+            if let Some(target) = choose(&targets, first) {
+                let _ = forward(stream, target);
+            }
+        })?;
+        Ok(Self {
+            _listener: listener,
+            replicas,
+            ended,
+        })
+    }
+
+    /// Sends a replica no more connections, or some again.
+    pub(super) fn set_removed(&self, port: u16, removed: bool) {
+        for replica in self.replicas.iter().filter(|one| one.port == port) {
+            replica.is_removed.store(removed, Ordering::Relaxed);
+        }
+    }
+
+    /// Waits until a replica gets connections.
+    pub(super) fn wait_ready(&self, port: u16, limit: Duration) -> bool {
+        let mut replicas = self.replicas.iter();
+        let replica = replicas.find(|one| one.port == port);
+        replica.is_some_and(|one| {
+            wait_until(limit, || one.takes_connections().then_some(())).is_some()
+        })
+    }
+}
+
+impl Drop for Balancer {
+    fn drop(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+}
+
+impl Replica {
+    fn takes_connections(&self) -> bool {
+        self.is_ready.load(Ordering::Relaxed) && !self.is_removed.load(Ordering::Relaxed)
+    }
+}
+
+fn check(replicas: &[Replica], index: usize, ended: &AtomicBool) {
+    let agent = http::agent(CHECK_TIMEOUT);
+    while let (Some(replica), false) = (replicas.get(index), ended.load(Ordering::Relaxed)) {
+        let ready = http::is_ready(&agent, &replica.metrics);
+        replica.is_ready.store(ready, Ordering::Relaxed);
+        thread::sleep(CHECK_INTERVAL);
+    }
+}
+
+/// The port of the first replica from `first` on that takes connections.
+fn choose(replicas: &[Replica], first: usize) -> Option<u16> {
+    let count = replicas.len();
+    let mut candidates = replicas
+        .iter()
+        .cycle()
+        .skip(first % count.max(1))
+        .take(count);
+    let chosen = candidates.find(|replica| replica.takes_connections());
+    chosen.map(|replica| replica.port)
+}
+
+fn forward(near: TcpStream, port: u16) -> io::Result<()> {
+    let far = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
+    far.set_nodelay(true)?;
+    let (near_end, far_end) = (near.try_clone()?, far.try_clone()?);
+    let returning = spawn(move || copy(far_end, near_end));
+    copy(near, far);
+    if let Some(returning) = returning {
+        // The thread only copies; its failure needs no handling.
+        let _ = returning.join();
+    }
+    Ok(())
+}
+
+/// Copies until one side is closed.
+fn copy(mut from: TcpStream, mut to: TcpStream) {
+    let how = match io::copy(&mut from, &mut to) {
+        Ok(_) => Shutdown::Write,
+        Err(_) => Shutdown::Both,
+    };
+    // A connection that is already closed needs no shutdown.
+    let _ = to.shutdown(how);
+    if how == Shutdown::Both {
+        let _ = from.shutdown(how);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replica(port: u16, is_ready: bool, is_removed: bool) -> Replica {
+        Replica {
+            port,
+            metrics: String::new(),
+            is_ready: AtomicBool::new(is_ready),
+            is_removed: AtomicBool::new(is_removed),
+        }
+    }
+
+    #[test]
+    fn only_replicas_that_are_ready_get_connections_in_turn() {
+        let replicas = [
+            replica(1, true, false),
+            replica(2, false, false),
+            replica(3, true, true),
+            replica(4, true, false),
+        ];
+        let chosen = (0..5).map(|first| choose(&replicas, first));
+        let expected = [1, 4, 4, 4, 1].map(Some);
+        assert!(chosen.eq(expected));
+        assert_eq!(choose(&replicas[1..3], 7), None);
+        assert_eq!(choose(&[], 7), None);
+    }
+}

@@ -1,0 +1,94 @@
+//! The programs of an earlier revision, built in a worktree of their own.
+
+use std::{path::Path, process::Command, time::Instant};
+
+use anyhow::{Context, bail};
+use xtask::{
+    baseline::{MIGRATIONS, Migrations},
+    output::say,
+    programs::{self, Programs},
+    workspace::Workspace,
+};
+
+/// The worktree, beside the folder of the system. It stays, so that the next build is quick.
+const SOURCES: &str = "upgrade-test/source";
+/// What is compiled from it, in `target`.
+const TARGET: &str = "upgrade-test";
+
+/// Builds the programs of `revision`, or of [`default_revision`].
+pub(super) fn build(base: &Workspace, revision: Option<&str>) -> anyhow::Result<Programs> {
+    let root = base.root();
+    let revision = match revision {
+        Some(revision) => revision.to_owned(),
+        None => default_revision(root)?,
+    };
+    let commit = format!("{revision}^{{commit}}");
+    let commit = git(root, &["rev-parse", "--verify", "--quiet", &commit])
+        .with_context(|| format!("there is no revision {revision}"))?;
+    let title = git(root, &["log", "-1", "--format=%h %s", &commit])?;
+    say(&format!("the earlier version is {title}"));
+    let sources = base.aside(SOURCES).local();
+    check_out(root, &sources, &commit)?;
+    say("building the earlier version");
+    let start = Instant::now();
+    let built = programs::build_other(&sources, &root.join("target").join(TARGET))?;
+    say(&format!("built in {:.1} s", start.elapsed().as_secs_f64()));
+    Ok(built)
+}
+
+/// Makes `sources` a worktree of the commit. Files that do not differ are left alone, so that they are not built again.
+fn check_out(root: &Path, sources: &Path, commit: &str) -> anyhow::Result<()> {
+    if sources.join(".git").exists() {
+        let arguments = ["checkout", "--quiet", "--detach", "--force", commit];
+        return git(sources, &arguments).map(drop);
+    }
+    git(root, &["worktree", "prune"])?;
+    let sources = sources.to_str().context("the path is not text")?;
+    let arguments = [
+        "worktree", "add", "--quiet", "--force", "--detach", sources, commit,
+    ];
+    git(root, &arguments).map(drop)
+}
+
+/// The last tag, or the commit that added the last migration that needs a stop, whichever is later.
+fn default_revision(root: &Path) -> anyhow::Result<String> {
+    let mut baseline = String::new();
+    for migrations in MIGRATIONS {
+        let added = commit_that_added(root, migrations)?;
+        if baseline.is_empty() || is_ancestor(root, &baseline, &added) {
+            baseline = added;
+        }
+    }
+    let tag = git(root, &["describe", "--tags", "--abbrev=0"]).ok();
+    let later = tag.filter(|tag| is_ancestor(root, &baseline, tag));
+    Ok(later.unwrap_or(baseline))
+}
+
+fn commit_that_added(root: &Path, migrations: Migrations) -> anyhow::Result<String> {
+    let path = format!("{}/{:014}_*", migrations.folder, migrations.last_with_stop);
+    let arguments = ["log", "-1", "--format=%H", "--diff-filter=A", "--", &path];
+    let commit = git(root, &arguments)?;
+    if commit.is_empty() {
+        bail!(
+            "the history does not have the commit that added {path}: name a revision with --from"
+        );
+    }
+    Ok(commit)
+}
+
+fn is_ancestor(root: &Path, ancestor: &str, commit: &str) -> bool {
+    git(root, &["merge-base", "--is-ancestor", ancestor, commit]).is_ok()
+}
+
+fn git(folder: &Path, arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("git")
+        .current_dir(folder)
+        .args(arguments)
+        .output()
+        .context("running git")?;
+    if !output.status.success() {
+        let error = String::from_utf8_lossy(&output.stderr);
+        bail!("git {}: {}", arguments.join(" "), error.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}

@@ -1,0 +1,182 @@
+//! The load of one phase: tasks with webhooks and decisions, reads, lists, sign-ins and checks of tokens.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::Context;
+use local_stack::ports;
+use serde_json::json;
+use xtask::{
+    client::{Call, Client},
+    interrupt::Interrupt,
+};
+
+use crate::{
+    history::History,
+    one_shot_client::{OneShotClient, Statistics},
+    receiver::{Behaviour, Receiver},
+    signature::Keys,
+    task_workload::{LoadProfile, TaskWorkload, TestUser},
+};
+
+/// Concurrent callers that decide tasks.
+const CALLERS: usize = 12;
+const RECEIVERS: usize = 3;
+/// No run is longer.
+const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
+/// There is load for this time before and after the work of a phase.
+const MARGIN: Duration = Duration::from_secs(2);
+
+/// The callers and receivers of a run.
+pub(super) struct Load {
+    pub(super) history: Arc<History>,
+    /// The keys with which receivers verify webhooks.
+    pub(super) keys: Keys,
+    client: OneShotClient,
+    receivers: Vec<Receiver>,
+    gateway: String,
+    seed: u64,
+    rate: u32,
+    next_task: u64,
+    interrupt: Interrupt,
+}
+
+impl Load {
+    pub(super) fn new(
+        gateway: &str,
+        seed: u64,
+        rate: u32,
+        interrupt: &Interrupt,
+    ) -> anyhow::Result<Self> {
+        let history = Arc::new(History::default());
+        let keys = Keys::published(gateway)?;
+        let free = ports::several(RECEIVERS)?;
+        let receivers = free.into_iter().enumerate().map(|(index, port)| {
+            Receiver::open(index + 1, Behaviour::Fast, port, seed, &keys, &history)
+        });
+        let receivers = receivers.collect::<anyhow::Result<_>>()?;
+        Ok(Self {
+            history,
+            receivers,
+            keys,
+            client: OneShotClient::new(&[gateway.to_owned()], Instant::now() + FOREVER),
+            gateway: gateway.to_owned(),
+            seed,
+            rate,
+            next_task: 0,
+            interrupt: interrupt.clone(),
+        })
+    }
+
+    /// Does the work while there is load from new users.
+    pub(super) fn during(
+        &mut self,
+        work: impl FnOnce() -> anyhow::Result<()>,
+    ) -> anyhow::Result<Statistics> {
+        let creator = TestUser::sign_up(&self.gateway, "creator")?;
+        let approver = TestUser::sign_up(&self.gateway, "approver")?;
+        let reader = Reader::sign_up(self)?;
+        self.client.take_statistics();
+        let profile = LoadProfile {
+            seed: self.seed,
+            rate: self.rate,
+            first: self.next_task,
+            end: Instant::now() + FOREVER,
+        };
+        let users = [creator, approver];
+        let Self {
+            client,
+            receivers,
+            history,
+            interrupt,
+            ..
+        } = &*self;
+        let tasks = TaskWorkload::new(&profile, client, users, receivers, history, interrupt);
+        let outcome = thread::scope(|scope| {
+            for _ in 0..CALLERS {
+                scope.spawn(|| tasks.run_caller());
+            }
+            scope.spawn(|| reader.run(client, self.rate * 2));
+            thread::sleep(MARGIN);
+            let outcome = work();
+            thread::sleep(MARGIN);
+            tasks.stop();
+            reader.stop();
+            outcome
+        });
+        self.next_task = tasks.next_number();
+        outcome?;
+        self.interrupt.check()?;
+        Ok(self.client.take_statistics())
+    }
+}
+
+/// A user who reads, lists and signs in.
+struct Reader {
+    email: String,
+    password: String,
+    token: String,
+    task: String,
+    stopped: AtomicBool,
+}
+
+impl Reader {
+    fn sign_up(load: &Load) -> anyhow::Result<Self> {
+        let mut client = Client::new(&load.gateway);
+        client.quiet = true;
+        let password = local_stack::random::password()?;
+        let unique = password.get(..8).unwrap_or_default();
+        let email = format!("reader.{unique}@example.com");
+        let body = json!({"email": email, "password": password});
+        let signed_up = client
+            .call(&Call::new("POST", "/user").body(body))?
+            .expect(200)?;
+        let token = signed_up.text("/token").context("signing up")?.to_owned();
+        let body = json!({"title": "To be read", "requester": email, "approver": email});
+        let create = Call::new("POST", "/people-task/tasks")
+            .token(&token)
+            .body(body);
+        let task = client.call(&create)?.expect(200)?.text("/id")?.to_owned();
+        Ok(Self {
+            email,
+            password,
+            token,
+            task,
+            stopped: AtomicBool::new(false),
+        })
+    }
+
+    fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+    }
+
+    /// Makes one call after the other, at most `rate` in a second.
+    fn run(&self, client: &OneShotClient, rate: u32) {
+        let interval = Duration::from_secs(1) / rate.max(1);
+        let mut number = 0;
+        while !self.stopped.load(Ordering::Relaxed) {
+            let next = Instant::now() + interval;
+            client.call(&self.call(number), number);
+            number += 1;
+            thread::sleep(next.saturating_duration_since(Instant::now()));
+        }
+    }
+
+    fn call(&self, number: u64) -> Call<'_> {
+        match number % 4 {
+            0 => Call::new("GET", "/user").token(&self.token),
+            1 => Call::new("GET", "/people-task/tasks?limit=20").token(&self.token),
+            2 => Call::new("GET", format!("/people-task/tasks/{}", self.task)).token(&self.token),
+            _ => {
+                let body = json!({"username": self.email, "password": self.password});
+                Call::new("POST", "/user/auth").body(body)
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The phases of the test.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+use serde_json::json;
+use xtask::{
+    client::{Call, Client},
+    interrupt::Interrupt,
+    output::say,
+    programs,
+    workspace::Workspace,
+};
+
+use super::{
+    Arguments, Part, earlier,
+    fleet::{Fleet, Version, Versions},
+    load::Load,
+    summary::{Phase, Summary},
+};
+use crate::{
+    checker::{self, Times},
+    final_state::StateReader,
+    settings,
+    task_workload::TestUser,
+};
+
+/// How long the system serves in the earlier version before anything changes.
+const BEFORE: Duration = Duration::from_secs(5);
+
+/// Runs the test. The caller stops what it starts.
+pub(super) fn run(
+    base: &Workspace,
+    workspace: &Workspace,
+    arguments: &Arguments,
+    seed: u64,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Summary> {
+    let earlier = if arguments.includes(Part::Upgrade) {
+        let built = earlier::build(base, arguments.from.as_deref())?;
+        Some(programs::copy(&workspace.aside("earlier"), built)?)
+    } else {
+        None
+    };
+    interrupt.check()?;
+    let new = programs::copy(workspace, programs::build(base, false)?)?;
+    interrupt.check()?;
+    let fleet = Fleet::start(workspace, Versions { earlier, new }, interrupt)?;
+    let mut test = Test {
+        load: Load::new(&fleet.gateway, seed, arguments.rate, interrupt)?,
+        fleet,
+        phases: Vec::new(),
+    };
+    if arguments.includes(Part::Upgrade) {
+        test.upgrade()?;
+    }
+    if arguments.includes(Part::Restart) {
+        test.phase("restart", |fleet| fleet.replace_all(Version::New))?;
+    }
+    if arguments.includes(Part::RotateKeys) {
+        test.rotate_token_key()?;
+        test.rotate_webhook_key()?;
+    }
+    test.summarize(interrupt)
+}
+
+struct Test {
+    fleet: Fleet,
+    load: Load,
+    phases: Vec<Phase>,
+}
+
+impl Test {
+    /// Does the work under load, and remembers the calls.
+    fn phase(
+        &mut self,
+        name: &'static str,
+        work: impl FnOnce(&mut Fleet) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        say(name);
+        let mut took = Duration::ZERO;
+        let calls = self.load.during(|| {
+            let start = Instant::now();
+            let outcome = work(&mut self.fleet);
+            took = start.elapsed();
+            outcome
+        });
+        let calls = calls.with_context(|| name)?;
+        say(&format!(
+            "  {:.1} s, {} requests, {} failed",
+            took.as_secs_f64(),
+            calls.calls,
+            calls.failed
+        ));
+        self.phases.push(Phase { name, took, calls });
+        Ok(())
+    }
+
+    fn upgrade(&mut self) -> anyhow::Result<()> {
+        self.phase("earlier version", |_| {
+            std::thread::sleep(BEFORE);
+            Ok(())
+        })?;
+        self.phase("migrate", |fleet| fleet.migrate())?;
+        self.phase("upgrade", |fleet| fleet.replace_all(Version::New))?;
+        self.phase("roll back", |fleet| fleet.replace_all(Version::Earlier))?;
+        self.phase("upgrade again", |fleet| fleet.replace_all(Version::New))
+    }
+
+    /// As in `deploy/KEY-ROTATION.md` for several replicas.
+    fn rotate_token_key(&mut self) -> anyhow::Result<()> {
+        self.phase("token key: prepare", |fleet| {
+            fleet.keys.rotate("token", "prepare")?;
+            fleet.replace("user-service", Version::New)
+        })?;
+        self.phase("token key: switch", |fleet| {
+            fleet.keys.rotate("token", "switch")?;
+            fleet.replace("user-service", Version::New)?;
+            fleet.replace("deletion-worker", Version::New)
+        })?;
+        // The users of this phase sign up after the switch, as if all earlier tokens had expired.
+        self.phase("token key: drop", |fleet| {
+            fleet.keys.rotate("token", "drop")?;
+            fleet.replace("user-service", Version::New)
+        })
+    }
+
+    fn rotate_webhook_key(&mut self) -> anyhow::Result<()> {
+        let receivers = self.load.keys.clone();
+        self.phase("webhook key: prepare", |fleet| {
+            fleet.keys.rotate("webhook", "prepare")?;
+            fleet.replace("people-task-service", Version::New)?;
+            receivers.refresh(&fleet.gateway)?;
+            fleet.replace("webhook-worker", Version::New)
+        })?;
+        self.phase("webhook key: switch", |fleet| {
+            fleet.keys.rotate("webhook", "switch")?;
+            fleet.replace("people-task-service", Version::New)?;
+            fleet.replace("webhook-worker", Version::New)
+        })?;
+        self.phase("webhook key: drop", |fleet| {
+            fleet.keys.rotate("webhook", "drop")?;
+            fleet.replace("webhook-worker", Version::New)?;
+            fleet.replace("people-task-service", Version::New)
+        })
+    }
+
+    /// Waits for the remaining webhooks, and compares what callers were told with what receivers got.
+    fn summarize(self, interrupt: &Interrupt) -> anyhow::Result<Summary> {
+        say("waiting for the remaining webhooks");
+        let gateway = &self.fleet.gateway;
+        let history = &self.load.history;
+        let tasks = history.all_tasks();
+        let healed = Instant::now();
+        let reader = StateReader {
+            gateway,
+            user: &self.administrator()?,
+            history,
+            interrupt,
+        };
+        let states = reader.wait_settled(&tasks, healed + settings::RECOVERY_LIMIT)?;
+        let times = Times {
+            calm_until: healed,
+            healed,
+        };
+        Ok(Summary {
+            tasks: tasks.len(),
+            result: checker::check(&tasks, &states, &history.all_arrivals(), times),
+            panics: self.fleet.panics()?,
+            phases: self.phases,
+        })
+    }
+
+    /// The administrator may read every task, also those of users whose tokens are no longer valid.
+    fn administrator(&self) -> anyhow::Result<TestUser> {
+        let admin = &self.fleet.admin;
+        let mut client = Client::new(&self.fleet.gateway);
+        client.quiet = true;
+        let body = json!({"username": admin.username, "password": admin.password});
+        let sign_in = client.call(&Call::new("POST", "/user/auth").body(body))?;
+        Ok(TestUser {
+            email: admin.username.clone(),
+            token: sign_in.expect(200)?.text("/token")?.to_owned(),
+        })
+    }
+}
