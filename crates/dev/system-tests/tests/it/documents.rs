@@ -9,7 +9,8 @@ use url::Url;
 use crate::harness::System;
 
 /// Routes of the gateway that the document does not describe.
-const PAGES: [&str; 5] = [
+const PAGES: [&str; 6] = [
+    "/account",
     "/docs",
     "/openapi.json",
     "/reset-password",

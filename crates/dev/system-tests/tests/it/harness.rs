@@ -31,6 +31,8 @@ pub(crate) struct Task {
     pub(crate) id: String,
     /// The secret of its approver.
     pub(crate) approver_secret: String,
+    /// The secret of its requester.
+    pub(crate) requester_secret: String,
 }
 
 impl System {
@@ -215,6 +217,7 @@ impl System {
         Task {
             id: created.text_of("id"),
             approver_secret: created.text_of("approverSecret"),
+            requester_secret: created.text_of("requesterSecret"),
         }
     }
 

@@ -260,11 +260,12 @@ async fn create_task(system: &System, leaks: &mut Leaks, token: &str) -> Task {
     let body = json!({"title": "t", "requester": ADA, "approver": "b@example.com"});
     let created = system.post("/people-task/tasks", token, &body).await;
     let secret = leaks.add("the approver's secret", created.text_of("approverSecret"));
-    let _ = leaks.add("the requester's secret", created.text_of("requesterSecret"));
+    let requester_secret = leaks.add("the requester's secret", created.text_of("requesterSecret"));
     let wrong = leaks.add("a wrong secret", WRONG_SECRET.repeat(2));
     let task = Task {
         id: created.text_of("id"),
         approver_secret: secret.clone(),
+        requester_secret,
     };
     let path = format!("/people-task/tasks/{}", task.id);
     for (secret, status) in [(&secret, 200), (&wrong, 404)] {

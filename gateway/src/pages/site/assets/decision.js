@@ -15,7 +15,7 @@ export function decisionForm(task, proposed, { decided, failed }) {
   const press = (verb) => () => submit(form, task, verb, comment, { decided, failed });
   const button = (verb) => element("button", {
     type: "button", id: verb, onclick: press(verb),
-    class: proposed === otherVerb[verb] ? "plain" : verb,
+    class: proposed === otherVerb[verb] ? "plain" : `${verb} ${proposed === verb ? "chosen" : ""}`,
   }, t(verb));
   const form = element("form", { class: "decision", onsubmit: (event) => event.preventDefault() },
     labelled(t(task.commentRequired ? "commentIfRejected" : "commentOptional"), comment),

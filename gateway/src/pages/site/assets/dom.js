@@ -46,6 +46,8 @@ export function markInvalid(field, text) {
     described.push(id);
     field.setAttribute("aria-invalid", "true");
     field.focus();
+    // Buttons that stay at the bottom must not cover it.
+    field.scrollIntoView({ block: "center" });
   } else {
     field.removeAttribute("aria-invalid");
   }

@@ -110,12 +110,25 @@ impl Phone {
             .await;
     }
 
-    /// Clicks a button on the card with this title.
-    pub(crate) async fn click_on_card(&self, title: &str, name: &str) {
-        let (title, name) = (quoted(title), quoted(name));
-        let card = format!("//article[.//*[self::h1 or self::h2][normalize-space()={title}]]");
-        self.click_at(&format!("{card}//button[normalize-space()={name}]"))
+    /// Clicks the link with this name.
+    pub(crate) async fn follow(&self, name: &str) {
+        self.click_at(&format!("//a[normalize-space()={}]", quoted(name)))
             .await;
+    }
+
+    /// Presses one key: a character, or the code point of a special key in the WebDriver protocol.
+    pub(crate) async fn press(&self, key: char) {
+        let actions = ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key}));
+        let keyboard = json!({"type": "key", "id": "keyboard", "actions": actions});
+        self.command("actions", &json!({"actions": [keyboard]}))
+            .await;
+    }
+
+    /// Connects the browser with the network or disconnects it.
+    pub(crate) async fn set_online(&self, online: bool) {
+        let conditions = json!({"offline": !online, "latency": 0, "throughput": -1});
+        let body = json!({"network_conditions": conditions});
+        self.command("chromium/network_conditions", &body).await;
     }
 
     async fn click_at(&self, xpath: &str) {
@@ -129,7 +142,7 @@ impl Phone {
         let label = quoted(label);
         let field = self
             .visible(&format!(
-                "//input[@id=//label[normalize-space()={label}]/@for]"
+                "//*[self::input or self::textarea][@id=//label[normalize-space()={label}]/@for]"
             ))
             .await;
         self.command(&format!("element/{field}/clear"), &json!({}))

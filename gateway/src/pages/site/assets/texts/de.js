@@ -35,7 +35,7 @@ export const texts = {
   "status approved": "Genehmigt",
   "status rejected": "Abgelehnt",
   requestedBy: "Angefragt von",
-  approver: "Zu entscheiden von",
+  approver: "Entscheidet",
   due: "Frist",
   overdue: "Überfällig",
   decision: "Entscheidung",

@@ -35,7 +35,7 @@ export const texts = {
   "status approved": "Approved",
   "status rejected": "Rejected",
   requestedBy: "Asked by",
-  approver: "To be decided by",
+  approver: "Approver",
   due: "Due",
   overdue: "Overdue",
   decision: "Decision",

@@ -1,0 +1,149 @@
+//! Deciding: by keyboard, with a comment, and when the connection fails.
+
+use serde_json::json;
+use testkit::eventually;
+
+use super::phone::Phone;
+use super::{APPROVER, REQUESTER, link, status, task_with};
+use crate::harness::System;
+
+// Code points of keys in the WebDriver protocol.
+const TAB: char = '\u{e004}';
+const ENTER: char = '\u{e007}';
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rejection_has_the_comment_that_the_task_requires() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let body = json!({
+        "title": "Buy a chair", "requester": REQUESTER, "approver": APPROVER, "commentRequired": true,
+    });
+    let task = system.create_task_from(&token, &body).await;
+    let phone = Phone::new().await;
+    phone.open(&link(&system, &task)).await;
+    phone.click("Reject").await;
+    phone.sees("Say why you reject this.").await;
+    assert_eq!(
+        phone.run("return document.activeElement.id").await,
+        "comment"
+    );
+    assert_eq!(status(&system, &token, &task).await, "pending");
+
+    phone
+        .fill("Comment (required if you reject)", "Too expensive.")
+        .await;
+    phone.click("Reject").await;
+    phone.sees("“Buy a chair” is rejected.").await;
+    phone.sees("Too expensive.").await;
+    let path = format!("/people-task/tasks/{}?include=comment", task.id);
+    let decided = system.get(&path, &token).await;
+    assert_eq!(decided.json["comment"], "Too expensive.");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_decides_with_the_keyboard_alone() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Phone::new().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Approve").await;
+    let mut stops = Vec::new();
+    while stops.last().is_none_or(|stop| stop != "approve") {
+        assert!(stops.len() < 10, "{stops:?}");
+        phone.press(TAB).await;
+        let focused = phone.run("return document.activeElement.id").await;
+        stops.push(focused.as_str().unwrap().to_owned());
+    }
+    phone.press(ENTER).await;
+    phone.sees("“Buy a chair” is approved.").await;
+    // The focus is where the result is.
+    assert_eq!(
+        phone.run("return document.activeElement.id").await,
+        "outcome"
+    );
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_press_shows_at_once_and_survives_a_lost_connection() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Phone::new().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Approve").await;
+    phone.set_online(false).await;
+    let press = "const button = document.getElementById('approve'); button.click(); return button.textContent";
+    assert_eq!(phone.run(press).await, "Approving …");
+    phone.sees("No connection: trying again …").await;
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    phone.set_online(true).await;
+    phone.sees("“Buy a chair” is approved.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decision_whose_response_is_lost_counts_once() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    system.register_webhook(&token, &task.id, "lost").await;
+    let phone = Phone::new().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Approve").await;
+    // The first decision arrives, but the page does not learn it.
+    phone
+        .run(
+            "const real = window.fetch; window.decisions = 0;
+             window.fetch = async (url, options) => {
+               const response = await real(url, options);
+               if (options.method !== 'PUT') return response;
+               window.decisions += 1;
+               if (window.decisions === 1) throw new TypeError('lost');
+               return response;
+             };",
+        )
+        .await;
+    phone.click("Approve").await;
+    phone.sees("“Buy a chair” is approved.").await;
+    assert_eq!(phone.run("return window.decisions").await, 2);
+    system.wait_for_webhook("lost").await;
+    assert_eq!(
+        system
+            .received("kind=webhook&correlationId=lost")
+            .await
+            .len(),
+        1
+    );
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_change_is_shown_before_the_decision_and_keeps_the_comment() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Phone::new().await;
+    phone.open(&link(&system, &task)).await;
+    phone.fill("Comment (optional)", "Fine with me.").await;
+    let path = format!("/people-task/tasks/{}", task.id);
+    let changed = json!({"title": "Buy ten chairs"});
+    let _ = system.put(&path, &token, &changed).await;
+    phone.sees("This task was just changed.").await;
+    phone.sees("Buy ten chairs").await;
+    eventually("the comment to be there", || async {
+        let comment = phone
+            .run("return document.getElementById('comment').value")
+            .await;
+        (comment == "Fine with me.").then_some(())
+    })
+    .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

@@ -1,0 +1,86 @@
+//! Titles, descriptions and comments come from anyone: they are shown, and never run.
+
+use serde_json::json;
+use testkit::eventually;
+
+use super::phone::Phone;
+use super::{APPROVER, REQUESTER, link, task_with};
+use crate::harness::System;
+
+const IMAGE: &str = "<img src=x onerror=\"document.title='run'\">";
+const SCRIPT: &str = "<script>document.title='run'</script>";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hostile_text_is_shown_as_text() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    system.sign_up(APPROVER).await;
+    let task = task_with(&system, &token, IMAGE, SCRIPT).await;
+
+    let phone = Phone::new().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees(IMAGE).await;
+    phone.sees(SCRIPT).await;
+    phone.fill("Comment (optional)", SCRIPT).await;
+    phone.click("Approve").await;
+    phone.sees(&format!("“{IMAGE}” is approved.")).await;
+    assert_eq!(phone.count("main img, main script").await, 0);
+    assert_eq!(phone.run("return document.title").await, IMAGE);
+    assert_eq!(phone.console_errors().await, Vec::<String>::new());
+
+    // Even if markup got into the page, the policy would prevent it from running.
+    let insert = format!(
+        "document.querySelector('main').innerHTML = {}",
+        json!(IMAGE)
+    );
+    phone.run(&insert).await;
+    let error = eventually("the policy to block it", || async {
+        phone.console_errors().await.into_iter().next()
+    })
+    .await;
+    assert!(error.contains("Content Security Policy"), "{error}");
+    assert_eq!(phone.run("return document.title").await, IMAGE);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn markdown_cannot_run_load_or_disguise_anything() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let long = "W".repeat(300);
+    let description = format!(
+        "[script](javascript:document.title='run') [data](data:text/html,x) [near](/docs)\n\n\
+         [coded](java&#115;cript:alert) <a href=\"javascript:alert(1)\" onclick=\"alert(1)\">raw</a>\n\n\
+         ![picture](https://tracker.example/pixel.png) [fine](https://example.com/page)\n\n\
+         <svg><style><img title=\"</style><img src=x onerror=alert(1)>\"></svg>\n\n\
+         שלום עולם \u{202e}reversed\n\n`{long}`\n\n```\n{long}\n```\n\n{long}"
+    );
+    let title = format!("\u{202e}{long}");
+    let task = task_with(&system, &token, &title, &description).await;
+    let phone = Phone::new().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("reversed").await;
+    let links = phone
+        .run("return [...document.querySelectorAll('#description a[href]')].map((link) => [link.getAttribute('href'), link.rel])")
+        .await;
+    let safe = "noopener noreferrer nofollow";
+    assert_eq!(
+        links,
+        json!([
+            ["https://tracker.example/pixel.png", safe],
+            ["https://example.com/page", safe]
+        ])
+    );
+    let bad = "#content :is(img, svg, style, script, iframe, [onclick], [onerror], [style])";
+    assert_eq!(phone.count(bad).await, 0);
+    let wide = "return document.documentElement.scrollWidth > innerWidth";
+    assert_eq!(phone.run(wide).await, false, "the page is too wide");
+    let loaded = "return performance.getEntriesByType('resource').map(({ name }) => name)
+        .filter((name) => !name.startsWith(location.origin))";
+    assert_eq!(phone.run(loaded).await, json!([]));
+    // A text from the right to the left does not turn what is around it.
+    let direction = "return getComputedStyle(document.querySelector('article h1')).unicodeBidi";
+    assert_eq!(phone.run(direction).await, "isolate");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

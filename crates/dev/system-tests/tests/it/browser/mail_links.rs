@@ -1,0 +1,123 @@
+//! The links that mails carry: `/tasks?taskId=…&secret=…&action=…` and `/tasks?secret=…&role=…`.
+
+use serde_json::json;
+
+use super::phone::Phone;
+use super::{APPROVER, REQUESTER, status, task_with};
+use crate::harness::System;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approvers_link_works_after_a_reload_and_after_the_decision() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "It **squeaks**.").await;
+    let (base, secret) = (system.http.base(), &task.approver_secret);
+
+    let phone = Phone::new().await;
+    let link = format!(
+        "{base}/tasks?taskId={}&secret={secret}&action=approve",
+        task.id
+    );
+    phone.open(&link).await;
+    phone.sees("Press “Approve” to confirm.").await;
+    assert_eq!(phone.count("#description strong").await, 1);
+    let address = phone.address().await;
+    assert_eq!(
+        address,
+        format!("{base}/tasks?taskId={}&action=approve", task.id)
+    );
+    phone.reload().await;
+    phone.sees("Press “Approve” to confirm.").await;
+    assert_eq!(status(&system, &token, &task).await, "pending");
+
+    phone.click("Approve").await;
+    phone.sees("“Buy a chair” is approved.").await;
+    phone.reload().await;
+    phone.sees(&format!("Approved by {APPROVER}")).await;
+    assert_eq!(phone.count("article button").await, 0);
+    phone.open(&link).await;
+    phone.sees(&format!("Approved by {APPROVER}")).await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_requester_sees_how_it_stands_and_cannot_decide() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let (base, secret) = (system.http.base(), &task.requester_secret);
+
+    let phone = Phone::new().await;
+    phone
+        .open(&format!("{base}/tasks?secret={secret}&role=requester"))
+        .await;
+    phone
+        .sees(&format!("{APPROVER} has not decided yet."))
+        .await;
+    assert_eq!(phone.count("article button").await, 0);
+    let address = format!("{base}/tasks?taskId={}", task.id);
+    assert_eq!(phone.address().await, address);
+    phone.reload().await;
+    phone
+        .sees(&format!("{APPROVER} has not decided yet."))
+        .await;
+
+    let path = format!(
+        "/people-task/tasks/{}/reject?secret={}",
+        task.id, task.approver_secret
+    );
+    let reason = json!({"comment": "Too *expensive*."});
+    let _ = system
+        .http
+        .put(&path)
+        .json(&reason)
+        .send()
+        .await
+        .expect(200);
+    // The page notices it by itself.
+    phone.sees("“Buy a chair” was just rejected.").await;
+    phone.sees(&format!("Rejected by {APPROVER}")).await;
+    phone.sees("Too expensive.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_proposed_rejection_takes_one_press() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let (base, secret) = (system.http.base(), &task.approver_secret);
+    let phone = Phone::new().await;
+    // Without the id, the page finds it.
+    phone
+        .open(&format!(
+            "{base}/tasks?secret={secret}&role=approver&action=reject"
+        ))
+        .await;
+    phone.sees("Press “Reject” to confirm.").await;
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    phone.click("Reject").await;
+    phone.sees("“Buy a chair” is rejected.").await;
+    assert_eq!(status(&system, &token, &task).await, "rejected");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_link_is_explained() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let (base, id) = (system.http.base(), &task.id);
+    let old = "0".repeat(64);
+    let phone = Phone::new().await;
+    for query in [format!("taskId={id}&secret={old}"), format!("secret={old}")] {
+        phone.open(&format!("{base}/tasks?{query}")).await;
+        phone.sees("This link is no longer valid.").await;
+        assert!(!phone.address().await.contains(&old));
+    }
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
