@@ -1,5 +1,6 @@
 //! The examples of the pages in `docs` work on a running system.
 
+mod flow_engine;
 pub(crate) mod page;
 mod runner;
 #[expect(unreachable_pub, reason = "as the page shows them")]
