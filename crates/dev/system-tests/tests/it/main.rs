@@ -26,6 +26,8 @@ mod journey;
 #[cfg(test)]
 mod key_rotation;
 #[cfg(test)]
+mod links;
+#[cfg(test)]
 mod metrics_page;
 #[cfg(test)]
 mod naughty_strings;
