@@ -12,8 +12,11 @@ const ADA: &str = "ada@example.com";
 const REQUESTER: &str = "requester@example.com";
 const APPROVER: &str = "approver@example.com";
 
+/// The program.
+pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_operator-cli");
+
 /// The command line with the environment that it has in the container of the user service.
-struct CommandLine {
+pub(crate) struct CommandLine {
     environment: Vec<(&'static str, String)>,
 }
 
@@ -25,7 +28,7 @@ struct Ran {
 }
 
 impl CommandLine {
-    fn of(system: &System) -> Self {
+    pub(crate) fn of(system: &System) -> Self {
         let processes = system.serve_metrics().into_iter();
         let processes = processes.map(|(name, address)| format!("{name}=http://{address}"));
         let processes: Vec<_> = processes.collect();
@@ -40,14 +43,19 @@ impl CommandLine {
         }
     }
 
+    /// The variables that it reads.
+    pub(crate) fn environment(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.environment.iter().map(|(n, v)| (*n, v.as_str()))
+    }
+
     /// Runs it on a thread of its own, because it blocks.
     async fn run(&self, arguments: &[&str]) -> Ran {
         self.run_with(arguments, &[], "").await
     }
 
     async fn run_with(&self, arguments: &[&str], changed: &[(&str, &str)], input: &str) -> Ran {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_operator-cli"));
-        let environment = self.environment.iter().map(|(n, v)| (*n, v.as_str()));
+        let mut command = Command::new(PROGRAM);
+        let environment = self.environment();
         command
             .args(arguments)
             .env_clear()

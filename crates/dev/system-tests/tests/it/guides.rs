@@ -1,5 +1,6 @@
 //! The examples of the pages in `docs` work on a running system.
 
+mod flow_engine;
 pub(crate) mod page;
 mod runner;
 #[expect(unreachable_pub, reason = "as the page shows them")]
@@ -7,12 +8,24 @@ mod rust_example;
 mod webhooks;
 
 use std::fs;
+use std::os::unix::fs::symlink;
 
 use serde_json::json;
 use tempfile::TempDir;
 
+use crate::command_line::{CommandLine, PROGRAM};
 use crate::harness::System;
 use runner::{Language, installed, run};
+
+/// The pages whose examples are run. `command-line` has those of `command_line.rs`.
+const TESTED: [&str; 6] = [
+    "api-guide",
+    "command-line",
+    "first-decision",
+    "flow-engine",
+    "operating",
+    "webhooks",
+];
 
 /// Runs the blocks of one language of a page on a system of their own.
 async fn check(name: &str, language: Language) {
@@ -52,4 +65,43 @@ async fn the_api_works_with_python_as_described() {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_api_works_with_javascript_as_described() {
     check("api-guide", Language::JavaScript).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_system_is_operated_as_described() {
+    if !installed(Language::Shell.tools()) {
+        return;
+    }
+    let system = System::start().await;
+    let cli = CommandLine::of(&system);
+    let folder = TempDir::new().unwrap();
+    symlink(PROGRAM, folder.path().join("countersign")).unwrap();
+    let path = std::env::var("PATH").unwrap();
+    let path = format!("{}:{path}", folder.path().display());
+    let own = cli.environment().chain([("PATH", path.as_str())]);
+    let environment: Vec<_> = own.collect();
+    let replaced = [("http://localhost:8080", system.http.base())];
+    let page = "operating";
+    run(
+        page,
+        Language::Shell,
+        folder.path(),
+        &replaced,
+        &environment,
+    );
+    system.stop().await;
+}
+
+#[test]
+fn the_examples_of_every_page_are_run() {
+    let pages = fs::read_dir(page::root().join("docs")).unwrap();
+    for page in pages {
+        let name = page.unwrap().file_name().into_string().unwrap();
+        if let Some(name) = name.strip_suffix(".md").filter(|name| *name != "README") {
+            assert!(TESTED.contains(&name), "no test runs docs/{name}.md");
+        }
+    }
+    for block in page::blocks("command-line") {
+        assert!(!block.is_run, "no test runs this block: {}", block.text);
+    }
 }

@@ -28,6 +28,8 @@ mod key_rotation;
 #[cfg(test)]
 mod kubernetes;
 #[cfg(test)]
+mod links;
+#[cfg(test)]
 mod metrics_page;
 #[cfg(test)]
 mod naughty_strings;

@@ -1,5 +1,6 @@
 //! Runs the blocks of one language of a page as one program, and compares what they print with what the page shows.
 
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -75,7 +76,7 @@ pub(super) fn installed(tools: &[&str]) -> bool {
         found.is_err()
     });
     if let Some(missing) = missing {
-        eprintln!("skipped: {missing} is not installed");
+        let _ = writeln!(io::stderr(), "skipped: {missing} is not installed");
     }
     missing.is_none()
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -193,7 +194,10 @@ fn is_installed(output: &Output, library: &str) -> bool {
     let installed = output.status.success();
     if !installed {
         let errors = String::from_utf8_lossy(&output.stderr);
-        eprintln!("skipped: {library} cannot be installed: {errors}");
+        let _ = writeln!(
+            io::stderr(),
+            "skipped: {library} cannot be installed: {errors}"
+        );
     }
     installed
 }
