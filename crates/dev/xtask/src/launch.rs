@@ -1,6 +1,10 @@
 //! Starts and stops the whole system.
 
-use std::{collections::BTreeMap, env, path::PathBuf};
+use std::{
+    collections::BTreeMap,
+    env,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, ensure};
 use local_stack::{
@@ -49,6 +53,13 @@ pub(crate) struct Running {
 }
 
 impl Running {
+    /// The program of a process, by the name that says what it does.
+    pub(crate) fn program(&self, process: &Planned) -> anyhow::Result<&Path> {
+        let program = self.programs.get(process.program);
+        let program = program.with_context(|| format!("there is no {}", process.program))?;
+        Ok(program)
+    }
+
     /// Stops all processes, calls `between`, and starts them again with the same settings.
     pub(crate) fn restart(
         &mut self,

@@ -146,9 +146,8 @@ fn restore_into_new(admin_url: &str, passwords: &RolePasswords, dump: &[u8]) -> 
 fn revoke_all_tokens(running: &Running) -> anyhow::Result<()> {
     let mut processes = running.processes.iter();
     let found = processes.find(|(planned, _)| planned.program == "user-service");
-    let (planned, identity) = found.context("there is no user service")?;
-    let program = format!("/proc/{}/exe", identity.pid);
-    let mut command = Command::new(program);
+    let (planned, _) = found.context("there is no user service")?;
+    let mut command = Command::new(running.program(planned)?);
     environment::apply(&mut command, &planned.variables);
     let status = command
         .arg("revoke-all-tokens")
