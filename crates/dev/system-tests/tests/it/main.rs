@@ -24,8 +24,6 @@ mod journey;
 #[cfg(test)]
 mod key_rotation;
 #[cfg(test)]
-mod kubernetes;
-#[cfg(test)]
 mod metrics_page;
 #[cfg(test)]
 mod naughty_strings;

@@ -108,13 +108,7 @@ impl System {
         let own = own_system::start_servers(workspace, Durability::Discardable, Layout::SINGLE)?;
         let [port] = ports::free()?;
         let mut plan = Plan::new(workspace, &Replicas::new(), port, &secrets, &own.backing)?;
-        for process in &mut plan.processes {
-            let settings = SETTINGS
-                .iter()
-                .filter(|(program, ..)| *program == process.program);
-            let settings = settings.map(|(_, name, value)| (*name, (*value).to_owned()));
-            process.variables.extend(settings);
-        }
+        change_settings(&mut plan);
         processes::prepare_logs(workspace, &plan, false)?;
         let running = processes::start_processes(workspace, &plan, &programs, interrupt)?;
         let mut gateway = Client::new(&plan.gateway);
@@ -280,6 +274,16 @@ impl System {
             crate::http::is_ready(&agent, &planned.metrics).then_some(())
         });
         ready.with_context(|| format!("{program} did not become ready again"))
+    }
+}
+
+fn change_settings(plan: &mut Plan) {
+    for process in &mut plan.processes {
+        let settings = SETTINGS
+            .iter()
+            .filter(|(program, ..)| *program == process.program);
+        let settings = settings.map(|(_, name, value)| (*name, (*value).to_owned()));
+        process.variables.extend(settings);
     }
 }
 
