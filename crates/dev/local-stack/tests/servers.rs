@@ -22,6 +22,16 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 fn quiet(_: &str) {}
 
+fn options(base: &Path, parts: Parts, standby: bool) -> Options {
+    Options {
+        folder: base.join("servers"),
+        durability: Durability::Discardable,
+        parts,
+        broker_nodes: 1,
+        standby,
+    }
+}
+
 /// Returns what `psql` prints for a query.
 fn query(url: &str, sql: &str) -> Result<String, String> {
     let output = Command::new(packages::postgres_client("psql").unwrap())
@@ -77,13 +87,7 @@ fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
         std::os::unix::fs::PermissionsExt::from_mode(0o755),
     )
     .unwrap();
-    let options = Options {
-        folder: base.path().join("servers"),
-        durability: Durability::Discardable,
-        parts: Parts::Both,
-        broker_nodes: 1,
-        standby: false,
-    };
+    let options = options(base.path(), Parts::Both, false);
     let _discarded = Discarded(options.clone());
     let servers = Servers::start(&options, &quiet).unwrap();
     let description = servers.description();
@@ -129,13 +133,7 @@ fn a_promoted_standby_has_every_commit_and_the_killed_primary_follows_it() {
         std::os::unix::fs::PermissionsExt::from_mode(0o755),
     )
     .unwrap();
-    let options = Options {
-        folder: base.path().join("servers"),
-        durability: Durability::Discardable,
-        parts: Parts::Postgres,
-        broker_nodes: 1,
-        standby: true,
-    };
+    let options = options(base.path(), Parts::Postgres, true);
     let _discarded = Discarded(options.clone());
     let servers = Servers::start(&options, &quiet).unwrap();
     let (first, second) = (

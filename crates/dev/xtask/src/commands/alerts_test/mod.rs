@@ -46,7 +46,6 @@ pub(crate) struct Arguments {
 /// What became of an alert.
 struct Outcome {
     alert: String,
-    how: &'static str,
     /// Its value and the time until it fired.
     fired: Option<(String, Duration)>,
 }
@@ -59,21 +58,6 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let test = || test(&workspace, arguments, &interrupt);
     let passed = |outcomes: &Vec<Outcome>| outcomes.iter().all(|one| one.fired.is_some());
     let outcomes = with_own_system(&workspace, &interrupt, test, passed)?;
-    outln!();
-    for Outcome { alert, how, fired } in &outcomes {
-        match fired {
-            Some((value, after)) => {
-                outln!(
-                    "  {alert:28} {value:>8}  after {:3} s: {how}",
-                    after.as_secs()
-                );
-            }
-            None => outln!(
-                "  {} {how}",
-                paint::red(&format!("{alert:28} did not fire:"))
-            ),
-        }
-    }
     for (alert, reason) in NOT_PROVOKED {
         outln!("  {alert:28} not provoked: {reason}");
     }
@@ -84,6 +68,22 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     say("the logs are in .local/alerts-test/log");
     outln!("\n{}", paint::red("alerts-test: failed"));
     Ok(ExitCode::FAILURE)
+}
+
+impl Outcome {
+    /// Prints what became of an alert.
+    fn report(alert: &str, fired: Option<(String, Duration)>) -> Self {
+        match &fired {
+            Some((value, after)) => {
+                outln!("  {alert:28} {value:>8}  after {:3} s", after.as_secs());
+            }
+            None => outln!("  {}", paint::red(&format!("{alert:28} did not fire"))),
+        }
+        Self {
+            alert: alert.to_owned(),
+            fired,
+        }
+    }
 }
 
 fn test(
@@ -106,11 +106,8 @@ fn test(
                 prometheus.value_if_firing(alert).map(Some)
             });
             interrupt.check()?;
-            outcomes.push(Outcome {
-                alert: (*alert).to_owned(),
-                how: step.how,
-                fired: fired.flatten().map(|value| (value, begin.elapsed())),
-            });
+            let fired = fired.flatten().map(|value| (value, begin.elapsed()));
+            outcomes.push(Outcome::report(alert, fired));
         }
         (step.end)(&system)?;
     }
@@ -124,10 +121,7 @@ fn test(
         .filter(|name| !covered(name))
         .cloned()
         .collect();
-    outcomes.extend(missing.into_iter().map(|alert| Outcome {
-        alert,
-        how: "no step provokes it",
-        fired: None,
-    }));
+    let missing = missing.iter().map(|alert| Outcome::report(alert, None));
+    outcomes.extend(missing);
     Ok(outcomes)
 }

@@ -1,6 +1,6 @@
 //! Prometheus with the project's alerts, changed so that they fire sooner.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context, ensure};
 use local_stack::{
@@ -43,8 +43,8 @@ impl Prometheus {
         let mut server = Detached::new(&program, &workspace.log("prometheus"));
         server
             .command()
-            .arg(file_option("config.file", folder.join("prometheus.yml")))
-            .arg(file_option("storage.tsdb.path", folder.join("data")))
+            .arg(file_option("config.file", &folder.join("prometheus.yml")))
+            .arg(file_option("storage.tsdb.path", &folder.join("data")))
             .arg(format!("--web.listen-address=127.0.0.1:{port}"))
             .env(MARKER, workspace.local());
         server.spawn()?;
@@ -62,10 +62,11 @@ impl Prometheus {
     pub(super) fn value_if_firing(&self, name: &str) -> Option<String> {
         let response = self.get("/api/v1/alerts")?;
         let alerts = response.pointer("/data/alerts")?.as_array()?;
-        let firing = alerts
-            .iter()
-            .find(|alert| alert["labels"]["alertname"] == name && alert["state"] == "firing")?;
-        let value: f64 = firing["value"].as_str()?.parse().ok()?;
+        let firing = alerts.iter().find(|alert| {
+            let is = |pointer, value| alert.pointer(pointer).is_some_and(|found| found == value);
+            is("/labels/alertname", name) && is("/state", "firing")
+        })?;
+        let value: f64 = firing.get("value")?.as_str()?.parse().ok()?;
         Some(format!("{value:.2}"))
     }
 
@@ -76,7 +77,7 @@ impl Prometheus {
     }
 }
 
-fn file_option(name: &str, path: PathBuf) -> String {
+fn file_option(name: &str, path: &Path) -> String {
     format!("--{name}={}", path.display())
 }
 

@@ -33,11 +33,12 @@ use crate::{
 };
 
 /// Settings by program.
-const SETTINGS: [(&str, &str, &str); 13] = [
+const SETTINGS: [(&str, &str, &str); 14] = [
     ("gateway", "RATE_LIMIT", "off"),
     ("gateway", "GATEWAY_MAX_IN_FLIGHT", "16"),
     ("gateway", "TRUSTED_PROXIES", "127.0.0.0/8"),
-    ("gateway", "HTTP_MAX_CONNECTIONS", "48"),
+    ("people-task-service", "HTTP_MAX_CONNECTIONS", "48"),
+    ("people-task-service", "DATABASE_TIMEOUT", "20s"),
     ("user-service", "FORGOT_PASSWORD_PER_ACCOUNT", "0"),
     ("people-task-service", "DATABASE_POOL_SIZE", "4"),
     ("webhook-worker", "WEBHOOK_TIMEOUT", "1s"),
@@ -59,7 +60,7 @@ const SETTINGS: [(&str, &str, &str); 13] = [
         "WEBHOOK_USER_FORGOT_PASSWORD",
         "http://127.0.0.1:1/",
     ),
-    ("user-service", "BCRYPT_COST", "11"),
+    ("user-service", "BCRYPT_COST", "13"),
 ];
 
 /// The running system.
@@ -107,13 +108,7 @@ impl System {
         let own = own_system::start_servers(workspace, Durability::Discardable, Layout::SINGLE)?;
         let [port] = ports::free()?;
         let mut plan = Plan::new(workspace, &Replicas::new(), port, &secrets, &own.backing)?;
-        for process in &mut plan.processes {
-            let settings = SETTINGS
-                .iter()
-                .filter(|(program, ..)| *program == process.program);
-            let settings = settings.map(|(_, name, value)| (*name, (*value).to_owned()));
-            process.variables.extend(settings);
-        }
+        change_settings(&mut plan);
         processes::prepare_logs(workspace, &plan, false)?;
         let running = processes::start_processes(workspace, &plan, &programs, interrupt)?;
         let mut gateway = Client::new(&plan.gateway);
@@ -245,6 +240,17 @@ impl System {
         Ok(self.identity(program)?.kill()?)
     }
 
+    /// The URL of a process' API.
+    pub(super) fn url(&self, program: &str) -> anyhow::Result<String> {
+        let all = self
+            .processes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let found = all.iter().find(|(planned, _)| planned.name == program);
+        let url = found.and_then(|(planned, _)| planned.url.clone());
+        url.with_context(|| format!("there is no {program}"))
+    }
+
     pub(super) fn identity(&self, program: &str) -> anyhow::Result<Identity> {
         let all = self
             .processes
@@ -268,6 +274,16 @@ impl System {
             crate::http::is_ready(&agent, &planned.metrics).then_some(())
         });
         ready.with_context(|| format!("{program} did not become ready again"))
+    }
+}
+
+fn change_settings(plan: &mut Plan) {
+    for process in &mut plan.processes {
+        let settings = SETTINGS
+            .iter()
+            .filter(|(program, ..)| *program == process.program);
+        let settings = settings.map(|(_, name, value)| (*name, (*value).to_owned()));
+        process.variables.extend(settings);
     }
 }
 
