@@ -182,13 +182,18 @@ impl<'run> Checker<'run> {
                 }
             }
         }
+        self.check_refused(task, state, status);
+        if won > 1 {
+            self.report(Violation::Phantom, &task.id, "was decided twice with 200");
+        }
+    }
+
+    /// A task whose decisions were all refused with 401 must not be decided.
+    fn check_refused(&mut self, task: &Task, state: &FinalState, status: &str) {
         let refused = |one: &Decision| one.outcome == CallOutcome::SignedOut;
         if state.is_decided() && task.decisions.iter().all(refused) {
             let what = format!("is {status}, and every decision was refused with 401");
             self.report(Violation::Phantom, &task.id, what);
-        }
-        if won > 1 {
-            self.report(Violation::Phantom, &task.id, "was decided twice with 200");
         }
     }
 
