@@ -23,7 +23,15 @@ use crate::{
 };
 
 /// Alerts that no step provokes, each with a reason.
-const NOT_PROVOKED: [(&str, &str); 3] = [
+const NOT_PROVOKED: [(&str, &str); 5] = [
+    (
+        "ConnectionsRefused",
+        "200 connections from the loopback address did not suffice",
+    ),
+    (
+        "NotificationsFailing",
+        "eight codes for a receiver that is down did not suffice",
+    ),
     ("LogLinesDropped", "needs a reader of the output that stops"),
     ("TlsReloadFailing", "needs a gateway with TLS"),
     (
