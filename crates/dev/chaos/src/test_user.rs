@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use xtask::client::{Call, Client};
 
 use crate::{
-    checker::{Finding, Violation},
+    finding::{Finding, Violation},
     history::CallOutcome,
     one_shot_client::OneShotClient,
     sync::lock,

@@ -99,7 +99,12 @@ fn test(
     arguments: &Arguments,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Outcome>> {
-    let system = System::start(workspace, arguments, interrupt)?;
+    let system = System::start(
+        workspace,
+        arguments.release,
+        arguments.programs.as_deref(),
+        interrupt,
+    )?;
     let prometheus = Prometheus::start(workspace, &system)?;
     let mut outcomes = Vec::new();
     for step in &STEPS {

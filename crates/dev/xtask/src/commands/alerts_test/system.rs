@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     thread,
     time::Duration,
@@ -20,7 +20,6 @@ use local_stack::{
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::Arguments;
 use crate::{
     client::{Call, Client},
     interrupt::Interrupt,
@@ -88,7 +87,8 @@ pub(super) struct Receivers {
 impl System {
     pub(super) fn start(
         workspace: &Workspace,
-        arguments: &Arguments,
+        release: bool,
+        folder: Option<&Path>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
         let needs = [
@@ -98,9 +98,9 @@ impl System {
             Need::Psql,
         ];
         packages::ensure(&needs, &say)?;
-        let built = match &arguments.programs {
+        let built = match folder {
             Some(folder) => programs::find(folder)?,
-            None => programs::build(workspace, arguments.release)?,
+            None => programs::build(workspace, release)?,
         };
         let programs = programs::copy(workspace, built)?;
         let secrets = Secrets::prepare(workspace)?;
