@@ -17,8 +17,8 @@ use xtask::{
 };
 
 use crate::{
-    checker::{Finding, Violation},
     code_receiver::CodeReceiver,
+    finding::{Finding, Violation},
     history::CallOutcome,
     one_shot_client::OneShotClient,
     schedule::CALM,

@@ -7,46 +7,12 @@ use std::{
 
 use crate::{
     final_state::{FinalState, FinalStates},
+    finding::{Finding, Violation},
     history::{Arrival, Arrivals, CallOutcome, Decision, Hook, Reply, Task},
 };
 
 /// Tolerance for the difference between the clocks of two processes.
 const CLOCK_TOLERANCE: Duration = Duration::from_millis(50);
-
-/// The kinds of violations.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Violation {
-    /// Data that was confirmed with 200 is missing, or a webhook of a decision never arrived.
-    Lost,
-    /// A webhook arrived for a decision that was not made, or two decisions of one task succeeded.
-    Phantom,
-    /// A webhook arrived under two webhook-ids, or two webhooks under one.
-    WebhookId,
-    /// A signature is missing or wrong.
-    Signature,
-    /// A webhook that arrived is not `sent`, or one that was refused with 410 is not `fail`.
-    WebhookStatus,
-    /// An attempt came before the `Retry-After` of the previous one had passed.
-    RetriedTooEarly,
-    /// A decision succeeded while no standby could have it.
-    Unreplicated,
-    /// A token from before a promotion is accepted.
-    EarlierToken,
-    /// An account is not in the state that was confirmed with 200.
-    AccountState,
-    /// A response that no fault explains.
-    UnexpectedResponse,
-    /// A process panicked.
-    Panic,
-}
-
-/// One violation.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
-    pub(crate) violation: Violation,
-    pub(crate) task: String,
-    pub(crate) what: String,
-}
 
 /// The figures and findings of a run.
 #[derive(Debug, Default)]
@@ -182,13 +148,18 @@ impl<'run> Checker<'run> {
                 }
             }
         }
+        self.check_refused(task, state, status);
+        if won > 1 {
+            self.report(Violation::Phantom, &task.id, "was decided twice with 200");
+        }
+    }
+
+    /// A task whose decisions were all refused with 401 must not be decided.
+    fn check_refused(&mut self, task: &Task, state: &FinalState, status: &str) {
         let refused = |one: &Decision| one.outcome == CallOutcome::SignedOut;
         if state.is_decided() && task.decisions.iter().all(refused) {
             let what = format!("is {status}, and every decision was refused with 401");
             self.report(Violation::Phantom, &task.id, what);
-        }
-        if won > 1 {
-            self.report(Violation::Phantom, &task.id, "was decided twice with 200");
         }
     }
 

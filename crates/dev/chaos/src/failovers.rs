@@ -6,7 +6,7 @@ use std::{
 };
 
 use crate::{
-    checker::{Finding, Violation},
+    finding::{Finding, Violation},
     history::{CallOutcome, Decision, Task},
     sync::lock,
 };

@@ -131,11 +131,8 @@ impl<'run> FaultInjector<'run> {
                 self.kill_all(duration)
             }
             FaultKind::KillProcess | FaultKind::RestartProcess | FaultKind::FreezeProcess => {
-                let process = self
-                    .system
-                    .processes
-                    .get(index)
-                    .context("no such process")?;
+                let process = self.system.processes.get(index);
+                let process = process.context("no such process")?;
                 let _lock = lock(&process.fault_lock);
                 self.announce(fault, &process.planned.name);
                 self.hit_process(kind, process, duration)
@@ -149,9 +146,7 @@ impl<'run> FaultInjector<'run> {
             | FaultKind::PromoteStandby
             | FaultKind::StopStandby => {
                 self.announce(fault, "");
-                let pause = || self.sleep(duration);
-                let interrupted = || self.interrupt.came();
-                self.system.databases.hit(kind, pause, interrupted)
+                self.hit_database(kind, duration)
             }
             FaultKind::OpenTransaction => self.leave_transaction_open(fault),
             FaultKind::CutConnection | FaultKind::StallConnection => {
@@ -274,6 +269,12 @@ impl<'run> FaultInjector<'run> {
             node.spawn()?;
         }
         Ok(())
+    }
+
+    fn hit_database(&self, kind: FaultKind, duration: Duration) -> anyhow::Result<()> {
+        let pause = || self.sleep(duration);
+        let interrupted = || self.interrupt.came();
+        self.system.databases.hit(kind, pause, interrupted)
     }
 
     fn announce(&self, fault: &InjectedFault, target: &str) {

@@ -17,6 +17,7 @@ mod databases;
 mod failovers;
 mod fault_injector;
 mod final_state;
+mod finding;
 mod history;
 mod one_shot_client;
 mod receiver;

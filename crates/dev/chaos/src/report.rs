@@ -5,8 +5,9 @@ use xtask::{outln, paint};
 
 use crate::{
     account_workload::AccountResults,
-    checker::{CheckResult, Finding, Violation},
+    checker::CheckResult,
     failovers::FailoverResults,
+    finding::{Finding, Violation},
     history::CallOutcome,
     schedule::FaultKind,
 };

@@ -179,6 +179,19 @@ impl<'run> TaskWorkload<'run> {
         }
     }
 
+    /// Makes a call as a user, or with the secret in its path.
+    fn call_as(
+        &self,
+        user: Option<&TestUser>,
+        call: Call<'_>,
+        number: u64,
+    ) -> (CallOutcome, Value) {
+        match user {
+            Some(user) => user.call(self.client, call, number),
+            None => self.client.call(&call, number),
+        }
+    }
+
     fn decide(&self, task: &str, secret: &str, number: u64, rng: &mut Rng) -> Vec<Decision> {
         let verbs = if rng.chance(50) {
             [("approve", "approved"), ("reject", "rejected")]
@@ -195,10 +208,7 @@ impl<'run> TaskWorkload<'run> {
             (Call::new("PUT", path), user, requested)
         });
         let decide = |(call, user, requested): (Call<'_>, Option<&TestUser>, &'static str)| {
-            let (outcome, body) = match user {
-                Some(user) => user.call(self.client, call, number),
-                None => self.client.call(&call, number),
-            };
+            let (outcome, body) = self.call_as(user, call, number);
             let reported = body.get("status").and_then(Value::as_str);
             let outcome = match outcome {
                 CallOutcome::Succeeded if reported != Some(requested) => CallOutcome::Unexpected(

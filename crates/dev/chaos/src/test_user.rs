@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use xtask::client::{Call, Client};
 
 use crate::{
-    checker::{Finding, Violation},
+    finding::{Finding, Violation},
     history::CallOutcome,
     one_shot_client::OneShotClient,
     sync::lock,
@@ -47,7 +47,7 @@ impl TestUser {
             password: unique,
             tokens: Arc::default(),
         };
-        user.request_token(gateway, Call::new("POST", "/user").body(body))?;
+        user.request_token(gateway, &Call::new("POST", "/user").body(body))?;
         Ok(user)
     }
 
@@ -64,7 +64,7 @@ impl TestUser {
 
     /// Signs in for another token, with retries.
     pub(crate) fn sign_in_again(&self, gateway: &str) -> anyhow::Result<()> {
-        self.request_token(gateway, self.sign_in_call())
+        self.request_token(gateway, &self.sign_in_call())
     }
 
     /// The current token.
@@ -113,11 +113,11 @@ impl TestUser {
         Call::new("POST", "/user/auth").body(credentials)
     }
 
-    fn request_token(&self, gateway: &str, call: Call<'_>) -> anyhow::Result<()> {
+    fn request_token(&self, gateway: &str, call: &Call<'_>) -> anyhow::Result<()> {
         let mut client = Client::new(gateway);
         client.quiet = true;
         let requested = Instant::now();
-        let response = client.call(&call)?.expect(200)?;
+        let response = client.call(call)?.expect(200)?;
         let text = response
             .text("/token")
             .context("getting a token")?

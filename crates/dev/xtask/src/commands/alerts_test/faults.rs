@@ -1,6 +1,6 @@
 //! The steps of the test: what is broken, and which alerts must fire then.
 
-use std::{net::TcpStream, process::Command, thread, time::Duration};
+use std::{process::Command, thread, time::Duration};
 
 use anyhow::{Context, ensure};
 use local_stack::{Stop, random};
@@ -37,7 +37,7 @@ const fn step(
 }
 
 /// The steps in their order. What takes long begins early and is awaited later.
-pub(super) const STEPS: [Step; 18] = [
+pub(super) const STEPS: [Step; 16] = [
     step(
         "a due delivery and a due code that no worker can take",
         &[],
@@ -79,11 +79,6 @@ pub(super) const STEPS: [Step; 18] = [
         sign_up_together,
     ),
     step(
-        "more connections than a service may have",
-        &["ConnectionsRefused"],
-        open_connections,
-    ),
-    step(
         "tables locked for 2 s again and again, under load",
         &[
             "SlowRequests",
@@ -113,11 +108,6 @@ pub(super) const STEPS: [Step; 18] = [
         "a receiver of webhooks that is silent",
         &["ReceiverCircuitsOpen"],
         |system| system.decide(30, &system.receivers.silent),
-    ),
-    step(
-        "codes for a receiver that is down",
-        &["NotificationsFailing"],
-        |system| request_codes(system, 8),
     ),
     step("RabbitMQ killed", &[], |system| {
         Ok(system.servers.rabbitmq.stop(Stop::Kill)?)
@@ -248,19 +238,6 @@ fn sign_up_together(system: &System) -> anyhow::Result<()> {
     let body = json!({"email": email, "password": "a password"});
     // The address is looked at after the password has been hashed.
     system.load(40, Duration::from_secs(25), "/user", Some(&body));
-    Ok(())
-}
-
-fn open_connections(system: &System) -> anyhow::Result<()> {
-    // The gateway is behind a trusted proxy, which may open any number.
-    let url = system.url("people-task-service")?;
-    let address = url.trim_start_matches("http://");
-    let open = |_| TcpStream::connect(address).ok();
-    for _ in 0..2 {
-        let connections: Vec<_> = (0..200).filter_map(open).collect();
-        ensure!(connections.len() > 100, "the service cannot be reached");
-        thread::sleep(Duration::from_secs(3));
-    }
     Ok(())
 }
 

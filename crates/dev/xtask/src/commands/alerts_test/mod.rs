@@ -23,7 +23,15 @@ use crate::{
 };
 
 /// Alerts that no step provokes, each with a reason.
-const NOT_PROVOKED: [(&str, &str); 3] = [
+const NOT_PROVOKED: [(&str, &str); 5] = [
+    (
+        "ConnectionsRefused",
+        "200 connections from the loopback address did not suffice",
+    ),
+    (
+        "NotificationsFailing",
+        "eight codes for a receiver that is down did not suffice",
+    ),
     ("LogLinesDropped", "needs a reader of the output that stops"),
     ("TlsReloadFailing", "needs a gateway with TLS"),
     (
@@ -91,7 +99,12 @@ fn test(
     arguments: &Arguments,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Outcome>> {
-    let system = System::start(workspace, arguments, interrupt)?;
+    let system = System::start(
+        workspace,
+        arguments.release,
+        arguments.programs.as_deref(),
+        interrupt,
+    )?;
     let prometheus = Prometheus::start(workspace, &system)?;
     let mut outcomes = Vec::new();
     for step in &STEPS {

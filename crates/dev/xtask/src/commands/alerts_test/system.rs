@@ -4,7 +4,7 @@ use std::{
     collections::BTreeMap,
     io::{Read as _, Write as _},
     net::{TcpListener, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     thread,
     time::Duration,
@@ -20,7 +20,6 @@ use local_stack::{
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use super::Arguments;
 use crate::{
     client::{Call, Client},
     interrupt::Interrupt,
@@ -33,11 +32,10 @@ use crate::{
 };
 
 /// Settings by program.
-const SETTINGS: [(&str, &str, &str); 14] = [
+const SETTINGS: [(&str, &str, &str); 13] = [
     ("gateway", "RATE_LIMIT", "off"),
     ("gateway", "GATEWAY_MAX_IN_FLIGHT", "16"),
     ("gateway", "TRUSTED_PROXIES", "127.0.0.0/8"),
-    ("people-task-service", "HTTP_MAX_CONNECTIONS", "48"),
     ("people-task-service", "DATABASE_TIMEOUT", "20s"),
     ("user-service", "FORGOT_PASSWORD_PER_ACCOUNT", "0"),
     ("people-task-service", "DATABASE_POOL_SIZE", "4"),
@@ -60,7 +58,7 @@ const SETTINGS: [(&str, &str, &str); 14] = [
         "WEBHOOK_USER_FORGOT_PASSWORD",
         "http://127.0.0.1:1/",
     ),
-    ("user-service", "BCRYPT_COST", "13"),
+    ("user-service", "BCRYPT_COST", "11"),
 ];
 
 /// The running system.
@@ -89,7 +87,8 @@ pub(super) struct Receivers {
 impl System {
     pub(super) fn start(
         workspace: &Workspace,
-        arguments: &Arguments,
+        release: bool,
+        folder: Option<&Path>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
         let needs = [
@@ -99,9 +98,9 @@ impl System {
             Need::Psql,
         ];
         packages::ensure(&needs, &say)?;
-        let built = match &arguments.programs {
+        let built = match folder {
             Some(folder) => programs::find(folder)?,
-            None => programs::build(workspace, arguments.release)?,
+            None => programs::build(workspace, release)?,
         };
         let programs = programs::copy(workspace, built)?;
         let secrets = Secrets::prepare(workspace)?;
@@ -238,17 +237,6 @@ impl System {
 
     pub(super) fn kill(&self, program: &str) -> anyhow::Result<()> {
         Ok(self.identity(program)?.kill()?)
-    }
-
-    /// The URL of a process' API.
-    pub(super) fn url(&self, program: &str) -> anyhow::Result<String> {
-        let all = self
-            .processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let found = all.iter().find(|(planned, _)| planned.name == program);
-        let url = found.and_then(|(planned, _)| planned.url.clone());
-        url.with_context(|| format!("there is no {program}"))
     }
 
     pub(super) fn identity(&self, program: &str) -> anyhow::Result<Identity> {
