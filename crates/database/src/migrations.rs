@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection as _;
-use diesel::migration::{Migration, MigrationMetadata as _, MigrationSource as _};
+use diesel::migration::{Migration, MigrationSource as _};
 use diesel::pg::Pg;
 use diesel::sql_types::{BigInt, Bool, Nullable, Text};
 use diesel::{Connection as _, ConnectionError, PgConnection, QueryableByName, RunQueryDsl as _};

@@ -59,7 +59,10 @@ async fn a_server_that_drains_takes_requests_and_closes_their_connections() {
         assert!(response.contains("connection: close"), "{response}");
     }
     let mut rest = Vec::new();
-    timeout(LONG, open.read_to_end(&mut rest)).await.unwrap().unwrap();
+    timeout(LONG, open.read_to_end(&mut rest))
+        .await
+        .unwrap()
+        .unwrap();
     assert!(rest.is_empty());
     assert!(running.stop(LONG).await);
 }
