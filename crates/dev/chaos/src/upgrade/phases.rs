@@ -13,7 +13,7 @@ use xtask::{
 };
 
 use super::{
-    Arguments, Part,
+    arguments::{Arguments, Part},
     earlier::{self, Earlier},
     fleet::{Fleet, Version, Versions},
     load::Load,
