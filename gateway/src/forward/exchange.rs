@@ -31,7 +31,8 @@ pub(super) struct UpstreamRequest<H> {
 /// Sends a request and waits for the head of the response, of which the body has not been read.
 ///
 /// Unless it is a `POST`, a request is sent once more if no connection could be made, because then the service never saw
-/// it.
+/// it. A request that changes nothing is also sent once more if its connection was closed without a response, as a service
+/// does that stops or is killed.
 ///
 /// # Errors
 /// `502` or `504` if there is no response within the time limit.
@@ -42,7 +43,10 @@ pub(super) async fn exchange(
 ) -> Result<Response<Incoming>, Problem> {
     let send = || client.request(request.to_http());
     let response = match await_response(send(), time_limit).await? {
-        Err(error) if request.method != Method::POST && was_refused(&error) => {
+        Err(error)
+            if request.method != Method::POST && was_refused(&error)
+                || request.method.is_safe() && was_closed(&error) =>
+        {
             sleep(RETRY_PAUSE).await;
             await_response(send(), time_limit).await?
         }
@@ -67,6 +71,13 @@ fn was_refused(error: &Error) -> bool {
         .filter_map(|cause| cause.downcast_ref::<io::Error>())
         .any(|cause| cause.kind() == io::ErrorKind::TimedOut);
     error.is_connect() && !timed_out
+}
+
+/// Whether the connection was closed before the head of a response had arrived.
+fn was_closed(error: &Error) -> bool {
+    successors(error.source(), |&cause| cause.source())
+        .filter_map(|cause| cause.downcast_ref::<hyper::Error>())
+        .any(hyper::Error::is_incomplete_message)
 }
 
 async fn await_response(

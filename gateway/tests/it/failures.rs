@@ -1,7 +1,9 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 use crate::fixture::Fixture;
 use crate::services::{FakeService, LONG, medium};
@@ -199,4 +201,41 @@ async fn a_refused_request_with_a_body_never_reaches_the_service() {
     reply.expect_problem(503, "overloaded");
     assert_eq!(fixture.users.count(), 1);
     slow.await.unwrap().expect_problem(504, "upstream-timeout");
+}
+
+/// A service that closes each connection after it has read a request, and counts them.
+async fn closing_service(listener: TcpListener, count: Arc<AtomicUsize>) {
+    loop {
+        let (mut connection, _) = listener.accept().await.unwrap();
+        let mut received = Vec::new();
+        while !received.ends_with(b"\r\n\r\n") {
+            assert_ne!(connection.read_buf(&mut received).await.unwrap(), 0);
+        }
+        // The gateway also asks for keys and revocations.
+        if [&b"GET /user "[..], b"POST /user "]
+            .iter()
+            .any(|head| received.starts_with(head))
+        {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[tokio::test]
+async fn only_a_request_that_changes_nothing_is_sent_again_when_its_service_closes_the_connection()
+{
+    let fixture = Fixture::start().await;
+    let token = fixture.token();
+    let address = fixture.users.running.address.unwrap();
+    fixture.users.stop().await;
+    let count = Arc::<AtomicUsize>::default();
+    let listener = TcpListener::bind(address).await.unwrap();
+    let service = tokio::spawn(closing_service(listener, Arc::clone(&count)));
+    let reply = fixture.http.get("/user").bearer(&token).send().await;
+    reply.expect_problem(502, "bad-gateway");
+    assert_eq!(count.swap(0, Ordering::Relaxed), 2);
+    let reply = fixture.http.post("/user").send().await;
+    reply.expect_problem(502, "bad-gateway");
+    assert_eq!(count.load(Ordering::Relaxed), 1);
+    service.abort();
 }

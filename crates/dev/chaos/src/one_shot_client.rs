@@ -1,7 +1,10 @@
 //! A client that makes each call exactly once.
 
 use std::{
-    sync::Mutex,
+    sync::{
+        Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -23,6 +26,8 @@ pub(crate) struct OneShotClient<'run> {
     calm_until: Instant,
     /// A promotion revokes all tokens.
     failovers: &'run Failovers,
+    /// Whether a call may have no response all the same.
+    tolerant: AtomicBool,
     statistics: Mutex<Statistics>,
 }
 
@@ -32,7 +37,9 @@ pub(crate) struct Statistics {
     pub(crate) calls: usize,
     /// Calls with an unexpected outcome.
     pub(crate) failed: usize,
-    /// What the first of them were.
+    /// Calls whose outcome is unknown.
+    pub(crate) unknown: usize,
+    /// What the first of both were.
     pub(crate) examples: Vec<String>,
     pub(crate) slowest: Duration,
 }
@@ -50,8 +57,14 @@ impl<'run> OneShotClient<'run> {
                 .collect(),
             calm_until,
             failovers,
+            tolerant: AtomicBool::new(false),
             statistics: Mutex::default(),
         }
+    }
+
+    /// Whether calls may have no response, because something is stopped that cannot drain its connections.
+    pub(crate) fn set_tolerant(&self, tolerant: bool) {
+        self.tolerant.store(tolerant, Ordering::Relaxed);
     }
 
     /// Returns the calls since the last time.
@@ -72,10 +85,11 @@ impl<'run> OneShotClient<'run> {
             Ok((status, _, body)) => (outcome_of(status, &body), body, status.to_string()),
             Err(error) => (CallOutcome::Unknown, Value::Null, error.to_string()),
         };
-        if outcome == CallOutcome::Unknown && Instant::now() < self.calm_until {
+        let is_calm = Instant::now() < self.calm_until && !self.tolerant.load(Ordering::Relaxed);
+        if outcome == CallOutcome::Unknown && is_calm {
             outcome = CallOutcome::Unexpected(format!("{what} without a fault"));
         }
-        self.record(call, &outcome, start.elapsed());
+        self.record(call, &outcome, &what, start.elapsed());
         (outcome, body)
     }
 
@@ -97,14 +111,17 @@ impl<'run> OneShotClient<'run> {
         }
     }
 
-    fn record(&self, call: &Call<'_>, outcome: &CallOutcome, elapsed: Duration) {
+    fn record(&self, call: &Call<'_>, outcome: &CallOutcome, what: &str, elapsed: Duration) {
         let mut statistics = lock(&self.statistics);
         statistics.calls += 1;
         statistics.slowest = statistics.slowest.max(elapsed);
-        let CallOutcome::Unexpected(what) = outcome else {
-            return;
-        };
-        statistics.failed += 1;
+        match outcome {
+            CallOutcome::Unexpected(_) => statistics.failed += 1,
+            CallOutcome::Unknown => statistics.unknown += 1,
+            CallOutcome::Succeeded | CallOutcome::AlreadyResolved(_) | CallOutcome::SignedOut => {
+                return;
+            }
+        }
         if statistics.examples.len() < MAX_EXAMPLES {
             // The query may have a secret.
             let path = call.path.split('?').next().unwrap_or_default();

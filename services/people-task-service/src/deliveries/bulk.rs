@@ -51,7 +51,7 @@ impl Cause {
         changed: &[(DeliveryId, TaskId)],
     ) -> Result<(), database::Error> {
         let entry = |(id, task): &(DeliveryId, TaskId)| {
-            let entry = action.on_task(*task, self.identity.clone(), self.meta.clone());
+            let entry = action.on_task(*task, self.identity, self.meta.clone());
             entry.detail(json!({ "deliveryId": id })).to_json()
         };
         let entries: Vec<_> = changed.iter().map(entry).collect();

@@ -1,6 +1,6 @@
 //! The programs of an earlier revision, built in a worktree of their own.
 
-use std::{path::Path, process::Command, time::Instant};
+use std::{fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, bail};
 use xtask::{
@@ -15,8 +15,16 @@ const SOURCES: &str = "upgrade-test/source";
 /// What is compiled from it, in `target`.
 const TARGET: &str = "upgrade-test";
 
+/// An earlier version.
+pub(super) struct Earlier {
+    pub(super) programs: Programs,
+    /// Whether it knows `SHUTDOWN_DELAY`. Without it, a process closes its connections at SIGTERM, and a request that
+    /// arrives at that moment has no response.
+    pub(super) drains: bool,
+}
+
 /// Builds the programs of `revision`, or of [`default_revision`].
-pub(super) fn build(base: &Workspace, revision: Option<&str>) -> anyhow::Result<Programs> {
+pub(super) fn build(base: &Workspace, revision: Option<&str>) -> anyhow::Result<Earlier> {
     let root = base.root();
     let revision = match revision {
         Some(revision) => revision.to_owned(),
@@ -33,7 +41,12 @@ pub(super) fn build(base: &Workspace, revision: Option<&str>) -> anyhow::Result<
     let start = Instant::now();
     let built = programs::build_other(&sources, &root.join("target").join(TARGET))?;
     say(&format!("built in {:.1} s", start.elapsed().as_secs_f64()));
-    Ok(built)
+    let settings = sources.join("deploy/SETTINGS.md");
+    let settings = fs::read_to_string(settings).unwrap_or_default();
+    Ok(Earlier {
+        programs: built,
+        drains: settings.contains("`SHUTDOWN_DELAY`"),
+    })
 }
 
 /// Makes `sources` a worktree of the commit. Files that do not differ are left alone, so that they are not built again.

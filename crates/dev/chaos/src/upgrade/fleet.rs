@@ -29,6 +29,7 @@ use xtask::{
 };
 
 use super::{
+    earlier::Earlier,
     keys::Keys,
     plan::{self, Balancers, REPLACED},
 };
@@ -43,7 +44,7 @@ const PAUSE_BEFORE_STOP: Duration = Duration::from_secs(1);
 
 /// Two versions of the programs. A test without an upgrade has only the new one.
 pub(super) struct Versions {
-    pub(super) earlier: Option<Programs>,
+    pub(super) earlier: Option<Earlier>,
     pub(super) new: Programs,
 }
 
@@ -76,9 +77,13 @@ struct Member {
 }
 
 impl Versions {
+    pub(super) fn earlier_drains(&self) -> bool {
+        self.earlier.as_ref().is_none_or(|earlier| earlier.drains)
+    }
+
     fn of(&self, version: Version) -> &Programs {
         match (version, &self.earlier) {
-            (Version::Earlier, Some(programs)) => programs,
+            (Version::Earlier, Some(earlier)) => &earlier.programs,
             _ => &self.new,
         }
     }
@@ -228,7 +233,8 @@ impl Fleet {
             version,
         } = member;
         let balanced = plan::port_of(planned).zip(self.balancers.get(planned.program));
-        if let (Version::Earlier, Some((port, (_, balancer)))) = (*version, balanced) {
+        let drains = *version == Version::New || self.versions.earlier_drains();
+        if let (false, Some((port, (_, balancer)))) = (drains, balanced) {
             balancer.set_removed(port, true);
             thread::sleep(PAUSE_BEFORE_STOP);
         }

@@ -74,6 +74,11 @@ impl Load {
         })
     }
 
+    /// Whether calls may have no response from now on.
+    pub(super) fn set_tolerant(&self, tolerant: bool) {
+        self.client.set_tolerant(tolerant);
+    }
+
     /// Does the work while there is load from new users.
     pub(super) fn during(
         &mut self,

@@ -8,6 +8,7 @@
 //! The load balancers do what a Service of Kubernetes does: a new connection goes to the next replica that was ready
 //! when it was last asked, and open connections stay where they are. Nothing repeats a call.
 
+mod arguments;
 mod balancer;
 mod earlier;
 mod fleet;
@@ -19,7 +20,6 @@ mod summary;
 
 use std::process::ExitCode;
 
-use clap::{Args, ValueEnum};
 use local_stack::random;
 use xtask::{
     cleanup::{Keep, clean_up},
@@ -30,39 +30,9 @@ use xtask::{
     workspace::Workspace,
 };
 
+pub(crate) use self::arguments::Arguments;
 use self::summary::Summary;
 use crate::watchdog::{self, Watchdog};
-
-/// A part of the test.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Part {
-    /// Upgrade from the earlier version, go back, and upgrade again.
-    Upgrade,
-    /// Restart every process.
-    Restart,
-    /// Rotate both signing keys.
-    RotateKeys,
-}
-
-/// What to test.
-#[derive(Args)]
-pub(crate) struct Arguments {
-    /// The version to upgrade from. By default the last tag, or the commit of the last migration that needs a stop.
-    #[arg(long, value_name = "REVISION")]
-    pub(crate) from: Option<String>,
-    /// Run only this part. Can be repeated.
-    #[arg(long, value_name = "PART")]
-    pub(crate) only: Vec<Part>,
-    /// Tasks per second. There are twice as many other requests.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub(crate) rate: u32,
-}
-
-impl Arguments {
-    fn includes(&self, part: Part) -> bool {
-        self.only.is_empty() || self.only.contains(&part)
-    }
-}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

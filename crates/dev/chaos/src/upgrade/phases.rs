@@ -13,7 +13,8 @@ use xtask::{
 };
 
 use super::{
-    Arguments, Part, earlier,
+    arguments::{Arguments, Part},
+    earlier::{self, Earlier},
     fleet::{Fleet, Version, Versions},
     load::Load,
     summary::{Phase, Summary},
@@ -38,21 +39,24 @@ pub(super) fn run(
 ) -> anyhow::Result<Summary> {
     let earlier = if arguments.includes(Part::Upgrade) {
         let built = earlier::build(base, arguments.from.as_deref())?;
-        Some(programs::copy(&workspace.aside("earlier"), built)?)
+        let programs = programs::copy(&workspace.aside("earlier"), built.programs)?;
+        Some(Earlier { programs, ..built })
     } else {
         None
     };
     interrupt.check()?;
     let new = programs::copy(workspace, programs::build(base, false)?)?;
     interrupt.check()?;
-    let fleet = Fleet::start(workspace, Versions { earlier, new }, interrupt)?;
+    let versions = Versions { earlier, new };
+    let earlier_drains = versions.earlier_drains();
+    let fleet = Fleet::start(workspace, versions, interrupt)?;
     let mut test = Test {
         load: Load::new(&fleet.gateway, seed, arguments.rate, interrupt)?,
         fleet,
         phases: Vec::new(),
     };
     if arguments.includes(Part::Upgrade) {
-        test.upgrade()?;
+        test.upgrade(earlier_drains)?;
     }
     if arguments.includes(Part::Restart) {
         test.phase("restart", |fleet| fleet.replace_all(Version::New))?;
@@ -87,24 +91,32 @@ impl Test {
         });
         let calls = calls.with_context(|| name)?;
         say(&format!(
-            "  {:.1} s, {} requests, {} failed",
+            "  {:.1} s, {} requests, {} failed, {} without a response",
             took.as_secs_f64(),
             calls.calls,
-            calls.failed
+            calls.failed,
+            calls.unknown
         ));
         self.phases.push(Phase { name, took, calls });
         Ok(())
     }
 
-    fn upgrade(&mut self) -> anyhow::Result<()> {
+    fn upgrade(&mut self, earlier_drains: bool) -> anyhow::Result<()> {
         self.phase("earlier version", |_| {
             std::thread::sleep(BEFORE);
             Ok(())
         })?;
         self.phase("migrate", |fleet| fleet.migrate())?;
-        self.phase("upgrade", |fleet| fleet.replace_all(Version::New))?;
+        self.upgrade_all("upgrade", earlier_drains)?;
         self.phase("roll back", |fleet| fleet.replace_all(Version::Earlier))?;
-        self.phase("upgrade again", |fleet| fleet.replace_all(Version::New))
+        self.upgrade_all("upgrade again", earlier_drains)
+    }
+
+    fn upgrade_all(&mut self, name: &'static str, earlier_drains: bool) -> anyhow::Result<()> {
+        self.load.set_tolerant(!earlier_drains);
+        self.phase(name, |fleet| fleet.replace_all(Version::New))?;
+        self.load.set_tolerant(false);
+        Ok(())
     }
 
     /// As in `deploy/KEY-ROTATION.md` for several replicas.

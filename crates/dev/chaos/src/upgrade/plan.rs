@@ -11,12 +11,12 @@ use crate::settings;
 
 /// The programs that are replaced, in this order.
 pub(super) const REPLACED: [&str; 6] = [
+    "gateway",
     "user-service",
     "people-task-service",
     "deletion-worker",
     "notification-worker",
     "webhook-worker",
-    "gateway",
 ];
 
 /// The settings that name another program.
