@@ -4,7 +4,6 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use chrono::{DateTime, SubsecRound as _, TimeDelta, Utc};
-use diesel::PgConnection;
 use diesel::connection::SimpleConnection as _;
 use futures_util::future::join_all;
 use people_task_service::run_webhook_worker;
@@ -18,26 +17,32 @@ use crate::webhook_worker::fixture::{
     Call, CannedResponse, Receiver, STOP_TIMEOUT, worker_settings,
 };
 
-const PLUGIN: &str = "/plugins/appmixer/utils/tasks/webhooks";
+pub(crate) const PLUGIN: &str = "/plugins/appmixer/utils/tasks/webhooks";
 const PATH: &str = "/people-task/webhooks";
 
 /// A worker that delivers for the service.
-async fn worker(app: &Fixture) -> Running {
+pub(crate) async fn worker(app: &Fixture) -> Running {
     let settings = worker_settings(&app.database, &app.broker, &ed25519_pem(), &[]);
     run_webhook_worker(settings).await.unwrap()
 }
 
-fn accepting() -> Receiver {
+pub(crate) fn accepting() -> Receiver {
     Receiver::start(|_| CannedResponse::status(200))
 }
 
 /// A due date so many seconds from now, as requests have it. It is a whole second.
-fn after(seconds: i64) -> String {
+pub(crate) fn after(seconds: i64) -> String {
     let moment: DateTime<Utc> = Utc::now().trunc_subsecs(0) + TimeDelta::seconds(seconds);
     moment.format("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-async fn register(app: &Fixture, by: &User, path: &str, task: &Task, more: Value) -> Reply {
+pub(crate) async fn register(
+    app: &Fixture,
+    by: &User,
+    path: &str,
+    task: &Task,
+    more: Value,
+) -> Reply {
     let mut body = json!({"taskId": task.id});
     merge(&mut body, more);
     app.http
@@ -49,13 +54,13 @@ async fn register(app: &Fixture, by: &User, path: &str, task: &Task, more: Value
 }
 
 /// The statuses in the bodies of calls.
-fn statuses(calls: &[Call]) -> Vec<String> {
+pub(crate) fn statuses(calls: &[Call]) -> Vec<String> {
     let status = |call: &Call| call.json()["status"].as_str().unwrap().to_owned();
     calls.iter().map(status).collect()
 }
 
 /// How many webhooks wait for a due date.
-fn waiting(app: &Fixture) -> i64 {
+pub(crate) fn waiting(app: &Fixture) -> i64 {
     app.count("due_dates")
 }
 
@@ -68,7 +73,12 @@ async fn wait_for_waiting(app: &Fixture, number: i64) {
 }
 
 /// The statuses of the webhook and of each delivery of its task, when none of them is pending.
-async fn settled(app: &Fixture, by: &User, task: &Task, deliveries: usize) -> Vec<String> {
+pub(crate) async fn settled(
+    app: &Fixture,
+    by: &User,
+    task: &Task,
+    deliveries: usize,
+) -> Vec<String> {
     eventually("the deliveries to end", async || {
         let list = app.get(by, &format!("{}/deliveries", task.path)).await;
         let list = list.expect(200).json;
@@ -429,118 +439,4 @@ async fn the_status_of_a_webhook_is_about_its_newest_event() {
     assert_eq!(calls[2].json()["decisionMade"], Value::Null);
     assert_eq!(calls[0].header("webhook-id"), calls[2].header("webhook-id"));
     assert_eq!(settled(&app, &ada, &task, 2).await[0], "sent");
-}
-
-#[tokio::test]
-async fn nothing_is_due_while_a_worker_runs_that_does_not_know_it() {
-    let (app, receiver) = (Fixture::start().await, accepting());
-    let ada = app.user("ada@example.com");
-    // A worker of an earlier version.
-    app.execute("INSERT INTO delivery_workers (beat) VALUES (now() + interval '1 hour')");
-    let task = app.create(&ada, json!({"decisionBy": after(-1)})).await;
-    let url = json!({"url": receiver.url("/")});
-    let _ = register(&app, &ada, PLUGIN, &task, url.clone())
-        .await
-        .expect(200);
-    let _worker = worker(&app).await;
-    // It delivers decisions meanwhile.
-    let other = app.create(&ada, json!({"decisionBy": after(-1)})).await;
-    let _ = register(&app, &ada, PLUGIN, &other, url).await.expect(200);
-    let _ = app.approve(&ada, &other).await.expect(200);
-    assert_eq!(statuses(&receiver.wait_for_calls(1).await), ["approved"]);
-    assert_eq!(app.count("deliveries WHERE due_at IS NOT NULL"), 0);
-    assert_eq!(waiting(&app), 1);
-    app.execute("DELETE FROM delivery_workers WHERE NOT sends_due");
-    let calls = receiver.wait_for_calls(2).await;
-    assert_eq!(statuses(&calls), ["approved", "due"]);
-}
-
-#[tokio::test]
-async fn services_of_the_version_before_may_change_tasks_meanwhile() {
-    let (app, receiver) = (Fixture::start().await, accepting());
-    let ada = app.user("ada@example.com");
-    let url = json!({"url": receiver.url("/")});
-    let far = after(600);
-    for date in [after(-3), after(-2), after(-1)] {
-        let task = app.create(&ada, json!({"decisionBy": date})).await;
-        let _ = register(&app, &ada, PLUGIN, &task, url.clone())
-            .await
-            .expect(200);
-    }
-    // They do not know `due_dates`.
-    let tasks = "(SELECT array_agg(id ORDER BY decision_by) AS id FROM tasks) AS tasks";
-    app.execute(&format!(
-        "UPDATE task_states SET status = 'approved', decision_made = now() FROM {tasks} WHERE task_id = tasks.id[1]"
-    ));
-    app.execute(&format!(
-        "UPDATE task_states SET decision_by = '{far}Z' FROM {tasks} WHERE task_id = tasks.id[2]"
-    ));
-    app.execute(&format!(
-        "UPDATE task_states SET decision_by = NULL FROM {tasks} WHERE task_id = tasks.id[3]"
-    ));
-    let _worker = worker(&app).await;
-    eventually("due dates to be handled", async || {
-        (app.count("due_dates WHERE due_at <= now()") == 0).then_some(())
-    })
-    .await;
-    let left = format!("due_dates WHERE due_at = '{far}Z'");
-    assert_eq!((waiting(&app), app.count(&left)), (1, 1));
-    assert_eq!(app.count("all_deliveries"), 0);
-}
-
-/// The last migrations, with which the version before runs, too.
-const EXPANSIONS: [[&str; 2]; 8] = [
-    [
-        include_str!("../../migrations/00000000000016_comments_of_decisions/up.sql"),
-        include_str!("../../migrations/00000000000016_comments_of_decisions/down.sql"),
-    ],
-    [
-        include_str!("../../migrations/00000000000017_required_comments/up.sql"),
-        include_str!("../../migrations/00000000000017_required_comments/down.sql"),
-    ],
-    [
-        include_str!("../../migrations/00000000000018_webhook_events/up.sql"),
-        include_str!("../../migrations/00000000000018_webhook_events/down.sql"),
-    ],
-    [
-        include_str!("../../migrations/00000000000019_due_dates/up.sql"),
-        include_str!("../../migrations/00000000000019_due_dates/down.sql"),
-    ],
-    [
-        include_str!("../../migrations/00000000000020_due_deliveries/up.sql"),
-        include_str!("../../migrations/00000000000020_due_deliveries/down.sql"),
-    ],
-    [
-        include_str!("../../migrations/00000000000021_finished_due_deliveries/up.sql"),
-        include_str!("../../migrations/00000000000021_finished_due_deliveries/down.sql"),
-    ],
-    [
-        include_str!("../../migrations/00000000000022_all_due_deliveries/up.sql"),
-        include_str!("../../migrations/00000000000022_all_due_deliveries/down.sql"),
-    ],
-    [
-        include_str!("../../migrations/00000000000023_workers_that_send_due/up.sql"),
-        include_str!("../../migrations/00000000000023_workers_that_send_due/down.sql"),
-    ],
-];
-
-#[tokio::test]
-async fn the_migrations_can_be_reverted_and_run_again() {
-    let database = testkit::TestDatabase::people_task(people_task_service::MIGRATIONS);
-    let owner = database.people_task_owner_url();
-    let mut owner = <PgConnection as diesel::Connection>::establish(owner.expose()).unwrap();
-    for [_, down] in EXPANSIONS.iter().rev() {
-        owner.batch_execute(down).unwrap();
-    }
-    for [up, _] in EXPANSIONS {
-        owner.batch_execute(up).unwrap();
-    }
-    // The service and the worker have the rights that they need.
-    let (app, receiver) = (Fixture::start_on(database, &[]).await, accepting());
-    let ada = app.user("ada@example.com");
-    let task = app.create(&ada, json!({"decisionBy": after(-1)})).await;
-    let url = json!({"url": receiver.url("/")});
-    let _ = register(&app, &ada, PLUGIN, &task, url).await.expect(200);
-    let _worker = worker(&app).await;
-    assert_eq!(settled(&app, &ada, &task, 1).await, ["sent", "due sent"]);
 }

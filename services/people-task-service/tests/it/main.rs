@@ -18,6 +18,7 @@ mod decide;
 mod deliveries;
 mod document;
 mod due_dates;
+mod due_dates_upgrade;
 mod edit_task;
 mod erasure;
 mod erasure_batches;
