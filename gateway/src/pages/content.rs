@@ -39,10 +39,10 @@ impl Content {
 
     /// The content that a response has now. Only a debug build reads the file again.
     pub(super) fn current(&self, file: &str) -> Cow<'_, Self> {
-        if cfg!(debug_assertions) {
-            if let Some(changed) = Self::of(file) {
-                return Cow::Owned(changed);
-            }
+        if cfg!(debug_assertions)
+            && let Some(changed) = Self::of(file)
+        {
+            return Cow::Owned(changed);
         }
         Cow::Borrowed(self)
     }

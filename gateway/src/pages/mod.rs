@@ -72,6 +72,13 @@ impl Page {
     /// The file with its security headers, compressed if the client accepts that, or `304` if the client has it.
     pub(crate) fn response(&self, request: &HttpRequest) -> HttpResponse {
         let current = self.content.current(&self.file);
+        if has(request.headers(), &current.etag) {
+            return HttpResponse::NotModified()
+                .insert_header((CACHE_CONTROL, self.cache_control))
+                .insert_header((VARY, "accept-encoding"))
+                .insert_header((ETAG, current.etag.as_str()))
+                .finish();
+        }
         let mut response = HttpResponse::Ok();
         response
             .content_type(self.content_type)
@@ -82,13 +89,6 @@ impl Page {
             .insert_header(("cross-origin-opener-policy", "same-origin"))
             .insert_header((VARY, "accept-encoding"))
             .insert_header((ETAG, current.etag.as_str()));
-        if has(request.headers(), &current.etag) {
-            return HttpResponse::NotModified()
-                .insert_header((CACHE_CONTROL, self.cache_control))
-                .insert_header((VARY, "accept-encoding"))
-                .insert_header((ETAG, current.etag.as_str()))
-                .finish();
-        }
         if content::accepts_gzip(request) {
             response.insert_header((CONTENT_ENCODING, "gzip"));
             return response.body(current.compressed.clone());

@@ -13,14 +13,16 @@ import { taskArticle } from "/assets/task-view.js";
 import { t, tWith } from "/assets/texts.js";
 
 const link = taskLink();
-/** The task as it is shown, to notice changes. */
+/** The task as it is shown, to notice changes, and whether it can still change. */
 let shown = null;
+let isPending = false;
 
 async function show(task) {
   shown = JSON.stringify(task);
   document.title = task.title;
   const comment = $("comment")?.value ?? "";
   const waiting = task.status === "pending";
+  isPending = waiting;
   const actions = [];
   if (waiting && task.canDecide) actions.push(decisionForm(task, link.action, { decided, failed }));
   else if (waiting) actions.push(element("p", { class: "soft waiting" }, tWith("waitingFor", { who: foreign(task.approver) })));
@@ -54,7 +56,9 @@ async function load() {
 /** Loads the task and shows it if it has changed. */
 async function refresh() {
   const task = await load();
-  if (JSON.stringify(task) === shown || $("content").querySelector("[aria-busy]")) return;
+  // A decision may have been shown meanwhile, and is final.
+  const isOld = !isPending && shown !== null && task.status === "pending";
+  if (isOld || JSON.stringify(task) === shown || $("content").querySelector("[aria-busy]")) return;
   const isNews = shown !== null;
   await show(task);
   if (isNews) notify(task.status === "pending" ? t("changed") : tWith(`news ${task.status}`, { title: foreign(task.title) }));
@@ -101,5 +105,5 @@ if (!link.id && !link.secret) location.replace("/");
 else {
   showFrame();
   await start();
-  repeat(async () => { if (shown) await refresh(); });
+  repeat(async () => { if (isPending) await refresh(); });
 }
