@@ -19,7 +19,7 @@ use xtask::{
     http,
     interrupt::Interrupt,
     output::say,
-    own_system,
+    own_system::{self, Layout, OwnServers},
     plan::{Plan, Planned},
     processes,
     programs::Programs,
@@ -89,6 +89,23 @@ impl Versions {
     }
 }
 
+/// Starts Postgres and RabbitMQ, and plans two replicas of each process.
+fn start_servers(workspace: &Workspace) -> anyhow::Result<(OwnServers, Plan)> {
+    let needs = [
+        Need::ClientLibrary,
+        Need::Postgres,
+        Need::RabbitMq,
+        Need::Psql,
+    ];
+    packages::ensure(&needs, &say)?;
+    let secrets = Secrets::prepare(workspace)?;
+    let own = own_system::start_servers(workspace, Durability::Discardable, Layout::SINGLE)?;
+    let [gateway_port] = ports::free()?;
+    let replicas = plan::replicas();
+    let plan = Plan::new(workspace, &replicas, gateway_port, &secrets, &own.backing)?;
+    Ok((own, plan))
+}
+
 impl Fleet {
     /// Starts two replicas of each process, in the earlier version if there is one.
     pub(super) fn start(
@@ -96,24 +113,8 @@ impl Fleet {
         versions: Versions,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
-        let needs = [
-            Need::ClientLibrary,
-            Need::Postgres,
-            Need::RabbitMq,
-            Need::Psql,
-        ];
-        packages::ensure(&needs, &say)?;
-        let secrets = Secrets::prepare(workspace)?;
-        let own = own_system::start_servers(workspace, Durability::Discardable, 1)?;
-        let [gateway_port] = ports::free()?;
+        let (own, mut plan) = start_servers(workspace)?;
         let databases = own.backing.databases.clone();
-        let mut plan = Plan::new(
-            workspace,
-            &plan::replicas(),
-            gateway_port,
-            &secrets,
-            &own.backing,
-        )?;
         let balancers = plan::open_balancers(&mut plan)?;
         let keys = Keys::prepare(workspace, &mut plan.processes)?;
         processes::prepare_logs(workspace, &plan, false)?;
@@ -123,13 +124,13 @@ impl Fleet {
         };
         let programs = versions.of(version);
         let running = processes::start_processes(workspace, &plan, programs, interrupt)?;
-        let members = running.into_iter().map(|(planned, identity)| Member {
+        let member = |(planned, identity)| Member {
             planned,
             identity,
             version,
-        });
+        };
         let fleet = Self {
-            members: members.collect(),
+            members: running.into_iter().map(member).collect(),
             workspace: workspace.clone(),
             versions,
             balancers,

@@ -18,11 +18,13 @@ use xtask::{
 };
 
 use crate::{
+    failovers::Failovers,
     history::History,
     one_shot_client::{OneShotClient, Statistics},
     receiver::{Behaviour, Receiver},
     signature::Keys,
-    task_workload::{LoadProfile, TaskWorkload, TestUser},
+    task_workload::{LoadProfile, TaskWorkload},
+    test_user::TestUser,
 };
 
 /// Concurrent callers that decide tasks.
@@ -34,11 +36,11 @@ const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 const MARGIN: Duration = Duration::from_secs(2);
 
 /// The callers and receivers of a run.
-pub(super) struct Load {
+pub(super) struct Load<'run> {
     pub(super) history: Arc<History>,
     /// The keys with which receivers verify webhooks.
     pub(super) keys: Keys,
-    client: OneShotClient,
+    client: OneShotClient<'run>,
     receivers: Vec<Receiver>,
     gateway: String,
     seed: u64,
@@ -47,9 +49,10 @@ pub(super) struct Load {
     interrupt: Interrupt,
 }
 
-impl Load {
+impl<'run> Load<'run> {
     pub(super) fn new(
         gateway: &str,
+        failovers: &'run Failovers,
         seed: u64,
         rate: u32,
         interrupt: &Interrupt,
@@ -65,7 +68,7 @@ impl Load {
             history,
             receivers,
             keys,
-            client: OneShotClient::new(&[gateway.to_owned()], Instant::now() + FOREVER),
+            client: OneShotClient::new(&[gateway.to_owned()], Instant::now() + FOREVER, failovers),
             gateway: gateway.to_owned(),
             seed,
             rate,
@@ -132,7 +135,7 @@ struct Reader {
 }
 
 impl Reader {
-    fn sign_up(load: &Load) -> anyhow::Result<Self> {
+    fn sign_up(load: &Load<'_>) -> anyhow::Result<Self> {
         let mut client = Client::new(&load.gateway);
         client.quiet = true;
         let password = local_stack::random::password()?;
@@ -162,7 +165,7 @@ impl Reader {
     }
 
     /// Makes one call after the other, at most `rate` in a second.
-    fn run(&self, client: &OneShotClient, rate: u32) {
+    fn run(&self, client: &OneShotClient<'_>, rate: u32) {
         let interval = Duration::from_secs(1) / rate.max(1);
         let mut number = 0;
         while !self.stopped.load(Ordering::Relaxed) {

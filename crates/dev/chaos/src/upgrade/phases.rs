@@ -3,14 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use serde_json::json;
-use xtask::{
-    client::{Call, Client},
-    interrupt::Interrupt,
-    output::say,
-    programs,
-    workspace::Workspace,
-};
+use xtask::{interrupt::Interrupt, output::say, programs, workspace::Workspace};
 
 use super::{
     arguments::{Arguments, Part},
@@ -21,9 +14,10 @@ use super::{
 };
 use crate::{
     checker::{self, Times},
+    failovers::Failovers,
     final_state::StateReader,
     settings,
-    task_workload::TestUser,
+    test_user::TestUser,
 };
 
 /// How long the system serves in the earlier version before anything changes.
@@ -50,8 +44,10 @@ pub(super) fn run(
     let versions = Versions { earlier, new };
     let earlier_drains = versions.earlier_drains();
     let fleet = Fleet::start(workspace, versions, interrupt)?;
+    // Postgres has no standby here.
+    let failovers = Failovers::default();
     let mut test = Test {
-        load: Load::new(&fleet.gateway, seed, arguments.rate, interrupt)?,
+        load: Load::new(&fleet.gateway, &failovers, seed, arguments.rate, interrupt)?,
         fleet,
         phases: Vec::new(),
     };
@@ -68,13 +64,13 @@ pub(super) fn run(
     test.summarize(interrupt)
 }
 
-struct Test {
+struct Test<'run> {
     fleet: Fleet,
-    load: Load,
+    load: Load<'run>,
     phases: Vec<Phase>,
 }
 
-impl Test {
+impl Test<'_> {
     /// Does the work under load, and remembers the calls.
     fn phase(
         &mut self,
@@ -186,13 +182,6 @@ impl Test {
     /// The administrator may read every task, also those of users whose tokens are no longer valid.
     fn administrator(&self) -> anyhow::Result<TestUser> {
         let admin = &self.fleet.admin;
-        let mut client = Client::new(&self.fleet.gateway);
-        client.quiet = true;
-        let body = json!({"username": admin.username, "password": admin.password});
-        let sign_in = client.call(&Call::new("POST", "/user/auth").body(body))?;
-        Ok(TestUser {
-            email: admin.username.clone(),
-            token: sign_in.expect(200)?.text("/token")?.to_owned(),
-        })
+        TestUser::sign_in(&self.fleet.gateway, &admin.username, &admin.password)
     }
 }

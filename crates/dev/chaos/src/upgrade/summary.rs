@@ -4,10 +4,7 @@ use std::time::Duration;
 
 use xtask::{outln, paint};
 
-use crate::{
-    checker::{CheckResult, Violation},
-    one_shot_client::Statistics,
-};
+use crate::{checker::CheckResult, finding::Violation, one_shot_client::Statistics};
 
 /// At most this many findings are listed.
 const MAX_LISTED: usize = 20;
