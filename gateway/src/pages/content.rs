@@ -8,8 +8,11 @@ use actix_web::http::header::{AcceptEncoding, Encoding, Header as _};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rust_embed::RustEmbed;
 
-use super::Site;
+#[derive(RustEmbed)]
+#[folder = "src/pages/site"]
+pub(super) struct Site;
 
 /// What a file contains when the process starts.
 #[derive(Debug, Clone)]

@@ -156,13 +156,15 @@ impl Checker<'_> {
             [ast::Stmt::DropIndex(index)] => {
                 index.concurrently_token().is_some() && index.if_exists().is_some()
             }
+            // A partitioned table cannot have an index built concurrently, so a block builds it in steps that it commits.
+            [ast::Stmt::Do(_)] => parsed.syntax_node().text().to_string().contains("COMMIT;"),
             _ => false,
         };
         if !is_repeatable {
             self.report(
                 0,
                 "outside-transaction",
-                "expected one statement: CREATE INDEX CONCURRENTLY IF NOT EXISTS or DROP INDEX CONCURRENTLY IF EXISTS",
+                "expected one statement: CREATE INDEX CONCURRENTLY IF NOT EXISTS or DROP INDEX CONCURRENTLY IF EXISTS, or a DO block that commits each of its steps",
             );
         }
     }
