@@ -8,8 +8,12 @@ use actix_web::http::header::{AcceptEncoding, Encoding, Header as _};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use rust_embed::RustEmbed;
 
-use super::Site;
+/// The files of the site.
+#[derive(RustEmbed)]
+#[folder = "src/pages/site"]
+pub(super) struct Site;
 
 /// What a file contains when the process starts.
 #[derive(Debug, Clone)]

@@ -17,16 +17,11 @@ use actix_web::http::header::{
     REFERRER_POLICY, VARY, X_FRAME_OPTIONS,
 };
 use actix_web::{HttpRequest, HttpResponse};
-use rust_embed::RustEmbed;
 
-use content::Content;
+use content::{Content, Site};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
     connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
-
-#[derive(RustEmbed)]
-#[folder = "src/pages/site"]
-struct Site;
 
 /// One file at one path.
 #[derive(Debug)]
