@@ -10,6 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use rust_embed::RustEmbed;
 
+/// The files of the site.
 #[derive(RustEmbed)]
 #[folder = "src/pages/site"]
 pub(super) struct Site;

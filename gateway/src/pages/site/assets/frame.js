@@ -1,7 +1,7 @@
 // What surrounds every page: the menu of the header and the footer.
 
 import { $, element } from "/assets/dom.js";
-import { isAdmin, signOut, token } from "/assets/session.js";
+import { signOut, token } from "/assets/session.js";
 import { t } from "/assets/texts.js";
 
 function menuLink(path, text) {
@@ -22,7 +22,6 @@ export function showFrame() {
   };
   $("menu").replaceChildren(
     menuLink("/", t("tasks")),
-    ...(isAdmin() ? [menuLink("/admin", t("users"))] : []),
     menuLink("/account", t("account")),
     element("button", { type: "button", class: "link", onclick: leave }, t("signOut")));
 }

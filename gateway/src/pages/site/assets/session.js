@@ -21,5 +21,3 @@ export function claims() {
     return {};
   }
 }
-
-export const isAdmin = () => (claims().scope ?? []).includes("admin");

@@ -4,7 +4,6 @@ export const texts = {
   // Der Rahmen jeder Seite.
   menu: "Menü",
   tasks: "Aufgaben",
-  users: "Personen",
   account: "Konto",
   signIn: "Anmelden",
   signOut: "Abmelden",

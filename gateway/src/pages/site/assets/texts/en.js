@@ -4,7 +4,6 @@ export const texts = {
   // The frame of every page.
   menu: "Menu",
   tasks: "Tasks",
-  users: "Users",
   account: "Account",
   signIn: "Sign in",
   signOut: "Sign out",
