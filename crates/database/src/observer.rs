@@ -30,7 +30,7 @@ const VALUES: &str = " -- binds: ";
 /// What the comment with the placeholders begins with that a raw statement has.
 const PLACEHOLDERS: &str = "/* $";
 /// The most characters of a statement that a span has.
-const MAX_TEXT_LENGTH: usize = 2_000;
+const MAX_TEXT_LENGTH: usize = 4_000;
 
 /// What is known about the statements of a connection.
 #[derive(Debug)]

@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use database::{Database, DatabaseSettings, Error, ServicePools, prepared};
@@ -12,6 +12,7 @@ use diesel::sql_types::Text;
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use testkit::{TestDatabase, eventually};
+use tokio::task::JoinHandle;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
 
@@ -86,48 +87,37 @@ async fn a_nested_transaction_that_fails_rolls_back_alone() {
 
 /// Closures that hold the connections of a pool.
 struct Busy {
-    release: Arc<AtomicBool>,
-    closures: Vec<tokio::task::JoinHandle<Result<(), Error>>>,
+    /// Each closure ends when its sender is dropped, also that of a test that fails.
+    closures: Vec<(mpsc::Sender<()>, JoinHandle<Result<(), Error>>)>,
 }
 
 impl Busy {
     async fn start(database: &Database, connections: usize) -> Self {
         let running = Arc::new(AtomicUsize::new(0));
-        let release = Arc::new(AtomicBool::new(false));
         let closure = |_| {
-            let (database, running, release) =
-                (database.clone(), Arc::clone(&running), Arc::clone(&release));
-            tokio::spawn(async move {
-                let work = move |_: &mut PgConnection| {
-                    running.fetch_add(1, Ordering::SeqCst);
-                    while !release.load(Ordering::SeqCst) {
-                        std::thread::yield_now();
-                    }
-                    Ok::<_, Error>(())
-                };
-                database.run(work).await
-            })
+            let (database, running) = (database.clone(), Arc::clone(&running));
+            let (release, released) = mpsc::channel::<()>();
+            let work = move |_: &mut PgConnection| {
+                running.fetch_add(1, Ordering::SeqCst);
+                let _ended = released.recv();
+                Ok::<_, Error>(())
+            };
+            let closure = tokio::spawn(async move { database.run(work).await });
+            (release, closure)
         };
         let closures = (0..connections).map(closure).collect();
         eventually("the connections to be in use", || async {
             (running.load(Ordering::SeqCst) == connections).then_some(())
         })
         .await;
-        Self { release, closures }
+        Self { closures }
     }
 
-    async fn end(mut self) {
-        self.release.store(true, Ordering::SeqCst);
-        for closure in std::mem::take(&mut self.closures) {
+    async fn end(self) {
+        for (release, closure) in self.closures {
+            drop(release);
             closure.await.unwrap().unwrap();
         }
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        // Without this, a failed test would wait for the closures.
-        self.release.store(true, Ordering::SeqCst);
     }
 }
 

@@ -259,15 +259,18 @@ fn the_migration_keeps_entries_numbers_rights_and_constraints() {
     let content = "SELECT log::text AS line FROM audit_log AS log ORDER BY at, id";
     let mut before = (Vec::new(), Vec::new());
     for migration in owner.pending_migrations(MIGRATIONS).unwrap() {
-        if migration.name().to_string().ends_with("audit_log_by_month") {
+        let is_by_month = migration.name().to_string().ends_with("audit_log_by_month");
+        if is_by_month {
             insert_aged(&mut owner, "generate_series(0, 400, 20)");
             before = (lines(&mut owner, content), lines(&mut owner, RULES));
         }
         owner.run_migration(&migration).unwrap();
+        if is_by_month {
+            assert_eq!(lines(&mut owner, RULES), before.1);
+        }
     }
     assert_eq!(before.0.len(), 21);
     assert_eq!(lines(&mut owner, content), before.0);
-    assert_eq!(lines(&mut owner, RULES), before.1);
     assert_eq!(
         number(&mut owner, "SELECT count(*) FROM audit_log_default"),
         0

@@ -136,7 +136,7 @@ fn an_exception_needs_a_rule_and_a_reason() {
     );
     assert_eq!(with("-- squawk-ignore ban-drop-column"), ["exception"]);
     assert_eq!(with("-- squawk-ignore ban-drop-column --"), ["exception"]);
-    assert_eq!(with("-- squawk-ignore"), ["exception"]);
+    assert_eq!(with("-- squawk-ignore"), ["exception", "ban-drop-column"]);
     assert!(with("-- squawk-ignore-file ban-drop-column -- why").contains(&"exception".to_owned()));
     assert_eq!(
         with("-- squawk-ignore ban-drop-table -- why"),
