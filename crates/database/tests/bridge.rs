@@ -85,10 +85,13 @@ async fn a_nested_transaction_that_fails_rolls_back_alone() {
     database.run(insert(2)).await.unwrap();
 }
 
+/// The end of a closure.
+type Ending = JoinHandle<Result<(), Error>>;
+
 /// Closures that hold the connections of a pool.
 struct Busy {
     /// Each closure ends when its sender is dropped, also that of a test that fails.
-    closures: Vec<(mpsc::Sender<()>, JoinHandle<Result<(), Error>>)>,
+    closures: Vec<(mpsc::Sender<()>, Ending)>,
 }
 
 impl Busy {
@@ -185,7 +188,7 @@ async fn a_hanging_transaction_is_ended_and_releases_its_locks() {
     let test = TestDatabase::users(MIGRATIONS);
     let database = Database::connect(&settings(&test, 2));
     let (holds, is_held) = tokio::sync::oneshot::channel();
-    let (resume, hang) = std::sync::mpsc::channel::<()>();
+    let (resume, hang) = mpsc::channel::<()>();
     let hanging = {
         let database = database.clone();
         tokio::spawn(async move {
