@@ -1,4 +1,4 @@
-//! The list of all deliveries, and the end of some. The list reads an index in its order, whatever it is filtered by.
+//! The list of all deliveries, and the end of some. With every filter, the list reads an index in its order.
 
 use database::{Error, LimitedRows, RowLimit, load_limited, prepared};
 use diesel::dsl::sql;

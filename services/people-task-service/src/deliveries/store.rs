@@ -123,7 +123,8 @@ pub(crate) fn restart(
     Ok(restarted.into_iter().map(|row| row.id).collect())
 }
 
-// The schedule starts again. The status of a webhook is about its newest event. A worker that has lost its claim may still have a result, which must not count now.
+// The schedule starts again. The status of a webhook is about its newest event. A worker that has lost its claim may
+// still have a result, which must not count now.
 const RESTART: &str = "
 WITH waiting AS (
     UPDATE deliveries SET next_attempt = now(), lease = lease + 1, attempts = 0, lost_claims = 0, lost_trials = 0

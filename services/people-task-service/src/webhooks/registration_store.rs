@@ -67,7 +67,8 @@ pub(super) struct Registered {
 }
 
 /// Inserts the webhooks that may be registered for tasks with fewer than `max_per_task`, with their audit entries, and
-/// with deliveries if their task is decided and they want the decision. A task may occur once. The webhooks of erased users are not inserted.
+/// with deliveries if their task is decided and they want the decision. A task may occur once. The webhooks of erased
+/// users are not inserted.
 ///
 /// As for decisions, nothing is inserted for a task that another transaction is changing, or has changed since the
 /// statement began.

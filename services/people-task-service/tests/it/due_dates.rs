@@ -30,7 +30,7 @@ pub(crate) fn accepting() -> Receiver {
     Receiver::start(|_| CannedResponse::status(200))
 }
 
-/// A due date so many seconds from now, as requests have it. It is a whole second.
+/// A due date in a number of seconds, in the form of requests. It is a whole second.
 pub(crate) fn after(seconds: i64) -> String {
     let moment: DateTime<Utc> = Utc::now().trunc_subsecs(0) + TimeDelta::seconds(seconds);
     moment.format("%Y-%m-%d %H:%M:%S").to_string()

@@ -49,7 +49,7 @@ pub(super) fn build(base: &Workspace, revision: Option<&str>) -> anyhow::Result<
     })
 }
 
-/// Makes `sources` a worktree of the commit. Files that do not differ are left alone, so that they are not built again.
+/// Makes `sources` a worktree of the commit. Files that do not differ keep their times, so that they are not built again.
 fn check_out(root: &Path, sources: &Path, commit: &str) -> anyhow::Result<()> {
     if sources.join(".git").exists() {
         let arguments = ["checkout", "--quiet", "--detach", "--force", commit];

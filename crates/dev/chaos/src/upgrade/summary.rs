@@ -9,7 +9,7 @@ use crate::{checker::CheckResult, finding::Violation, one_shot_client::Statistic
 /// At most this many findings are listed.
 const MAX_LISTED: usize = 20;
 
-/// So many calls may have no response when a version is replaced that cannot drain its connections: one for each process
+/// The most calls without a response while a version is replaced that cannot drain its connections: one for each process
 /// that serves requests.
 const MAX_UNKNOWN: usize = 6;
 
