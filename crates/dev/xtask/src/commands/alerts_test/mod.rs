@@ -84,6 +84,7 @@ fn test(
         workspace,
         arguments.release,
         arguments.programs.as_deref(),
+        second_gateway::prepare,
         interrupt,
     )?;
     let prometheus = Prometheus::start(workspace, &system)?;

@@ -22,7 +22,7 @@ use nix::{
 };
 use serde_json::{Value, json};
 
-use super::{receivers::Receivers, second_gateway};
+use super::receivers::Receivers;
 use crate::{
     client::{Call, Client},
     interrupt::Interrupt,
@@ -80,10 +80,12 @@ pub(super) struct System {
 }
 
 impl System {
+    /// Starts it with two gateways, after `prepare` has changed its plan.
     pub(super) fn start(
         workspace: &Workspace,
         release: bool,
         folder: Option<&Path>,
+        prepare: impl FnOnce(&Workspace, &mut Plan) -> anyhow::Result<()>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
         let needs = [
@@ -104,7 +106,7 @@ impl System {
         let replicas = Replicas::from([("gateway".to_owned(), 2)]);
         let mut plan = Plan::new(workspace, &replicas, port, &secrets, &own.backing)?;
         change_settings(&mut plan);
-        second_gateway::prepare(workspace, &mut plan)?;
+        prepare(workspace, &mut plan)?;
         processes::prepare_logs(workspace, &plan, false)?;
         let running = processes::start_processes(workspace, &plan, &programs, interrupt)?;
         let mut gateway = Client::new(&plan.gateway);
