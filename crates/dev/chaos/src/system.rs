@@ -18,7 +18,7 @@ use local_stack::{
     Durability, Postgres, RabbitMq, Servers,
     packages::{self, Need},
     ports,
-    process::{Identity, wait_until},
+    process::{Identity, tail, wait_until},
 };
 use nix::sys::signal::Signal;
 use xtask::{
@@ -38,6 +38,9 @@ use crate::{databases::Databases, settings, sync::lock, tcp_proxy::TcpProxy};
 const READY_LIMIT: Duration = Duration::from_secs(90);
 /// Slightly longer than the grace period of the processes.
 const STOP_LIMIT: Duration = Duration::from_secs(28);
+
+/// How many lines of the log of a process that exited are shown.
+const LINES_OF_LOG: usize = 5;
 
 /// The proxied connections: program, variable, and target.
 const PROXIED: [(&str, &str, &str); 15] = [
@@ -188,9 +191,10 @@ impl System {
         for process in &self.processes {
             let mut state = lock(&process.state);
             if state.should_run && !state.identity.is_alive() {
+                let name = &process.planned.name;
+                let end_of_log = tail(&self.workspace.log(name), LINES_OF_LOG);
                 say(&format!(
-                    "{} exited unexpectedly; restarting it",
-                    process.planned.name
+                    "{name} exited unexpectedly and is restarted; the end of its log:\n{end_of_log}"
                 ));
                 self.unexpected_exits.fetch_add(1, Ordering::Relaxed);
                 state.identity =
