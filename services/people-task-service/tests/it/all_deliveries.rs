@@ -262,7 +262,7 @@ async fn a_backlog_is_read_and_changed_by_its_indexes() {
 }
 
 /// What this connection has read does not count.
-fn database_forgets(app: &Fixture) {
+pub(crate) fn database_forgets(app: &Fixture) {
     let mut admin = app.database.admin();
     admin
         .batch_execute("SELECT pg_stat_force_next_flush()")

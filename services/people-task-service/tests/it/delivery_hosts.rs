@@ -58,7 +58,7 @@ async fn hosts_are_listed_with_the_numbers_of_their_deliveries() {
         "127.0.0.3",
     )
     .await;
-    app.execute("UPDATE deliveries SET attempts = 1 WHERE id = (SELECT min(id) FROM deliveries WHERE host = '127.0.0.1')");
+    app.execute("UPDATE deliveries SET attempts = 1 WHERE id = (SELECT id FROM deliveries WHERE host = '127.0.0.1' LIMIT 1)");
     let _ = change(&app, &root, "pause", &json!({"host": "z.example"}))
         .await
         .expect(200);
@@ -84,6 +84,8 @@ async fn hosts_are_listed_with_the_numbers_of_their_deliveries() {
         ("?status=pending", vec!["127.0.0.1", "127.0.0.2"]),
         ("?status=fail", vec!["127.0.0.3"]),
         ("?status=paused", vec!["z.example"]),
+        ("?host=127.0.0.2", vec!["127.0.0.2"]),
+        ("?host=y.example", vec!["y.example"]),
         ("?after=127.0.0.2", vec!["127.0.0.3", "z.example"]),
     ] {
         assert_eq!(names(&hosts(&app, &root, query).await), expected, "{query}");
@@ -220,6 +222,7 @@ async fn a_page_of_hosts_reads_at_most_a_thousand_deliveries_of_each() {
     database.admin().batch_execute(PREPARE).unwrap();
     let app = Fixture::start_on(database, &[]).await;
     let root = app.admin();
+    crate::all_deliveries::database_forgets(&app);
     let listed = hosts(&app, &root, "?limit=3").await;
     assert_eq!(names(&listed), ["0.example", "1.example", "2.example"]);
     assert_eq!(
@@ -228,6 +231,6 @@ async fn a_page_of_hosts_reads_at_most_a_thousand_deliveries_of_each() {
     );
     assert!(app.stop().await);
     let read = crate::all_deliveries::rows_read(&app.database).await;
-    // Three hosts, and a step to the one after them.
-    assert!((6_000..9_000).contains(&read), "{read}");
+    // Three hosts and the one after them.
+    assert!((8_000..8_100).contains(&read), "{read}");
 }

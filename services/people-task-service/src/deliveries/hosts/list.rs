@@ -19,6 +19,9 @@ pub(crate) struct HostPage {
 pub(crate) async fn list(database: Database, query: HostQuery) -> Result<HostPage, Error> {
     let limit = query.limit;
     let load = move |connection: &mut Connection| {
+        if let Some(host) = &query.host {
+            return Ok(vec![store::load(connection, host.as_str())?]);
+        }
         let after = query.after.as_ref().map_or("", |host| host.as_str());
         store::load_page(connection, query.status, after, limit + 1)
     };

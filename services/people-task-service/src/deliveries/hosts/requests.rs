@@ -32,6 +32,9 @@ pub(crate) struct HostQuery {
     /// Only hosts with `pending` deliveries, with deliveries that have failed (`fail`), or that are `paused`.
     #[param(value_type = Option<String>, pattern = "^(pending|fail|paused)?$")]
     pub(crate) status: Option<HostStatus>,
+    /// Only this host, whether it has deliveries or not.
+    #[param(value_type = Option<String>, max_length = 253)]
+    pub(crate) host: Option<Host>,
     /// The maximum number of hosts of a page. If there are more, the `Link` header leads to the next page.
     #[param(minimum = 1, maximum = 200, default = 50, required = false)]
     pub(crate) limit: i64,
@@ -47,10 +50,12 @@ impl HostQuery {
     /// `400 validation-failed` with one entry for each invalid parameter.
     pub(crate) fn parse(query: &Query) -> Result<Self, Problem> {
         let limit = query.number("limit", 1..=200, 50);
-        let chosen = combine_errors(query.parsed("status"), query.parsed("after"));
-        let (limit, (status, after)) = combine_errors(limit, chosen)?;
+        let chosen = combine_errors(query.parsed("status"), query.parsed("host"));
+        let position = combine_errors(limit, query.parsed("after"));
+        let ((status, host), (limit, after)) = combine_errors(chosen, position)?;
         Ok(Self {
             status,
+            host,
             limit,
             after,
         })
