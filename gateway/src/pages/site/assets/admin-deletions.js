@@ -1,8 +1,8 @@
 // Deletions of users: the list, and the progress of one.
 
-import { failed } from "/assets/admin.js";
 import { cancelDeletion, listDeletions, loadDeletion, retryDeletions, startDeletion } from "/assets/admin-api.js";
 import { action, badge, confirm, heading, linkTo, list, timeOf, userLink } from "/assets/admin-list.js";
+import { failed } from "/assets/admin-state.js";
 import { element, notify } from "/assets/dom.js";
 import { t, tWith } from "/assets/texts.js";
 

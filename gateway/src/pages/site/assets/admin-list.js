@@ -1,7 +1,7 @@
 // Tables with filters, an order and pages, and the dialog that asks before something is destroyed.
 
-import { change, failed, urlOf } from "/assets/admin.js";
 import { PAGE } from "/assets/admin-api.js";
+import { change, failed, urlOf } from "/assets/admin-state.js";
 import { element, labelled, notify, withButtonsDisabled } from "/assets/dom.js";
 import { t } from "/assets/texts.js";
 import { exactTime, parseTime, timeFromNow } from "/assets/times.js";
@@ -65,7 +65,7 @@ export function confirm(title, text, verb) {
       },
     }, element("h2", { id: "confirm-title" }, title), element("p", { id: "confirm-text" }, text),
     element("div", { class: "actions" },
-      element("button", { type: "button", class: "plain", onclick: () => close("no"), autofocus: true }, t("cancel")),
+      element("button", { type: "button", class: "plain", onclick: () => close("no"), autofocus: true }, t("goBack")),
       element("button", { type: "button", class: "reject chosen", onclick: () => close("yes") }, verb)));
     document.body.append(dialog);
     dialog.showModal();
@@ -80,7 +80,7 @@ function columnHead({ label, sort }, order, sortBy) {
   const reverse = `${sort}:${isSorted && direction === "1" ? "-1" : "1"}`;
   return element("th", { scope: "col", role: "columnheader", "aria-sort": isSorted ? sorted : null },
     sort ? element("button", { type: "button", class: "link", "data-sort": sort, onclick: () => sortBy(reverse) },
-      label, element("span", { "aria-hidden": "true" }, isSorted ? (direction === "1" ? " ▲" : " ▼") : "")) : label);
+      label, element("span", { "aria-hidden": "true" }, isSorted ? (direction === "1" ? "▲" : "▼") : "")) : label);
 }
 
 /** A cell. On a phone, the label of its column is before it. */
@@ -174,12 +174,15 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
     field.value = state[id] ?? "";
     const apply = () => {
       clearTimeout(typing);
+      if (field.value.trim() === (current[id] ?? "")) return;
       notify("");
       go({ [id]: field.value.trim() });
     };
-    field.addEventListener(field.tagName === "SELECT" || field.type === "datetime-local" ? "change" : "input", () => {
+    field.addEventListener("change", apply);
+    if (field.type !== "search") continue;
+    field.addEventListener("input", () => {
       clearTimeout(typing);
-      typing = setTimeout(apply, field.tagName === "SELECT" ? 0 : TYPING_PAUSE);
+      typing = setTimeout(apply, TYPING_PAUSE);
     });
   }
   showOrder();

@@ -1,8 +1,8 @@
 // What waits: messages, deliveries, deletions and notifications.
 
-import { failed } from "/assets/admin.js";
 import { loadQueues } from "/assets/admin-api.js";
 import { badge, heading, linkTo, table } from "/assets/admin-list.js";
+import { failed } from "/assets/admin-state.js";
 import { element } from "/assets/dom.js";
 import { locale, t } from "/assets/texts.js";
 

@@ -1,9 +1,9 @@
 // One user: change, deactivate, sign out, delete.
 
-import { failed, go, urlOf } from "/assets/admin.js";
 import { loadUser, revokeTokens, startDeletion, updateUser } from "/assets/admin-api.js";
 import { deletionCard } from "/assets/admin-deletions.js";
 import { action, confirm, heading, linkTo, timeOf } from "/assets/admin-list.js";
+import { failed, go, urlOf } from "/assets/admin-state.js";
 import { activity } from "/assets/admin-users.js";
 import { $, element, foreign, labelled, markInvalid, notify, withButtonsDisabled } from "/assets/dom.js";
 import { t, tWith } from "/assets/texts.js";

@@ -1,5 +1,6 @@
 // The page of administrators: users, their deletions, webhooks, the audit log and queues. Its state is in the URL.
 
+import { connect, urlOf } from "/assets/admin-state.js";
 import { $, element, notify } from "/assets/dom.js";
 import { showFrame } from "/assets/frame.js";
 import { currentUser, isAdmin } from "/assets/me.js";
@@ -28,26 +29,8 @@ const stateFromUrl = () => {
   return { ...state, view: Object.hasOwn(VIEWS, state.view) ? state.view : "users" };
 };
 
-/** The URL of a state, without what is empty. */
-export function urlOf(state) {
-  const given = Object.entries(state).filter(([name, value]) => value && !(name === "view" && value === "users"));
-  const query = new URLSearchParams(given);
-  return query.size > 0 ? `/admin?${query}` : "/admin";
-}
-
-/** Shows another state. `mode` is what happens to the browser's history. */
-export function go(state, mode = "pushState") {
-  history[mode](null, "", urlOf(state));
-  return showView(mode === "pushState");
-}
-
-/** Changes the parameters of the shown view without rendering its controls again. */
-export function change(state) {
-  history.replaceState(null, "", urlOf(state));
-}
-
 /** Reports a failed call. A session that has ended leads to the form to sign in. */
-export function failed(error) {
+function failed(error) {
   if (error.status === 401) askToSignIn(t("sessionEnded"));
   else if (error.status === 403) showRefusal();
   else notify(error.message, "bad");
@@ -118,6 +101,7 @@ async function start() {
 
 const { texts } = await import(`/assets/texts/admin-${language}.js`);
 addTexts(texts);
+connect({ show: showView, failed });
 $("content").addEventListener("click", followLink);
 addEventListener("popstate", () => { if ($("view")) showView(true); });
 await start();

@@ -31,5 +31,5 @@ export function showFrame() {
 /** Adds a link to the page of administrators, for them. */
 async function showAdminLink() {
   const account = $("menu").querySelector("[href='/account']");
-  if (await knowsAdmin() && account.isConnected) account.before(menuLink("/admin", t("administration")));
+  if (await knowsAdmin() && account.isConnected) account.before(menuLink("/admin", t("admin")));
 }

@@ -8,6 +8,7 @@ export const texts = {
   "section hosts": "Webhooks",
   "section audit": "Protokoll",
   "section queues": "Warteschlangen",
+  administration: "Administration",
   adminsOnly: "Diese Seite ist für Administratorinnen und Administratoren. Ihr Konto gehört nicht dazu.",
 
   // Listen.
@@ -20,6 +21,7 @@ export const texts = {
   state: "Zustand",
   status: "Status",
   actions: "Aktionen",
+  goBack: "Zurück",
   details: "Einzelheiten",
   created: "Angelegt",
   mtime: "Letzte Änderung",

@@ -8,6 +8,7 @@ export const texts = {
   "section hosts": "Webhooks",
   "section audit": "Audit log",
   "section queues": "Queues",
+  administration: "Administration",
   adminsOnly: "This page is for administrators. Your account is not one.",
 
   // Lists.
@@ -20,6 +21,7 @@ export const texts = {
   state: "State",
   status: "Status",
   actions: "Actions",
+  goBack: "Go back",
   details: "Details",
   created: "Created",
   mtime: "Last change",

@@ -5,7 +5,7 @@ export const texts = {
   menu: "Menü",
   tasks: "Aufgaben",
   account: "Konto",
-  administration: "Administration",
+  admin: "Admin",
   signIn: "Anmelden",
   signOut: "Abmelden",
   documentation: "API-Dokumentation (englisch)",
