@@ -21,7 +21,7 @@ use crate::limits::rate_limit::RateLimits;
 use crate::middleware::cors::{cors, explain_refusals};
 use crate::middleware::counted::count_request;
 use crate::middleware::{head_requests, hsts};
-use crate::pages;
+use crate::pages::{self, Page};
 use crate::routes::{self, Route, Service};
 use crate::settings::{GatewaySettings, TlsSettings};
 use crate::tls::Certificates;
@@ -40,11 +40,10 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
         .context("cannot create the client that fetches keys")?;
     let connector = upstream::connector().context("cannot prepare TLS for the services")?;
     let state = Arc::new(app_state(&settings)?);
-    let documents = Data::new(Documents::new(
-        upstream::client(&connector),
-        &state.upstreams,
-    )?);
-    running.health = health(&authority, &state.upstreams, &upstream::client(&connector))?;
+    let pages = pages::load(&settings.pages).context("cannot prepare the web pages")?;
+    let client = upstream::client(&connector);
+    running.health = health(&authority, &state.upstreams, &client)?;
+    let documents = Data::new(Documents::new(client, &state.upstreams)?);
     start_tasks(&running, &authority, &state);
 
     let (listener, address) = service_runtime::bind(settings.listen_address)?;
@@ -65,7 +64,7 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
             .app_data(Data::<Health>::clone(&health))
             // A pool for each thread, so that a connection stays on the thread that opened it.
             .app_data(Data::new(upstream::client(&connector)))
-            .configure(mount)
+            .configure(|config| mount(config, &pages))
             .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
             .wrap(from_fn(head_requests::remove_body))
             .wrap(cors(&settings.cors_allowed_origins))
@@ -151,7 +150,7 @@ async fn clean_up_limits(state: &AppState, shutdown: CancellationToken) {
 }
 
 /// Mounts every path: the gateway's own, the pages, and the table of routes.
-fn mount(config: &mut ServiceConfig) {
+fn mount(config: &mut ServiceConfig, pages: &[Arc<Page>]) {
     let own = [
         // Not counted, so that no client can make a liveness probe fail.
         (
@@ -176,10 +175,11 @@ fn mount(config: &mut ServiceConfig) {
                 .default_service(fallback),
         );
     }
-    for page in pages::PAGES.iter() {
-        let show = move |request: HttpRequest| std::future::ready(page.response(&request));
+    for page in pages {
+        let shown = Arc::clone(page);
+        let show = move |request: HttpRequest| std::future::ready(shown.response(&request));
         let fallback = method_not_allowed(&page.path, &["GET", "HEAD"]);
-        let resource = resource(page.path.as_str()).route(counted(get().to(show)));
+        let resource = resource(page.path.as_str()).route(counted(get().to(show.clone())));
         let resource = resource.route(counted(head().to(show)));
         config.service(resource.default_service(fallback));
     }
@@ -216,11 +216,12 @@ fn forwarded(path: &'static str, routes: &[&'static Route]) -> actix_web::Resour
 }
 
 /// `405` with the methods that a path accepts.
-fn method_not_allowed(path: &'static str, methods: &[&str]) -> actix_web::Route {
+fn method_not_allowed(path: &str, methods: &[&str]) -> actix_web::Route {
     let known = methods.iter().filter_map(|name| name.parse().ok());
     let routes = known.fold(Routes::default(), |routes, method| routes.and(path, method));
+    let path = path.to_owned();
     counted(to(move |request: HttpRequest| {
-        let checked = routes.check(request.method(), path);
+        let checked = routes.check(request.method(), &path);
         std::future::ready(checked.map(|()| HttpResponse::NotFound().finish()))
     }))
 }

@@ -6,7 +6,7 @@
 //! - `limits` holds the rate limits, the circuit breakers and what client networks share.
 //! - `middleware` holds CORS, HSTS and the rule for `HEAD` requests; `tls` the certificates.
 //! - `documents` merges the services' OpenAPI documents into the one that callers read.
-//! - `pages` are the web pages: documentation, a new password, a decision.
+//! - `pages` are the web pages, rendered at the start from templates and what the settings say about them.
 //!
 //! Invariants: a path that is not in the table of routes does not exist. Only allow-listed headers reach a
 //! service, so a caller cannot forge one that a service trusts. The path that is sent to a service is built
@@ -32,5 +32,6 @@ mod upstream;
 
 pub use app::run;
 pub use settings::{
-    AllowedOrigins, CircuitSettings, GatewaySettings, RateLimit, RateLimitSettings, TlsSettings,
+    AllowedOrigins, CircuitSettings, GatewaySettings, HexColor, PagesMode, PagesName,
+    PagesSettings, RateLimit, RateLimitSettings, TlsSettings,
 };

@@ -57,7 +57,7 @@ impl Routes {
             return Err(Problem::new(
                 StatusCode::NOT_FOUND,
                 "not-found",
-                "There is no such path. See /docs for all operations.",
+                "There is no such path. See /openapi.json for all operations.",
             ));
         }
         if allowed.contains(&method) {

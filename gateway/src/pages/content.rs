@@ -1,6 +1,5 @@
-//! The bytes of a file, plain and compressed, with an entity tag.
+//! The bytes of a page or asset, plain and compressed, with an entity tag.
 
-use std::borrow::Cow;
 use std::io::Write as _;
 
 use actix_web::HttpRequest;
@@ -8,14 +7,9 @@ use actix_web::http::header::{AcceptEncoding, Encoding, Header as _};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use rust_embed::RustEmbed;
+use ring::digest::{SHA256, digest};
 
-/// The files of the site.
-#[derive(RustEmbed)]
-#[folder = "src/pages/site"]
-pub(super) struct Site;
-
-/// What a file contains when the process starts.
+/// What a response contains.
 #[derive(Debug, Clone)]
 pub(super) struct Content {
     pub(super) plain: Bytes,
@@ -24,38 +18,25 @@ pub(super) struct Content {
 }
 
 impl Content {
-    /// Reads a file of the site.
-    pub(super) fn of(file: &str) -> Option<Self> {
-        let embedded = Site::get(file)?;
-        let plain = match embedded.data {
-            Cow::Borrowed(data) => Bytes::from_static(data),
-            Cow::Owned(data) => Bytes::from(data),
-        };
-        let [a, b, c, d, e, f, g, h, ..] = embedded.metadata.sha256_hash();
-        let version = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
-        Some(Self {
+    /// # Errors
+    /// Compression fails.
+    pub(super) fn new(plain: Bytes) -> std::io::Result<Self> {
+        let hash = digest(&SHA256, &plain);
+        let version = hash.as_ref().iter().take(8);
+        let version: String = version.map(|byte| format!("{byte:02x}")).collect();
+        Ok(Self {
             compressed: compress(&plain)?,
             plain,
             // Weak, because the compressed form has the same tag.
-            etag: format!("W/\"{version:016x}\""),
+            etag: format!("W/\"{version}\""),
         })
-    }
-
-    /// The content that a response has now. Only a debug build reads the file again.
-    pub(super) fn current(&self, file: &str) -> Cow<'_, Self> {
-        if cfg!(debug_assertions)
-            && let Some(changed) = Self::of(file)
-        {
-            return Cow::Owned(changed);
-        }
-        Cow::Borrowed(self)
     }
 }
 
-fn compress(plain: &[u8]) -> Option<Bytes> {
+fn compress(plain: &[u8]) -> std::io::Result<Bytes> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(plain).ok()?;
-    encoder.finish().ok().map(Bytes::from)
+    encoder.write_all(plain)?;
+    encoder.finish().map(Bytes::from)
 }
 
 /// Whether a client accepts compressed responses.

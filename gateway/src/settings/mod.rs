@@ -1,5 +1,6 @@
 mod circuit;
 mod cors;
+mod pages;
 mod rate_limit;
 mod tls;
 
@@ -13,6 +14,7 @@ use url::Url;
 
 pub use circuit::CircuitSettings;
 pub use cors::AllowedOrigins;
+pub use pages::{HexColor, PagesMode, PagesName, PagesSettings};
 pub use rate_limit::{RateLimit, RateLimitSettings};
 pub use tls::TlsSettings;
 
@@ -37,6 +39,8 @@ pub struct GatewaySettings {
     pub hsts_max_age: Duration,
     /// The origins whose pages may call the API from a browser.
     pub cors_allowed_origins: AllowedOrigins,
+    /// The web pages.
+    pub pages: PagesSettings,
     /// How long a service may take to start its response, and between two parts of it.
     pub upstream_timeout: Duration,
     /// How long a caller may take to send a body.
@@ -87,6 +91,7 @@ impl Settings for GatewaySettings {
                 "",
                 "Origins whose pages may call the API from a browser; none by default.",
             )?,
+            pages: PagesSettings::read(reader)?,
             upstream_timeout,
             body_timeout,
             max_in_flight,

@@ -100,6 +100,21 @@ pub(crate) async fn start_gateway(
     tasks: &FakeService,
     extra: &[(&str, &str)],
 ) -> Running {
+    run_gateway(users, tasks, extra).await.unwrap()
+}
+
+/// Why a gateway with these settings does not start.
+pub(crate) async fn start_error(extra: &[(&str, &str)]) -> String {
+    let (users, tasks) = (FakeService::start(), FakeService::start());
+    let started = run_gateway(&users, &tasks, extra).await;
+    format!("{:#}", started.err().unwrap())
+}
+
+async fn run_gateway(
+    users: &FakeService,
+    tasks: &FakeService,
+    extra: &[(&str, &str)],
+) -> anyhow::Result<Running> {
     // Installs the crypto provider that the clients need.
     let _ = Http::to(users.running.address.unwrap());
     let (users, tasks) = (users.url(), tasks.url());
@@ -109,10 +124,8 @@ pub(crate) async fn start_gateway(
         ("PEOPLE_TASK_SERVICE_URL", tasks.as_str()),
     ];
     let pairs = required.iter().chain(extra).copied();
-    let mut reader = Reader::from_pairs(pairs).unwrap();
-    gateway::run(GatewaySettings::read(&mut reader).unwrap())
-        .await
-        .unwrap()
+    let mut reader = Reader::from_pairs(pairs)?;
+    gateway::run(GatewaySettings::read(&mut reader)?).await
 }
 
 /// A signer with a new key, which also publishes other keys.

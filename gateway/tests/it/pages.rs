@@ -1,4 +1,4 @@
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, start_error};
 
 #[tokio::test]
 async fn pages_have_a_strict_content_security_policy() {
@@ -78,6 +78,89 @@ async fn assets_are_compressed_and_sent_again_only_after_a_change() {
 }
 
 #[tokio::test]
+async fn pages_have_the_name_the_logo_and_the_colour_of_the_settings() {
+    let folder = tempfile::tempdir().unwrap();
+    let logo = folder.path().join("logo.svg");
+    let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 2 1\"/>";
+    std::fs::write(&logo, svg).unwrap();
+    let fixture = Fixture::with(&[
+        ("PAGES_NAME", "Müller & Söhne"),
+        ("PAGES_COLOR", "#FFD400"),
+        ("PAGES_LOGO", logo.to_str().unwrap()),
+    ])
+    .await;
+    let page = fixture.http.get("/tasks").send().await.expect(200);
+    assert!(page.text.contains("<title>Müller &amp; Söhne</title>"));
+    let shown = fixture.http.get("/assets/logo").send().await.expect(200);
+    assert_eq!(shown.header("content-type"), Some("image/svg+xml"));
+    assert_eq!(shown.text, svg);
+    let style = fixture
+        .http
+        .get("/assets/brand.css")
+        .send()
+        .await
+        .expect(200);
+    assert_eq!(
+        style.header("content-type"),
+        Some("text/css; charset=utf-8")
+    );
+    assert!(
+        style
+            .text
+            .contains("--accent: #ffd400; --accent-ink: #000000;")
+    );
+}
+
+#[tokio::test]
+async fn settings_of_pages_that_cannot_be_used_are_refused_with_advice() {
+    for (name, value, advice) in [
+        ("PAGES", "no", "Set it to `on` or `off`."),
+        (
+            "PAGES_COLOR",
+            "blue",
+            "Set it to a colour such as `#1f5fd1` or `#06c`.",
+        ),
+        (
+            "PAGES_NAME",
+            "two\nlines",
+            "Set it to a text of 1 to 40 characters in one line.",
+        ),
+        (
+            "PAGES_LOGO",
+            "/missing.svg",
+            "Set it to an SVG or PNG file of at most 65536 bytes",
+        ),
+    ] {
+        let error = start_error(&[(name, value)]).await;
+        assert!(error.contains(name) && error.contains(advice), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn without_pages_their_paths_are_unknown() {
+    let fixture = Fixture::with(&[("PAGES", "off")]).await;
+    let unknown = fixture.http.get("/unknown").send().await.expect(404);
+    for path in [
+        "/",
+        "/account",
+        "/docs",
+        "/reset-password",
+        "/tasks",
+        "/verify-email",
+        "/assets/style.css",
+        "/assets/brand.css",
+        "/assets/logo",
+    ] {
+        let reply = fixture.http.get(path).send().await.expect(404);
+        assert_eq!(reply.json["detail"], unknown.json["detail"], "{path}");
+    }
+    let _ = fixture.http.post("/docs").send().await.expect(404);
+    // The fake services have no document.
+    let document = fixture.http.get("/openapi.json").send().await;
+    document.expect_problem(503, "not-ready");
+}
+
+#[tokio::test]
 async fn notes_on_vendored_files_are_not_served() {
     let fixture = Fixture::start().await;
     for path in [
@@ -85,6 +168,7 @@ async fn notes_on_vendored_files_are_not_served() {
         "/assets/",
         "/assets/../home.html",
         "/home",
+        "/layout",
     ] {
         let _ = fixture.http.get(path).send().await.expect(404);
     }

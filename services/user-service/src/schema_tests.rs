@@ -1,4 +1,6 @@
-use testkit::{TestDatabase, assert_allowed_texts, assert_schema_matches};
+use testkit::{
+    TestDatabase, assert_allowed_texts, assert_migrations_can_be_undone, assert_schema_matches,
+};
 use values::Names;
 
 use crate::MIGRATIONS;
@@ -34,4 +36,11 @@ fn the_constraints_of_columns_allow_the_values_of_the_enums() {
     ] {
         assert_allowed_texts(&database, SCHEMA, column, values);
     }
+}
+
+#[test]
+fn migrations_can_be_undone_one_by_one() {
+    // Migration 13 cannot: it copies a table and drops the former one.
+    let database = TestDatabase::empty();
+    assert_migrations_can_be_undone(&database.users_owner_url(), MIGRATIONS, 14);
 }

@@ -10,6 +10,7 @@
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
 //! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
 //! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
+//! - [`assert_migrations_can_be_undone`]: runs each migration, undoes it, and compares the schema.
 //! - [`eventually()`]: waits for a condition instead of a fixed time.
 //!
 //! `cargo xtask test` starts the servers once and names them in `COUNTERSIGN_TEST_SERVERS`. Without them a test
@@ -29,6 +30,7 @@ mod eventually;
 mod forger;
 mod http;
 mod keys;
+mod migrations;
 mod name_server;
 mod redaction;
 mod schema;
@@ -41,6 +43,7 @@ pub use eventually::eventually;
 pub use forger::{Forger, Forgery, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
 pub use keys::ed25519_pem;
+pub use migrations::assert_migrations_can_be_undone;
 pub use name_server::TestNameServer;
 pub use redaction::redact;
 pub use schema::{assert_allowed_texts, assert_schema_matches};

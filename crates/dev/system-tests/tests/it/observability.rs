@@ -1,4 +1,5 @@
-//! Alerts and dashboards use only metrics that exist, with the suffixes of their kinds, and every alert has an entry in the runbook.
+//! Alerts, dashboards and the runbook use only metrics that exist, with the suffixes of their kinds, and every alert has an entry
+//! in the runbook.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -164,8 +165,15 @@ fn exposed() -> BTreeSet<String> {
     listed.chain(STANDARD.map(str::to_owned)).collect()
 }
 
+/// The queries of the runbook, one in each line of a block.
+fn runbook_queries(runbook: &str) -> Vec<&str> {
+    let blocks = runbook.split("```promql\n").skip(1);
+    let blocks = blocks.filter_map(|rest| rest.split("```").next());
+    blocks.flat_map(str::lines).collect()
+}
+
 #[test]
-fn alerts_and_dashboards_use_only_metrics_that_exist() {
+fn alerts_dashboards_and_the_runbook_use_only_metrics_that_exist() {
     let (alerts, dashboards, exposed) = (alerts(), dashboards(), exposed());
     let mut expressions = Vec::new();
     members(&alerts, "expr", &mut expressions);
@@ -174,6 +182,10 @@ fn alerts_and_dashboards_use_only_metrics_that_exist() {
         members(dashboard, "expr", &mut expressions);
     }
     assert!(expressions.len() > 80, "{expressions:?}");
+    let runbook = fs::read_to_string(deploy().join("RUNBOOK.md")).unwrap();
+    let queries = runbook_queries(&runbook);
+    assert!(queries.len() > 50, "{queries:?}");
+    expressions.extend(queries);
     for expression in expressions {
         let used = metrics(expression);
         let unknown: Vec<_> = used.difference(&exposed).collect();

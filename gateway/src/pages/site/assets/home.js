@@ -7,7 +7,7 @@ import { signInForm } from "/assets/sign-in.js";
 import { t } from "/assets/texts.js";
 
 function showLanding() {
-  document.title = "Countersign";
+  document.title = document.querySelector("meta[name=application-name]").content;
   $("content").replaceChildren(
     element("div", { class: "narrow" },
       element("p", {}, t("welcome")), element("p", { class: "soft" }, t("welcomeMore"))),

@@ -7,7 +7,10 @@ use local_stack::{Stop, random};
 use nix::sys::signal::Signal;
 use serde_json::json;
 
-use super::system::{System, text};
+use super::{
+    second_gateway,
+    system::{System, text},
+};
 
 /// A step.
 pub(super) struct Step {
@@ -37,7 +40,7 @@ const fn step(
 }
 
 /// The steps in their order. What takes long begins early and is awaited later.
-pub(super) const STEPS: [Step; 16] = [
+pub(super) const STEPS: [Step; 22] = [
     step(
         "a due delivery and a due code that no worker can take",
         &[],
@@ -62,6 +65,19 @@ pub(super) const STEPS: [Step; 16] = [
         "deletions while the flow engine is down",
         &["DeletionsFailed"],
         fail_deletion,
+    ),
+    step("codes for a receiver that is down", &[], |system| {
+        (0..10).try_for_each(|_| request_codes(system, 1))
+    }),
+    step(
+        "a second gateway with a private key that cannot be read",
+        &["TlsReloadFailing"],
+        second_gateway::break_private_key,
+    ),
+    step(
+        "more connections than it serves",
+        &["ConnectionsRefused"],
+        second_gateway::connect_often,
     ),
     step(
         "few file descriptors left",
@@ -100,6 +116,19 @@ pub(super) const STEPS: [Step; 16] = [
         )
     },
     step(
+        "codes that were not sent",
+        &["NotificationsFailing"],
+        |_| Ok(()),
+    ),
+    Step {
+        limit: LONG,
+        ..step(
+            "a worker that ends each time that it sends a delivery",
+            &["WebhookDeliveriesParked"],
+            end_worker_while_it_sends,
+        )
+    },
+    step(
         "a receiver that responds with 410",
         &["WebhookDeliveriesFailed"],
         |system| system.decide(1, &system.receivers.gone),
@@ -108,6 +137,11 @@ pub(super) const STEPS: [Step; 16] = [
         "a receiver of webhooks that is silent",
         &["ReceiverCircuitsOpen"],
         |system| system.decide(30, &system.receivers.silent),
+    ),
+    step(
+        "a gateway whose log no one reads, under load",
+        &["LogLinesDropped"],
+        leave_log_unread,
     ),
     step("RabbitMQ killed", &[], |system| {
         Ok(system.servers.rabbitmq.stop(Stop::Kill)?)
@@ -209,6 +243,28 @@ fn fail_deletion(system: &System) -> anyhow::Result<()> {
     let created = system.post("/user", json!({"email": email, "password": "a password"}))?;
     let user = created.get("user").context("there is no user")?;
     system.delete(&format!("/users/{}", text(user, "id")?))
+}
+
+/// A delivery is parked after two claims that were lost with others and three that were lost alone.
+fn end_worker_while_it_sends(system: &System) -> anyhow::Result<()> {
+    let mut accepted = system.receivers.accepted();
+    system.decide(1, &system.receivers.counting)?;
+    for attempt in 1..=5 {
+        let sending = || (system.receivers.accepted() > accepted).then_some(());
+        let sending = local_stack::process::wait_until(LONG, sending);
+        sending.with_context(|| format!("attempt {attempt} did not begin"))?;
+        system.kill("webhook-worker")?;
+        accepted = system.receivers.accepted();
+        system.restart("webhook-worker")?;
+    }
+    Ok(())
+}
+
+fn leave_log_unread(system: &System) -> anyhow::Result<()> {
+    system.kill("gateway")?;
+    system.restart_unread("gateway")?;
+    system.load(40, Duration::from_secs(15), "/people-task/tasks", None);
+    Ok(())
 }
 
 fn limit_descriptors(system: &System) -> anyhow::Result<()> {

@@ -111,9 +111,10 @@ fn configuration(system: &System) -> String {
     let mut text = "global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}\n\
                     rule_files: [alerts.yml]\nscrape_configs:\n"
         .to_owned();
-    for (job, address) in system.metrics_addresses() {
+    for (job, addresses) in system.metrics_addresses() {
+        let targets = addresses.join("', '");
         text.push_str(&format!(
-            "  - {{job_name: {job}, static_configs: [{{targets: ['{address}']}}]}}\n"
+            "  - {{job_name: {job}, static_configs: [{{targets: ['{targets}']}}]}}\n"
         ));
     }
     text

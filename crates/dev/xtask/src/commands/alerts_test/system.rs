@@ -2,8 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    io::{Read as _, Write as _},
-    net::{TcpListener, TcpStream},
+    fs,
     path::{Path, PathBuf},
     sync::{Mutex, PoisonError},
     thread,
@@ -17,9 +16,13 @@ use local_stack::{
     ports,
     process::Identity,
 };
-use nix::sys::signal::Signal;
+use nix::{
+    sys::{signal::Signal, stat::Mode},
+    unistd,
+};
 use serde_json::{Value, json};
 
+use super::receivers::Receivers;
 use crate::{
     client::{Call, Client},
     interrupt::Interrupt,
@@ -63,32 +66,26 @@ const SETTINGS: [(&str, &str, &str); 13] = [
 
 /// The running system.
 pub(super) struct System {
-    workspace: Workspace,
+    pub(super) workspace: Workspace,
     programs: BTreeMap<String, PathBuf>,
     pub(super) servers: Servers,
     database_url: String,
     processes: Mutex<Vec<(Planned, Identity)>>,
+    /// Logs that no one reads.
+    unread: Mutex<Vec<fs::File>>,
     pub(super) gateway: Client,
     pub(super) gateway_url: String,
     token: String,
     pub(super) receivers: Receivers,
 }
 
-/// Listeners that stand for receivers of webhooks and for a process of another version.
-pub(super) struct Receivers {
-    /// Accepts connections and responds to nothing.
-    pub(super) silent: String,
-    /// Responds with 410.
-    pub(super) gone: String,
-    /// The address of metrics of another version.
-    other_version: String,
-}
-
 impl System {
+    /// Starts it with two gateways, after `prepare` has changed its plan.
     pub(super) fn start(
         workspace: &Workspace,
         release: bool,
         folder: Option<&Path>,
+        prepare: impl FnOnce(&Workspace, &mut Plan) -> anyhow::Result<()>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
         let needs = [
@@ -106,8 +103,10 @@ impl System {
         let secrets = Secrets::prepare(workspace)?;
         let own = own_system::start_servers(workspace, Durability::Discardable, Layout::SINGLE)?;
         let [port] = ports::free()?;
-        let mut plan = Plan::new(workspace, &Replicas::new(), port, &secrets, &own.backing)?;
+        let replicas = Replicas::from([("gateway".to_owned(), 2)]);
+        let mut plan = Plan::new(workspace, &replicas, port, &secrets, &own.backing)?;
         change_settings(&mut plan);
+        prepare(workspace, &mut plan)?;
         processes::prepare_logs(workspace, &plan, false)?;
         let running = processes::start_processes(workspace, &plan, &programs, interrupt)?;
         let mut gateway = Client::new(&plan.gateway);
@@ -118,6 +117,7 @@ impl System {
             servers: own.servers,
             database_url: own.admin_url,
             processes: Mutex::new(running),
+            unread: Mutex::default(),
             gateway,
             gateway_url: plan.gateway.clone(),
             token: String::new(),
@@ -129,19 +129,20 @@ impl System {
         Ok(system)
     }
 
-    /// The addresses of all metrics, each with the name of its job.
-    pub(super) fn metrics_addresses(&self) -> Vec<(String, String)> {
+    /// The addresses of all metrics, by program.
+    pub(super) fn metrics_addresses(&self) -> BTreeMap<&'static str, Vec<String>> {
         let all = self
             .processes
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let ours = all
-            .iter()
-            .filter(|(planned, _)| planned.program != "demo-engine");
-        let address = |url: &str| url.trim_start_matches("http://").to_owned();
-        let ours = ours.map(|(one, _)| (one.program.to_owned(), address(&one.metrics)));
-        let other = ("other".to_owned(), self.receivers.other_version.clone());
-        ours.chain([other]).collect()
+        let mut addresses = BTreeMap::from([("other", vec![self.receivers.other_version.clone()])]);
+        let ours = all.iter().map(|(planned, _)| planned);
+        for process in ours.filter(|process| process.program != "demo-engine") {
+            let address = process.metrics.trim_start_matches("http://");
+            let same = addresses.entry(process.program).or_default();
+            same.push(address.to_owned());
+        }
+        addresses
     }
 
     /// Calls the API as the administrator.
@@ -248,6 +249,34 @@ impl System {
         Ok(found.with_context(|| format!("there is no {program}"))?.1)
     }
 
+    /// The address of a process' API.
+    pub(super) fn address(&self, program: &str) -> anyhow::Result<String> {
+        let all = self
+            .processes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let found = all.iter().find(|(planned, _)| planned.name == program);
+        let url = found.and_then(|(planned, _)| planned.url.as_deref());
+        let url = url.with_context(|| format!("there is no {program}"))?;
+        Ok(url.trim_start_matches("http://").to_owned())
+    }
+
+    /// Starts a killed process again with a log that no one reads, and waits until it is ready.
+    pub(super) fn restart_unread(&self, program: &str) -> anyhow::Result<()> {
+        let log = self.workspace.log(program);
+        fs::rename(&log, log.with_extension("before"))?;
+        unistd::mkfifo(&log, Mode::S_IRUSR | Mode::S_IWUSR).context("creating a pipe")?;
+        // Opened for both, because opening a pipe waits for the other side.
+        let pipe = fs::File::options().read(true).write(true).open(&log)?;
+        let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        unread.push(pipe);
+        drop(unread);
+        let restarted = self.restart(program);
+        // The process keeps it open. Who looks for the log later must not wait for it.
+        fs::remove_file(&log)?;
+        restarted
+    }
+
     /// Starts a killed process again, and waits until it is ready.
     pub(super) fn restart(&self, program: &str) -> anyhow::Result<()> {
         let mut all = self
@@ -273,49 +302,6 @@ fn change_settings(plan: &mut Plan) {
         let settings = settings.map(|(_, name, value)| (*name, (*value).to_owned()));
         process.variables.extend(settings);
     }
-}
-
-impl Receivers {
-    fn open() -> anyhow::Result<Self> {
-        let silent = listen(|stream| {
-            // The connection stays open until the caller gives up.
-            let _ = stream.read_to_end(&mut Vec::new());
-        })?;
-        let gone = listen(|stream| respond(stream, "410 Gone", ""))?;
-        let metrics = "# TYPE build_info gauge\nbuild_info{version=\"0.0.1\"} 1\n";
-        let other_version = listen(move |stream| respond(stream, "200 OK", metrics))?;
-        Ok(Self {
-            silent: format!("http://{silent}/"),
-            gone: format!("http://{gone}/"),
-            other_version,
-        })
-    }
-}
-
-/// Handles each connection on a thread of its own. Returns the address.
-fn listen(handle: impl Fn(&mut TcpStream) + Send + Clone + 'static) -> anyhow::Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").context("listening")?;
-    let address = listener.local_addr().context("listening")?;
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let handle = handle.clone();
-            thread::spawn(move || {
-                let mut stream = stream;
-                handle(&mut stream);
-            });
-        }
-    });
-    Ok(address.to_string())
-}
-
-fn respond(stream: &mut TcpStream, status: &str, body: &str) {
-    let _ = stream.set_read_timeout(Some(Duration::from_millis(300)));
-    let _ = stream.read(&mut [0; 16 * 1024]);
-    let length = body.len();
-    let _ = write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    );
 }
 
 /// A string of a response.

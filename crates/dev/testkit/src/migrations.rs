@@ -1,0 +1,79 @@
+//! Checks that migrations can be undone.
+
+use std::collections::BTreeSet;
+
+use diesel::migration::{Migration, MigrationSource as _};
+use diesel::pg::Pg;
+use diesel::{Connection as _, PgConnection};
+use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
+use values::Secret;
+
+use crate::lines;
+
+/// A line for each object of the current schema: tables with their privileges, columns, views, indexes, constraints,
+/// triggers and functions.
+const OBJECTS: &str = "
+SELECT format('relation %s %s %s %s', relname, relkind, relacl, reloptions) AS line FROM pg_class
+WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v', 'S')
+UNION ALL
+SELECT format('column %s.%s %s %s %s', table_name, column_name, udt_name, is_nullable, column_default)
+FROM information_schema.columns WHERE table_schema = current_schema()
+UNION ALL
+SELECT format('view %s %s', viewname, definition) FROM pg_views WHERE schemaname = current_schema()
+UNION ALL
+SELECT format('index %s', indexdef) FROM pg_indexes WHERE schemaname = current_schema()
+UNION ALL
+SELECT format('constraint %s %s %s', conrelid::regclass, conname, pg_get_constraintdef(oid)) FROM pg_constraint
+WHERE connamespace = current_schema()::regnamespace
+UNION ALL
+SELECT format('trigger %s', pg_get_triggerdef(pg_trigger.oid)) FROM pg_trigger
+JOIN pg_class ON pg_class.oid = tgrelid
+WHERE relnamespace = current_schema()::regnamespace AND NOT tgisinternal
+UNION ALL
+SELECT format('function %s %s', proacl, pg_get_functiondef(oid)) FROM pg_proc
+WHERE pronamespace = current_schema()::regnamespace AND prokind IN ('f', 'p')";
+
+/// Runs migrations on an empty schema as its owner, and fails unless each one from the version `first` on leaves the
+/// schema as it was when it is undone, and can be run again.
+///
+/// # Panics
+/// A migration fails or leaves something behind.
+pub fn assert_migrations_can_be_undone(owner: &Secret, migrations: EmbeddedMigrations, first: u32) {
+    let mut connection = PgConnection::establish(owner.expose()).unwrap();
+    let all: Vec<Box<dyn Migration<Pg>>> = migrations.migrations().unwrap();
+    let mut undone = 0;
+    for migration in connection.pending_migrations(migrations).unwrap() {
+        let name = migration.name().to_string();
+        let before = objects(&mut connection);
+        connection.run_migration(&migration).unwrap();
+        let version: u32 = migration.name().version().to_string().parse().unwrap();
+        if version < first {
+            continue;
+        }
+        let after = objects(&mut connection);
+        let same = all.iter().find(|one| one.name().to_string() == name);
+        let undo = connection.revert_migration(same.unwrap());
+        undo.unwrap_or_else(|error| panic!("{name} cannot be undone: {error}"));
+        assert_same(&before, &objects(&mut connection), &name);
+        connection.run_migration(&migration).unwrap();
+        assert_same(&after, &objects(&mut connection), &name);
+        undone += 1;
+    }
+    assert!(undone > 0, "there is no migration {first}");
+}
+
+fn objects(connection: &mut PgConnection) -> BTreeSet<String> {
+    let objects = lines(connection, OBJECTS).into_iter();
+    // An undone constraint on values leaves the rows that have the new value.
+    let objects = objects.map(|object| object.trim_end_matches(" NOT VALID").to_owned());
+    objects.collect()
+}
+
+fn assert_same(expected: &BTreeSet<String>, actual: &BTreeSet<String>, migration: &str) {
+    let missing: Vec<_> = expected.difference(actual).collect();
+    let left: Vec<_> = actual.difference(expected).collect();
+    assert!(
+        missing.is_empty() && left.is_empty(),
+        "{migration}: missing {missing:#?}, left behind {left:#?}"
+    );
+}
