@@ -137,8 +137,14 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
     const isFocused = body.contains(document.activeElement);
     const focused = placeOf(document.activeElement);
     const sortBy = (chosen) => go({ sort: chosen });
-    body.replaceChildren(rows.length > 0 ? table(label, columns(refresh), rows, { sort: current.sort, sortBy })
-      : element("p", { class: "empty" }, t("nothingFound")));
+    const text = JSON.stringify([rows, current.sort]);
+    // A person may be pressing a button of a row, so rows that are the same stay.
+    if (text !== shown) {
+      body.replaceChildren(rows.length > 0 ? table(label, columns(refresh), rows, { sort: current.sort, sortBy })
+        : element("p", { class: "empty" }, t("nothingFound")));
+      if (isFocused) restoreFocus(body, focused);
+    }
+    shown = text;
     const link = (at, text) => element("a", { class: "button plain", href: urlOf({ ...current, [position]: at }) }, text);
     const offset = Number(current.offset) || 0;
     pages.replaceChildren(
@@ -147,7 +153,6 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
       next ? link(next, t("nextPage")) : "");
     summary.textContent = offset > 0 || next ? t("rowsFrom", { from: offset + 1, to: offset + rows.length, isKnown: position === "offset", count: rows.length })
       : t("rows", { count: rows.length });
-    if (isFocused) restoreFocus(body, focused);
   }
 
   async function refresh() {
@@ -156,10 +161,7 @@ export function list({ label, state, filters = [], sorts = [], sort, columns, lo
     try {
       const page = await load(current);
       if (request !== newest) return;
-      const text = JSON.stringify([current, page]);
-      // A person may be pressing a button of a row.
-      if (text !== shown) render(page);
-      shown = text;
+      render(page);
       loaded(current, summary);
     } catch (error) {
       if (request === newest) failed(error);

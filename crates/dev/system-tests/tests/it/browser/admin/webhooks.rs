@@ -88,7 +88,7 @@ async fn failed_deliveries_of_a_host_are_shown_and_sent_again() {
     phone.run("const status = document.getElementById('status'); status.value = 'fail'; status.dispatchEvent(new Event('change'))").await;
     has(&phone, 2, "tbody tr").await;
     phone.sees("2 attempts").await;
-    phone.sees("500").await;
+    phone.sees("503").await;
     phone.click("Send again").await;
     phone.sees("The delivery is sent again.").await;
     phone.click("Send failed ones again").await;
