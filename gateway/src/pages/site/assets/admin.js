@@ -23,6 +23,8 @@ const ENTRIES = ["users", "deletions", "hosts", "audit", "queues"];
 
 /** What refreshes the view that is shown. */
 let refresh = async () => {};
+/** The newest change of the view: an earlier one whose module comes later is dropped. */
+let newest = 0;
 
 const stateFromUrl = () => {
   const state = Object.fromEntries(new URLSearchParams(location.search));
@@ -37,6 +39,7 @@ function failed(error) {
 }
 
 async function showView(movesFocus) {
+  const request = ++newest;
   const state = stateFromUrl();
   const { module, entry } = VIEWS[state.view];
   for (const link of $("sections").children) {
@@ -45,6 +48,7 @@ async function showView(movesFocus) {
   }
   notify("");
   const { show } = await import(`/assets/${module}`);
+  if (request !== newest) return;
   const view = element("div", { id: "view" });
   $("view").replaceWith(view);
   refresh = show(view, state) ?? (async () => {});
@@ -64,9 +68,16 @@ function followLink(event) {
   showView(true);
 }
 
+/** Removes what is shown of the administration. */
+function close() {
+  newest += 1;
+  refresh = async () => {};
+  $("content").classList.remove("admin");
+}
+
 function showRefusal() {
   document.title = t("administration");
-  refresh = async () => {};
+  close();
   notify("");
   $("content").replaceChildren(element("section", { class: "card narrow" },
     element("h1", {}, t("administration")), element("p", {}, t("adminsOnly")),
@@ -75,7 +86,7 @@ function showRefusal() {
 
 function askToSignIn(reason) {
   signOut();
-  refresh = async () => {};
+  close();
   notify(reason);
   showFrame();
   $("content").replaceChildren(signInForm(start));
@@ -89,6 +100,8 @@ async function start() {
   try {
     if (!isAdmin(await currentUser())) return showRefusal();
   } catch (error) {
+    $("content").replaceChildren(element("div", { class: "actions narrow" },
+      element("button", { type: "button", onclick: start }, t("tryAgain"))));
     return failed(error);
   }
   const link = (entry) => element("a", { href: urlOf({ view: entry }), "data-entry": entry }, t(`section ${entry}`));

@@ -8,7 +8,12 @@ let asked = {};
 /** The user of the token. It is asked for once. */
 export function currentUser() {
   const current = token();
-  if (asked.token !== current) asked = { token: current, user: call("GET", "/user", { token: current }) };
+  if (asked.token !== current) {
+    const user = call("GET", "/user", { token: current });
+    asked = { token: current, user };
+    // After a failure, the next caller asks again.
+    user.catch(() => { asked = {}; });
+  }
   return asked.user;
 }
 
