@@ -45,6 +45,7 @@ async fn a_user_is_found_changed_and_deactivated() {
     phone.sees("1 in all").await;
 
     phone.follow("ada@example.com").await;
+    phone.sees("All users").await;
     phone.fill("Plan", "gold").await;
     phone.click("Save").await;
     phone.sees("The changes are saved.").await;
