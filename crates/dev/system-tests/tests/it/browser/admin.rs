@@ -111,6 +111,47 @@ async fn the_queues_and_the_audit_log_are_shown() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_focus_follows_what_is_opened() {
+    let system = System::start().await;
+    system.sign_up("ada@example.com").await;
+    let id = system.user_id("ada@example.com").await;
+    let phone = Phone::new().await;
+    open(&system, &phone, "").await;
+    phone.follow("ada@example.com").await;
+    phone.sees("All users").await;
+    let focused = "return document.activeElement.innerText";
+    let is_focused = async |text: &str| {
+        eventually(&format!("the focus to be on {text}"), || async {
+            (phone.run(focused).await == text).then_some(())
+        })
+        .await;
+    };
+    is_focused("ada@example.com").await;
+    assert!(
+        phone
+            .address()
+            .await
+            .ends_with(&format!("view=user&id={id}"))
+    );
+    phone.run("[...document.querySelectorAll('button')].find((one) => one.innerText === 'Delete').focus()").await;
+    // Enter opens the dialog, whose first button destroys nothing, and Escape closes it.
+    phone.press('\u{e007}').await;
+    is_focused("Go back").await;
+    phone.press('\u{e00c}').await;
+    has(&phone, 0, "dialog").await;
+    is_focused("Delete").await;
+    let unnamed = "return [...document.querySelectorAll('table, nav, input, select, button, a')]
+        .filter((one) => !(one.ariaLabel || one.labels?.length || one.innerText?.trim())).length";
+    assert_eq!(phone.run(unnamed).await, 0);
+    phone.run("history.back()").await;
+    is_focused("Users").await;
+    has(&phone, 2, "tbody tr").await;
+    assert_eq!(phone.run(unnamed).await, 0);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn both_languages_have_the_same_texts() {
     let system = System::start().await;
     let phone = Phone::new().await;
