@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::eventually;
 
-use super::{confirm, has, open};
+use super::{choose, confirm, has, open};
 use crate::browser::phone::Phone;
 use crate::harness::System;
 
@@ -89,9 +89,7 @@ async fn users_are_filtered_and_sorted_and_their_texts_are_no_markup() {
     has(&phone, 4, "tbody tr").await;
     let first = "return document.querySelector('tbody tr th').innerText";
     assert_eq!(phone.run(first).await, "admin@countersign.local");
-    phone
-        .run("const order = document.getElementById('order'); order.value = 'username:-1'; order.dispatchEvent(new Event('change'))")
-        .await;
+    choose(&phone, "order", "username:-1").await;
     eventually("the order to be reversed", || async {
         (phone.run(first).await == "user-3@example.com").then_some(())
     })

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::{confirm, has, open};
+use super::{choose, confirm, has, open};
 use crate::browser::phone::Phone;
 use crate::harness::System;
 
@@ -63,7 +63,7 @@ async fn a_host_is_paused_and_resumed() {
     let calls = system.received("correlationId=paused").await;
     assert_eq!(calls.len(), 1);
     phone.follow("Audit log").await;
-    phone.run("const of = document.getElementById('of'); of.value = 'tasks'; of.dispatchEvent(new Event('change'))").await;
+    choose(&phone, "of", "tasks").await;
     phone.sees("deliveries-resumed").await;
     phone.sees("{\"host\":\"127.0.0.1\"}").await;
     phone.assert_no_errors().await;
@@ -85,7 +85,7 @@ async fn failed_deliveries_of_a_host_are_shown_and_sent_again() {
     open(&system, &phone, "?view=hosts&status=fail").await;
     phone.follow("127.0.0.1").await;
     phone.sees("All hosts").await;
-    phone.run("const status = document.getElementById('status'); status.value = 'fail'; status.dispatchEvent(new Event('change'))").await;
+    choose(&phone, "status", "fail").await;
     has(&phone, 2, "tbody tr").await;
     phone.sees("2 attempts").await;
     phone.sees("503").await;
