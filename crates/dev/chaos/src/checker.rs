@@ -28,6 +28,8 @@ pub(crate) struct CheckResult {
     pub(crate) signed_out: usize,
     pub(crate) expected: usize,
     pub(crate) delivered: usize,
+    /// How many of the expected ones were for due dates.
+    pub(crate) due: usize,
     /// Webhooks whose receivers respond with 410.
     pub(crate) gone: usize,
     /// Requests to receivers. The signatures of all of them are checked.
@@ -154,11 +156,12 @@ impl<'run> Checker<'run> {
         }
     }
 
-    /// A task whose decisions were all refused with 401 must not be decided.
+    /// A task without decisions, or whose decisions were all refused with 401, must not be decided.
     fn check_refused(&mut self, task: &Task, state: &FinalState, status: &str) {
         let refused = |one: &Decision| one.outcome == CallOutcome::SignedOut;
         if state.is_decided() && task.decisions.iter().all(refused) {
-            let what = format!("is {status}, and every decision was refused with 401");
+            let what =
+                format!("is {status}, and no decision was made or each was refused with 401");
             self.report(Violation::Phantom, &task.id, what);
         }
     }
@@ -211,10 +214,13 @@ impl<'run> Checker<'run> {
             let all = self.arrivals.get(&hook.key).map_or(&[][..], Vec::as_slice);
             self.check_contents(task, hook, state, all);
             self.check_pauses(task, hook, state, all);
-            if state.is_decided() && keys.contains(hook.key.as_str()) {
+            if event_of(task, state).is_some() && keys.contains(hook.key.as_str()) {
                 self.check_delivery(task, hook, state, all);
             } else if !all.is_empty() {
-                let what = format!("webhook {} arrived without a decision", hook.key);
+                let what = format!(
+                    "webhook {} arrived without a decision or due date",
+                    hook.key
+                );
                 self.report(Violation::Phantom, &task.id, what);
             }
         }
@@ -229,6 +235,7 @@ impl<'run> Checker<'run> {
             return self.check_gone(task, key, all, webhook_status);
         }
         self.result.expected += 1;
+        self.result.due += usize::from(task.due.is_some());
         let Some(first) = accepted.next() else {
             let what = format!(
                 "webhook {key} was never accepted after {} attempts; its status is {webhook_status}",
@@ -238,7 +245,8 @@ impl<'run> Checker<'run> {
         };
         self.result.delivered += 1;
         self.result.duplicates += accepted.count();
-        if webhook_status != "sent" {
+        // The status of a webhook is that of its decision.
+        if task.due.is_none() && webhook_status != "sent" {
             let what = format!("webhook {key} arrived, and its status is {webhook_status}");
             self.report(Violation::WebhookStatus, &task.id, what);
         }
@@ -262,7 +270,7 @@ impl<'run> Checker<'run> {
         if all.is_empty() {
             let what = format!("webhook {key} never arrived; its status is {webhook_status}");
             self.report(Violation::Lost, &task.id, what);
-        } else if webhook_status != "fail" {
+        } else if task.due.is_none() && webhook_status != "fail" {
             let what =
                 format!("webhook {key} was refused with 410, and its status is {webhook_status}");
             self.report(Violation::WebhookStatus, &task.id, what);
@@ -316,13 +324,18 @@ impl<'run> Checker<'run> {
                 self.report(Violation::WebhookId, &task.id, what);
             }
             ids.insert(id);
-            if arrival.task != task.id || Some(&arrival.status) != state.status.as_ref() {
+            let expected = event_of(task, state);
+            if arrival.task != task.id || Some(arrival.status.as_str()) != expected {
                 let what = format!(
-                    "webhook {key} reported {} for task {}, and the task is {}",
+                    "webhook {key} reported {} for task {}, and the event is {}",
                     arrival.status,
                     arrival.task,
-                    state.status.as_deref().unwrap_or("missing")
+                    expected.unwrap_or("missing")
                 );
+                self.report(Violation::Phantom, &task.id, what);
+            }
+            if task.due.is_some_and(|due| arrival.received < due) {
+                let what = format!("webhook {key} arrived before the due date");
                 self.report(Violation::Phantom, &task.id, what);
             }
         }
@@ -342,6 +355,16 @@ impl<'run> Checker<'run> {
                 self.report(Violation::Phantom, &arrival.task, what);
             }
         }
+    }
+}
+
+/// The event of which a task's webhooks are told, if there is one.
+fn event_of<'state>(task: &Task, state: &'state FinalState) -> Option<&'state str> {
+    let decided = state.status.as_deref().filter(|_| state.is_decided());
+    if task.due.is_some() {
+        Some("due")
+    } else {
+        decided
     }
 }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::history::Decision;
+use chrono::{TimeDelta, Utc};
 
 fn now() -> Times {
     let now = Instant::now();
@@ -12,6 +13,7 @@ fn now() -> Times {
 fn task(outcome: CallOutcome) -> Task {
     Task {
         id: "t1".into(),
+        due: None,
         hooks: vec![Hook {
             key: "1-0".into(),
             outcome: CallOutcome::Succeeded,
@@ -34,6 +36,7 @@ fn arrival(webhook_id: &str, status: &str, accepted: bool) -> Arrival {
         status: status.into(),
         signature_error: None,
         at: now,
+        received: Utc::now(),
         reply: if accepted {
             Reply::Accepted
         } else {
@@ -158,6 +161,28 @@ fn an_undecided_task_needs_no_webhook() {
     );
     assert_eq!(violations(&result), []);
     assert_eq!((result.expected, result.unknown_decided), (0, 0));
+}
+
+#[test]
+fn a_due_date_is_reported_once_it_has_passed() {
+    let mut due = task(CallOutcome::Succeeded);
+    due.decisions.clear();
+    let states = states("pending", "pending");
+    let mut checked = |after: TimeDelta, all: Vec<Arrival>| {
+        due.due = Some(Utc::now() - after);
+        let arrivals = Arrivals::from([("1-0".into(), all)]);
+        check(&[due.clone()], &states, &arrivals, now())
+    };
+    let arrived = || vec![arrival("a", "due", true)];
+    let result = checked(TimeDelta::seconds(1), arrived());
+    assert_eq!(violations(&result), []);
+    assert_eq!((result.expected, result.due, result.delivered), (1, 1, 1));
+    let early = checked(TimeDelta::seconds(-1), arrived());
+    assert_eq!(violations(&early), [Violation::Phantom]);
+    let missing = checked(TimeDelta::seconds(1), Vec::new());
+    assert_eq!(violations(&missing), [Violation::Lost]);
+    let wrong = checked(TimeDelta::seconds(1), vec![arrival("a", "approved", true)]);
+    assert_eq!(violations(&wrong), [Violation::Phantom]);
 }
 
 #[test]

@@ -171,6 +171,7 @@ mod tests {
 
     fn task(at: Instant) -> Task {
         Task {
+            due: None,
             id: "t1".into(),
             hooks: Vec::new(),
             decisions: vec![Decision {

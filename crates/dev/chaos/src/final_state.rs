@@ -14,7 +14,7 @@ use xtask::{
 };
 
 use crate::{
-    history::{CallOutcome, History, Task},
+    history::{CallOutcome, History, Hook, Task},
     receiver::key_of,
     sync::lock,
     test_user::TestUser,
@@ -84,8 +84,24 @@ impl FinalState {
         matches!(self.status.as_deref(), Some("approved" | "rejected"))
     }
 
+    /// Whether every webhook of a task that is left undecided has been called.
+    fn is_settled_after_its_due_date(&self, task: &Task, history: &History) -> bool {
+        let listed = |key: &str| self.hooks.iter().any(|(listed, _)| listed == key);
+        let is_called = |hook: &Hook| {
+            history.is_delivered(&hook.key) || (hook.gone && history.has_arrived(&hook.key))
+        };
+        let mut expected = task
+            .hooks
+            .iter()
+            .filter(|hook| hook.outcome == CallOutcome::Succeeded || listed(&hook.key));
+        expected.all(is_called)
+    }
+
     /// Whether the task and its webhooks can no longer change.
     fn is_settled(&self, task: &Task, history: &History) -> bool {
+        if task.due.is_some() {
+            return self.is_settled_after_its_due_date(task, history);
+        }
         if !self.is_decided() {
             return !task
                 .decisions

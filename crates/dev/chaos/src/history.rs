@@ -6,6 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use chrono::{DateTime, Utc};
+
 use crate::sync::lock;
 
 /// The outcome of a call that changes something. Calls are never repeated.
@@ -50,6 +52,8 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
     pub(crate) id: String,
+    /// The time of `decisionBy` if the task is left undecided, and its webhooks get the event `due`.
+    pub(crate) due: Option<DateTime<Utc>>,
     pub(crate) hooks: Vec<Hook>,
     /// More than one when callers raced.
     pub(crate) decisions: Vec<Decision>,
@@ -78,6 +82,8 @@ pub(crate) struct Arrival {
     /// What is wrong with its signatures.
     pub(crate) signature_error: Option<&'static str>,
     pub(crate) at: Instant,
+    /// The same moment on the clock of `decisionBy`.
+    pub(crate) received: DateTime<Utc>,
     pub(crate) reply: Reply,
     /// When the receiver responded; equal to `at` until then.
     pub(crate) replied_at: Instant,
@@ -125,6 +131,10 @@ impl History {
             arrival.reply = reply;
             arrival.replied_at = Instant::now();
         }
+    }
+
+    pub(crate) fn has_arrived(&self, key: &str) -> bool {
+        lock(&self.arrivals).contains_key(key)
     }
 
     pub(crate) fn is_delivered(&self, key: &str) -> bool {

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use chrono::Utc;
 use serde_json::Value;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
@@ -183,6 +184,7 @@ impl Handler {
                 secret.as_deref(),
             ),
             at: now,
+            received: Utc::now(),
             reply: Reply::None,
             replied_at: now,
         }

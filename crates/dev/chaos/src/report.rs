@@ -55,6 +55,7 @@ impl Report {
         row("decisions unknown", unknown);
         row("decisions that lost a race", result.conflicts);
         row("deliveries due", result.expected);
+        row("  of these for due dates", result.due);
         row("delivered at least once", result.delivered);
         self.must_be_zero("lost", Violation::Lost);
         self.must_be_zero("delivered, never decided: phantom", Violation::Phantom);

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use chrono::{DateTime, SubsecRound as _, Utc};
 use serde_json::{Value, json};
 use xtask::{client::Call, interrupt::Interrupt};
 
@@ -29,6 +30,10 @@ const MAX_TASKS: u64 = 50_000;
 const MAX_DECISION_DELAY: Duration = Duration::from_secs(2);
 /// The percentage of tasks that two callers decide at the same time.
 const RACE_PERCENT: usize = 10;
+/// The percentage of tasks that are left undecided, so that their webhooks are called at their due date.
+const DUE_PERCENT: usize = 15;
+const MIN_DUE: Duration = Duration::from_secs(2);
+const MAX_DUE: Duration = Duration::from_secs(12);
 
 /// The state that all callers share.
 pub(crate) struct TaskWorkload<'run> {
@@ -130,12 +135,18 @@ impl<'run> TaskWorkload<'run> {
 
     fn run_task(&self, number: u64) {
         let mut rng = Rng::for_subject(self.seed, &format!("task {number}"));
+        let due = rng.chance(DUE_PERCENT).then(|| {
+            // `decisionBy` has whole seconds.
+            let due = Utc::now() + rng.between(MIN_DUE, MAX_DUE);
+            due.trunc_subsecs(0)
+        });
         let body = json!({
             "title": format!("Task {number}"),
             "requester": self.creator.email,
             "approver": self.approver.email,
+            "decisionBy": due.map(|due| due.to_rfc3339()),
         });
-        let create = Call::new("POST", "/people-task/tasks").body(body);
+        let create = Call::new("POST", "/people-task/tasks").body(without_null(body));
         let (outcome, body) = self.creator.call(self.client, create, number);
         let field = |name: &str| body.get(name).and_then(Value::as_str);
         let (CallOutcome::Succeeded, Some(id), Some(secret)) =
@@ -149,27 +160,41 @@ impl<'run> TaskWorkload<'run> {
             });
         };
         let hooks = (0..=rng.below(3))
-            .map(|index| self.register(id, format!("{number}-{index}"), number, &mut rng))
+            .map(|index| self.register(id, format!("{number}-{index}"), number, due, &mut rng))
             .collect();
-        thread::sleep(rng.between(Duration::ZERO, MAX_DECISION_DELAY));
-        let decisions = self.decide(id, secret, number, &mut rng);
+        let decisions = if due.is_some() {
+            Vec::new()
+        } else {
+            thread::sleep(rng.between(Duration::ZERO, MAX_DECISION_DELAY));
+            self.decide(id, secret, number, &mut rng)
+        };
         self.history.record_task(Task {
             id: id.to_owned(),
+            due,
             hooks,
             decisions,
         });
     }
 
-    fn register(&self, task: &str, key: String, number: u64, rng: &mut Rng) -> Hook {
+    fn register(
+        &self,
+        task: &str,
+        key: String,
+        number: u64,
+        due: Option<DateTime<Utc>>,
+        rng: &mut Rng,
+    ) -> Hook {
         let receiver = rng.choose(self.receivers);
         let url = receiver
             .map(|receiver| receiver.url(&key))
             .unwrap_or_default();
-        let call =
-            Call::new("POST", "/people-task/webhooks").body(match secret_of(self.seed, &key) {
-                Some(secret) => json!({"taskId": task, "url": url, "secret": secret}),
-                None => json!({"taskId": task, "url": url}),
-            });
+        let body = json!({
+            "taskId": task,
+            "url": url,
+            "secret": secret_of(self.seed, &key),
+            "events": due.map(|_| ["due"]),
+        });
+        let call = Call::new("POST", "/people-task/webhooks").body(without_null(body));
         let gone = receiver.is_some_and(|receiver| receiver.is_gone(&key));
         Hook {
             key,
@@ -233,6 +258,13 @@ impl<'run> TaskWorkload<'run> {
             decisions
         })
     }
+}
+
+fn without_null(mut body: Value) -> Value {
+    if let Some(members) = body.as_object_mut() {
+        members.retain(|_, value| !value.is_null());
+    }
+    body
 }
 
 #[cfg(test)]

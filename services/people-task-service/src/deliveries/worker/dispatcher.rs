@@ -202,11 +202,15 @@ impl Dispatching {
     }
 
     /// Tells the membership how many places are used at most, now that the new number is known. A worker that was taken
-    /// for dead has lost its claims.
+    /// for dead has lost its claims, and one whose database has started again may have some that it does not know.
     fn adopt_places(&mut self) {
         let member = *self.dispatcher.member.borrow_and_update();
         let id = |member: Option<Member>| member.map(|member| member.id);
+        let starts = |member: Option<Member>| member.map(|member| member.server_starts);
         if id(member) != id(self.member) {
+            self.release_unstarted();
+        } else if starts(member) != starts(self.member) {
+            self.may_have_unknown_claims = true;
             self.release_unstarted();
         }
         self.member = member;

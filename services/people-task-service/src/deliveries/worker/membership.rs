@@ -27,6 +27,9 @@ pub(super) struct Member {
     pub(super) places: u32,
     /// Until then no other worker takes it for dead.
     pub(super) alive_until: Instant,
+    /// How often the database was seen to have started again. A crash may have undone results that were recorded, so the
+    /// worker may have claims that it no longer knows.
+    pub(super) server_starts: u32,
 }
 
 /// What other workers must know of this one before they take places over.
@@ -61,6 +64,9 @@ pub(super) struct Membership {
     worker: Option<i32>,
     /// How many of the places this worker should have.
     share: u32,
+    /// The last start of the database that was seen, and how many came before it.
+    server_start: Option<String>,
+    server_starts: u32,
 }
 
 impl Membership {
@@ -84,6 +90,8 @@ impl Membership {
             judgement: Judgement::new(silence),
             worker: None,
             share: 0,
+            server_start: None,
+            server_starts: 0,
         };
         (membership, own, used)
     }
@@ -117,6 +125,7 @@ impl Membership {
             store::beat(connection, id, to_signed(kept), silence)
         };
         let workers = self.database.run(beat).await?;
+        self.note_server_start(&workers.server_start);
         let Some(mut places) = workers.places else {
             tracing::warn!(
                 worker.id = id,
@@ -134,12 +143,23 @@ impl Membership {
             id,
             places: self.share.min(places.max(0).unsigned_abs()),
             alive_until: started + self.silence / 4 * 3,
+            server_starts: self.server_starts,
         }));
         if self.judgement.succeeded(started) && !workers.silent.is_empty() {
             // While others are being released, these are found again by the next beat.
             let _ = self.silent.try_send(workers.silent);
         }
         Ok(())
+    }
+
+    fn note_server_start(&mut self, found: &str) {
+        let known = self.server_start.replace(found.to_owned());
+        if known.is_some_and(|known| known != found) {
+            tracing::warn!(
+                "the database has started again; claims that its end left behind are released"
+            );
+            self.server_starts = self.server_starts.wrapping_add(1);
+        }
     }
 
     /// Raises the worker's places to its share, as far as the others leave them. Returns its places, unless another
@@ -195,6 +215,7 @@ mod tests {
                         workers,
                         older,
                         silent: Vec::new(),
+                        server_start: String::new(),
                     },
                 )
             });

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use database::{Error, interval, prepared};
-use diesel::sql_types::{Array, BigInt, Bool, Integer, Interval, Nullable};
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Interval, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 
 use crate::deliveries::worker::claims_store;
@@ -38,6 +38,9 @@ pub(super) struct Workers {
     /// Those of the others that have been silent for too long.
     #[diesel(sql_type = Array<Integer>)]
     pub(super) silent: Vec<i32>,
+    /// Changes when the server starts, recovers from a crash of one of its processes, or is another one.
+    #[diesel(sql_type = Text)]
+    pub(super) server_start: String,
 }
 
 /// Says that a worker is alive, and lowers its places to `places`.
@@ -52,7 +55,9 @@ pub(super) fn beat(
             UPDATE delivery_workers SET beat = now(), places = least(places, $2) WHERE id = $1 RETURNING places
         )
         SELECT (SELECT places FROM own) AS places, count(*) AS workers, count(*) FILTER (WHERE id < $1) AS older,
-            coalesce(array_agg(id) FILTER (WHERE id <> $1 AND beat < now() - $3), '{}') AS silent
+            coalesce(array_agg(id) FILTER (WHERE id <> $1 AND beat < now() - $3), '{}') AS silent,
+            -- Statistics are reset when the server recovers from a crash.
+            concat_ws(' ', pg_postmaster_start_time(), (SELECT stats_reset FROM pg_stat_bgwriter)) AS server_start
         FROM delivery_workers",
     )
     .bind::<Integer, _>(worker)

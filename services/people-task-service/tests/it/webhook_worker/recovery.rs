@@ -119,6 +119,34 @@ async fn a_stopping_worker_releases_claims_that_it_does_not_know() {
 }
 
 #[tokio::test]
+async fn a_delivery_whose_result_a_crash_of_the_database_has_undone_is_made_again() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let worker = fixture.worker(&[]).await;
+    eventually("the worker to join", async || {
+        (fixture.workers() == 1).then_some(())
+    })
+    .await;
+    // As the database is after the crash: the claim is there, and the result that the worker recorded is not.
+    let mut connection = fixture.connection();
+    connection.batch_execute("BEGIN").unwrap();
+    let ids = decide(&mut connection, &[&receiver.url("/")], None, false);
+    connection
+        .batch_execute(
+            "UPDATE deliveries SET worker_id = (SELECT id FROM delivery_workers), lease = 1; COMMIT",
+        )
+        .unwrap();
+    // What recovery does. Workers of other tests that see it release nothing that they know.
+    let reset = "SELECT pg_stat_reset_shared('bgwriter')";
+    fixture.database.admin().batch_execute(reset).unwrap();
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!((row.attempts, row.webhook_status.as_str()), (1, "sent"));
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[tokio::test]
 async fn without_the_broker_deliveries_are_slower_but_not_lost() {
     let (fixture, receiver) = (
         Fixture::new(),
