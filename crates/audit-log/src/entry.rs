@@ -146,7 +146,7 @@ impl Entry {
         self.detail(json!({ "fields": names }))
     }
 
-    /// Sets further details: identifiers, numbers and constants, never a value from a request.
+    /// Sets further details: identifiers, hosts, numbers and constants, never another value from a request.
     #[must_use]
     pub fn detail(mut self, detail: Value) -> Self {
         self.detail = Some(detail);

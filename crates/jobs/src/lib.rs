@@ -26,7 +26,7 @@ mod worker;
 
 pub use retention::{RetentionRule, retain};
 pub use retry::{RetryPolicy, jitter};
-pub use store::{Claim, JobId, JobTable, Lease};
+pub use store::{Backlog, Claim, JobId, JobTable, Lease};
 pub use worker::{Outcome, Worker, WorkerConfig, health, run};
 
 use std::time::Duration;

@@ -77,12 +77,13 @@ struct DueRow {
 
 /// The jobs that have not ended.
 #[derive(Debug, Clone, Copy, QueryableByName)]
-pub(crate) struct Backlog {
+pub struct Backlog {
+    /// How many there are.
     #[diesel(sql_type = BigInt)]
-    pub(crate) open: i64,
+    pub open: i64,
     /// How long the oldest one has been due.
     #[diesel(sql_type = Double)]
-    pub(crate) overdue_seconds: f64,
+    pub overdue_seconds: f64,
 }
 
 impl<Id: JobId> JobTable<Id> {
@@ -200,7 +201,11 @@ impl<Id: JobId> JobTable<Id> {
         Ok(messages.collect())
     }
 
-    pub(crate) fn backlog(self, connection: &mut Connection) -> Result<Backlog, Error> {
+    /// Reads how many jobs have not ended, and how long they have waited.
+    ///
+    /// # Errors
+    /// The database fails.
+    pub fn backlog(self, connection: &mut Connection) -> Result<Backlog, Error> {
         let backlog = sql_query(format!(
             "SELECT count(*) AS open,
                 greatest(coalesce(extract(epoch FROM now() - min(next_attempt)), 0), 0)::double precision

@@ -43,6 +43,7 @@ pub struct Publisher {
 struct State {
     connected: AtomicBool,
     depth: AtomicU32,
+    dead_letters: AtomicU32,
 }
 
 impl Publisher {
@@ -111,6 +112,18 @@ impl Publisher {
     pub fn depth(&self) -> u32 {
         self.state.depth.load(Ordering::Acquire)
     }
+
+    /// The number of messages in the dead-letter queue when it was last read, at most five seconds ago.
+    #[must_use]
+    pub fn dead_letters(&self) -> u32 {
+        self.state.dead_letters.load(Ordering::Acquire)
+    }
+
+    /// The queue to which it publishes.
+    #[must_use]
+    pub fn queue(&self) -> Queue {
+        self.queue
+    }
 }
 
 async fn grace_after(shutdown: &CancellationToken) {
@@ -133,6 +146,7 @@ async fn session(
         intervals: 0,
     };
     check.read(state).await?;
+    check.read_dead_letters(state).await?;
     state.connected.store(true, Ordering::Release);
     let mut unconfirmed = FuturesUnordered::new();
     let mut batch = Vec::with_capacity(BATCH);
@@ -180,7 +194,7 @@ impl DepthCheck<'_> {
             self.read(state).await?;
         }
         if is_full {
-            self.queue.dead_letter_depth(self.channel).await?;
+            self.read_dead_letters(state).await?;
         }
         Ok(())
     }
@@ -189,6 +203,12 @@ impl DepthCheck<'_> {
         self.has_published = false;
         let depth = self.queue.depth(self.channel).await?;
         state.depth.store(depth, Ordering::Release);
+        Ok(())
+    }
+
+    async fn read_dead_letters(&self, state: &State) -> Result<(), Error> {
+        let depth = self.queue.dead_letter_depth(self.channel).await?;
+        state.dead_letters.store(depth, Ordering::Release);
         Ok(())
     }
 }

@@ -40,7 +40,7 @@ enum Command {
     /// Revoke access tokens.
     #[command(subcommand)]
     Tokens(tokens::Command),
-    /// List deliveries, send them again, and cancel them.
+    /// List deliveries, send them again, cancel them, and pause hosts.
     #[command(subcommand)]
     Deliveries(deliveries::Command),
     /// List, repeat and cancel deletions of users.

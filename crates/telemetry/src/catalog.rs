@@ -133,7 +133,9 @@ pub const METRICS: &[Metric] = metrics! {
     Histogram webhook_decision_to_delivery_seconds() of WEBHOOK_WORKER: "The time from a decision to the response of the receiver, of deliveries that succeeded.";
     Gauge webhook_deliveries_pending() of WEBHOOK_WORKER: "Deliveries that have not ended, counted up to a limit.";
     Gauge webhook_deliveries_due() of WEBHOOK_WORKER: "Deliveries that should be under way now, counted up to a limit.";
-    Gauge webhook_deliveries_oldest_due_seconds() of WEBHOOK_WORKER: "How long the oldest due delivery has waited.";
+    Gauge webhook_deliveries_oldest_due_seconds() of WEBHOOK_WORKER: "How long the oldest due delivery has waited, apart from paused ones.";
+    Gauge webhook_deliveries_paused() of WEBHOOK_WORKER: "Deliveries that wait because an administrator paused their host, counted up to a limit.";
+    Gauge webhook_hosts_paused() of WEBHOOK_WORKER: "Hosts to which deliveries are paused.";
     Gauge webhook_deliveries_parked() of WEBHOOK_WORKER: "Deliveries that ended their worker several times and wait to be redelivered by hand.";
     Counter webhook_due_dates_total() of WEBHOOK_WORKER: "Deliveries that were added because a due date passed while the task was pending.";
     Counter webhook_claims_lost_total() of WEBHOOK_WORKER: "Deliveries that were taken back from workers that ended.";

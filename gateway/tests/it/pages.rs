@@ -6,6 +6,7 @@ async fn pages_have_a_strict_content_security_policy() {
     for path in [
         "/",
         "/account",
+        "/admin",
         "/docs",
         "/reset-password?code=c0de",
         "/tasks?id=1",
@@ -38,6 +39,7 @@ async fn every_asset_of_a_page_exists() {
     for page in [
         "/",
         "/account",
+        "/admin",
         "/docs",
         "/reset-password",
         "/tasks",
@@ -143,6 +145,7 @@ async fn without_pages_their_paths_are_unknown() {
     for path in [
         "/",
         "/account",
+        "/admin",
         "/docs",
         "/reset-password",
         "/tasks",

@@ -146,9 +146,13 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(deliveries::routes::list_task_deliveries)
         .service(deliveries::routes::redeliver_delivery)
         .service(deliveries::routes::list_deliveries)
+        .service(deliveries::hosts::routes::list_delivery_hosts)
+        .service(deliveries::hosts::routes::pause_deliveries)
+        .service(deliveries::hosts::routes::resume_deliveries)
         .service(deliveries::routes::cancel_deliveries)
         .service(deliveries::routes::redeliver_deliveries)
         .service(deliveries::routes::cancel_delivery)
+        .service(deliveries::queues::routes::delivery_queues)
         .service(audit::routes::list_audit)
         .service(dashboard::routes::dashboard_url);
 }

@@ -122,6 +122,13 @@ diesel::table! {
 }
 
 diesel::table! {
+    paused_hosts (host) {
+        host -> Text,
+        paused -> Timestamptz,
+    }
+}
+
+diesel::table! {
     erased_users (pseudonym, incarnation) {
         pseudonym -> Binary,
         incarnation -> Text,

@@ -28,6 +28,7 @@ mod hashing;
 pub mod notifications;
 mod passwords;
 mod programs;
+mod queues;
 mod revocations;
 mod schema;
 #[cfg(test)]

@@ -15,7 +15,9 @@ Examples:
   countersign deliveries list --task 6b0211b15a326b85ddc6477a
   countersign deliveries retry 665f1c2ab3d4e5f60718293c
   countersign deliveries retry --failed --host engine.example.com
-  countersign deliveries cancel --host gone.example.com";
+  countersign deliveries cancel --host gone.example.com
+  countersign deliveries pause engine.example.com
+  countersign deliveries hosts --status paused";
 
 const COLUMNS: [Column; 5] = [
     ("id", "/id"),
@@ -24,7 +26,16 @@ const COLUMNS: [Column; 5] = [
     ("url", "/url"),
     ("next attempt", "/nextAttempt"),
 ];
+const HOST_COLUMNS: [Column; 6] = [
+    ("host", "/host"),
+    ("paused", "/paused"),
+    ("pending", "/pending"),
+    ("tried", "/retrying"),
+    ("failed", "/failed"),
+    ("next attempt", "/nextAttempt"),
+];
 const PAGE: usize = 1_000;
+const HOSTS_PAGE: usize = 200;
 const DELIVERIES: [&str; 2] = ["people-task", "deliveries"];
 
 #[derive(Subcommand)]
@@ -36,6 +47,12 @@ pub(crate) enum Command {
     Retry(Retry),
     /// Cancel deliveries that are pending: they have failed, and are not tried again.
     Cancel(Cancel),
+    /// List the hosts with deliveries that are pending or have failed, and those that are paused.
+    Hosts(Hosts),
+    /// Pause the deliveries to hosts. They wait until the hosts are resumed.
+    Pause(Pause),
+    /// Send the deliveries to paused hosts again.
+    Resume(Pause),
 }
 
 #[derive(Args)]
@@ -103,12 +120,32 @@ pub(crate) struct Cancel {
     host: Option<String>,
 }
 
+#[derive(Args)]
+pub(crate) struct Hosts {
+    /// Only those with deliveries of this status, or that are paused.
+    #[arg(long, value_parser = ["pending", "fail", "paused"])]
+    status: Option<String>,
+    /// How many hosts at most.
+    #[arg(long, default_value_t = 1_000)]
+    limit: usize,
+}
+
+#[derive(Args)]
+pub(crate) struct Pause {
+    /// The hosts of the webhooks' URLs, without scheme and port.
+    #[arg(required = true, value_name = "HOST")]
+    hosts: Vec<String>,
+}
+
 pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
     let api = Api::open(global.credentials())?;
     match command {
         Command::List(arguments) => list(arguments, &api, output),
         Command::Retry(arguments) => retry(arguments, &api, output),
         Command::Cancel(arguments) => cancel(arguments, &api, global, output),
+        Command::Hosts(arguments) => hosts(arguments, &api, output),
+        Command::Pause(arguments) => pause(arguments, &api, output, "pause", "paused"),
+        Command::Resume(arguments) => pause(arguments, &api, output, "resume", "resumed"),
     }
 }
 
@@ -241,6 +278,37 @@ fn cancel(arguments: &Cancel, api: &Api, global: &Global, output: Output) -> Out
         &format!("{} deliveries are cancelled.", cancelled.len()),
         &Value::from(cancelled),
     );
+    Ok(())
+}
+
+fn hosts(arguments: &Hosts, api: &Api, output: Output) -> Outcome {
+    let path = [&DELIVERIES[..], &["hosts"]].concat();
+    let status = arguments.status.as_deref().unwrap_or_default();
+    let mut found: Vec<Value> = Vec::new();
+    while found.len() < arguments.limit {
+        let limit = HOSTS_PAGE.min(arguments.limit - found.len()).to_string();
+        let after = found.last().map_or("", |host| text(host, "host"));
+        let query = [("status", status), ("limit", &limit), ("after", after)];
+        let page = api.get(&path, &query)?;
+        let page = page.as_array().cloned().unwrap_or_default();
+        if page.is_empty() {
+            break;
+        }
+        found.extend(page);
+    }
+    output.list(&HOST_COLUMNS, &found);
+    Ok(())
+}
+
+fn pause(arguments: &Pause, api: &Api, output: Output, what: &str, done: &str) -> Outcome {
+    let path = [&DELIVERIES[..], &[what]].concat();
+    let mut changed = Vec::new();
+    for host in &arguments.hosts {
+        changed.push(api.post(&path, Some(&json!({ "host": host })))?);
+    }
+    let hosts = arguments.hosts.join(", ");
+    let sentence = format!("Deliveries to {hosts} are {done}.");
+    output.done(&sentence, &Value::from(changed));
     Ok(())
 }
 

@@ -21,7 +21,7 @@ The exit code is 1 if a process cannot be reached or is not ready.";
 const TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is shown of the metrics: the metric, and what it is called.
-const SHOWN: [(&str, &str); 12] = [
+const SHOWN: [(&str, &str); 14] = [
     (
         "webhook_deliveries_pending",
         "deliveries that have not ended",
@@ -35,6 +35,8 @@ const SHOWN: [(&str, &str); 12] = [
         "age of the oldest of them, in seconds",
     ),
     ("webhook_deliveries_parked", "parked deliveries"),
+    ("webhook_hosts_paused", "paused hosts"),
+    ("webhook_deliveries_paused", "deliveries that wait for them"),
     ("webhook_circuits_open", "failing hosts"),
     ("outbox_open", "open jobs"),
     (

@@ -1,4 +1,5 @@
 use audit_log::{Actor, AuthMethod, Entry, RequestMeta, Subject};
+use serde_json::json;
 use values::{Names as _, TaskId, UserId};
 
 values::names! {
@@ -12,6 +13,8 @@ values::names! {
         WebhookRemoved = "webhook-removed",
         DeliveryRedelivered = "delivery-redelivered",
         DeliveryCancelled = "delivery-cancelled",
+        DeliveriesPaused = "deliveries-paused",
+        DeliveriesResumed = "deliveries-resumed",
         UserErased = "user-erased",
     }
 }
@@ -30,6 +33,18 @@ impl AuditAction {
         Entry::new(self.name(), actor, meta)
             .authenticated_by(method)
             .on(Subject::Task(task))
+    }
+
+    /// The entry that says who did this to the deliveries of a host.
+    pub(crate) fn on_host(
+        self,
+        host: &str,
+        (actor, method): AuditIdentity,
+        meta: RequestMeta,
+    ) -> Entry {
+        Entry::new(self.name(), actor, meta)
+            .authenticated_by(method)
+            .detail(json!({ "host": host }))
     }
 
     /// The entry that says that one of the system's own processes did this to a user's data.

@@ -13,6 +13,9 @@ pub(crate) enum DeliveryError {
     /// It was sent or has failed.
     #[error("the delivery has ended")]
     Ended,
+    /// As many hosts are paused as may be.
+    #[error("too many hosts are paused")]
+    TooManyPausedHosts,
     #[error(transparent)]
     Task(#[from] TaskError),
     #[error(transparent)]
@@ -28,6 +31,11 @@ impl From<DeliveryError> for Problem {
                 "delivery-ended",
                 "The delivery was sent or has failed, so there is nothing to cancel.",
             ),
+            DeliveryError::TooManyPausedHosts => Self::new(
+                StatusCode::CONFLICT,
+                "too-many-paused-hosts",
+                "1,000 hosts are paused already. Resume one of them first.",
+            ),
             DeliveryError::Task(error) => error.into(),
             DeliveryError::Database(error) => database_problem(error),
         }
@@ -38,6 +46,10 @@ problem_responses! {
     /// Problems of operations on one delivery.
     pub(crate) NoDelivery {
         DeliveryError::NotFound => "The delivery does not exist or is not visible to the caller.",
+    }
+    /// Problems of pausing a host.
+    pub(crate) TooManyPausedHosts {
+        DeliveryError::TooManyPausedHosts => "1,000 hosts are paused already.",
     }
     /// Problems of cancelling one delivery.
     pub(crate) NoPendingDelivery: NoDelivery {

@@ -1,13 +1,16 @@
 //! Deliveries: decisions and passed due dates on their way to webhooks, and the result of each attempt.
 
 mod all_store;
+mod backlog_store;
 mod bulk;
 mod bulk_store;
 mod cancel;
 mod due;
 mod error;
 mod host;
+pub(crate) mod hosts;
 mod list;
+pub(crate) mod queues;
 mod redeliver;
 mod requests;
 mod responses;

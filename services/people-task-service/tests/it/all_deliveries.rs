@@ -217,7 +217,7 @@ SELECT id, id, id, 'fail', 'r', 't', now(), '[]' FROM made WHERE n > {BACKLOG};
 ANALYZE;";
 
 /// Connections report what they read when they end, at the latest.
-async fn rows_read(database: &TestDatabase) -> i64 {
+pub(crate) async fn rows_read(database: &TestDatabase) -> i64 {
     eventually("the connections to end", async || {
         let sql = "SELECT pg_terminate_backend(pid)::text AS line FROM pg_stat_activity
             WHERE datname = current_database() AND usename = 'people_task_service'";
@@ -262,7 +262,7 @@ async fn a_backlog_is_read_and_changed_by_its_indexes() {
 }
 
 /// What this connection has read does not count.
-fn database_forgets(app: &Fixture) {
+pub(crate) fn database_forgets(app: &Fixture) {
     let mut admin = app.database.admin();
     admin
         .batch_execute("SELECT pg_stat_force_next_flush()")

@@ -16,6 +16,7 @@ mod comments;
 mod create_task;
 mod decide;
 mod deliveries;
+mod delivery_hosts;
 mod document;
 mod due_dates;
 mod due_dates_upgrade;

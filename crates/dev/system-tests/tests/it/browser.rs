@@ -1,5 +1,6 @@
 //! The pages, in a browser with the screen of a phone.
 
+mod admin;
 mod decisions;
 mod hostile_texts;
 mod inbox;

@@ -319,6 +319,38 @@ async fn the_deliveries_of_a_host_are_cancelled_while_one_is_under_way() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_host_is_paused_and_resumed() {
+    let system = System::start().await;
+    let cli = CommandLine::of(&system);
+    let token = system.sign_up(REQUESTER).await;
+    let paused = cli.run(&["deliveries", "pause", "127.0.0.1"]).await;
+    assert_eq!((paused.code, paused.stderr.as_str()), (0, ""));
+    assert!(paused.stdout.contains("127.0.0.1 are paused"));
+    decide(&system, &token, "correlationId=waits").await;
+    let listed = cli
+        .json(&["deliveries", "hosts", "--status", "paused"])
+        .await;
+    assert_eq!(listed[0]["host"], "127.0.0.1");
+    assert_eq!(
+        (&listed[0]["pending"], listed.as_array().unwrap().len()),
+        (&json!(1), 1)
+    );
+    eventually("the status to show the paused host", || async {
+        let status = cli.run(&["status"]).await.stdout;
+        let row = status
+            .lines()
+            .find(|line| line.contains("deliveries that wait for them"));
+        row?.trim_end().ends_with('1').then_some(())
+    })
+    .await;
+    assert!(system.received("correlationId=waits").await.is_empty());
+    let resumed = cli.json(&["deliveries", "resume", "127.0.0.1"]).await;
+    assert_eq!(resumed[0]["paused"], Value::Null);
+    wait_for_calls(&system, "waits", 1).await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_tokens_of_one_user_are_revoked() {
     let system = System::start().await;
     let cli = CommandLine::of(&system);

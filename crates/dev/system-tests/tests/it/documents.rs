@@ -9,8 +9,9 @@ use url::Url;
 use crate::harness::System;
 
 /// Routes of the gateway that the document does not describe.
-const PAGES: [&str; 6] = [
+const PAGES: [&str; 7] = [
     "/account",
+    "/admin",
     "/docs",
     "/openapi.json",
     "/reset-password",

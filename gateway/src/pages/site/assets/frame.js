@@ -1,6 +1,7 @@
 // What surrounds every page: the menu of the header and the footer.
 
 import { $, element } from "/assets/dom.js";
+import { knowsAdmin } from "/assets/me.js";
 import { signOut, token } from "/assets/session.js";
 import { t } from "/assets/texts.js";
 
@@ -24,4 +25,11 @@ export function showFrame() {
     menuLink("/", t("tasks")),
     menuLink("/account", t("account")),
     element("button", { type: "button", class: "link", onclick: leave }, t("signOut")));
+  showAdminLink();
+}
+
+/** Adds a link to the page of administrators, for them. */
+async function showAdminLink() {
+  const account = $("menu").querySelector("[href='/account']");
+  if (await knowsAdmin() && account.isConnected) account.before(menuLink("/admin", t("admin")));
 }

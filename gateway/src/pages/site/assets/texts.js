@@ -12,6 +12,9 @@ export const locale = wanted;
 document.documentElement.lang = language;
 const { texts } = await import(`/assets/texts/${language}.js`);
 
+/** Adds the texts of a page that has many. */
+export const addTexts = (more) => Object.assign(texts, more);
+
 /** A text with values for the names in braces. Without `missing`, every text must exist. */
 export function t(key, values = {}, missing = key) {
   const text = texts[key] ?? missing;

@@ -2,7 +2,7 @@
 //! trip (`unnest`, `LATERAL`, `SKIP LOCKED`, writing CTEs), which diesel's query builder cannot express.
 //!
 //! A claim counts nothing and takes no lock over all workers: the number of concurrent requests to a host is limited in
-//! the memory of each worker (see [`membership`](super::membership)).
+//! the memory of each worker (see [`membership`](super::membership)). Deliveries to a paused host are not claimed.
 
 use std::sync::Arc;
 
@@ -10,11 +10,13 @@ use chrono::{DateTime, Utc};
 use database::prepared;
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
 use diesel::{
-    OptionalExtension as _, PgConnection, QueryResult, QueryableByName, RunQueryDsl as _,
+    OptionalExtension as _, PgConnection, QueryDsl as _, QueryResult, QueryableByName,
+    RunQueryDsl as _,
 };
 use values::{DeliveryId, WebhookId};
 
 use crate::planning::planning;
+use crate::schema::paused_hosts;
 use crate::tasks::{Task, task_columns};
 
 /// No commit waits for the disk: a crash of the database may undo a claim or a
@@ -103,6 +105,7 @@ pub(super) fn claim_known(
 const CLAIM_KNOWN: &str = claim!(
     "SELECT id FROM deliveries
     WHERE id = ANY($2) AND worker_id IS NULL AND next_attempt + interval '0' <= now() AND lost_claims < 2
+        AND host NOT IN (SELECT host FROM paused_hosts)
     FOR NO KEY UPDATE SKIP LOCKED",
     ""
 );
@@ -136,7 +139,8 @@ const CLAIM_OF_HOSTS: &str = claim!(
         WHERE deliveries.host = wanted.host AND next_attempt <= now() AND worker_id IS NULL AND lost_claims < 2
         ORDER BY next_attempt LIMIT wanted.number
         FOR NO KEY UPDATE SKIP LOCKED
-    ) AS next",
+    ) AS next
+    WHERE wanted.host NOT IN (SELECT host FROM paused_hosts)",
     ""
 );
 
@@ -155,6 +159,7 @@ pub(super) fn claim_suspect(
 const CLAIM_SUSPECT: &str = claim!(
     "SELECT id FROM deliveries
     WHERE lost_claims >= 2 AND next_attempt <= now() AND worker_id IS NULL AND lost_trials < 3
+        AND host NOT IN (SELECT host FROM paused_hosts)
     ORDER BY lease, next_attempt LIMIT 1
     FOR NO KEY UPDATE SKIP LOCKED",
     ", on_trial = true"
@@ -184,15 +189,19 @@ pub(super) struct ScannedHosts {
     pub(super) last: String,
     /// Whether it found any host, be its deliveries due or not.
     pub(super) found_hosts: bool,
+    /// All hosts that are paused; `None` if they could not be read.
+    pub(super) paused: Option<Vec<String>>,
 }
 
-/// Finds hosts with deliveries that may be due, among the next `limit` hosts after `after` in alphabetical order. Each
+/// Finds hosts with deliveries that may be due and are not paused, among the next `limit` hosts after `after` in alphabetical order. Each
 /// host takes one step in an index, however many deliveries it has.
 pub(super) fn scan_hosts(
     connection: &mut PgConnection,
     after: &str,
     limit: i64,
 ) -> QueryResult<ScannedHosts> {
+    let paused = paused_hosts::table.select(paused_hosts::host);
+    let paused = paused.load(connection)?;
     let hosts: Vec<HostRow> = prepared(SCAN_HOSTS)
         .bind::<Text, _>(after)
         .bind::<BigInt, _>(limit)
@@ -206,6 +215,7 @@ pub(super) fn scan_hosts(
         found_hosts,
         due: due.map(|row| row.host).collect(),
         last,
+        paused: Some(paused),
     })
 }
 
@@ -218,4 +228,4 @@ WITH RECURSIVE step AS (
         ORDER BY host, next_attempt LIMIT 1
     ) AS following
 )
-SELECT host, next_attempt <= now() AS due FROM step LIMIT $2";
+SELECT host, next_attempt <= now() AND host NOT IN (SELECT host FROM paused_hosts) AS due FROM step LIMIT $2";

@@ -15,6 +15,7 @@ use crate::deliveries::worker::claims::{ClaimRequest, Claimed, Claims, Ended};
 use crate::deliveries::worker::claims_store::ClaimedDelivery;
 use crate::deliveries::worker::hosts::Host;
 use crate::deliveries::worker::membership::{Member, UsedPlaces};
+use crate::deliveries::worker::paused::PausedHosts;
 use crate::deliveries::worker::recorder::Ends;
 use crate::deliveries::worker::report;
 use crate::deliveries::worker::results_store::ClaimEnd;
@@ -56,6 +57,7 @@ struct Dispatching {
     /// Hosts for which something may have to be claimed.
     changed: HashSet<Arc<str>>,
     blocked: BlockedHosts,
+    paused: PausedHosts,
     attempts: JoinSet<AttemptResult>,
     /// A delivery that is tried apart from others.
     suspect: Option<DeliveryId>,
@@ -73,6 +75,7 @@ impl Dispatcher {
             hosts: HashMap::new(),
             changed: HashSet::new(),
             blocked: BlockedHosts::default(),
+            paused: PausedHosts::default(),
             attempts: JoinSet::new(),
             suspect: None,
             may_have_unknown_claims: false,
@@ -137,26 +140,38 @@ impl Dispatching {
     fn add(&mut self, due: impl Iterator<Item = DueDelivery>) {
         for DueDelivery { id, host } in due {
             let name: Arc<str> = host.into();
-            if self.has_room_for(&name) {
+            if self.may_keep(&name) {
                 self.host(&name).add(id);
                 self.changed.insert(name);
             }
         }
     }
 
-    fn add_scanned(&mut self, hosts: Vec<String>) {
-        for host in hosts {
-            let name: Arc<str> = host.into();
-            if self.has_room_for(&name) {
+    fn add_scanned(&mut self, hosts: impl IntoIterator<Item = Arc<str>>) {
+        for name in hosts {
+            if self.may_keep(&name) {
                 self.host(&name).set_backlog();
                 self.changed.insert(name);
             }
         }
     }
 
-    /// Whether another host may be kept. The scan finds others later.
-    fn has_room_for(&self, name: &Arc<str>) -> bool {
-        self.hosts.len() < MAX_HOSTS || self.hosts.contains_key(name)
+    /// Whether deliveries of a host may be kept. The scan finds those of others later.
+    fn may_keep(&self, name: &Arc<str>) -> bool {
+        let has_room = self.hosts.len() < MAX_HOSTS || self.hosts.contains_key(name);
+        has_room && !self.paused.contains(name)
+    }
+
+    /// Releases what is claimed and not started of hosts that were paused, and goes on with those that were resumed.
+    fn adopt_pauses(&mut self, paused: Vec<String>) {
+        let changed = self.paused.replace(paused);
+        for name in changed.paused {
+            if let Some(host) = self.hosts.get_mut(&name) {
+                let unstarted = host.hold();
+                self.release(unstarted);
+            }
+        }
+        self.add_scanned(changed.resumed);
     }
 
     fn tick(&mut self) {
@@ -245,7 +260,12 @@ impl Dispatching {
     fn take_ended_claim(&mut self, ended: Ended) {
         match ended {
             Ended::Claim(claimed) | Ended::SuspectClaim(claimed) => self.take_claimed(claimed),
-            Ended::Scan(found) => self.add_scanned(found.due),
+            Ended::Scan(found) => {
+                if let Some(paused) = found.paused {
+                    self.adopt_pauses(paused);
+                }
+                self.add_scanned(found.due.into_iter().map(Into::into));
+            }
             Ended::Release(done) => self.may_have_unknown_claims &= !done,
         }
     }
@@ -280,9 +300,13 @@ impl Dispatching {
         }
         for name in ready {
             self.start(&name);
+            let is_paused = self.paused.contains(&name);
             let host = self.host(&name);
             let mut unused = host.take_surplus();
             unused.extend(host.take_unstarted_trials());
+            if is_paused {
+                unused.extend(host.hold());
+            }
             self.release(unused);
         }
     }
@@ -298,7 +322,9 @@ impl Dispatching {
 
     /// Starts what a host has places for.
     fn start(&mut self, name: &Arc<str>) {
-        let Some(member) = self.member() else { return };
+        let Some(member) = self.member().filter(|_| !self.paused.contains(name)) else {
+            return;
+        };
         let now = Instant::now();
         while self.has_free_attempt(name)
             && let Some(host) = self.hosts.get_mut(name)

@@ -229,6 +229,13 @@ impl Host {
         surplus
     }
 
+    /// Takes all claims that are not started, and forgets that there are due deliveries, because the host is paused.
+    pub(super) fn hold(&mut self) -> Vec<ClaimedDelivery> {
+        let unstarted = self.give_back();
+        self.clear_backlog();
+        unstarted
+    }
+
     /// Takes all claims that are not started, and forgets what is known: the database has it.
     pub(super) fn give_back(&mut self) -> Vec<ClaimedDelivery> {
         self.backlog |= !self.known.is_empty() || !self.ready.is_empty();

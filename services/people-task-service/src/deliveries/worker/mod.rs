@@ -6,6 +6,7 @@
 //!   [`recorder`] records results in batches.
 //! - [`membership`] divides the places of each host among the workers, and [`lost_claims`] releases the claims of those
 //!   that ended.
+//! - [`paused`] remembers the hosts that administrators have paused.
 //! - [`due_dates`] adds deliveries of due dates that pass while a task is pending.
 //!
 //! Deliveries become known by messages, which name them and their hosts, and by a scan of the hosts, which finds
@@ -17,7 +18,6 @@
 //! except those that a worker which was cut off from the database has not ended yet.
 
 mod attempt;
-mod backlog_store;
 mod blocked;
 mod circuit;
 mod claims;
@@ -32,6 +32,7 @@ mod lost_claims_store;
 mod membership;
 mod membership_store;
 mod message;
+mod paused;
 mod recorder;
 mod report;
 mod results_store;

@@ -7,16 +7,14 @@ use database::Database;
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
+use crate::deliveries::backlog_store::{self, Backlog, MAX_COUNTED};
 use crate::deliveries::worker::attempt::AttemptResult;
-use crate::deliveries::worker::backlog_store::{self, Backlog};
 use crate::deliveries::worker::lost_claims_store::Released;
 use crate::deliveries::worker::results_store::ClaimEnd;
 use crate::deliveries::worker::schedule::RetryDecision;
 
 /// How often the backlog is read.
 const INTERVAL: Duration = Duration::from_secs(5);
-/// The backlog is counted up to this number. No alarm needs the exact size of a larger one.
-const MAX_COUNTED: i64 = 100_000;
 
 /// The result of an attempt was recorded.
 pub(super) fn attempt_recorded(result: &AttemptResult) {
@@ -127,9 +125,7 @@ pub(super) fn in_flight(attempts: usize) {
 /// Keeps the gauges of the backlog up to date until it is cancelled.
 pub(super) async fn watch_backlog(database: Database, shutdown: CancellationToken) {
     loop {
-        let load = |connection: &mut _| -> Result<_, database::Error> {
-            Ok(backlog_store::load_backlog(connection, MAX_COUNTED)?)
-        };
+        let load = |connection: &mut _| backlog_store::load_backlog(connection, MAX_COUNTED);
         match database.run(load).await {
             Ok(backlog) => set_gauges(&backlog),
             Err(error) => tracing::debug!(error = ?error, "the backlog could not be read"),
@@ -149,5 +145,7 @@ fn set_gauges(backlog: &Backlog) {
     metrics::gauge!("webhook_deliveries_pending").set(backlog.pending as f64);
     metrics::gauge!("webhook_deliveries_due").set(backlog.due as f64);
     metrics::gauge!("webhook_deliveries_parked").set(backlog.parked as f64);
+    metrics::gauge!("webhook_deliveries_paused").set(backlog.paused as f64);
+    metrics::gauge!("webhook_hosts_paused").set(backlog.paused_hosts as f64);
     metrics::gauge!("webhook_deliveries_oldest_due_seconds").set(backlog.oldest as f64 / 1000.0);
 }

@@ -3,6 +3,7 @@
 mod delivery;
 mod fairness;
 pub(crate) mod fixture;
+mod pauses;
 mod proxy;
 mod receiver;
 mod recovery;

@@ -5,6 +5,7 @@ export const texts = {
   menu: "Menü",
   tasks: "Aufgaben",
   account: "Konto",
+  admin: "Admin",
   signIn: "Anmelden",
   signOut: "Abmelden",
   documentation: "API-Dokumentation (englisch)",

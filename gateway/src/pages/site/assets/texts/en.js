@@ -5,6 +5,7 @@ export const texts = {
   menu: "Menu",
   tasks: "Tasks",
   account: "Account",
+  admin: "Admin",
   signIn: "Sign in",
   signOut: "Sign out",
   documentation: "API documentation",

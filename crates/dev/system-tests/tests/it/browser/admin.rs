@@ -1,0 +1,183 @@
+//! The page of administrators.
+
+mod deletions;
+mod users;
+mod webhooks;
+
+use serde_json::{Value, json};
+use testkit::{Http, eventually};
+
+use super::phone::Phone;
+use crate::harness::System;
+
+const ADMIN: &str = "admin@countersign.local";
+
+/// Opens a view as the administrator.
+async fn open(system: &System, phone: &Phone, query: &str) {
+    phone
+        .open(&format!("{}/admin{query}", system.http.base()))
+        .await;
+    sign_in(phone, ADMIN).await;
+    phone.sees("Audit log").await;
+}
+
+async fn sign_in(phone: &Phone, email: &str) {
+    phone.fill("E-mail address", email).await;
+    phone.fill("Password", System::PASSWORD).await;
+    phone.click("Sign in").await;
+}
+
+/// Confirms what the dialog asks.
+async fn confirm(phone: &Phone, name: &str) {
+    let button = "document.querySelector('dialog[open] .reject')";
+    eventually("the dialog to ask", || async {
+        let text = phone.run(&format!("return {button}?.innerText")).await;
+        (text == name).then_some(())
+    })
+    .await;
+    phone.run(&format!("{button}.click()")).await;
+}
+
+/// Chooses or sets the value of the field with this identifier, once it is shown.
+async fn choose(phone: &Phone, id: &str, value: &str) {
+    let script = format!(
+        "const field = document.getElementById({}); if (!field) return false;
+        field.value = {}; field.dispatchEvent(new Event('change')); return true",
+        json!(id),
+        json!(value)
+    );
+    eventually(&format!("the field {id} to be shown"), || async {
+        (phone.run(&script).await == true).then_some(())
+    })
+    .await;
+}
+
+/// Waits until a number of elements match a selector.
+async fn has(phone: &Phone, number: u64, css: &str) {
+    eventually(&format!("{number} × {css}"), || async {
+        (phone.count(css).await == number).then_some(())
+    })
+    .await;
+}
+
+/// Changes how the flow engine behaves.
+async fn control_engine(system: &System, change: &Value) {
+    let url = system.webhook_url();
+    let address = url.trim_start_matches("http://").split('/').next().unwrap();
+    let engine = Http::to(address.parse().unwrap());
+    let _ = engine.put("/control").json(change).send().await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_is_for_administrators() {
+    let system = System::start().await;
+    system.sign_up("ada@example.com").await;
+    let phone = Phone::new().await;
+    phone.open(&format!("{}/admin", system.http.base())).await;
+    sign_in(&phone, "ada@example.com").await;
+    phone.sees("This page is for administrators.").await;
+    assert_eq!(phone.count("[href='/admin'], table").await, 0);
+    phone.click("Sign out").await;
+
+    sign_in(&phone, ADMIN).await;
+    phone.follow("Admin").await;
+    phone.sees("ada@example.com").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_queues_and_the_audit_log_are_shown() {
+    let system = System::start().await;
+    let token = system.sign_up("ada@example.com").await;
+    let task = system
+        .create_task(&token, "ada@example.com", "bob@example.com")
+        .await;
+    let phone = Phone::new().await;
+    open(&system, &phone, "?view=queues").await;
+    for text in [
+        "webhook.due-deliveries",
+        "user.deletions",
+        "user.notifications",
+        "Connected",
+        "Dead letters",
+    ] {
+        phone.sees(text).await;
+    }
+    phone.follow("Audit log").await;
+    phone.sees("user-created").await;
+    phone.sees("signed-in").await;
+    phone.fill("Action", "user-created").await;
+    has(&phone, 1, "tbody tr").await;
+    let id = system.user_id("ada@example.com").await;
+    phone.sees(&id).await;
+    phone.fill("Action", "").await;
+    choose(&phone, "of", "tasks").await;
+    phone.sees("task-created").await;
+    phone.fill("Subject’s identifier", &task.id).await;
+    has(&phone, 1, "tbody tr").await;
+    choose(&phone, "after", "2300-01-01T00:00").await;
+    phone.sees("Nothing found.").await;
+    phone.fill("Subject’s identifier", "nonsense").await;
+    phone.sees("24").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_focus_follows_what_is_opened() {
+    let system = System::start().await;
+    system.sign_up("ada@example.com").await;
+    let id = system.user_id("ada@example.com").await;
+    let phone = Phone::new().await;
+    open(&system, &phone, "").await;
+    phone.follow("ada@example.com").await;
+    phone.sees("All users").await;
+    let focused = "return document.activeElement.innerText";
+    let is_focused = async |text: &str| {
+        eventually(&format!("the focus to be on {text}"), || async {
+            (phone.run(focused).await == text).then_some(())
+        })
+        .await;
+    };
+    is_focused("ada@example.com").await;
+    assert!(
+        phone
+            .address()
+            .await
+            .ends_with(&format!("view=user&id={id}"))
+    );
+    phone.run("[...document.querySelectorAll('button')].find((one) => one.innerText === 'Delete').focus()").await;
+    // Enter opens the dialog, whose first button destroys nothing, and Escape closes it.
+    phone.press('\u{e007}').await;
+    is_focused("Go back").await;
+    phone.press('\u{e00c}').await;
+    has(&phone, 0, "dialog").await;
+    is_focused("Delete").await;
+    let unnamed = "return [...document.querySelectorAll('table, nav, input, select, button, a')]
+        .filter((one) => one.checkVisibility({ visibilityProperty: true })).filter((one) => !(one.ariaLabel || one.labels?.length || one.innerText?.trim())).length";
+    assert_eq!(phone.run(unnamed).await, 0);
+    phone.run("history.back()").await;
+    is_focused("Users").await;
+    has(&phone, 2, "tbody tr").await;
+    assert_eq!(phone.run(unnamed).await, 0);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_languages_have_the_same_texts() {
+    let system = System::start().await;
+    let phone = Phone::new().await;
+    phone.open(&format!("{}/", system.http.base())).await;
+    let missing = phone
+        .run(
+            "return Promise.all(['en', 'de'].map((name) => import(`/assets/texts/admin-${name}.js`)))
+                .then((modules) => modules.map(({ texts }) => Object.keys(texts)))
+                .then(([en, de]) => [...en.filter((key) => !de.includes(key)), ...de.filter((key) => !en.includes(key))])",
+        )
+        .await;
+    assert_eq!(missing, json!([]));
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

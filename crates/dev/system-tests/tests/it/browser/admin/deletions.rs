@@ -1,0 +1,100 @@
+//! Deletions: progress until the end, cancelling, and repeating.
+
+use serde_json::json;
+use testkit::eventually;
+
+use super::{confirm, control_engine, has, open};
+use crate::browser::phone::Phone;
+use crate::harness::System;
+
+async fn open_user(system: &System, phone: &Phone, email: &str) -> String {
+    system.sign_up(email).await;
+    let id = system.user_id(email).await;
+    open(system, phone, &format!("?view=user&id={id}")).await;
+    phone.sees(email).await;
+    id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_is_watched_until_it_is_completed() {
+    let system = System::start().await;
+    let phone = Phone::new().await;
+    let id = open_user(&system, &phone, "ada@example.com").await;
+    control_engine(&system, &json!({"accepted": "300ms"})).await;
+    phone.click("Delete").await;
+    phone
+        .sees("ada@example.com is deleted with all tasks")
+        .await;
+    phone.click("Go back").await;
+    phone.click("Delete").await;
+    confirm(&phone, "Delete").await;
+    phone.sees("In progress").await;
+    phone.sees("Completed 8 of 8 steps").await;
+    let gone = system
+        .http
+        .get(&format!("/users/{id}"))
+        .bearer(&system.admin)
+        .send()
+        .await;
+    gone.expect_problem(404, "not-found");
+    phone.follow("Deletions").await;
+    phone.sees("8 of 8 steps").await;
+    phone.sees(&id).await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deletion_is_cancelled_and_started_again() {
+    let system = System::start().await;
+    let phone = Phone::new().await;
+    let id = open_user(&system, &phone, "ada@example.com").await;
+    control_engine(&system, &json!({"accepted": "1h"})).await;
+    phone.click("Delete").await;
+    confirm(&phone, "Delete").await;
+    phone.click("Cancel the deletion").await;
+    confirm(&phone, "Cancel the deletion").await;
+    phone.sees("Cancelled").await;
+    let user = system.get(&format!("/users/{id}"), &system.admin).await;
+    assert_eq!(user.json["isActive"], false);
+
+    control_engine(&system, &json!({"accepted": "0s"})).await;
+    phone.click("Delete again").await;
+    confirm(&phone, "Delete again").await;
+    phone.sees("Completed 8 of 8 steps").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_deletion_says_why_and_is_repeated() {
+    let settings = [
+        ("DELETE_MAX_ATTEMPTS", "1"),
+        ("DELETE_RETRY_PAUSE", "100ms"),
+    ];
+    let system = System::start_with(&settings).await;
+    let phone = Phone::new().await;
+    let id = open_user(&system, &phone, "ada@example.com").await;
+    control_engine(&system, &json!({"down": true})).await;
+    phone.click("Delete").await;
+    confirm(&phone, "Delete").await;
+    phone.sees("Failed").await;
+    phone.sees("503").await;
+    phone.follow("Deletions").await;
+    has(&phone, 1, "tbody tr").await;
+    phone.sees(&id).await;
+
+    control_engine(&system, &json!({"down": false})).await;
+    phone.click("Retry all that failed").await;
+    phone.sees("1 deletion is in progress again.").await;
+    eventually("the user to be deleted", || async {
+        let path = format!("/users/{id}");
+        let reply = system.http.get(&path).bearer(&system.admin).send().await;
+        (reply.status == 404).then_some(())
+    })
+    .await;
+    phone.reload().await;
+    phone.sees("Completed").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

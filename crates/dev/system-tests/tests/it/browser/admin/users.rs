@@ -1,0 +1,118 @@
+//! Users: finding one among many, changing and deactivating it.
+
+use serde_json::json;
+use testkit::eventually;
+
+use super::{choose, confirm, has, open};
+use crate::browser::phone::Phone;
+use crate::harness::System;
+
+/// Creates users as the administrator, with values that must not become markup.
+async fn create_users(system: &System, number: usize) {
+    for n in 1..=number {
+        let body = json!({
+            "username": format!("user-{n}@example.com"), "password": System::PASSWORD,
+            "plan": "<img src=x onerror=alert(1)>", "vendor": ["<b>Acme</b>"],
+            "metadata": {"firstName": "<script>alert(1)</script>"},
+        });
+        let _ = system.post("/user", &system.admin, &body).await;
+    }
+}
+
+async fn is_refused(system: &System, token: &str) {
+    eventually("the token to be refused", || async {
+        let reply = system.http.get("/user").bearer(token).send().await;
+        (reply.status == 401).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_user_is_found_changed_and_deactivated() {
+    let system = System::start().await;
+    create_users(&system, 60).await;
+    let token = system.sign_up("ada@example.com").await;
+    let phone = Phone::new().await;
+    open(&system, &phone, "").await;
+    has(&phone, 25, "tbody tr").await;
+    phone.sees("62 in all").await;
+    phone.follow("Next page").await;
+    phone.sees("Rows 26 to 50").await;
+    phone.follow("Next page").await;
+    has(&phone, 12, "tbody tr").await;
+    phone.fill("Search usernames", "ADA@").await;
+    has(&phone, 1, "tbody tr").await;
+    phone.sees("1 in all").await;
+
+    phone.follow("ada@example.com").await;
+    phone.sees("All users").await;
+    phone.fill("Plan", "gold").await;
+    phone.click("Save").await;
+    phone.sees("The changes are saved.").await;
+    let id = system.user_id("ada@example.com").await;
+    let path = format!("/users/{id}");
+    assert_eq!(system.get(&path, &system.admin).await.json["plan"], "gold");
+    // A new plan signs nobody out.
+    let _ = system.get("/user", &token).await;
+    phone.fill("Username", "user-1@example.com").await;
+    phone.click("Save").await;
+    phone
+        .sees("There is already an account with this e-mail address.")
+        .await;
+    assert_eq!(phone.count("#username[aria-invalid]").await, 1);
+
+    phone.click("Deactivate").await;
+    phone.click("Go back").await;
+    let _ = system.get("/user", &token).await;
+    phone.click("Deactivate").await;
+    confirm(&phone, "Deactivate").await;
+    phone.sees("The account is deactivated.").await;
+    is_refused(&system, &token).await;
+    phone.click("Activate").await;
+    phone.sees("The account is active.").await;
+    let signed_in = system.sign_in("ada@example.com", System::PASSWORD).await;
+    let token = signed_in.expect(200).text_of("token");
+    phone.click("Sign out everywhere").await;
+    confirm(&phone, "Sign out everywhere").await;
+    phone.sees("The user is signed out.").await;
+    is_refused(&system, &token).await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn users_are_filtered_and_sorted_and_their_texts_are_no_markup() {
+    let system = System::start().await;
+    create_users(&system, 3).await;
+    let phone = Phone::new().await;
+    open(&system, &phone, "?sort=username:1").await;
+    has(&phone, 4, "tbody tr").await;
+    let first = "return document.querySelector('tbody tr th').innerText";
+    assert_eq!(phone.run(first).await, "admin@countersign.local");
+    choose(&phone, "order", "username:-1").await;
+    eventually("the order to be reversed", || async {
+        (phone.run(first).await == "user-3@example.com").then_some(())
+    })
+    .await;
+    assert_eq!(phone.count("th[aria-sort=descending]").await, 1);
+    phone.sees("<img src=x onerror=alert(1)>").await;
+    phone.fill("Scope", "admin").await;
+    has(&phone, 1, "tbody tr").await;
+    phone.fill("Scope", "").await;
+    phone.fill("Vendor", "<b>Acme</b>").await;
+    has(&phone, 3, "tbody tr").await;
+    assert!(phone.address().await.contains("vendor="));
+    phone.reload().await;
+    has(&phone, 3, "tbody tr").await;
+
+    phone.follow("user-2@example.com").await;
+    phone.sees("<script>alert(1)</script>").await;
+    assert_eq!(
+        phone.count("#content :is(img, b, script, [onerror])").await,
+        0
+    );
+    let wide = "return document.documentElement.scrollWidth > innerWidth";
+    assert_eq!(phone.run(wide).await, false, "the page is too wide");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}

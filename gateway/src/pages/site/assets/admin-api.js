@@ -1,0 +1,78 @@
+// What administrators call of the API.
+
+import { call, listPage } from "/assets/api.js";
+import { token } from "/assets/session.js";
+
+/** The rows of a page, unless the caller wants another number. */
+export const PAGE = 25;
+
+const authorized = (body) => ({ token: token(), body });
+const send = (method, path, body) => call(method, path, authorized(body));
+
+/** A comma separates filters. */
+const filterOf = (field, value) => `${field}:${value.replaceAll(",", "\\,")}`;
+
+/** The URL of a list. Filters and parameters without a value are left out. */
+function listUrl(path, filters, parameters) {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value));
+  for (const [field, value] of Object.entries(filters)) if (value) query.append("filter", filterOf(field, value));
+  return `${path}?${query}`;
+}
+
+/** A page of a list, and the position of the next page or an empty text. */
+async function page(path, filters, parameters, position = "offset") {
+  const { rows, next } = await listPage(listUrl(path, filters, { limit: PAGE, ...parameters }), authorized());
+  return { rows, next: next ? new URL(next, location.href).searchParams.get(position) : "" };
+}
+
+const userFilters = ({ active, scope, plan, vendor }) => ({ isActive: active, scope, plan, vendor });
+
+export const listUsers = (state) =>
+  page("/users", userFilters(state), { pattern: state.search, sort: state.sort, offset: state.offset });
+export const countUsers = async (state) =>
+  (await call("GET", listUrl("/users/count", userFilters(state), { pattern: state.search }), authorized())).count;
+export const loadUser = (id) => send("GET", `/users/${encodeURIComponent(id)}`);
+export const updateUser = (id, changes) => send("PUT", `/users/${id}`, changes);
+export const revokeTokens = (id) => send("POST", `/users/${id}/revoke-tokens`);
+
+export const startDeletion = async (id) => (await send("DELETE", `/users/${id}`)).ticket;
+export const loadDeletion = (id, ticket) => send("GET", `/users/${id}/delete-status/${ticket}`);
+export const cancelDeletion = (id, ticket) => send("DELETE", `/users/${id}/delete-status/${ticket}`);
+export const listDeletions = ({ offset }) => page("/users/deletions", {}, { offset });
+export const retryDeletions = () => send("POST", "/users/deletions/retry");
+
+export const listHosts = ({ status, after }) => page("/people-task/deliveries/hosts", {}, { status, after }, "after");
+/** The numbers of one host. */
+export const loadHost = async (host) => (await send("GET", listUrl("/people-task/deliveries/hosts", {}, { host })))[0];
+export const pauseHost = (host) => send("POST", "/people-task/deliveries/pause", { host });
+export const resumeHost = (host) => send("POST", "/people-task/deliveries/resume", { host });
+export const listDeliveries = ({ host, status, offset }) =>
+  page("/people-task/deliveries", { status, host }, { offset });
+export const sendDelivery = (id) => send("POST", `/people-task/deliveries/${id}/redeliver`);
+export const cancelDelivery = (id) => send("POST", `/people-task/deliveries/${id}/cancel`);
+
+/**
+ * Changes the deliveries of a host, of which the API changes a limited number in one call. It ends when as many were
+ * changed as there were at the beginning, because a delivery that is sent again may fail again.
+ */
+async function changeHost(host, action, counted) {
+  let total = 0;
+  let most = Infinity;
+  for (;;) {
+    const result = await send("POST", `/people-task/deliveries/${action}`, { host });
+    total += result[counted];
+    most = Math.min(most, total + result.remaining);
+    if (result[counted] === 0 || result.remaining === 0 || total >= most) return total;
+  }
+}
+export const sendFailed = (host) => changeHost(host, "redeliver", "redelivered");
+export const cancelPending = (host) => changeHost(host, "cancel", "cancelled");
+
+export const listAudit = ({ of, sort, offset, ...filters }) => {
+  const { action, actor, subject, requestId, after, before } = filters;
+  return page(of === "tasks" ? "/people-task/audit" : "/audit", { action, actor, subject, requestId, after, before },
+    { sort, offset });
+};
+
+/** The queues of both services. */
+export const loadQueues = () => Promise.all([send("GET", "/people-task/queues"), send("GET", "/users/queues")]);

@@ -1,0 +1,99 @@
+// Deletions of users: the list, and the progress of one.
+
+import { cancelDeletion, listDeletions, loadDeletion, retryDeletions, startDeletion } from "/assets/admin-api.js";
+import { action, badge, confirm, heading, linkTo, list, timeOf, userLink } from "/assets/admin-list.js";
+import { failed } from "/assets/admin-state.js";
+import { element, notify } from "/assets/dom.js";
+import { t, tWith } from "/assets/texts.js";
+
+const POLL = 1_000;
+const KINDS = { "in-progress": "wait", completed: "good", failed: "bad", cancelled: "plain" };
+
+const statusBadge = ({ status }) => badge(t(`deletion ${status}`), KINDS[status] ?? "plain");
+
+const progressBar = ({ stepsDone, stepsTotal }) =>
+  element("progress", { max: Math.max(stepsTotal, 1), value: stepsDone, "aria-label": t("progress") });
+
+const stepsText = ({ stepsDone, stepsTotal }) => t("steps", { done: stepsDone, total: stepsTotal });
+
+/** Why a deletion failed: the problem names the step. */
+function failureOf({ failure }) {
+  if (!failure) return null;
+  const step = failure.step ? `${failure.step}: ` : "";
+  return element("span", { class: "overdue", dir: "auto" }, `${step}${failure.detail ?? failure.title ?? ""}`);
+}
+
+async function cancel(id, ticket) {
+  const isSure = await confirm(t("cancelDeletion"), tWith("cancelDeletionText", { name: element("code", {}, id) }), t("cancelDeletion"));
+  return isSure && cancelDeletion(id, ticket);
+}
+
+async function retry(id) {
+  const isSure = await confirm(t("retryDeletion"), tWith("retryDeletionText", { name: element("code", {}, id) }), t("retryDeletion"));
+  return isSure && startDeletion(id);
+}
+
+/** A card with the progress of a deletion, which follows it. `restarted` is called with the ticket of another one. */
+export function deletionCard(id, ticket, restarted) {
+  const status = element("p", { role: "status" }, t("loading"));
+  const body = element("div", {});
+  const card = element("section", { class: "card", id: "deletion", "aria-label": t("deletion") }, status, body);
+  const render = (deletion) => {
+    const text = [statusBadge(deletion), ` ${stepsText(deletion)}`];
+    if (status.textContent !== text.map((part) => part.textContent ?? part).join("")) status.replaceChildren(...text);
+    const buttons = {
+      "in-progress": () => action(t("cancelDeletion"), () => cancel(id, ticket), render),
+      failed: () => action(t("retryDeletion"), () => retry(id), restarted),
+      cancelled: () => action(t("retryDeletion"), () => retry(id), restarted),
+    };
+    if (body.dataset.status !== deletion.status) {
+      body.replaceChildren(element("div", {}), element("div", { class: "actions" }, buttons[deletion.status]?.() ?? ""));
+    }
+    body.dataset.status = deletion.status;
+    body.firstChild.replaceChildren(progressBar(deletion),
+      deletion.deletedTasks ? element("p", { class: "soft" }, t("deletedTasks", { count: deletion.deletedTasks })) : "",
+      failureOf(deletion) ?? "");
+    return deletion.status === "in-progress";
+  };
+  const follow = async () => {
+    let isRunning = true;
+    try {
+      isRunning = render(await loadDeletion(id, ticket));
+    } catch (error) {
+      if (!error.temporary) return failed(error);
+    }
+    if (isRunning && card.isConnected) setTimeout(follow, POLL);
+  };
+  // The card is shown by then.
+  queueMicrotask(follow);
+  return card;
+}
+
+function buttonsOf({ userId, ticket, status }, refresh) {
+  if (status === "in-progress") return action(t("cancelDeletion"), () => cancel(userId, ticket), refresh);
+  if (status === "failed") return action(t("retryDeletion"), () => retry(userId), refresh);
+  return "";
+}
+
+const columns = (refresh) => [
+  { label: t("user"), cell: ({ userId }) => userLink(userId) },
+  { label: t("status"), cell: statusBadge },
+  { label: t("progress"), cell: (deletion) => element("span", { class: "progress" }, progressBar(deletion), " ", stepsText(deletion)) },
+  { label: t("created"), cell: ({ created }) => timeOf(created) },
+  { label: t("finished"), cell: ({ finished }) => timeOf(finished) },
+  { label: t("failure"), cell: (deletion) => failureOf(deletion) ?? "" },
+  { label: t("actions"), cell: (deletion) => element("div", { class: "actions" }, buttonsOf(deletion, refresh),
+    linkTo({ view: "user", id: deletion.userId, ticket: deletion.ticket }, t("details"))) },
+];
+
+export function show(view, state) {
+  const deletions = list({ label: t("section deletions"), state, columns, load: listDeletions });
+  const retried = async ({ retried: count, more }) => {
+    await deletions.refresh();
+    notify(t(more ? "retriedSome" : "retried", { count }), "good");
+  };
+  view.append(
+    element("div", { class: "bar" }, heading(t("section deletions")), element("div", {}, action(t("retryAll"), retryDeletions, retried))),
+    ...deletions.elements);
+  return deletions.refresh;
+}

@@ -1,0 +1,64 @@
+// The hosts of webhooks: how many deliveries wait and have failed, and pausing them.
+
+import { listHosts, pauseHost, resumeHost, sendFailed } from "/assets/admin-api.js";
+import { action, badge, choiceFilter, confirm, heading, linkTo, list, relativeTime } from "/assets/admin-list.js";
+import { element, foreign, notify } from "/assets/dom.js";
+import { locale, t, tWith } from "/assets/texts.js";
+
+const number = new Intl.NumberFormat(locale);
+/** Numbers of deliveries are counted up to this one. */
+const MAX_COUNTED = 1_000;
+export const countOf = (count) => (count >= MAX_COUNTED ? `≥ ${number.format(count)}` : number.format(count));
+
+/** Whether the deliveries to a host are paused, and since when. */
+export const hostState = ({ paused, retrying }) => {
+  if (paused) return element("span", {}, badge(t("paused"), "wait"), " ", element("span", { class: "soft" }, relativeTime(paused)));
+  return retrying > 0 ? badge(t("failing"), "bad") : badge(t("running"), "good");
+};
+
+/** The button that pauses a host, or resumes it. */
+export function pauseButton({ host, paused }, done) {
+  if (paused) {
+    return action(t("resume"), () => resumeHost(host), async () => {
+      await done();
+      notify(tWith("resumed", { host: foreign(host) }), "good");
+    });
+  }
+  const pause = async () => await confirm(t("pause"), tWith("pauseText", { host: foreign(host) }), t("pause")) && pauseHost(host);
+  return action(t("pause"), pause, async () => {
+    await done();
+    notify(tWith("pausedHost", { host: foreign(host) }), "good");
+  });
+}
+
+/** The button that sends all failed deliveries of a host again. */
+export function sendFailedButton({ host }, done) {
+  const send = async () => {
+    const isSure = await confirm(t("sendFailed"), tWith("sendFailedText", { host: foreign(host) }), t("sendFailed"));
+    return isSure && { count: await sendFailed(host) };
+  };
+  return action(t("sendFailed"), send, async (result) => {
+    await done();
+    notify(t("sentAgain", result), "good");
+  });
+}
+
+const columns = (refresh) => [
+  { label: t("host"), cell: ({ host }) => linkTo({ view: "deliveries", host }, foreign(host)) },
+  { label: t("state"), cell: hostState },
+  { label: t("pendingNumber"), cell: ({ pending }) => countOf(pending) },
+  { label: t("retryingNumber"), cell: ({ retrying }) => countOf(retrying) },
+  { label: t("failedNumber"), cell: ({ failed }) => countOf(failed) },
+  { label: t("nextAttempt"), cell: ({ nextAttempt }) => relativeTime(nextAttempt) },
+  { label: t("actions"), cell: (host) => element("div", { class: "actions" },
+    pauseButton(host, refresh), host.failed > 0 ? sendFailedButton(host, refresh) : null) },
+];
+
+export function show(view, state) {
+  const hosts = list({
+    label: t("section hosts"), state, columns, load: listHosts, position: "after",
+    filters: [choiceFilter("status", ["", "pending", "fail", "paused"].map((status) => [status, t(`hosts ${status || "all"}`)]))],
+  });
+  view.append(heading(t("section hosts")), element("p", {}, linkTo({ view: "deliveries" }, t("allDeliveries"))), ...hosts.elements);
+  return hosts.refresh;
+}

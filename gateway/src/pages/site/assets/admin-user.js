@@ -1,0 +1,117 @@
+// One user: change, deactivate, sign out, delete.
+
+import { loadUser, revokeTokens, startDeletion, updateUser } from "/assets/admin-api.js";
+import { deletionCard } from "/assets/admin-deletions.js";
+import { action, confirm, heading, linkTo, timeOf } from "/assets/admin-list.js";
+import { failed, go, urlOf } from "/assets/admin-state.js";
+import { activity } from "/assets/admin-users.js";
+import { $, element, foreign, labelled, markInvalid, notify, withButtonsDisabled } from "/assets/dom.js";
+import { t, tWith } from "/assets/texts.js";
+
+/** A text with commas as a list. */
+const parts = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);
+const joined = (value) => [value ?? []].flat().join(", ");
+
+function fieldsOf(user) {
+  const input = (id, value, attributes) => element("input", { id, value, autocomplete: "off", dir: "auto", ...attributes });
+  return [
+    labelled(t("username"), input("username", user.username, { type: "email", required: true })),
+    labelled(t("email"), input("email", user.email, { type: "email", required: true })),
+    labelled(t("plan"), input("plan", user.plan, { required: true })),
+    labelled(t("scope"), input("scope", joined(user.scope)), t("commas")),
+    labelled(t("vendor"), input("vendor", joined(user.vendor)), t("commas")),
+    labelled(t("newPassword"), input("password", "", { type: "password", autocomplete: "new-password" }), t("passwordHelp")),
+  ];
+}
+
+/** What the form changes of a user. */
+function changesOf(user) {
+  const changes = {};
+  for (const field of ["username", "email", "plan"]) {
+    if ($(field).value.trim() !== user[field]) changes[field] = $(field).value.trim();
+  }
+  if (joined(parts($("scope").value)) !== joined(user.scope)) changes.scope = parts($("scope").value);
+  const vendor = parts($("vendor").value);
+  if (joined(vendor) !== joined(user.vendor)) changes.vendor = vendor.length > 0 ? vendor : null;
+  if ($("password").value) changes.password = $("password").value;
+  return changes;
+}
+
+function editForm(user, reload) {
+  const submit = (event) => {
+    event.preventDefault();
+    for (const field of form.querySelectorAll("[aria-invalid]")) markInvalid(field, "");
+    withButtonsDisabled(form, async () => {
+      try {
+        const changes = changesOf(user);
+        if (Object.keys(changes).length > 0) await updateUser(user.id, changes);
+        await reload(t("saved"));
+      } catch (error) {
+        const [first] = error.problem?.errors ?? [];
+        const name = first?.field ?? { "username-taken": "username", "email-taken": "email" }[error.code];
+        const field = name && form.querySelector(`#${CSS.escape(name.split(/[.[]/)[0])}`);
+        if (field) markInvalid(field, first?.message ?? error.message);
+        else failed(error);
+      }
+    });
+  };
+  const form = element("form", { class: "card", onsubmit: submit }, element("h2", {}, t("edit")), fieldsOf(user),
+    element("p", { class: "soft small" }, t("changesSignOut")),
+    element("div", { class: "actions" }, element("button", {}, t("save"))));
+  return form;
+}
+
+function facts(user) {
+  const metadata = Object.keys(user.metadata).length > 0 ? element("code", {}, foreign(JSON.stringify(user.metadata))) : null;
+  const rows = [
+    [t("state"), activity(user)], [t("identifier"), element("code", {}, user.id)], [t("created"), timeOf(user.created)],
+    [t("mtime"), timeOf(user.mtime)], [t("lastSignIn"), timeOf(user.lastSignIn)],
+    [t("components"), user.allowedPrivateComponents.length > 0 ? foreign(user.allowedPrivateComponents.join(", ")) : null],
+    [t("metadata"), metadata],
+  ];
+  return element("dl", { class: "facts" }, rows.filter(([, value]) => value)
+    .map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
+}
+
+function tools(user, reload) {
+  const name = foreign(user.username);
+  const setActive = async (isActive) => {
+    const isSure = isActive || await confirm(t("deactivate"), tWith("deactivateText", { name }), t("deactivate"));
+    return isSure && updateUser(user.id, { isActive });
+  };
+  const signOut = async () => await confirm(t("signOutUser"), tWith("signOutText", { name: foreign(user.username) }), t("signOutUser"))
+    && revokeTokens(user.id);
+  const remove = async () => await confirm(t("deleteUser"), tWith("deleteText", { name: foreign(user.username) }), t("deleteUser"))
+    && startDeletion(user.id);
+  return element("div", { class: "actions" },
+    user.isActive ? action(t("deactivate"), () => setActive(false), () => reload(t("deactivated")))
+      : action(t("activate"), () => setActive(true), () => reload(t("activated"))),
+    action(t("signOutUser"), signOut, () => notify(t("signedOut"), "good")),
+    action(t("deleteUser"), remove, (ticket) => go({ view: "user", id: user.id, ticket }), { class: "reject" }),
+    element("a", { class: "button plain", href: urlOf({ view: "audit", subject: user.id }) }, t("section audit")));
+}
+
+export function show(view, state) {
+  const { id = "", ticket } = state;
+  const title = heading(ticket ? t("deletion") : t("user"));
+  const body = element("div", {});
+  const render = (user) => {
+    title.replaceChildren(foreign(user.username));
+    document.title = `${user.username} · ${t("administration")}`;
+    body.replaceChildren(element("section", { class: "card" }, facts(user), tools(user, reload)), editForm(user, reload));
+  };
+  const reload = async (done) => {
+    render(await loadUser(id));
+    notify(done, "good");
+    title.focus();
+  };
+  view.append(element("p", {}, linkTo({ view: "users" }, t("toUsers"))), title);
+  if (ticket) view.append(deletionCard(id, ticket, (other) => go({ view: "user", id, ticket: other }, "replaceState")));
+  view.append(body);
+  loadUser(id).then(render, (error) => {
+    // The user may just have been deleted.
+    if (error.status !== 404) failed(error);
+    else if (!ticket) body.replaceChildren(element("p", { class: "empty" }, t("noSuchUser")));
+  });
+  return null;
+}

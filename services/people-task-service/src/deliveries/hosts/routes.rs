@@ -1,0 +1,104 @@
+use actix_web::http::header::{HeaderValue, LINK};
+use actix_web::web::{Data, Json};
+use actix_web::{HttpRequest, HttpResponse, get, post};
+use audit_log::RequestMeta;
+use auth::{AdminCaller, AdminProblems};
+use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems};
+use service_http::{DatabaseProblems, database_problem};
+use url::form_urlencoded;
+
+use crate::context::Context;
+use crate::deliveries::error::TooManyPausedHosts;
+use crate::deliveries::hosts::requests::HostQuery;
+use crate::deliveries::hosts::responses::HostResponse;
+use crate::deliveries::hosts::{list, pause};
+use crate::deliveries::requests::HostRequest;
+
+/// The hosts with deliveries that are pending or have failed, and those that are paused, in alphabetical order. For
+/// administrators.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "listDeliveryHosts",
+    params(HostQuery),
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "One page of hosts. `Link` leads to the next one.", body = [HostResponse]),
+        QueryProblems, AdminProblems, DatabaseProblems,
+    ),
+)]
+#[get("/people-task/deliveries/hosts")]
+pub(crate) async fn list_delivery_hosts(
+    admin: AdminCaller,
+    query: Query,
+    request: HttpRequest,
+    context: Data<Context>,
+) -> Result<HttpResponse, Problem> {
+    let query = HostQuery::parse(&query)?;
+    let load = |database| async { list::list(database, query).await.map_err(database_problem) };
+    let page = context.lists.query(Some(admin.id()), load).await?;
+    let hosts: Vec<_> = page.hosts.into_iter().map(HostResponse::from).collect();
+    let mut response = HttpResponse::Ok();
+    if let Some(last) = hosts.last().filter(|_| page.has_more)
+        && let Some(link) = next_link(&request, &last.host)
+    {
+        response.insert_header((LINK, link));
+    }
+    Ok(response.json(hosts))
+}
+
+/// The value of the `Link` header: the same query after another host.
+fn next_link(request: &HttpRequest, last: &str) -> Option<HeaderValue> {
+    let pairs = form_urlencoded::parse(request.query_string().as_bytes());
+    let query = form_urlencoded::Serializer::new(String::new())
+        .extend_pairs(pairs.filter(|(name, _)| name != "after"))
+        .append_pair("after", last)
+        .finish();
+    HeaderValue::try_from(format!("<{}?{query}>; rel=\"next\"", request.path())).ok()
+}
+
+/// Pauses the deliveries to a host. They wait until it is resumed, and no attempts are counted. Requests that are under
+/// way end; workers start no others within a second. For administrators.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "pauseDeliveries",
+    request_body = HostRequest,
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The host.", body = HostResponse),
+        BodyProblems, AdminProblems, TooManyPausedHosts, DatabaseProblems,
+    ),
+)]
+#[post("/people-task/deliveries/pause")]
+pub(crate) async fn pause_deliveries(
+    admin: AdminCaller,
+    meta: RequestMeta,
+    JsonBody(body): JsonBody,
+    context: Data<Context>,
+) -> Result<Json<HostResponse>, Problem> {
+    let host = HostRequest::parse(body)?.host;
+    let paused = pause::pause(&context.database, &admin, host, meta).await?;
+    Ok(Json(paused.into()))
+}
+
+/// Sends the deliveries to a paused host again. For administrators.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "resumeDeliveries",
+    request_body = HostRequest,
+    security(("bearer" = [])),
+    responses(
+        (status = 200, description = "The host.", body = HostResponse),
+        BodyProblems, AdminProblems, DatabaseProblems,
+    ),
+)]
+#[post("/people-task/deliveries/resume")]
+pub(crate) async fn resume_deliveries(
+    admin: AdminCaller,
+    meta: RequestMeta,
+    JsonBody(body): JsonBody,
+    context: Data<Context>,
+) -> Result<Json<HostResponse>, Problem> {
+    let host = HostRequest::parse(body)?.host;
+    let resumed = pause::resume(&context.database, &admin, host, meta).await?;
+    Ok(Json(resumed.into()))
+}

@@ -1,0 +1,184 @@
+//! Statements on hosts. Those that read are raw SQL, because each host takes one step in an index (`LATERAL`, recursion).
+
+use chrono::{DateTime, Utc};
+use database::{Error, prepared};
+use diesel::dsl::count_star;
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
+
+use crate::deliveries::hosts::requests::HostStatus;
+use crate::schema::paused_hosts;
+
+/// A host with its deliveries.
+#[derive(Debug, QueryableByName)]
+pub(crate) struct HostRow {
+    #[diesel(sql_type = Text)]
+    pub(crate) host: String,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) paused: Option<DateTime<Utc>>,
+    /// The numbers are counted up to 1,000.
+    #[diesel(sql_type = BigInt)]
+    pub(crate) pending: i64,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) retrying: i64,
+    #[diesel(sql_type = BigInt)]
+    pub(crate) failed: i64,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(crate) next_attempt: Option<DateTime<Utc>>,
+}
+
+/// The hosts of `page`, with their deliveries.
+macro_rules! hosts {
+    ($page:expr) => {
+        concat!(
+            "WITH RECURSIVE ",
+            $page,
+            " SELECT page.host, (SELECT paused FROM paused_hosts WHERE paused_hosts.host = page.host) AS paused,
+                pending, retrying, failed, next_attempt
+            FROM page CROSS JOIN LATERAL (
+                SELECT count(*) AS pending, count(*) FILTER (WHERE attempts > 0) AS retrying,
+                    min(next_attempt) AS next_attempt
+                FROM (
+                    SELECT attempts, next_attempt FROM deliveries
+                    WHERE deliveries.host = page.host ORDER BY next_attempt LIMIT 1000
+                ) AS first
+            ) AS waiting CROSS JOIN LATERAL (
+                SELECT count(*) AS failed FROM (
+                    SELECT FROM finished_deliveries
+                    WHERE status = 'fail' AND finished_deliveries.host = page.host LIMIT 1000
+                ) AS first
+            ) AS ended
+            ORDER BY page.host"
+        )
+    };
+}
+
+/// The next `$2` hosts after `$1`. `$next` is the next host after the one in its place.
+macro_rules! page_of_hosts {
+    ($next:ident) => {
+        hosts!(concat!(
+            "step AS (
+                SELECT ",
+            $next!("$1"),
+            " AS host UNION ALL SELECT ",
+            $next!("step.host"),
+            " FROM step WHERE step.host IS NOT NULL
+            ), page AS (
+                SELECT host FROM step WHERE host IS NOT NULL LIMIT $2
+            )"
+        ))
+    };
+}
+
+macro_rules! next_pending {
+    ($after:literal) => {
+        concat!(
+            "(SELECT host FROM deliveries WHERE deliveries.host > ",
+            $after,
+            " ORDER BY host, next_attempt LIMIT 1)"
+        )
+    };
+}
+
+macro_rules! next_failed {
+    ($after:literal) => {
+        concat!(
+            "(SELECT host FROM finished_deliveries WHERE status = 'fail' AND finished_deliveries.host > ",
+            $after,
+            " ORDER BY host, id LIMIT 1)"
+        )
+    };
+}
+
+macro_rules! next_paused {
+    ($after:literal) => {
+        concat!(
+            "(SELECT host FROM paused_hosts WHERE paused_hosts.host > ",
+            $after,
+            " ORDER BY host LIMIT 1)"
+        )
+    };
+}
+
+// `least` leaves nulls out.
+macro_rules! next_of_all {
+    ($after:literal) => {
+        concat!(
+            "least(",
+            next_pending!($after),
+            ", ",
+            next_failed!($after),
+            ", ",
+            next_paused!($after),
+            ")"
+        )
+    };
+}
+
+/// Loads the next `limit` hosts after `after` in alphabetical order.
+pub(crate) fn load_page(
+    connection: &mut PgConnection,
+    status: Option<HostStatus>,
+    after: &str,
+    limit: i64,
+) -> Result<Vec<HostRow>, Error> {
+    let statement = match status {
+        None => page_of_hosts!(next_of_all),
+        Some(HostStatus::Pending) => page_of_hosts!(next_pending),
+        Some(HostStatus::Fail) => page_of_hosts!(next_failed),
+        Some(HostStatus::Paused) => page_of_hosts!(next_paused),
+    };
+    let page = prepared(statement)
+        .bind::<Text, _>(after)
+        .bind::<BigInt, _>(limit);
+    Ok(page.load(connection)?)
+}
+
+/// Loads a host, whether it has deliveries or not.
+pub(crate) fn load(connection: &mut PgConnection, host: &str) -> Result<HostRow, Error> {
+    let row = prepared(hosts!("page AS (SELECT $1 AS host)")).bind::<Text, _>(host);
+    Ok(row.get_result(connection)?)
+}
+
+/// What became of a host that was to be paused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Inserted {
+    New,
+    /// It was paused already.
+    Exists,
+    /// As many are paused as may be.
+    Full,
+}
+
+/// Inserts a paused host, unless `most` others are paused. It must be run in a transaction.
+pub(crate) fn insert_paused(
+    connection: &mut PgConnection,
+    host: &str,
+    most: i64,
+) -> Result<Inserted, Error> {
+    // Those that are inserted at the same time are counted.
+    prepared("SELECT pg_advisory_xact_lock(hashtextextended('paused_hosts', 0))")
+        .execute(connection)?;
+    let others: i64 = paused_hosts::table
+        .filter(paused_hosts::host.ne(host))
+        .select(count_star())
+        .first(connection)?;
+    if others >= most {
+        return Ok(Inserted::Full);
+    }
+    let inserted = diesel::insert_into(paused_hosts::table)
+        .values(paused_hosts::host.eq(host))
+        .on_conflict_do_nothing()
+        .execute(connection)?;
+    Ok(if inserted == 0 {
+        Inserted::Exists
+    } else {
+        Inserted::New
+    })
+}
+
+/// Deletes a paused host. Returns whether there was one.
+pub(crate) fn delete_paused(connection: &mut PgConnection, host: &str) -> Result<bool, Error> {
+    let deleted = diesel::delete(paused_hosts::table.find(host)).execute(connection)?;
+    Ok(deleted > 0)
+}
