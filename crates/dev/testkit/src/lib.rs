@@ -8,6 +8,7 @@
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
+//! - [`Browser`]: Chromium with an emulated [`Screen`].
 //! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
 //! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
 //! - [`eventually()`]: waits for a condition instead of a fixed time.
@@ -24,6 +25,7 @@
 )]
 
 mod broker;
+mod browser;
 mod database;
 mod eventually;
 mod forger;
@@ -36,6 +38,7 @@ mod servers;
 mod token_authority;
 
 pub use broker::TestBroker;
+pub use browser::{Browser, Screen};
 pub use database::{TestDatabase, lines};
 pub use eventually::eventually;
 pub use forger::{Forger, Forgery, expect_forgeries_refused};
