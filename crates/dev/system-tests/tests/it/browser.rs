@@ -1,5 +1,7 @@
 //! The pages, in a browser with the screen of a phone.
 
+mod accessibility;
+mod accounts;
 mod decisions;
 mod documentation;
 mod hostile_texts;
