@@ -18,10 +18,11 @@ const READY: &str = "started successfully on port ";
 const STARTS: usize = 5;
 /// The key of an element's id in the WebDriver protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
-const FLAGS: [&str; 9] = [
+const FLAGS: [&str; 10] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
+    "--hide-scrollbars",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -66,6 +67,7 @@ pub struct Browser {
     driver: Child,
     webdriver: Http,
     session: String,
+    screen: Screen,
     // The last field, so that the folder is deleted after the browser has stopped.
     profile: tempfile::TempDir,
 }
@@ -88,6 +90,7 @@ impl Browser {
             driver,
             webdriver: Http::to(([127, 0, 0, 1], port).into()),
             session: String::new(),
+            screen,
             profile,
         };
         let capabilities = browser.capabilities(screen);
@@ -134,22 +137,34 @@ impl Browser {
         self.command("chromium/network_conditions", &body).await;
     }
 
-    /// The whole page as a PNG file, also what the screen does not show.
+    /// The whole page as a PNG file: the screen is as high as the page meanwhile.
     pub async fn whole_picture(&self) -> Vec<u8> {
         let metrics = self.devtools("Page.getLayoutMetrics", &json!({})).await;
-        let mut clip = metrics["cssContentSize"].clone();
-        clip["scale"] = json!(1);
-        self.capture(&json!({"format": "png", "captureBeyondViewport": true, "clip": clip}))
-            .await
+        let height = metrics["cssContentSize"]["height"].as_u64().unwrap();
+        self.emulate_height(height).await;
+        let picture = self.picture().await;
+        self.emulate_height(self.screen.height.into()).await;
+        picture
+    }
+
+    async fn emulate_height(&self, height: u64) {
+        let Screen {
+            width,
+            pixel_ratio,
+            is_touched,
+            ..
+        } = self.screen;
+        let metrics = json!({
+            "width": width, "height": height, "deviceScaleFactor": pixel_ratio, "mobile": is_touched,
+        });
+        self.devtools("Emulation.setDeviceMetricsOverride", &metrics)
+            .await;
     }
 
     /// The screen as a PNG file.
     pub async fn picture(&self) -> Vec<u8> {
-        self.capture(&json!({"format": "png"})).await
-    }
-
-    async fn capture(&self, parameters: &Value) -> Vec<u8> {
-        let captured = self.devtools("Page.captureScreenshot", parameters).await;
+        let format = json!({"format": "png"});
+        let captured = self.devtools("Page.captureScreenshot", &format).await;
         STANDARD.decode(captured["data"].as_str().unwrap()).unwrap()
     }
 
