@@ -4,7 +4,7 @@ use chrono::{TimeDelta, Utc};
 use serde_json::{Value, json};
 use xtask::client::{Call, Client};
 
-use crate::System;
+use crate::system::System;
 
 const REQUESTER: &str = "ada@example.com";
 const APPROVER: &str = "grace@example.com";

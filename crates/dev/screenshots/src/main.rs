@@ -6,17 +6,17 @@
 mod data;
 mod measure;
 mod pictures;
+mod system;
 
-use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use clap::Parser;
 use xtask::paint;
 use xtask::{errln, outln};
 
 use crate::data::Example;
+use crate::system::System;
 
 /// Takes pictures of the web pages.
 #[derive(Debug, Parser)]
@@ -28,15 +28,6 @@ struct Arguments {
     /// Measures how fast pages load instead of taking pictures.
     #[arg(long)]
     measure: bool,
-}
-
-/// The system that the pages belong to.
-#[derive(Debug)]
-struct System {
-    gateway: String,
-    engine: String,
-    admin_username: String,
-    admin_password: String,
 }
 
 fn main() -> ExitCode {
@@ -51,13 +42,7 @@ fn main() -> ExitCode {
 
 fn run() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let variable = |name| env::var(name).with_context(|| format!("{name}: use cargo xtask"));
-    let system = System {
-        gateway: variable("SCREENSHOTS_GATEWAY")?,
-        engine: variable("SCREENSHOTS_ENGINE")?,
-        admin_username: variable("ADMIN_USERNAME")?,
-        admin_password: variable("ADMIN_PASSWORD")?,
-    };
+    let system = System::from_environment()?;
     let example = Example::create(&system)?;
     let runtime = tokio::runtime::Runtime::new()?;
     if arguments.measure {
