@@ -1,6 +1,7 @@
 //! The bytes of a page or asset, plain and compressed, with an entity tag.
 
 use std::io::Write as _;
+use std::sync::OnceLock;
 
 use actix_web::HttpRequest;
 use actix_web::http::header::{AcceptEncoding, Encoding, Header as _};
@@ -13,23 +14,28 @@ use ring::digest::{SHA256, digest};
 #[derive(Debug, Clone)]
 pub(super) struct Content {
     pub(super) plain: Bytes,
-    pub(super) compressed: Bytes,
     pub(super) etag: String,
+    /// Made for the first client that accepts it, so that a process starts fast.
+    compressed: OnceLock<Option<Bytes>>,
 }
 
 impl Content {
-    /// # Errors
-    /// Compression fails.
-    pub(super) fn new(plain: Bytes) -> std::io::Result<Self> {
+    pub(super) fn new(plain: Bytes) -> Self {
         let hash = digest(&SHA256, &plain);
         let version = hash.as_ref().iter().take(8);
         let version: String = version.map(|byte| format!("{byte:02x}")).collect();
-        Ok(Self {
-            compressed: compress(&plain)?,
+        Self {
             plain,
             // Weak, because the compressed form has the same tag.
             etag: format!("W/\"{version}\""),
-        })
+            compressed: OnceLock::new(),
+        }
+    }
+
+    /// The compressed form, unless compression fails.
+    pub(super) fn compressed(&self) -> Option<Bytes> {
+        let compressed = || compress(&self.plain).ok();
+        self.compressed.get_or_init(compressed).clone()
     }
 }
 

@@ -8,6 +8,7 @@
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
+//! - [`Browser`]: Chromium with an emulated [`Screen`].
 //! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
 //! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
 //! - [`assert_migrations_can_be_undone`]: runs each migration, undoes it, and compares the schema.
@@ -25,6 +26,7 @@
 )]
 
 mod broker;
+mod browser;
 mod database;
 mod eventually;
 mod forger;
@@ -38,6 +40,7 @@ mod servers;
 mod token_authority;
 
 pub use broker::TestBroker;
+pub use browser::{Browser, Screen};
 pub use database::{TestDatabase, lines};
 pub use eventually::eventually;
 pub use forger::{Forger, Forgery, expect_forgeries_refused};

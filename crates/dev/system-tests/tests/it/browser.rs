@@ -1,19 +1,18 @@
 //! The pages, in a browser with the screen of a phone.
 
+mod accessibility;
+mod accounts;
 mod admin;
 mod decisions;
+mod documentation;
 mod hostile_texts;
 mod inbox;
 mod mail_links;
-mod phone;
-
-use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use testkit::eventually;
+use testkit::{Browser, eventually};
 
 use crate::harness::{System, Task};
-use phone::Phone;
 
 const REQUESTER: &str = "requester@example.com";
 const APPROVER: &str = "approver@example.com";
@@ -36,6 +35,12 @@ async fn task_with(system: &System, token: &str, title: &str, description: &str)
         .await
 }
 
+async fn sign_in(phone: &Browser, email: &str, password: &str) {
+    phone.fill("E-mail address", email).await;
+    phone.fill("Password", password).await;
+    phone.click("Sign in").await;
+}
+
 async fn status(system: &System, token: &str, task: &Task) -> Value {
     let path = format!("/people-task/tasks/{}", task.id);
     let reply = system.http.get(&path).bearer(token).send().await;
@@ -49,7 +54,7 @@ async fn an_approver_approves_with_one_click() {
     let task = task_with(&system, &token, "Buy a chair", "The old one squeaks.").await;
     system.register_webhook(&token, &task.id, "one-click").await;
 
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
     phone.sees("Buy a chair").await;
     phone.sees("The old one squeaks.").await;
@@ -77,7 +82,7 @@ async fn opening_the_link_decides_nothing() {
     // Mail scanners fetch links, and some open them in a browser.
     let in_query = format!("/tasks?id={}&secret={}", task.id, task.approver_secret);
     let _ = system.http.get(&in_query).send().await.expect(200);
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     for url in [
         link(&system, &task),
         format!("{}{in_query}", system.http.base()),
@@ -98,7 +103,7 @@ async fn a_link_opens_in_the_tab_of_another_task() {
     let token = system.sign_up(REQUESTER).await;
     let chair = task_with(&system, &token, "Buy a chair", "").await;
     let table = task_with(&system, &token, "Buy a table", "").await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     // Only the fragments differ, so the browser does not reload the page.
     phone.open(&format!("{}/tasks", system.http.base())).await;
     for (task, title) in [(&chair, "Buy a chair"), (&table, "Buy a table")] {
@@ -116,7 +121,7 @@ async fn a_decision_that_comes_too_late_shows_the_earlier_one() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
-    let (first, second) = tokio::join!(Phone::new(), Phone::new());
+    let (first, second) = tokio::join!(Browser::phone(), Browser::phone());
     for phone in [&first, &second] {
         phone.open(&link(&system, &task)).await;
         phone.sees("Buy a chair").await;
@@ -156,7 +161,7 @@ async fn a_forgotten_password_is_replaced_on_the_page_of_the_link() {
     let link = link.replace("http://localhost:8080", system.http.base());
     let code = message["body"]["code"].as_str().unwrap();
 
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&link).await;
     phone.sees("Choose a new password").await;
     assert!(!phone.address().await.contains(code));
@@ -182,7 +187,7 @@ async fn a_forgotten_password_is_replaced_on_the_page_of_the_link() {
     system.stop().await;
 }
 
-async fn set_password(phone: &Phone, password: &str, repeated: &str) {
+async fn set_password(phone: &Browser, password: &str, repeated: &str) {
     phone.fill("New password", password).await;
     phone.fill("Repeat new password", repeated).await;
     phone.click("Set password").await;
@@ -198,7 +203,7 @@ async fn an_e_mail_address_is_confirmed_on_the_linked_page() {
     let link = message["body"]["link"].as_str().unwrap();
     let link = link.replace("http://localhost:8080", system.http.base());
 
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&link).await;
     phone.click("Confirm").await;
     phone.sees("Your e-mail address is confirmed.").await;
@@ -210,48 +215,9 @@ async fn an_e_mail_address_is_confirmed_on_the_linked_page() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_documentation_shows_every_operation() {
-    let system = System::start().await;
-    let document = system.http.get("/openapi.json").send().await.expect(200);
-    let paths = document.json["paths"].as_object().unwrap().iter();
-    let documented: BTreeSet<String> = paths
-        .flat_map(|(path, item)| {
-            let methods = item.as_object().unwrap().keys();
-            methods.map(move |method| format!("{} {path}", method.to_uppercase()))
-        })
-        .collect();
-
-    let phone = Phone::new().await;
-    phone.open(&format!("{}/docs", system.http.base())).await;
-    phone.sees("openapi.json").await;
-    let shown = phone
-        .run(
-            "return [...document.querySelectorAll('.operation > summary')].map((summary) => \
-             `${summary.querySelector('.verb').innerText} ${summary.querySelector('.path').innerText}`)",
-        )
-        .await;
-    let shown = shown.as_array().unwrap().iter();
-    let shown: BTreeSet<String> = shown.map(|one| one.as_str().unwrap().to_owned()).collect();
-    assert_eq!(shown, documented);
-
-    phone
-        .run("for (const one of document.querySelectorAll('.operation')) one.open = true")
-        .await;
-    eventually("every operation to show a response", || async {
-        let opened = phone.count(".operation:has(.response):has(pre)").await;
-        (opened == documented.len() as u64).then_some(())
-    })
-    .await;
-    let wide = "return document.documentElement.scrollWidth > innerWidth";
-    assert_eq!(phone.run(wide).await, false, "the page is too wide");
-    phone.assert_no_errors().await;
-    system.stop().await;
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn both_languages_have_the_same_texts() {
     let system = System::start().await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&format!("{}/", system.http.base())).await;
     let missing = phone
         .run(

@@ -9,6 +9,7 @@ mod down;
 mod program;
 mod restore_test;
 mod schemathesis;
+mod screenshots;
 mod test;
 mod up;
 
@@ -49,6 +50,8 @@ enum Command {
     AlertsTest(alerts_test::Arguments),
     /// Test the system against its OpenAPI document, with schemathesis.
     Schemathesis(schemathesis::Arguments),
+    /// Take pictures of the web pages with example data, or measure how fast they load, on a system of its own.
+    Screenshots(program::Arguments),
     /// Measure a private release build of the system beside the limits of the machine. Arguments go to the program.
     Bench(program::Arguments),
     /// Attack the running system, and measure a normal user and the memory meanwhile.
@@ -73,6 +76,7 @@ pub fn run() -> ExitCode {
         Command::RestoreTest(arguments) => restore_test::run(&arguments),
         Command::AlertsTest(arguments) => alerts_test::run(&arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&arguments),
+        Command::Screenshots(arguments) => screenshots::run(&arguments),
         Command::Bench(arguments) => program::run(&["--release"], "bench", &arguments),
         Command::AbuseTest(arguments) => program::run(&["--release"], "abuse", &arguments),
         Command::ComposeTest(arguments) => compose_test::run(&arguments),

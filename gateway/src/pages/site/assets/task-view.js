@@ -24,7 +24,7 @@ function facts(task) {
     .map(([name, value]) => [element("dt", {}, t(name)), element("dd", {}, value)]));
 }
 
-/** A text of a task with its Markdown. Its module is only loaded for tasks that have such a text. */
+/** A text of a task with its Markdown. */
 async function formatted(text, attributes) {
   const { render } = await import("/assets/markdown.js");
   return element("div", { ...attributes, class: `prose ${attributes.class ?? ""}` }, render(text));

@@ -6,13 +6,13 @@ import { decisionForm } from "/assets/decision.js";
 import { identify, taskLink } from "/assets/link.js";
 import { repeat } from "/assets/retry.js";
 import { forgetSecret, signOut, token } from "/assets/session.js";
-import { signInForm } from "/assets/sign-in.js";
 import { accessTo, findTask, loadTask } from "/assets/task-api.js";
-import { ownerTools } from "/assets/task-tools.js";
 import { taskArticle } from "/assets/task-view.js";
 import { t, tWith } from "/assets/texts.js";
 
 const link = taskLink();
+// Modules that not everyone needs are loaded beside the task, so that they delay nothing.
+for (const module of ["markdown", ...(token() ? ["task-tools"] : [])]) import(`/assets/${module}.js`).catch(() => {});
 /** The task as it is shown, to notice changes, and whether it can still change. */
 let shown = null;
 let isPending = false;
@@ -26,8 +26,9 @@ async function show(task) {
   const actions = [];
   if (waiting && task.canDecide) actions.push(decisionForm(task, link.action, { decided, failed }));
   else if (waiting) actions.push(element("p", { class: "soft waiting" }, tWith("waitingFor", { who: foreign(task.approver) })));
-  const tools = accessTo(task.id).token ? ownerTools(task, refresh) : null;
-  $("content").replaceChildren(await taskArticle(task, ...actions), ...(tools ? [tools] : []));
+  const { ownerTools } = accessTo(task.id).token ? await import("/assets/task-tools.js") : {};
+  const more = ownerTools ? [ownerTools(task, refresh)] : [];
+  $("content").replaceChildren(await taskArticle(task, ...actions), ...more);
   if ($("comment")) $("comment").value = comment;
 }
 
@@ -84,8 +85,9 @@ function showError(error) {
   }
 }
 
-function askToSignIn(reason) {
+async function askToSignIn(reason) {
   notify(reason);
+  const { signInForm } = await import("/assets/sign-in.js");
   $("content").replaceChildren(signInForm(() => { notify(""); showFrame(); start(); }));
 }
 

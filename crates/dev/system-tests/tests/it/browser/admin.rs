@@ -7,13 +7,13 @@ mod webhooks;
 use serde_json::{Value, json};
 use testkit::{Http, eventually};
 
-use super::phone::Phone;
 use crate::harness::System;
+use testkit::Browser;
 
 const ADMIN: &str = "admin@countersign.local";
 
 /// Opens a view as the administrator.
-async fn open(system: &System, phone: &Phone, query: &str) {
+async fn open(system: &System, phone: &Browser, query: &str) {
     phone
         .open(&format!("{}/admin{query}", system.http.base()))
         .await;
@@ -21,14 +21,14 @@ async fn open(system: &System, phone: &Phone, query: &str) {
     phone.sees("Audit log").await;
 }
 
-async fn sign_in(phone: &Phone, email: &str) {
+async fn sign_in(phone: &Browser, email: &str) {
     phone.fill("E-mail address", email).await;
     phone.fill("Password", System::PASSWORD).await;
     phone.click("Sign in").await;
 }
 
 /// Confirms what the dialog asks.
-async fn confirm(phone: &Phone, name: &str) {
+async fn confirm(phone: &Browser, name: &str) {
     let button = "document.querySelector('dialog[open] .reject')";
     eventually("the dialog to ask", || async {
         let text = phone.run(&format!("return {button}?.innerText")).await;
@@ -39,7 +39,7 @@ async fn confirm(phone: &Phone, name: &str) {
 }
 
 /// Chooses or sets the value of the field with this identifier, once it is shown.
-async fn choose(phone: &Phone, id: &str, value: &str) {
+async fn choose(phone: &Browser, id: &str, value: &str) {
     let script = format!(
         "const field = document.getElementById({}); if (!field) return false;
         field.value = {}; field.dispatchEvent(new Event('change')); return true",
@@ -53,7 +53,7 @@ async fn choose(phone: &Phone, id: &str, value: &str) {
 }
 
 /// Waits until a number of elements match a selector.
-async fn has(phone: &Phone, number: u64, css: &str) {
+async fn has(phone: &Browser, number: u64, css: &str) {
     eventually(&format!("{number} × {css}"), || async {
         (phone.count(css).await == number).then_some(())
     })
@@ -72,7 +72,7 @@ async fn control_engine(system: &System, change: &Value) {
 async fn the_page_is_for_administrators() {
     let system = System::start().await;
     system.sign_up("ada@example.com").await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&format!("{}/admin", system.http.base())).await;
     sign_in(&phone, "ada@example.com").await;
     phone.sees("This page is for administrators.").await;
@@ -93,7 +93,7 @@ async fn the_queues_and_the_audit_log_are_shown() {
     let task = system
         .create_task(&token, "ada@example.com", "bob@example.com")
         .await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     open(&system, &phone, "?view=queues").await;
     for text in [
         "webhook.due-deliveries",
@@ -129,7 +129,7 @@ async fn the_focus_follows_what_is_opened() {
     let system = System::start().await;
     system.sign_up("ada@example.com").await;
     let id = system.user_id("ada@example.com").await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     open(&system, &phone, "").await;
     phone.follow("ada@example.com").await;
     phone.sees("All users").await;
@@ -168,7 +168,7 @@ async fn the_focus_follows_what_is_opened() {
 #[tokio::test(flavor = "multi_thread")]
 async fn both_languages_have_the_same_texts() {
     let system = System::start().await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&format!("{}/", system.http.base())).await;
     let missing = phone
         .run(

@@ -1,9 +1,8 @@
 //! Deciding: by keyboard, with a comment, and when the connection fails.
 
 use serde_json::json;
-use testkit::eventually;
+use testkit::{Browser, eventually};
 
-use super::phone::Phone;
 use super::{APPROVER, REQUESTER, link, status, task_with};
 use crate::harness::System;
 
@@ -19,7 +18,7 @@ async fn a_rejection_has_the_comment_that_the_task_requires() {
         "title": "Buy a chair", "requester": REQUESTER, "approver": APPROVER, "commentRequired": true,
     });
     let task = system.create_task_from(&token, &body).await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
     phone.click("Reject").await;
     phone.sees("Say why you reject this.").await;
@@ -47,7 +46,7 @@ async fn a_person_decides_with_the_keyboard_alone() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
     phone.sees("Approve").await;
     let mut stops = Vec::new();
@@ -73,7 +72,7 @@ async fn a_press_shows_at_once_and_survives_a_lost_connection() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
     phone.sees("Approve").await;
     phone.set_online(false).await;
@@ -93,7 +92,7 @@ async fn a_decision_whose_response_is_lost_counts_once() {
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
     system.register_webhook(&token, &task.id, "lost").await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
     phone.sees("Approve").await;
     // The first decision arrives, but the page does not learn it.
@@ -129,7 +128,7 @@ async fn a_change_is_shown_before_the_decision_and_keeps_the_comment() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
     phone.fill("Comment (optional)", "Fine with me.").await;
     let path = format!("/people-task/tasks/{}", task.id);

@@ -1,9 +1,8 @@
 //! Titles, descriptions and comments come from anyone: they are shown, and never run.
 
 use serde_json::json;
-use testkit::eventually;
+use testkit::{Browser, eventually};
 
-use super::phone::Phone;
 use super::{APPROVER, REQUESTER, link, task_with};
 use crate::harness::System;
 
@@ -17,7 +16,7 @@ async fn hostile_text_is_shown_as_text() {
     system.sign_up(APPROVER).await;
     let task = task_with(&system, &token, IMAGE, SCRIPT).await;
 
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
     phone.sees(IMAGE).await;
     phone.sees(SCRIPT).await;
@@ -57,7 +56,7 @@ async fn markdown_cannot_run_load_or_disguise_anything() {
     );
     let title = format!("\u{202e}{long}");
     let task = task_with(&system, &token, &title, &description).await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(&link(&system, &task)).await;
     phone.sees("reversed").await;
     let links = phone

@@ -1,17 +1,10 @@
 //! The list of a person's tasks.
 
 use serde_json::json;
-use testkit::eventually;
+use testkit::{Browser, eventually};
 
-use super::phone::Phone;
-use super::{APPROVER, REQUESTER, status, task_with};
+use super::{APPROVER, REQUESTER, sign_in, status, task_with};
 use crate::harness::System;
-
-async fn sign_in(phone: &Phone, email: &str, password: &str) {
-    phone.fill("E-mail address", email).await;
-    phone.fill("Password", password).await;
-    phone.click("Sign in").await;
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_inbox_lists_pending_tasks_that_are_decided_on_their_pages() {
@@ -21,7 +14,7 @@ async fn the_inbox_lists_pending_tasks_that_are_decided_on_their_pages() {
     let chair = task_with(&system, &token, "Buy a chair", "").await;
     let table = task_with(&system, &token, "Buy a table", "").await;
 
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     // The address that flow engines know leads to the start page.
     phone.open(&format!("{}/tasks", system.http.base())).await;
     sign_in(&phone, APPROVER, "wrong password").await;
@@ -62,7 +55,7 @@ async fn the_inbox_pages_searches_and_updates_itself() {
         let title = format!("Task number {number}");
         let _ = task_with(&system, &token, &title, "").await;
     }
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(system.http.base()).await;
     sign_in(&phone, APPROVER, System::PASSWORD).await;
     phone.sees("Task number 30").await;
@@ -89,7 +82,7 @@ async fn the_inbox_pages_searches_and_updates_itself() {
 async fn a_created_task_is_decided_with_its_link() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone.open(system.http.base()).await;
     sign_in(&phone, REQUESTER, System::PASSWORD).await;
     phone.click("New task").await;
@@ -109,7 +102,7 @@ async fn a_created_task_is_decided_with_its_link() {
     phone.click("Save").await;
     phone.sees("Buy two chairs").await;
 
-    let approver = Phone::new().await;
+    let approver = Browser::phone().await;
     approver.open(link.as_str().unwrap()).await;
     approver.click("Approve").await;
     approver.sees("“Buy two chairs” is approved.").await;

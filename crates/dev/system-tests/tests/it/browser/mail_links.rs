@@ -1,8 +1,8 @@
 //! The links that mails carry: `/tasks?taskId=…&secret=…&action=…` and `/tasks?secret=…&role=…`.
 
 use serde_json::json;
+use testkit::Browser;
 
-use super::phone::Phone;
 use super::{APPROVER, REQUESTER, status, task_with};
 use crate::harness::System;
 
@@ -13,7 +13,7 @@ async fn an_approvers_link_works_after_a_reload_and_after_the_decision() {
     let task = task_with(&system, &token, "Buy a chair", "It **squeaks**.").await;
     let (base, secret) = (system.http.base(), &task.approver_secret);
 
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     let link = format!(
         "{base}/tasks?taskId={}&secret={secret}&action=approve",
         task.id
@@ -48,7 +48,7 @@ async fn a_requester_sees_how_it_stands_and_cannot_decide() {
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let (base, secret) = (system.http.base(), &task.requester_secret);
 
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     phone
         .open(&format!("{base}/tasks?secret={secret}&role=requester"))
         .await;
@@ -89,7 +89,7 @@ async fn a_proposed_rejection_takes_one_press() {
     let token = system.sign_up(REQUESTER).await;
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let (base, secret) = (system.http.base(), &task.approver_secret);
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     // Without the id, the page finds it.
     phone
         .open(&format!(
@@ -112,7 +112,7 @@ async fn an_old_link_is_explained() {
     let task = task_with(&system, &token, "Buy a chair", "").await;
     let (base, id) = (system.http.base(), &task.id);
     let old = "0".repeat(64);
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     for query in [format!("taskId={id}&secret={old}"), format!("secret={old}")] {
         phone.open(&format!("{base}/tasks?{query}")).await;
         phone.sees("This link is no longer valid.").await;

@@ -4,10 +4,10 @@ use serde_json::json;
 use testkit::eventually;
 
 use super::{confirm, control_engine, has, open};
-use crate::browser::phone::Phone;
 use crate::harness::System;
+use testkit::Browser;
 
-async fn open_user(system: &System, phone: &Phone, email: &str) -> String {
+async fn open_user(system: &System, phone: &Browser, email: &str) -> String {
     system.sign_up(email).await;
     let id = system.user_id(email).await;
     open(system, phone, &format!("?view=user&id={id}")).await;
@@ -18,7 +18,7 @@ async fn open_user(system: &System, phone: &Phone, email: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_is_watched_until_it_is_completed() {
     let system = System::start().await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     let id = open_user(&system, &phone, "ada@example.com").await;
     control_engine(&system, &json!({"accepted": "300ms"})).await;
     phone.click("Delete").await;
@@ -47,7 +47,7 @@ async fn a_deletion_is_watched_until_it_is_completed() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_deletion_is_cancelled_and_started_again() {
     let system = System::start().await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     let id = open_user(&system, &phone, "ada@example.com").await;
     control_engine(&system, &json!({"accepted": "1h"})).await;
     phone.click("Delete").await;
@@ -73,7 +73,7 @@ async fn a_failed_deletion_says_why_and_is_repeated() {
         ("DELETE_RETRY_PAUSE", "100ms"),
     ];
     let system = System::start_with(&settings).await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     let id = open_user(&system, &phone, "ada@example.com").await;
     control_engine(&system, &json!({"down": true})).await;
     phone.click("Delete").await;

@@ -4,8 +4,8 @@ use serde_json::json;
 use testkit::eventually;
 
 use super::{choose, confirm, has, open};
-use crate::browser::phone::Phone;
 use crate::harness::System;
+use testkit::Browser;
 
 /// Creates users as the administrator, with values that must not become markup.
 async fn create_users(system: &System, number: usize) {
@@ -32,7 +32,7 @@ async fn a_user_is_found_changed_and_deactivated() {
     let system = System::start().await;
     create_users(&system, 60).await;
     let token = system.sign_up("ada@example.com").await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     open(&system, &phone, "").await;
     has(&phone, 25, "tbody tr").await;
     phone.sees("62 in all").await;
@@ -84,7 +84,7 @@ async fn a_user_is_found_changed_and_deactivated() {
 async fn users_are_filtered_and_sorted_and_their_texts_are_no_markup() {
     let system = System::start().await;
     create_users(&system, 3).await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     open(&system, &phone, "?sort=username:1").await;
     has(&phone, 4, "tbody tr").await;
     let first = "return document.querySelector('tbody tr th').innerText";

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 use testkit::eventually;
 
 use super::{choose, confirm, has, open};
-use crate::browser::phone::Phone;
 use crate::harness::System;
+use testkit::Browser;
 
 const REQUESTER: &str = "requester@example.com";
 
@@ -37,7 +37,7 @@ async fn a_host_is_paused_and_resumed() {
     let token = system.sign_up(REQUESTER).await;
     decide(&system, &token, "correlationId=before").await;
     let _ = system.wait_for_webhook("before").await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     open(&system, &phone, "?view=deliveries&host=127.0.0.1").await;
     phone.sees("Running").await;
     phone.click("Pause").await;
@@ -81,7 +81,7 @@ async fn failed_deliveries_of_a_host_are_shown_and_sent_again() {
         (host(&system).await["failed"] == 2).then_some(())
     })
     .await;
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     open(&system, &phone, "?view=hosts&status=fail").await;
     phone.follow("127.0.0.1").await;
     phone.sees("All hosts").await;
@@ -123,7 +123,7 @@ async fn pending_deliveries_are_cancelled() {
     for correlation in ["a", "b", "c"] {
         decide(&system, &token, &format!("correlationId={correlation}")).await;
     }
-    let phone = Phone::new().await;
+    let phone = Browser::phone().await;
     open(&system, &phone, "?view=deliveries&host=127.0.0.1").await;
     has(&phone, 3, "tbody tr").await;
     phone

@@ -1,14 +1,16 @@
-//! Chromium with the screen of a phone, controlled by labels, names of buttons and visible text.
+//! Chromium, controlled by labels, names of buttons and visible text.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
+use crate::{Http, eventually};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use local_stack::packages::on_path;
 use local_stack::process::Identity;
 use serde_json::{Value, json};
-use testkit::{Http, eventually};
 
 const ADVICE: &str = "this test needs a browser: apt-get install chromium chromium-driver";
 const READY: &str = "started successfully on port ";
@@ -16,10 +18,11 @@ const READY: &str = "started successfully on port ";
 const STARTS: usize = 5;
 /// The key of an element's id in the WebDriver protocol.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
-const FLAGS: [&str; 9] = [
+const FLAGS: [&str; 10] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
+    "--hide-scrollbars",
     "--disable-quic",
     "--no-first-run",
     "--disable-background-networking",
@@ -28,64 +31,161 @@ const FLAGS: [&str; 9] = [
     "--disable-breakpad",
 ];
 
+/// The screen of a browser, in CSS pixels.
+#[derive(Debug, Clone, Copy)]
+pub struct Screen {
+    /// Its width.
+    pub width: u32,
+    /// Its height.
+    pub height: u32,
+    /// Device pixels for each CSS pixel.
+    pub pixel_ratio: f64,
+    /// Whether it is touched, as that of a phone.
+    pub is_touched: bool,
+}
+
+impl Screen {
+    /// That of a phone.
+    pub const PHONE: Self = Self {
+        width: 390,
+        height: 844,
+        pixel_ratio: 2.0,
+        is_touched: true,
+    };
+    /// That of a notebook.
+    pub const DESKTOP: Self = Self {
+        width: 1280,
+        height: 800,
+        pixel_ratio: 1.0,
+        is_touched: false,
+    };
+}
+
 /// A browser with its own profile. Dropping it stops the browser and deletes the profile.
-pub(crate) struct Phone {
+#[derive(Debug)]
+pub struct Browser {
     driver: Child,
     webdriver: Http,
     session: String,
+    screen: Screen,
     // The last field, so that the folder is deleted after the browser has stopped.
     profile: tempfile::TempDir,
 }
 
-impl Phone {
+impl Browser {
+    /// Starts a browser with the screen of a phone.
+    pub async fn phone() -> Self {
+        Self::with(Screen::PHONE).await
+    }
+
     /// Starts a browser.
-    pub(crate) async fn new() -> Self {
+    ///
+    /// # Panics
+    /// Chromium or chromedriver is missing, or does not start.
+    pub async fn with(screen: Screen) -> Self {
         let profile = tempfile::tempdir().unwrap();
         let mut starts = (0..STARTS).filter_map(|_| start_driver(profile.path()));
         let (driver, port) = starts.next().expect("chromedriver must print its port");
-        let mut phone = Self {
+        let mut browser = Self {
             driver,
             webdriver: Http::to(([127, 0, 0, 1], port).into()),
             session: String::new(),
+            screen,
             profile,
         };
-        let capabilities = phone.capabilities();
-        let reply = phone.webdriver.post("/session").json(&capabilities);
+        let capabilities = browser.capabilities(screen);
+        let reply = browser.webdriver.post("/session").json(&capabilities);
         let value = value_of(&reply.send().await.expect(200).json);
-        phone.session = value["sessionId"].as_str().unwrap().to_owned();
-        phone
+        browser.session = value["sessionId"].as_str().unwrap().to_owned();
+        browser
     }
 
-    /// Chromium's windows are at least 500 pixels wide, so a smaller screen is emulated.
-    fn capabilities(&self) -> Value {
+    /// Chromium's windows are at least 500 pixels wide, so the screen is emulated.
+    fn capabilities(&self, screen: Screen) -> Value {
         let folder = self.profile.path().join("profile");
         let mut arguments = FLAGS.map(str::to_owned).to_vec();
         arguments.push(format!("--user-data-dir={}", folder.display()));
-        let screen = json!({"width": 390, "height": 844, "pixelRatio": 2.0, "touch": true});
+        let metrics = json!({
+            "width": screen.width, "height": screen.height, "pixelRatio": screen.pixel_ratio,
+            "touch": screen.is_touched, "mobile": screen.is_touched,
+        });
         json!({"capabilities": {"alwaysMatch": {
-            "goog:chromeOptions": {"args": arguments, "mobileEmulation": {"deviceMetrics": screen}},
+            "goog:chromeOptions": {"args": arguments, "mobileEmulation": {"deviceMetrics": metrics}},
             "goog:loggingPrefs": {"browser": "ALL"},
         }}})
     }
 
+    /// Sets features such as `prefers-color-scheme` for this page and those that follow.
+    pub async fn prefer(&self, features: &[(&str, &str)]) {
+        let features = features.iter();
+        let features = features.map(|(name, value)| json!({"name": name, "value": value}));
+        let features: Vec<_> = features.collect();
+        self.devtools("Emulation.setEmulatedMedia", &json!({"features": features}))
+            .await;
+    }
+
+    /// Runs a command of the DevTools protocol.
+    pub async fn devtools(&self, command: &str, parameters: &Value) -> Value {
+        let body = json!({"cmd": command, "params": parameters});
+        self.command("goog/cdp/execute", &body).await
+    }
+
+    /// Slows the network down. A negative throughput in bytes per second is unlimited.
+    pub async fn limit_network(&self, latency_ms: f64, throughput: f64) {
+        let conditions = json!({"offline": false, "latency": latency_ms, "throughput": throughput});
+        let body = json!({"network_conditions": conditions});
+        self.command("chromium/network_conditions", &body).await;
+    }
+
+    /// The whole page as a PNG file: the screen is as high as the page meanwhile.
+    pub async fn whole_picture(&self) -> Vec<u8> {
+        let metrics = self.devtools("Page.getLayoutMetrics", &json!({})).await;
+        let height = metrics["cssContentSize"]["height"].as_u64().unwrap();
+        self.emulate_height(height).await;
+        let picture = self.picture().await;
+        self.emulate_height(self.screen.height.into()).await;
+        picture
+    }
+
+    async fn emulate_height(&self, height: u64) {
+        let Screen {
+            width,
+            pixel_ratio,
+            is_touched,
+            ..
+        } = self.screen;
+        let metrics = json!({
+            "width": width, "height": height, "deviceScaleFactor": pixel_ratio, "mobile": is_touched,
+        });
+        self.devtools("Emulation.setDeviceMetricsOverride", &metrics)
+            .await;
+    }
+
+    /// The screen as a PNG file.
+    pub async fn picture(&self) -> Vec<u8> {
+        let format = json!({"format": "png"});
+        let captured = self.devtools("Page.captureScreenshot", &format).await;
+        STANDARD.decode(captured["data"].as_str().unwrap()).unwrap()
+    }
+
     /// Opens a URL and waits until the page is loaded.
-    pub(crate) async fn open(&self, url: &str) {
+    pub async fn open(&self, url: &str) {
         self.command("url", &json!({"url": url})).await;
     }
 
     /// Reloads the page.
-    pub(crate) async fn reload(&self) {
+    pub async fn reload(&self) {
         self.command("refresh", &json!({})).await;
     }
 
     /// The URL in the address bar.
-    pub(crate) async fn address(&self) -> String {
+    pub async fn address(&self) -> String {
         let value = self.run("return location.href").await;
         value.as_str().unwrap().to_owned()
     }
 
     /// Waits until the page shows this text.
-    pub(crate) async fn sees(&self, text: &str) {
+    pub async fn sees(&self, text: &str) {
         eventually(&format!("the page to show “{text}”"), || async {
             self.text().await.contains(text).then_some(())
         })
@@ -93,31 +193,31 @@ impl Phone {
     }
 
     /// The visible text of the page.
-    pub(crate) async fn text(&self) -> String {
+    pub async fn text(&self) -> String {
         let value = self.run("return document.body.innerText").await;
         value.as_str().unwrap().to_owned()
     }
 
     /// The number of elements that match a selector.
-    pub(crate) async fn count(&self, css: &str) -> u64 {
+    pub async fn count(&self, css: &str) -> u64 {
         let script = format!("return document.querySelectorAll({}).length", json!(css));
         self.run(&script).await.as_u64().unwrap()
     }
 
     /// Clicks the button with this name.
-    pub(crate) async fn click(&self, name: &str) {
+    pub async fn click(&self, name: &str) {
         self.click_at(&format!("//button[normalize-space()={}]", quoted(name)))
             .await;
     }
 
     /// Clicks the link with this name.
-    pub(crate) async fn follow(&self, name: &str) {
+    pub async fn follow(&self, name: &str) {
         self.click_at(&format!("//a[normalize-space()={}]", quoted(name)))
             .await;
     }
 
     /// Presses one key: a character, or the code point of a special key in the WebDriver protocol.
-    pub(crate) async fn press(&self, key: char) {
+    pub async fn press(&self, key: char) {
         let actions = ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key}));
         let keyboard = json!({"type": "key", "id": "keyboard", "actions": actions});
         self.command("actions", &json!({"actions": [keyboard]}))
@@ -125,7 +225,7 @@ impl Phone {
     }
 
     /// Connects the browser with the network or disconnects it.
-    pub(crate) async fn set_online(&self, online: bool) {
+    pub async fn set_online(&self, online: bool) {
         let conditions = json!({"offline": !online, "latency": 0, "throughput": -1});
         let body = json!({"network_conditions": conditions});
         self.command("chromium/network_conditions", &body).await;
@@ -138,7 +238,7 @@ impl Phone {
     }
 
     /// Replaces the text of the field with this label.
-    pub(crate) async fn fill(&self, label: &str, text: &str) {
+    pub async fn fill(&self, label: &str, text: &str) {
         let label = quoted(label);
         let field = self
             .visible(&format!(
@@ -152,13 +252,13 @@ impl Phone {
     }
 
     /// Runs a script in the page and returns its result.
-    pub(crate) async fn run(&self, script: &str) -> Value {
+    pub async fn run(&self, script: &str) -> Value {
         self.command("execute/sync", &json!({"script": script, "args": []}))
             .await
     }
 
     /// New messages in the console: script errors and violations of the page's policy.
-    pub(crate) async fn console_errors(&self) -> Vec<String> {
+    pub async fn console_errors(&self) -> Vec<String> {
         let entries = self.command("se/log", &json!({"type": "browser"})).await;
         let entries = entries.as_array().unwrap().iter();
         entries
@@ -169,7 +269,7 @@ impl Phone {
     }
 
     /// Closes the browser. Fails if the console has errors.
-    pub(crate) async fn assert_no_errors(self) {
+    pub async fn assert_no_errors(self) {
         assert_eq!(self.console_errors().await, Vec::<String>::new());
     }
 
@@ -194,7 +294,7 @@ impl Phone {
     }
 }
 
-impl Drop for Phone {
+impl Drop for Browser {
     fn drop(&mut self) {
         // Ending the session stops the browser; killing only the driver would leave it running.
         let session = format!("{}/session/{}", self.webdriver.base(), self.session);

@@ -1,0 +1,98 @@
+//! How fast pages load: requests, bytes, and the time until something is shown.
+
+use serde_json::{Value, json};
+use testkit::{Browser, Screen};
+use xtask::outln;
+
+use crate::data::Example;
+
+/// Loads of each page, each with an empty cache.
+const LOADS: usize = 5;
+
+/// A network as the developer tools of Chromium emulate it.
+struct Network {
+    name: &'static str,
+    latency_ms: f64,
+    bytes_per_second: f64,
+}
+
+const NETWORKS: [Network; 3] = [
+    Network {
+        name: "loopback",
+        latency_ms: 0.0,
+        bytes_per_second: -1.0,
+    },
+    Network {
+        name: "fast 3G",
+        latency_ms: 562.5,
+        bytes_per_second: 180_000.0,
+    },
+    Network {
+        name: "slow 3G",
+        latency_ms: 2_000.0,
+        bytes_per_second: 50_000.0,
+    },
+];
+
+/// What a page loaded. Bodies are counted as they are sent, compressed.
+const LOADED: &str = "const entries = [performance.getEntriesByType('navigation'), performance.getEntriesByType('resource')].flat();
+    const paint = performance.getEntriesByName('first-contentful-paint')[0];
+    return {
+      requests: entries.length,
+      bytes: entries.reduce((sum, entry) => sum + entry.encodedBodySize, 0),
+      paint: paint?.startTime ?? 0,
+      shown: performance.now(),
+    };";
+
+/// Measures the start page and the page of a decision, and prints a table.
+///
+/// # Errors
+/// None: the browser panics.
+pub(crate) async fn run(example: &Example) -> anyhow::Result<()> {
+    outln!("| page | network | requests | bytes | first contentful paint | text shown |");
+    outln!("|---|---|---|---|---|---|");
+    let start = format!("{}/", example.gateway);
+    for (name, url, text) in [
+        ("`/`", &start, "Forgot your password?"),
+        ("decision", &example.pending.approver_link, "Spare bulb"),
+    ] {
+        for network in &NETWORKS {
+            let mut loads = Vec::new();
+            for _ in 0..LOADS {
+                loads.push(load(url, text, network).await);
+            }
+            print(name, network, &loads);
+        }
+    }
+    Ok(())
+}
+
+/// Opens a page in a browser that has nothing in its cache.
+async fn load(url: &str, text: &str, network: &Network) -> Value {
+    let browser = Browser::with(Screen::DESKTOP).await;
+    browser
+        .limit_network(network.latency_ms, network.bytes_per_second)
+        .await;
+    browser.open(url).await;
+    browser.sees(text).await;
+    browser.run(LOADED).await
+}
+
+fn print(name: &str, network: &Network, loads: &[Value]) {
+    let median = |field: &str| {
+        let mut values: Vec<f64> = loads
+            .iter()
+            .filter_map(|load| load.get(field).and_then(Value::as_f64))
+            .collect();
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied().unwrap_or_default()
+    };
+    outln!(
+        "| {name} | {} | {} | {} | {:.0} ms | {:.0} ms |",
+        network.name,
+        median("requests"),
+        json!(median("bytes")),
+        median("paint"),
+        median("shown"),
+    );
+}

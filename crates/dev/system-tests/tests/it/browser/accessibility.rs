@@ -1,0 +1,102 @@
+//! axe finds nothing on any page, in light and in dark.
+
+use serde_json::{Value, json};
+use testkit::Browser;
+
+use super::{APPROVER, REQUESTER, link, sign_in, task_with};
+use crate::harness::System;
+
+const AXE: &str = include_str!("../../../vendor/axe.min.js");
+/// The part of the documentation that Swagger UI renders is not ours.
+const RUN: &str = "return axe.run({ exclude: ['#viewer'] }, { resultTypes: ['violations'] }).then(({ violations, passes }) =>
+    passes.length === 0 ? ['axe checked nothing']
+      : violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`))";
+
+/// Checks what a page shows, once it shows this text.
+async fn check(browser: &Browser, text: &str) {
+    browser.sees(text).await;
+    let _ = browser.run(AXE).await;
+    for scheme in ["light", "dark"] {
+        // A colour that is still changing has another contrast.
+        let features = [
+            ("prefers-color-scheme", scheme),
+            ("prefers-reduced-motion", "reduce"),
+        ];
+        browser.prefer(&features).await;
+        let found = browser.run(RUN).await;
+        assert_eq!(found, json!([]), "“{text}”, {scheme}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_for_people_without_an_account_are_accessible() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let description = "# Why\n\n| Item | Price |\n|---|---|\n| Chair | 90 |\n\n- [An offer](https://example.com)\n\n`code`";
+    let task = task_with(&system, &token, "Buy a chair", description).await;
+    let phone = Browser::phone().await;
+    let base = system.http.base();
+    phone.open(base).await;
+    check(&phone, "Forgot your password?").await;
+    phone.click("Create an account").await;
+    check(&phone, "Sign in instead").await;
+    phone.click("Sign in instead").await;
+    phone.click("Forgot your password?").await;
+    check(&phone, "Send me a link").await;
+    for (path, text) in [
+        ("/reset-password?code=c0de", "Choose a new password"),
+        ("/verify-email?code=c0de", "Confirm your e-mail address"),
+        (
+            "/tasks?taskId=0123456789abcdef01234567&secret=0",
+            "no longer valid",
+        ),
+        ("/docs", "Countersign"),
+    ] {
+        phone.open(&format!("{base}{path}")).await;
+        check(&phone, text).await;
+    }
+    phone.open(&link(&system, &task)).await;
+    check(&phone, "Comment (optional)").await;
+    phone.click("Approve").await;
+    check(&phone, "“Buy a chair” is approved.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_for_people_with_an_account_are_accessible() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    system
+        .register_webhook(&token, &task.id, "accessible")
+        .await;
+    let body = json!({
+        "title": "Buy a table", "requester": APPROVER, "approver": REQUESTER,
+        "decisionBy": "2020-01-31 12:00:00",
+    });
+    let _ = system.create_task_from(&token, &body).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    check(&phone, "Buy a table").await;
+    phone.follow("Created by me").await;
+    check(&phone, "Buy a chair").await;
+    phone.click("New task").await;
+    check(&phone, "You can use Markdown.").await;
+    phone.click("Cancel").await;
+    phone.follow("Buy a chair").await;
+    open_webhooks(&phone).await;
+    check(&phone, "correlationId=accessible").await;
+    phone.follow("Account").await;
+    check(&phone, "Current password").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+/// Opens the webhooks of a task.
+pub(super) async fn open_webhooks(phone: &Browser) {
+    phone.sees("Webhooks").await;
+    let opened = "return document.querySelector('details.card').open = true";
+    assert_eq!(phone.run(opened).await, Value::Bool(true));
+}

@@ -1,0 +1,125 @@
+//! Accounts: signing up, forgotten and changed passwords, and the webhooks of a person's tasks.
+
+use serde_json::json;
+use testkit::{Browser, eventually};
+
+use super::accessibility::open_webhooks;
+use super::{REQUESTER, set_password, sign_in, task_with};
+use crate::harness::System;
+
+const EMAIL: &str = "ada@example.com";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_signs_up_and_changes_the_password() {
+    let system = System::start().await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    phone.click("Create an account").await;
+    phone.sees("Sign in instead").await;
+    phone.fill("E-mail address", EMAIL).await;
+    phone.fill("Password", System::PASSWORD).await;
+    phone.click("Create an account").await;
+    phone.sees("Nothing to decide.").await;
+
+    phone.follow("Account").await;
+    phone.sees(EMAIL).await;
+    change_password(&phone, "wrong", "new password").await;
+    phone.sees("The current password is wrong.").await;
+    change_password(&phone, System::PASSWORD, "new password").await;
+    phone.sees("All other devices are signed out.").await;
+    // This one is still signed in.
+    phone.follow("Tasks").await;
+    phone.sees("Nothing to decide.").await;
+    let old = system.sign_in(EMAIL, System::PASSWORD).await;
+    old.expect_problem(401, "invalid-credentials");
+    let _ = system.sign_in(EMAIL, "new password").await.expect(200);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+async fn change_password(phone: &Browser, old: &str, new: &str) {
+    phone.fill("Current password", old).await;
+    phone.fill("New password", new).await;
+    phone.fill("Repeat new password", new).await;
+    phone.click("Change password").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_address_that_has_an_account_is_refused() {
+    let system = System::start().await;
+    system.sign_up(EMAIL).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    phone.click("Create an account").await;
+    phone.sees("Sign in instead").await;
+    phone.fill("E-mail address", EMAIL).await;
+    phone.fill("Password", "another password").await;
+    phone.click("Create an account").await;
+    phone.sees("There is already an account").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_forgot_the_password_signs_in_with_a_new_one() {
+    let system = System::start().await;
+    system.sign_up(EMAIL).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    phone.click("Forgot your password?").await;
+    phone.sees("Send me a link").await;
+    phone.fill("E-mail address", EMAIL).await;
+    phone.click("Send me a link").await;
+    phone.sees("a message with a link is on its way").await;
+
+    let query = format!("kind=forgot-password&email={EMAIL}");
+    let message = system.wait_for_request(&query).await;
+    let link = message["body"]["link"].as_str().unwrap();
+    let link = link.replace("http://localhost:8080", system.http.base());
+    phone.open(&link).await;
+    set_password(&phone, "new password", "new password").await;
+    phone.sees("Your password has been changed.").await;
+    phone.follow("Sign in").await;
+    sign_in(&phone, EMAIL, "new password").await;
+    phone.sees("Nothing to decide.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_creator_adds_a_webhook_and_sends_its_delivery_again() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    phone.follow("Created by me").await;
+    phone.follow("Buy a chair").await;
+    open_webhooks(&phone).await;
+    phone.sees("No webhooks.").await;
+    let url = format!("{}?correlationId=again", system.webhook_url());
+    phone.fill("URL", &url).await;
+    phone.click("Add").await;
+    phone.sees("correlationId=again").await;
+
+    let path = format!("/people-task/tasks/{}/approve", task.id);
+    let _ = system.put(&path, &token, &json!({})).await;
+    system.wait_for_webhook("again").await;
+    eventually("the delivery to be shown", || async {
+        phone.reload().await;
+        open_webhooks(&phone).await;
+        phone.sees("correlationId=again").await;
+        phone.text().await.contains("Delivered").then_some(())
+    })
+    .await;
+    phone.sees("1 attempt").await;
+    phone.click("Send again").await;
+    eventually("the receiver to get it again", || async {
+        let calls = system.received("kind=webhook&correlationId=again").await;
+        (calls.len() == 2).then_some(())
+    })
+    .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
