@@ -10,7 +10,8 @@
 //! - No secret is stored. Those of mailed tasks are derived from a key and a random [seed](seeds), so they can be derived
 //!   again for each mail.
 
-pub(crate) mod claim;
+pub(crate) mod backlog;
+mod claim;
 mod claim_store;
 mod error;
 mod kind;

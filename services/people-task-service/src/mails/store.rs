@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use database::{Connection, Error, interval};
+use database::{Connection, Error, interval, prepared};
 use diesel::dsl::{exists, now};
 use diesel::prelude::*;
-use diesel::sql_types::Timestamptz;
+use diesel::sql_types::{Double, Timestamptz};
 use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, MailId};
 
@@ -20,6 +20,22 @@ impl From<&EmailAddress> for RecipientHash {
         Self(Sha256::digest(address.normalized()).into())
     }
 }
+
+#[derive(QueryableByName)]
+struct Oldest {
+    #[diesel(sql_type = Double)]
+    seconds: f64,
+}
+
+/// How many seconds ago the mail that has been due for longest should have been claimed; 0 without one.
+pub(crate) fn oldest_due(connection: &mut Connection) -> Result<f64, Error> {
+    let oldest: Oldest = prepared(OLDEST_DUE).get_result(connection)?;
+    Ok(oldest.seconds)
+}
+
+const OLDEST_DUE: &str =
+    "SELECT coalesce(greatest(extract(epoch FROM now() - next_attempt), 0), 0)::float8 AS seconds
+    FROM (SELECT min(next_attempt) AS next_attempt FROM task_mails) AS oldest";
 
 /// Deletes a mail that was sent, whichever claim sent it, or that is given up.
 pub(crate) fn delete(connection: &mut Connection, id: MailId) -> Result<(), Error> {

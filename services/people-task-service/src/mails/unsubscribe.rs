@@ -7,7 +7,7 @@ use values::Secret;
 use crate::mails::error::MailError;
 use crate::mails::store::{self, RecipientHash};
 
-/// The first bytes of the signature, which are enough: a token lets nobody do more than end reminders.
+/// The first bytes of the signature, which are enough for a token that can only turn reminders off and on.
 const SIGNATURE_BYTES: usize = 16;
 
 /// The token of an unsubscribe link: the hash of the recipient's address and a signature. It does not expire.
@@ -53,7 +53,7 @@ pub(super) async fn set_opt_out(
 ) -> Result<(), MailError> {
     let set = move |connection: &mut Connection| store::set_opt_out(connection, recipient, is_out);
     database.run(set).await?;
-    tracing::info!(is_out, "a recipient of reminders changed their mind");
+    tracing::info!(is_out, "a recipient turned reminders off or on");
     metrics::counter!("task_mail_opt_outs_total", "change" => if is_out { "out" } else { "in" })
         .increment(1);
     Ok(())

@@ -111,3 +111,160 @@ async fn the_approver_is_asked_once_with_links_that_decide_and_the_requester_is_
     );
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_undecided_task_reminds_its_approver_before_and_at_the_due_date() {
+    let (system, server) = System::start_with_mail(&[("TASK_REMINDERS", "2s,0s")]).await;
+    let token = system.sign_up(ADA).await;
+    let changes = json!({"decisionBy": in_seconds(4), "language": "de", "title": "Stuhl für Ada"});
+    let _ = create(&system, &token, changes).await;
+    for subject in ["Bitte entscheiden", "Erinnerung", "=?utf-8?b?SmV0enQ"] {
+        let mail = wait_for(&server, subject).await;
+        let is_reminder = subject != "Bitte entscheiden";
+        let one_click = "List-Unsubscribe-Post: List-Unsubscribe=One-Click\n";
+        assert_eq!(mail.text.contains(one_click), is_reminder, "{}", mail.text);
+    }
+    wait_until_sent(&system).await;
+    assert_eq!(server.mails().len(), 3);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_decided_task_and_a_later_due_date_send_no_reminder() {
+    let (system, server) = System::start_with_mail(&[("TASK_REMINDERS", "0s")]).await;
+    let token = system.sign_up(ADA).await;
+    let decided = create(
+        &system,
+        &token,
+        json!({"title": "First", "decisionBy": in_seconds(3)}),
+    )
+    .await;
+    let moved = create(
+        &system,
+        &token,
+        json!({"title": "Second", "decisionBy": in_seconds(3)}),
+    )
+    .await;
+    let _ = create(
+        &system,
+        &token,
+        json!({"title": "Third", "decisionBy": in_seconds(3)}),
+    )
+    .await;
+    let path = format!("/people-task/tasks/{}", moved.id);
+    let later = json!({"decisionBy": in_seconds(3_600)});
+    let _ = system.put(&path, &token, &later).await;
+    let path = format!(
+        "/people-task/tasks/{}/approve?secret={}",
+        decided.id, decided.approver_secret
+    );
+    let _ = system.http.put(&path).send().await.expect(200);
+    let _ = wait_for(&server, "Due now: Third").await;
+    let mut sent = subjects(&server);
+    sent.sort_unstable();
+    assert_eq!(
+        sent,
+        [
+            "Approved: First",
+            "Due now: Third",
+            "Please decide: First",
+            "Please decide: Second",
+            "Please decide: Third",
+        ]
+    );
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_click_in_a_mail_program_ends_reminders() {
+    let (system, server) = System::start_with_mail(&[("TASK_REMINDERS", "0s")]).await;
+    let token = system.sign_up(ADA).await;
+    let _ = create(
+        &system,
+        &token,
+        json!({"title": "First", "decisionBy": in_seconds(1)}),
+    )
+    .await;
+    let reminder = wait_for(&server, "Due now: First").await;
+    let mut lines = reminder.text.lines();
+    let url = lines
+        .find_map(|line| line.strip_prefix("List-Unsubscribe: <"))
+        .unwrap();
+    let path = url
+        .strip_suffix('>')
+        .unwrap()
+        .strip_prefix(PUBLIC_URL)
+        .unwrap();
+    let click = system
+        .http
+        .post(path)
+        .header("Content-Type", "application/x-www-form-urlencoded");
+    let page = click
+        .body("List-Unsubscribe=One-Click")
+        .send()
+        .await
+        .expect(200);
+    assert!(
+        page.text.contains("You will get no more reminders"),
+        "{}",
+        page.text
+    );
+    assert!(page.header("content-security-policy").is_some());
+
+    let _ = create(
+        &system,
+        &token,
+        json!({"title": "Second", "decisionBy": in_seconds(1)}),
+    )
+    .await;
+    wait_until_sent(&system).await;
+    let sent = subjects(&server);
+    assert!(
+        sent.contains(&"Please decide: Second".to_owned()),
+        "{sent:?}"
+    );
+    assert!(!sent.contains(&"Due now: Second".to_owned()), "{sent:?}");
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mail_that_is_refused_or_whose_worker_stops_is_sent_later() {
+    let settings = [("NOTIFICATION_RETRY_SCHEDULE", "10ms,10ms,10ms")];
+    let (mut system, server) = System::start_with_mail(&settings).await;
+    let token = system.sign_up(ADA).await;
+    server.refuse(2);
+    let _ = create(&system, &token, json!({"title": "First"})).await;
+    let _ = wait_for(&server, "Please decide: First").await;
+    wait_until_sent(&system).await;
+
+    system.stop_workers().await;
+    let _ = create(&system, &token, json!({"title": "Second"})).await;
+    system.start_workers().await;
+    let _ = wait_for(&server, "Please decide: Second").await;
+    wait_until_sent(&system).await;
+    assert_eq!(server.mails().len(), 2);
+    // After the last pause it is given up.
+    server.refuse(u32::MAX);
+    let _ = create(&system, &token, json!({"title": "Third"})).await;
+    wait_until_sent(&system).await;
+    assert_eq!(server.mails().len(), 2);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hostile_title_adds_no_header() {
+    let (system, server) = System::start_with_mail(&[]).await;
+    let token = system.sign_up(ADA).await;
+    let title = "Hi\r\nBcc: eve@example.com\r\n\r\n<script>\u{202e}";
+    let _ = create(&system, &token, json!({"title": title})).await;
+    let mail = wait_for(&server, "Please decide: Hi Bcc: eve@example.com <script>").await;
+    assert_eq!(mail.to, [GRACE]);
+    assert!(
+        !mail.text.lines().any(|line| line.starts_with("Bcc:")),
+        "{}",
+        mail.text
+    );
+    let html = mail.text.split("text/html").nth(1).unwrap();
+    assert!(!html.contains("<script>"), "{html}");
+    system.stop().await;
+}

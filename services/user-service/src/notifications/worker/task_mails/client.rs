@@ -10,6 +10,8 @@ use values::{MailId, Secret};
 use crate::calls::{self, CallError, append_path};
 use crate::notifications::worker::task_mails::TaskMail;
 
+/// The longest pause that the service accepts. After it, the mail would be too late.
+const MAX_PAUSE: Duration = Duration::from_secs(24 * 3_600);
 const DESTINATION: &str = "people-task-service";
 
 /// A client of the people-task service's operations on mails.
@@ -32,7 +34,10 @@ pub(super) struct Report {
 impl Report {
     /// The mail was sent or is given up or, with a pause, is tried again after it.
     pub(super) fn new(attempt: u32, pause: Option<Duration>) -> Self {
-        let millis = |pause: Duration| u64::try_from(pause.as_millis()).unwrap_or(u64::MAX).max(1);
+        let millis = |pause: Duration| {
+            let millis = pause.min(MAX_PAUSE).as_millis();
+            u64::try_from(millis).unwrap_or(u64::MAX).max(1)
+        };
         Self {
             attempt,
             retry_after_ms: pause.map(millis),
