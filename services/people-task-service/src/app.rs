@@ -107,9 +107,7 @@ fn start_context(
         running.shutdown(),
     );
     running.spawn(jobs::retain(database.clone(), rules, shutdown));
-    if settings.mails.keys.is_some() {
-        running.spawn(mails::backlog::watch(database.clone(), running.shutdown()));
-    }
+    running.spawn(mails::backlog::watch(database.clone(), running.shutdown()));
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
     Ok(Context {

@@ -1,6 +1,6 @@
 //! Texts of unknown authors, made safe to show in a mail.
 
-use pulldown_cmark::{Event, Parser, TagEnd};
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
 
 /// The beginning of a text as one line: without control characters, line breaks, and marks that change the direction of
 /// what follows.
@@ -19,6 +19,7 @@ pub(super) fn excerpt(markdown: &str, max: usize) -> String {
         match event {
             Event::Text(part) | Event::Code(part) => text.push_str(&part),
             Event::Html(_) | Event::InlineHtml(_) => {}
+            Event::Start(Tag::Item) => text.push_str("\n- "),
             Event::SoftBreak => text.push(' '),
             Event::HardBreak => text.push('\n'),
             Event::End(
@@ -71,7 +72,7 @@ mod tests {
         let markdown = "# Why\n\nThe **first** one\njams, [see](https://example.com).\n\n- a\n- `b`\n\n<script>x</script>";
         assert_eq!(
             excerpt(markdown, 100),
-            "Why\nThe first one jams, see.\na\nb"
+            "Why\nThe first one jams, see.\n- a\n- b"
         );
         assert_eq!(excerpt("one two three", 8), "one two…");
     }
