@@ -32,6 +32,9 @@ use crate::tasks::read::task_lookups;
 use crate::webhooks::register::registrations;
 use crate::{audit, dashboard, deliveries, erasure, mails, plugin_paths, tasks, webhooks};
 
+/// The limits of batches of all kinds.
+const LIMITS: BatchLimits = BatchLimits::SERVICE;
+
 /// Starts the HTTP service.
 ///
 /// # Errors
@@ -49,15 +52,10 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     running.address = Some(address);
     let verifier = Data::from(authority.verifier());
     let (database, publisher) = (context.database.clone(), context.deliveries.clone());
-    let lookups = Data::new(task_lookups(database.clone(), BatchLimits::SERVICE));
-    let creations = Data::new(creations(
-        database.clone(),
-        BatchLimits::SERVICE,
-        &context.mailing,
-    ));
-    let registrations = Data::new(registrations(database.clone(), BatchLimits::SERVICE));
-    let decisions = Data::new(decisions(database, publisher, BatchLimits::SERVICE));
-    let mail_keys = context.mailing.keys.clone().map(Data::new);
+    let lookups = Data::new(task_lookups(database.clone(), LIMITS));
+    let creations = Data::new(creations(database.clone(), LIMITS, &context.mailing));
+    let registrations = Data::new(registrations(database.clone(), LIMITS));
+    let decisions = Data::new(decisions(database, publisher, LIMITS));
     let (context, authority) = (Data::new(context), Data::from(authority));
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);
@@ -71,7 +69,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
             .app_data(verifier.clone())
             .app_data(authority.clone());
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
-        app.configure(|config| mails::routes::internal(config, mail_keys.clone()))
+        app.configure(|config| mails::routes::internal(config, &context))
             .service(erasure::routes::erase_user)
             .configure(|config| service_http::mount(config, health.clone(), document.clone()))
             .wrap(from_fn(http_kit::request_context))

@@ -8,7 +8,7 @@ use outbound::{AddressPolicy, SystemResolver};
 use service_http::Lists;
 use url::Url;
 
-use crate::mails::Mailing;
+use crate::mailing::Mailing;
 use crate::signing::WebhookSigner;
 
 #[derive(Debug)]

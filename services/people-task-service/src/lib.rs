@@ -21,6 +21,7 @@ mod decisions;
 pub mod deliveries;
 mod erasure;
 mod free_rows;
+mod mailing;
 mod mails;
 mod planning;
 mod plugin_paths;

@@ -146,7 +146,7 @@ diesel::table! {
         recipient -> Binary,
         due_at -> Timestamptz,
         next_attempt -> Timestamptz,
-        lease -> Integer,
+        lease -> BigInt,
     }
 }
 
@@ -154,7 +154,7 @@ diesel::table! {
     mail_counts (hour, counted) {
         hour -> Timestamptz,
         counted -> Binary,
-        mails -> Integer,
+        mails -> BigInt,
     }
 }
 

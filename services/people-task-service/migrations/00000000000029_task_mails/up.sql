@@ -23,7 +23,7 @@ CREATE TABLE task_mails (
     -- Not sent before this time. A claim moves it to the claim's end.
     next_attempt timestamptz NOT NULL,
     -- Increases with every claim, so it is the number of the attempt.
-    lease integer NOT NULL DEFAULT 0,
+    lease bigint NOT NULL DEFAULT 0,
     UNIQUE (task_id, kind, due_at)
 );
 CREATE INDEX task_mails_by_next_attempt ON task_mails (next_attempt);
@@ -33,7 +33,7 @@ CREATE INDEX task_mails_by_recipient ON task_mails (recipient);
 CREATE TABLE mail_counts (
     hour timestamptz NOT NULL,
     counted bytea NOT NULL CHECK (octet_length(counted) = 32),
-    mails integer NOT NULL,
+    mails bigint NOT NULL,
     PRIMARY KEY (hour, counted)
 );
 

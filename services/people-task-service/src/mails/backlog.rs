@@ -14,7 +14,7 @@ pub(crate) async fn watch(database: Database, shutdown: CancellationToken) {
         match database.run(load).await {
             Ok(seconds) => metrics::gauge!("task_mails_oldest_due_seconds").set(seconds),
             Err(error) => {
-                tracing::debug!(error = ?error, "the mails that are due could not be read")
+                tracing::debug!(error = ?error, "the mails that are due could not be read");
             }
         }
         tokio::select! {

@@ -6,11 +6,11 @@ use database::{Connection, Database, Error};
 use sha2::{Digest as _, Sha256};
 use values::{Language, MailId, Names as _, Secret, UserId};
 
+use crate::mailing::Mailing;
+use crate::mailing::{Part, Seed};
 use crate::mails::claim_store::{self, ClaimedMail};
 use crate::mails::kind::MailKind;
 use crate::mails::links::{task_link, unsubscribe_link};
-use crate::mails::mailing::Mailing;
-use crate::mails::seeds::{Part, Seed};
 use crate::mails::store::{self, RecipientHash};
 use crate::mails::unsubscribe;
 use crate::status::TaskStatus;

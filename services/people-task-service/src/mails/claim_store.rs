@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval, prepared};
-use diesel::sql_types::{
-    Array, BigInt, Binary, Bool, Integer, Interval, Nullable, Text, Timestamptz,
-};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Interval, Nullable, Text, Timestamptz};
 use diesel::{QueryableByName, RunQueryDsl as _};
 use values::{MailId, TaskId, UserId};
 
@@ -17,8 +15,8 @@ use crate::status::TaskStatus;
 pub(super) struct ClaimedMail {
     #[diesel(sql_type = Binary)]
     pub(super) id: MailId,
-    #[diesel(sql_type = Integer)]
-    pub(super) lease: i32,
+    #[diesel(sql_type = BigInt)]
+    pub(super) lease: i64,
     #[diesel(sql_type = Text)]
     pub(super) kind: String,
     #[diesel(sql_type = Binary)]
@@ -108,8 +106,8 @@ FROM claimed JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[claimed.task_
 pub(super) struct Count {
     #[diesel(sql_type = Binary)]
     pub(super) counted: Vec<u8>,
-    #[diesel(sql_type = Integer)]
-    pub(super) mails: i32,
+    #[diesel(sql_type = BigInt)]
+    pub(super) mails: i64,
 }
 
 /// Counts mails, each once for everything that it counts for, and returns the counts.

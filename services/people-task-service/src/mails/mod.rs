@@ -7,7 +7,7 @@
 //!   reports what became of each. A claim ends by itself, so a mail whose worker ends is sent by another: at least once.
 //! - A mail is judged when it is claimed. It is dropped if the task has changed, the recipient wants no reminders or has
 //!   got too many mails, or the mail is a day late, such as after a backup was restored.
-//! - No secret is stored. Those of mailed tasks are derived from a key and a random [seed](seeds), so they can be derived
+//! - No secret is stored. Those of mailed tasks are derived from a key and a random seed, so they can be derived
 //!   again for each mail.
 
 pub(crate) mod backlog;
@@ -16,14 +16,12 @@ mod claim_store;
 mod error;
 mod kind;
 mod links;
-mod mailing;
 mod page;
 pub(crate) mod plan_store;
 mod report;
 mod requests;
 mod responses;
 pub(crate) mod routes;
-mod seeds;
 mod store;
 mod unsubscribe;
 
@@ -31,9 +29,7 @@ use std::time::Duration;
 
 use jobs::RetentionRule;
 
-pub(crate) use mailing::{MailPlan, Mailing};
 pub(crate) use plan_store::planned_reminders;
-pub(crate) use seeds::Part;
 pub(crate) use store::{delete_of_recipients, has_of_recipients};
 
 /// Rows that are no longer needed. Mails that were never claimed are deleted when they would be dropped anyway.

@@ -9,6 +9,8 @@ use values::{FromText as _, Invalid};
 
 /// Mails that one call claims at most.
 const MAX_CLAIMED: u64 = 100;
+/// The highest number of an attempt, which no mail reaches.
+const MAX_ATTEMPT: u64 = 1_000_000_000;
 /// The longest pause between two attempts, in milliseconds.
 const MAX_PAUSE: u64 = 24 * 3_600 * 1_000;
 
@@ -26,7 +28,7 @@ pub(super) fn parse_limit(mut fields: Fields) -> Result<i64, Problem> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Report {
     /// The number of the attempt, which is that of the claim.
-    pub(super) attempt: i32,
+    pub(super) attempt: i64,
     /// The pause before the next attempt. `None` if there is none: the mail was sent or is given up.
     pub(super) pause: Option<Duration>,
 }
@@ -37,10 +39,10 @@ impl Report {
     /// # Errors
     /// `400` with every invalid field.
     pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
-        let attempt = fields.required::<Whole<{ i32::MAX as u64 }>>("attempt");
+        let attempt = fields.required::<Whole<MAX_ATTEMPT>>("attempt");
         let pause = fields.optional::<Whole<MAX_PAUSE>>("retryAfterMs");
         fields.finish_with(attempt.map(|attempt| Self {
-            attempt: i32::try_from(attempt.0).unwrap_or(i32::MAX),
+            attempt: i64::try_from(attempt.0).unwrap_or(i64::MAX),
             pause: pause.map(|pause| Duration::from_millis(pause.0)),
         }))
     }

@@ -14,7 +14,7 @@ pub(super) struct ClaimResponse {
 #[serde(rename_all = "camelCase")]
 struct MailResponse {
     id: MailId,
-    attempt: i32,
+    attempt: i64,
     kind: &'static str,
     language: &'static str,
     task_id: TaskId,

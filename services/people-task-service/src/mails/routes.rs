@@ -16,9 +16,9 @@ use crate::mails::{claim, report, unsubscribe};
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// The operations of the notification worker. They are not in the public document, and the gateway does not route them.
-pub(crate) fn internal(config: &mut ServiceConfig, keys: Option<Data<MailKeys>>) {
-    if let Some(keys) = keys {
-        config.app_data(keys);
+pub(crate) fn internal(config: &mut ServiceConfig, context: &Context) {
+    if let Some(keys) = context.mailing.keys.clone() {
+        config.app_data(Data::new(keys));
     }
     config.service(claim_mails).service(report_mail);
 }

@@ -47,7 +47,7 @@ pub(crate) fn delete(connection: &mut Connection, id: MailId) -> Result<(), Erro
 pub(crate) fn postpone(
     connection: &mut Connection,
     id: MailId,
-    lease: i32,
+    lease: i64,
     pause: Duration,
 ) -> Result<(), Error> {
     let claimed = task_mails::table

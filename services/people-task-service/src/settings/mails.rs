@@ -60,8 +60,6 @@ impl MailSettings {
                 secret: true,
             });
         }
-        let limit = "a whole number from 0 to 1000000";
-        let accepts = |number: &u32| *number <= 1_000_000;
         Ok(Self {
             keys,
             by_default,
@@ -71,23 +69,33 @@ impl MailSettings {
                 "en",
                 "The language of mails, unless a task is created with another one.",
             )?,
-            per_recipient: reader.in_range(
+            per_recipient: read_limit(
+                reader,
                 "TASK_MAIL_PER_RECIPIENT",
                 "30",
-                limit,
                 "Mails about tasks that are sent to one address within an hour; 0 for no limit. Further ones are dropped.",
-                accepts,
             )?,
-            per_creator: reader.in_range(
+            per_creator: read_limit(
+                reader,
                 "TASK_MAIL_PER_CREATOR",
                 "300",
-                limit,
                 "Mails that are sent within an hour about the tasks of one user; 0 for no limit. Further ones are dropped.",
-                accepts,
             )?,
             public_url,
         })
     }
+}
+
+fn read_limit(
+    reader: &mut Reader,
+    name: &'static str,
+    default: &'static str,
+    purpose: &'static str,
+) -> Result<u32, Error> {
+    let allowed = "a whole number from 0 to 1000000";
+    reader.in_range(name, default, allowed, purpose, |number| {
+        *number <= 1_000_000
+    })
 }
 
 fn read_reminders(reader: &mut Reader) -> Result<Vec<Duration>, Error> {

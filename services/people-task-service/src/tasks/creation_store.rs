@@ -11,7 +11,8 @@ use values::{Fingerprint, Names as _, TaskId};
 
 use crate::audit::insert_entries;
 use crate::columns::column;
-use crate::mails::{MailPlan, planned_reminders};
+use crate::mailing::MailPlan;
+use crate::mails::planned_reminders;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
 
 /// A task to be inserted.

@@ -5,8 +5,8 @@ use database::{Connection, Database};
 use values::{EmailAddress, Secret, TaskId};
 
 use crate::audit::AuditAction;
+use crate::mailing::{Mailing, Part};
 use crate::mails::plan_store::{self, Replan};
-use crate::mails::{Mailing, Part};
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::error::TaskError;
@@ -20,6 +20,17 @@ pub(crate) struct EditedTask {
     pub(crate) relations: Relations,
     pub(crate) approver_secret: Option<Secret>,
     pub(crate) requester_secret: Option<Secret>,
+}
+
+impl EditedTask {
+    fn unchanged(task: Task, relations: Relations) -> Self {
+        Self {
+            task,
+            relations,
+            approver_secret: None,
+            requester_secret: None,
+        }
+    }
 }
 
 impl EditTaskRequest {
@@ -123,12 +134,7 @@ fn edit_in_transaction(
     }
     let fields = edit.field_names();
     if fields.is_empty() {
-        return Ok(EditedTask {
-            task,
-            relations: before,
-            approver_secret: None,
-            requester_secret: None,
-        });
+        return Ok(EditedTask::unchanged(task, before));
     }
     let is_mailed = plan_store::is_mailed(connection, id)?;
     let mailing = Some(mailing).filter(|_| is_mailed);

@@ -41,6 +41,7 @@ mod revocation;
 mod secrets;
 #[cfg(test)]
 mod settings_page;
+#[cfg(test)]
 mod task_mails;
 #[cfg(test)]
 mod trace_collector;

@@ -22,7 +22,7 @@ fn with_code(kind: Kind, language: Language, link: &str) -> Email {
     Email::with_code(&notification, language).unwrap()
 }
 
-fn about_task(kind: MailKind, language: Language, changes: Value) -> Email {
+fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {
     let link = |action: &str| {
         format!("https://example.com/tasks?taskId=65b8f0a2c3d4e5f601234567&secret=5ec2e7{action}")
     };
@@ -72,7 +72,7 @@ fn every_mail_has_its_texts_in_every_language() {
             check(
                 kind.name(),
                 language,
-                &about_task(kind, language, json!({})),
+                &about_task(kind, language, &json!({})),
             );
         }
     }
@@ -88,7 +88,7 @@ fn the_html_has_the_same_texts() {
         ),
         (
             "task",
-            about_task(MailKind::Reminder, Language::German, json!({})),
+            about_task(MailKind::Reminder, Language::German, &json!({})),
         ),
     ];
     for (name, email) in emails {
@@ -98,7 +98,7 @@ fn the_html_has_the_same_texts() {
 
 #[test]
 fn lines_end_with_crlf() {
-    let email = about_task(MailKind::Asked, Language::German, json!({}));
+    let email = about_task(MailKind::Asked, Language::German, &json!({}));
     for text in [email.plain, email.html] {
         assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
     }
@@ -116,12 +116,12 @@ fn a_link_cannot_break_out_of_the_html() {
 fn texts_of_people_cannot_break_out_of_a_mail() {
     let hostile = "</h1><script>x</script>\r\nBcc: eve@example.com\u{202e}";
     let changes = json!({"title": hostile, "description": hostile, "requester": hostile});
-    let email = about_task(MailKind::Asked, Language::English, changes);
+    let email = about_task(MailKind::Asked, Language::English, &changes);
     assert!(!email.html.contains("<script>") && !email.html.contains('\u{202e}'));
     assert!(!email.subject.contains(['\r', '\n', '\u{202e}']));
     assert!(!email.plain.lines().any(|line| line.starts_with("Bcc")));
     let long = json!({"title": "é".repeat(500)});
-    let subject = about_task(MailKind::Asked, Language::English, long).subject;
+    let subject = about_task(MailKind::Asked, Language::English, &long).subject;
     assert!(
         subject.chars().count() < 120 && subject.ends_with('…'),
         "{subject}"

@@ -1,11 +1,16 @@
+//! What the processes' settings say about mails, and the secrets of tasks with mail.
+
+mod seeds;
+
 use std::time::Duration;
 
 use app_config::PublicUrl;
 use auth::MailKeys;
 use values::{Language, Secret, TaskId};
 
-use crate::mails::seeds::{Part, Seed};
 use crate::settings::MailSettings;
+
+pub(crate) use seeds::{Part, Seed};
 
 /// What the service needs for mails about tasks. Without keys none are sent.
 #[derive(Debug, Clone)]
