@@ -343,11 +343,9 @@ async fn one_click_ends_reminders_and_nothing_else() {
         mails
     };
     let mails = remind().await;
-    assert_eq!(
-        (&mails[0]["kind"], &mails[1]["kind"]),
-        (&json!("asked"), &json!("due"))
-    );
-    let link = mails[1]["unsubscribeLink"].as_str().unwrap();
+    assert_eq!(mails.len(), 2);
+    let due = mails.iter().find(|mail| mail["kind"] == "due").unwrap();
+    let link = due["unsubscribeLink"].as_str().unwrap();
     let path = link.strip_prefix("http://localhost:8080").unwrap();
     assert!(!link.contains("grace"), "{link}");
 
