@@ -179,6 +179,8 @@ pub static ROUTES: &[Route] = &[
     task(Method::GET, "/people-task/webhooks/{id}", Token),
     task(Method::DELETE, "/people-task/webhooks/{id}", Token),
     long(task(Method::GET, "/people-task/audit", Token)),
+    task(Method::GET, "/people-task/reminders/unsubscribe", Public),
+    task(Method::POST, "/people-task/reminders/unsubscribe", Public),
     task(Method::GET, "/.well-known/webhook-keys.json", Public),
 
     // The Appmixer plugin paths, which the people-task service knows, too.
@@ -236,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn internal_paths_are_not_routed_and_only_keys_and_credentials_are_public() {
+    fn internal_paths_are_not_routed_and_only_keys_credentials_and_signed_links_are_public() {
         assert!(
             ROUTES
                 .iter()
@@ -253,6 +255,8 @@ mod tests {
                 "/user/forgot-password/reset",
                 "/user/verify-email",
                 "/.well-known/jwks.json",
+                "/people-task/reminders/unsubscribe",
+                "/people-task/reminders/unsubscribe",
                 "/.well-known/webhook-keys.json",
             ]
         );

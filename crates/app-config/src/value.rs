@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use url::Url;
-use values::{EmailAddress, FromText, Secret};
+use values::{EmailAddress, FromText, Language, Names as _, Secret};
 
 /// A type that a setting can have.
 pub trait SettingValue: Sized {
@@ -103,6 +103,15 @@ impl SettingValue for EmailAddress {
 
     fn parse(text: &str) -> Result<Self, String> {
         Self::from_text(text).map_err(|_| "it is not an e-mail address".to_owned())
+    }
+}
+
+impl SettingValue for Language {
+    const ALLOWED: &'static str = "`en` or `de`";
+    const EXAMPLE: &'static str = "en";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        Self::from_name(text.trim()).ok_or_else(|| "unknown value".to_owned())
     }
 }
 

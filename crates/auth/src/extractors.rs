@@ -151,7 +151,7 @@ impl FromRequest for ServiceCaller {
 }
 
 /// The token of the `Authorization` header (RFC 6750 section 2.1), if there is one.
-fn bearer_token(request: &HttpRequest) -> Result<Option<String>, Problem> {
+pub(crate) fn bearer_token(request: &HttpRequest) -> Result<Option<String>, Problem> {
     let mut headers = request.headers().get_all(AUTHORIZATION);
     let Some(header) = headers.next() else {
         return Ok(None);
@@ -202,7 +202,7 @@ fn not_ready() -> Problem {
     )
 }
 
-fn unauthenticated(rejection: Rejection) -> Problem {
+pub(crate) fn unauthenticated(rejection: Rejection) -> Problem {
     let (code, detail, challenge) = match rejection {
         Rejection::NotReady => return not_ready(),
         Rejection::Invalid | Rejection::UnknownKey => (

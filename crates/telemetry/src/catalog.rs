@@ -121,10 +121,14 @@ pub const METRICS: &[Metric] = metrics! {
     Counter deletions_total(outcome = ["completed", "failed"]) of DELETION_WORKER: "Deletions of users that ended.";
     Counter deletion_steps_total(step, outcome) of DELETION_WORKER: "Attempts at steps of deletions.";
     Counter notification_attempts_total(channel = ["log", "mail", "webhook"], outcome = ["failed", "sent"]) of NOTIFICATION_WORKER: "Attempts to send codes to users.";
+    Counter task_mail_attempts_total(kind = ["asked", "decided", "due", "reminder"], outcome = ["fail", "retry", "sent"]) of NOTIFICATION_WORKER: "Attempts to send mails about tasks.";
     // Tasks.
     Counter tasks_created_total() of PEOPLE_TASK_SERVICE: "Tasks that were created.";
     Counter task_decisions_total(decision = ["approved", "rejected"]) of PEOPLE_TASK_SERVICE: "Tasks that were decided.";
     Counter webhooks_registered_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered.";
+    Counter task_mails_dropped_total(kind = ["asked", "decided", "due", "other", "reminder"], reason = ["late", "limited", "no-key", "opted-out", "superseded"]) of PEOPLE_TASK_SERVICE: "Mails about tasks that were not sent.";
+    Gauge task_mails_oldest_due_seconds() of PEOPLE_TASK_SERVICE: "How long the oldest due mail about a task has waited for a notification-worker.";
+    Counter task_mail_opt_outs_total(change = ["in", "out"]) of PEOPLE_TASK_SERVICE: "Recipients who turned reminders off or on again.";
     // Deliveries.
     Counter webhook_attempts_total(outcome = ["fail", "lost", "postponed", "retry", "sent"]) of WEBHOOK_WORKER: "Attempts to deliver a webhook.";
     Histogram webhook_attempt_duration_seconds() of WEBHOOK_WORKER: "How long a receiver took to respond, or the attempt to fail.";

@@ -126,6 +126,8 @@ identifiers! {
     DeletionId
     /// A message to a user over one channel.
     NotificationId
+    /// A mail about a task.
+    MailId
 }
 
 #[cfg(test)]

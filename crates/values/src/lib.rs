@@ -7,14 +7,16 @@
 mod email;
 mod id;
 mod invalid;
+mod language;
 mod names;
 mod secret;
 mod text;
 mod timestamp;
 
 pub use email::EmailAddress;
-pub use id::{DeletionId, DeliveryId, NotificationId, TaskId, UserId, WebhookId};
+pub use id::{DeletionId, DeliveryId, MailId, NotificationId, TaskId, UserId, WebhookId};
 pub use invalid::{FromText, Invalid};
+pub use language::Language;
 pub use names::Names;
 pub use secret::{Fingerprint, Secret};
 pub use text::bounded_text;

@@ -22,11 +22,12 @@ use crate::limits::concurrency;
 use crate::parts::in_parts;
 
 /// The response headers that callers read. `content-length` is set with the body.
-static FORWARDED: [ForwardedName; 14] = [
+static FORWARDED: [ForwardedName; 15] = [
     ForwardedName::new("allow"),
     ForwardedName::new("cache-control"),
     ForwardedName::new("content-disposition"),
     ForwardedName::new("content-language"),
+    ForwardedName::new("content-security-policy"),
     ForwardedName::new("content-type"),
     ForwardedName::new("etag"),
     ForwardedName::new("last-modified"),

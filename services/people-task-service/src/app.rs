@@ -30,7 +30,10 @@ use crate::signing::WebhookSigner;
 use crate::tasks::create::creations;
 use crate::tasks::read::task_lookups;
 use crate::webhooks::register::registrations;
-use crate::{audit, dashboard, deliveries, erasure, plugin_paths, tasks, webhooks};
+use crate::{audit, dashboard, deliveries, erasure, mails, plugin_paths, tasks, webhooks};
+
+/// The limits of batches of all kinds.
+const LIMITS: BatchLimits = BatchLimits::SERVICE;
 
 /// Starts the HTTP service.
 ///
@@ -49,10 +52,10 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     running.address = Some(address);
     let verifier = Data::from(authority.verifier());
     let (database, publisher) = (context.database.clone(), context.deliveries.clone());
-    let lookups = Data::new(task_lookups(database.clone(), BatchLimits::SERVICE));
-    let creations = Data::new(creations(database.clone(), BatchLimits::SERVICE));
-    let registrations = Data::new(registrations(database.clone(), BatchLimits::SERVICE));
-    let decisions = Data::new(decisions(database, publisher, BatchLimits::SERVICE));
+    let lookups = Data::new(task_lookups(database.clone(), LIMITS));
+    let creations = Data::new(creations(database.clone(), LIMITS, &context.mailing));
+    let registrations = Data::new(registrations(database.clone(), LIMITS));
+    let decisions = Data::new(decisions(database, publisher, LIMITS));
     let (context, authority) = (Data::new(context), Data::from(authority));
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);
@@ -66,7 +69,8 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
             .app_data(verifier.clone())
             .app_data(authority.clone());
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
-        app.service(erasure::routes::erase_user)
+        app.configure(|config| mails::routes::internal(config, &context))
+            .service(erasure::routes::erase_user)
             .configure(|config| service_http::mount(config, health.clone(), document.clone()))
             .wrap(from_fn(http_kit::request_context))
             .wrap(from_fn(plugin_paths::rewrite))
@@ -96,8 +100,12 @@ fn start_context(
     running.on_scrape(move || pools.record_gauges());
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
-    let (rules, shutdown) = (vec![erasure::RETENTION], running.shutdown());
+    let (rules, shutdown) = (
+        [vec![erasure::RETENTION], mails::RETENTION.to_vec()].concat(),
+        running.shutdown(),
+    );
     running.spawn(jobs::retain(database.clone(), rules, shutdown));
+    running.spawn(mails::backlog::watch(database.clone(), running.shutdown()));
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
     Ok(Context {
@@ -108,6 +116,7 @@ fn start_context(
         address_policy: settings.addresses,
         resolver: SystemResolver::from_system()?,
         dashboard_url: settings.dashboard_url,
+        mailing: Arc::new(settings.mails.into()),
     })
 }
 
@@ -153,6 +162,8 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(deliveries::routes::redeliver_deliveries)
         .service(deliveries::routes::cancel_delivery)
         .service(deliveries::queues::routes::delivery_queues)
+        .service(mails::routes::unsubscribe_page)
+        .service(mails::routes::unsubscribe_recipient)
         .service(audit::routes::list_audit)
         .service(dashboard::routes::dashboard_url);
 }

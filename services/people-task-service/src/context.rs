@@ -1,11 +1,14 @@
 //! The state that the handlers of all capabilities share.
 
+use std::sync::Arc;
+
 use database::Database;
 use messaging::Publisher;
 use outbound::{AddressPolicy, SystemResolver};
 use service_http::Lists;
 use url::Url;
 
+use crate::mailing::Mailing;
 use crate::signing::WebhookSigner;
 
 #[derive(Debug)]
@@ -20,4 +23,5 @@ pub(crate) struct Context {
     pub(crate) resolver: SystemResolver,
     /// The page on which people see their tasks.
     pub(crate) dashboard_url: Url,
+    pub(crate) mailing: Arc<Mailing>,
 }

@@ -21,6 +21,8 @@ mod decisions;
 pub mod deliveries;
 mod erasure;
 mod free_rows;
+mod mailing;
+mod mails;
 mod planning;
 mod plugin_paths;
 mod programs;
@@ -38,7 +40,7 @@ pub use app::{openapi, run};
 pub use deliveries::worker::run as run_webhook_worker;
 pub use programs::PROGRAMS;
 pub use schema::{MIGRATIONS, SCHEMA};
-pub use settings::{PeopleTaskServiceSettings, WebhookWorkerSettings};
+pub use settings::{MailSettings, PeopleTaskServiceSettings, WebhookWorkerSettings};
 pub use signing::SigningSettings;
 #[doc(hidden)]
 pub use tasks::benchmarks;

@@ -136,6 +136,42 @@ diesel::table! {
     }
 }
 
+diesel::table! {
+    mailed_tasks (task_id) {
+        task_id -> Binary,
+        language -> Text,
+        approver_seed -> Binary,
+        requester_seed -> Binary,
+    }
+}
+
+diesel::table! {
+    task_mails (id) {
+        id -> Binary,
+        task_id -> Binary,
+        kind -> Text,
+        recipient -> Binary,
+        due_at -> Timestamptz,
+        next_attempt -> Timestamptz,
+        lease -> BigInt,
+    }
+}
+
+diesel::table! {
+    mail_counts (hour, counted) {
+        hour -> Timestamptz,
+        counted -> Binary,
+        mails -> BigInt,
+    }
+}
+
+diesel::table! {
+    mail_opt_outs (recipient) {
+        recipient -> Binary,
+        since -> Timestamptz,
+    }
+}
+
 diesel::define_sql_function! {
     /// Whether a user with a token of this incarnation may add rows.
     fn may_add_rows(who: Binary, of_token: Nullable<Text>) -> Bool;

@@ -21,6 +21,7 @@ mod accounts;
 mod app;
 mod audit;
 mod back_off;
+mod calls;
 mod client_network;
 mod context;
 pub mod deletions;

@@ -192,14 +192,25 @@ impl Camera<'_> {
         self.take("task-of-creator", "Waiting for a decision").await
     }
 
-    /// The administration, if this version has it.
     async fn of_admin(&mut self) -> anyhow::Result<()> {
         self.sign_in(&self.example.admin).await;
-        self.open("/admin").await;
-        let script = "return document.contentType";
-        if self.browser.run(script).await != "text/html" {
-            return Ok(());
+        for (name, query, text) in [
+            ("admin", "", "ada@example.com"),
+            ("admin-deletions", "?view=deletions", "Deletions"),
+            ("admin-hosts", "?view=hosts", "127.0.0.1"),
+            (
+                "admin-deliveries",
+                "?view=deliveries&host=127.0.0.1",
+                "Next attempt",
+            ),
+            ("admin-audit", "?view=audit", "user-created"),
+            ("admin-queues", "?view=queues", "webhook.due-deliveries"),
+        ] {
+            self.open(&format!("/admin{query}")).await;
+            self.take(name, text).await?;
         }
-        self.take("admin", "ada@example.com").await
+        self.open("/admin").await;
+        self.browser.follow("ada@example.com").await;
+        self.take("admin-user", "All users").await
     }
 }

@@ -7,6 +7,7 @@
 //!   signs any token.
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
+//! - [`MailServer`]: a mail server that records what it gets.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
 //! - [`Browser`]: Chromium with an emulated [`Screen`].
 //! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
@@ -32,6 +33,7 @@ mod eventually;
 mod forger;
 mod http;
 mod keys;
+mod mail_server;
 mod migrations;
 mod name_server;
 mod redaction;
@@ -46,6 +48,7 @@ pub use eventually::eventually;
 pub use forger::{Forger, Forgery, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
 pub use keys::ed25519_pem;
+pub use mail_server::{Mail, MailServer};
 pub use migrations::assert_migrations_can_be_undone;
 pub use name_server::TestNameServer;
 pub use redaction::redact;

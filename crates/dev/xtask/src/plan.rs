@@ -186,6 +186,7 @@ impl Plan {
                 ),
                 ("USER_SERVICE_URL", users.to_owned()),
                 ("PUBLIC_URL", self.gateway.clone()),
+                ("TASK_MAIL_KEY", secrets.task_mail_key.clone()),
                 (
                     "WEBHOOK_SIGNING_KEY_FILE",
                     secrets.webhook_signing_key.display().to_string(),
@@ -213,6 +214,7 @@ impl Plan {
             ("DATABASE_URL", backing.databases.users_service.clone()),
             ("DATABASE_OWNER_URL", backing.databases.users_owner.clone()),
             ("PEOPLE_TASK_SERVICE_URL", tasks.to_owned()),
+            ("TASK_MAIL_KEY", secrets.task_mail_key.clone()),
             (
                 "TOKEN_SIGNING_KEY_FILE",
                 secrets.token_signing_key.display().to_string(),

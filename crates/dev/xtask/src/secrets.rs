@@ -21,6 +21,8 @@ pub struct Secrets {
     pub(crate) admin_password: String,
     /// The token that the demo flow engine requires of the deletion worker.
     pub(crate) engine_token: String,
+    /// The key of mail about tasks.
+    pub(crate) task_mail_key: String,
     /// For an external database server; the private one keeps its own.
     pub(crate) external_roles: RolePasswords,
 }
@@ -40,6 +42,7 @@ impl Secrets {
             webhook_signing_key: key("webhook-signing-key.pem")?,
             admin_password: password("admin-password")?,
             engine_token: password("engine-token")?,
+            task_mail_key: password("task-mail-key")?,
             external_roles: serde_json::from_str(&roles)
                 .context("reading the database roles' passwords")?,
         })

@@ -45,7 +45,8 @@ pub(super) struct DecidedRow {
 }
 
 /// Decides the tasks that are pending and may be decided, and inserts the audit entries and a delivery for each webhook
-/// that wants the decision. No webhook waits for their due dates any more.
+/// that wants the decision. No webhook waits for their due dates any more, and the only mail about them is that of the
+/// decision.
 /// A task may occur once. Erased users decide nothing.
 ///
 /// Nothing is decided about a task that another transaction is changing, or has changed since the statement began:
@@ -115,6 +116,14 @@ const DECIDE: &str = concat!(
 ), reopened AS (
     UPDATE webhooks SET status = 'pending', last_due = NULL
     WHERE id = ANY(ARRAY(SELECT id FROM receivers WHERE is_called AND last_due IS NOT NULL))
+), mailed AS (
+    SELECT decided.task_id FROM decided JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[decided.task_id])
+), not_mailed AS (
+    DELETE FROM task_mails WHERE task_id = ANY(ARRAY(SELECT task_id FROM mailed))
+), mails AS (
+    INSERT INTO task_mails (id, task_id, kind, recipient, due_at, next_attempt)
+    SELECT new_id(), tasks.id, 'decided', mail_recipient(requester_key), now(), now()
+    FROM mailed JOIN tasks ON tasks.id = ANY(ARRAY[mailed.task_id])
 ), recorded AS (",
     insert_entries!("SELECT entry FROM decided"),
     ")

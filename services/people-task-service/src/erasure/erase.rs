@@ -11,12 +11,14 @@ use crate::erasure::batch::{Batch, ErasedUser};
 use crate::erasure::requests::EraseRequest;
 use crate::erasure::{store, tasks};
 use crate::tasks::store as tasks_store;
-use crate::{deliveries, webhooks};
+use crate::{deliveries, mails, webhooks};
 
 /// How long a call deletes one batch of tasks after another.
 const CALL_TIME: Duration = Duration::from_millis(200);
 /// Webhooks of other users' tasks that one transaction deletes at most.
 const WEBHOOKS: usize = 500;
+/// Mails about other users' tasks that one transaction deletes at most.
+const MAILS: i64 = 1_000;
 
 /// The result of one call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -132,10 +134,15 @@ fn erase_in_transaction(
     } else {
         delete_webhooks(connection, user)?
     };
+    let mails = if tasks.more || webhooks.more {
+        Batch::default()
+    } else {
+        delete_mails(connection, user)?
+    };
     let deleted = tasks.deleted + webhooks.deleted;
     record(connection, user, meta, tasks.deleted, webhooks.deleted)?;
-    let mut more = tasks.more || webhooks.more;
-    let mut progress = deleted > 0 || tasks.progress || webhooks.progress;
+    let mut more = tasks.more || webhooks.more || mails.more;
+    let mut progress = deleted > 0 || tasks.progress || webhooks.progress || mails.progress;
     if !more {
         let entries = audit_log::pseudonymise(connection, user.id)?;
         more = entries.more;
@@ -146,6 +153,21 @@ fn erase_in_transaction(
         deleted_tasks: tasks.deleted,
         more,
         blocked: more && !progress,
+    })
+}
+
+/// Deletes mails that are to be sent to the user about tasks of others.
+fn delete_mails(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
+    let present = user
+        .addresses
+        .iter()
+        .filter(|address| address.until.is_none());
+    let present: Vec<_> = present.map(|address| &address.email).collect();
+    let deleted = mails::delete_of_recipients(connection, &present, MAILS)?;
+    Ok(Batch {
+        deleted: 0,
+        progress: deleted > 0,
+        more: mails::has_of_recipients(connection, &present)?,
     })
 }
 

@@ -9,6 +9,7 @@ use outbound::AddressPolicy;
 use service_runtime::HttpServerSettings;
 use url::Url;
 
+use crate::settings::MailSettings;
 use crate::signing::SigningSettings;
 
 /// Settings of the people-task-service.
@@ -30,6 +31,8 @@ pub struct PeopleTaskServiceSettings {
     pub addresses: AddressPolicy,
     /// The page on which people see their tasks.
     pub dashboard_url: Url,
+    /// Mail about tasks.
+    pub mails: MailSettings,
     /// How long rows of the audit log are kept.
     pub audit_retention: Duration,
 }
@@ -54,6 +57,7 @@ impl Settings for PeopleTaskServiceSettings {
                 format!("{public_url}/tasks"),
                 "The page on which people see their tasks, by default the gateway's own under PUBLIC_URL.",
             )?,
+            mails: MailSettings::read_with(reader, public_url)?,
             audit_retention: audit_log::read_retention(reader)?,
         })
     }

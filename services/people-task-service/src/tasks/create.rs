@@ -4,10 +4,11 @@ use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error}
 use values::{Secret, TaskId};
 
 use crate::audit::AuditAction;
+use crate::mailing::Mailing;
 use crate::status::TaskStatus;
 use crate::tasks::creation_store::{self, Inserted, NewTask};
 use crate::tasks::error::TaskError;
-use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
+use crate::tasks::requests::{CreateTaskRequest, DecisionBy, MailLanguage};
 use crate::tasks::secrets;
 use crate::tasks::store::Task;
 
@@ -15,13 +16,20 @@ use crate::tasks::store::Task;
 pub(crate) type Creations = Batches<NewTask, Task, TaskError>;
 
 /// Starts [`Creations`].
-pub(crate) fn creations(database: Database, limits: BatchLimits) -> Creations {
-    Batches::new(database, limits, create_together, |connection, task| {
-        let outcome = create_together(connection, std::slice::from_ref(task))?
-            .pop()
-            .flatten();
-        outcome.unwrap_or(Err(TaskError::CallerErased))
-    })
+pub(crate) fn creations(database: Database, limits: BatchLimits, mailing: &Mailing) -> Creations {
+    let reminders = mailing.reminders();
+    let same = reminders.clone();
+    Batches::new(
+        database,
+        limits,
+        move |connection, tasks| create_together(connection, tasks, &reminders),
+        move |connection, task| {
+            let outcome = create_together(connection, std::slice::from_ref(task), &same)?
+                .pop()
+                .flatten();
+            outcome.unwrap_or(Err(TaskError::CallerErased))
+        },
+    )
 }
 
 /// A new task with its secrets, which only this response shows.
@@ -34,10 +42,11 @@ pub(crate) struct CreatedTask {
 /// Creates a task for a signed-in user.
 ///
 /// # Errors
-/// [`TaskError::CallerErased`].
+/// [`TaskError::MailOff`], [`TaskError::CallerErased`].
 #[tracing::instrument(skip_all, fields(user.id = %caller.id(), task.id))]
 pub(crate) async fn create(
     creations: &Creations,
+    mailing: &Mailing,
     caller: &Caller,
     fields: CreateTaskRequest,
     meta: RequestMeta,
@@ -45,7 +54,15 @@ pub(crate) async fn create(
     let id = TaskId::generate();
     tracing::Span::current().record("task.id", tracing::field::display(id));
     let by_creator = (caller.into(), audit_log::AuthMethod::Token);
-    let (approver_secret, requester_secret) = (secrets::generate(id), secrets::generate(id));
+    if fields.notify == Some(true) && mailing.keys.is_none() {
+        return Err(TaskError::MailOff);
+    }
+    let language = fields.language.map(|MailLanguage(language)| language);
+    let planned = mailing.plan(id, fields.notify, language);
+    let (mail, [approver_secret, requester_secret]) = planned.map_or_else(
+        || (None, [secrets::generate(id), secrets::generate(id)]),
+        |(plan, secrets)| (Some(plan), secrets),
+    );
     let new = NewTask {
         id,
         creator: caller.clone(),
@@ -54,6 +71,7 @@ pub(crate) async fn create(
             approver_secret.fingerprint(),
             requester_secret.fingerprint(),
         ],
+        mail,
         entry: AuditAction::TaskCreated.on_task(id, by_creator, meta),
     };
     let task = creations.run(new).await?;
@@ -69,8 +87,9 @@ pub(crate) async fn create(
 fn create_together(
     connection: &mut Connection,
     tasks: &[NewTask],
+    reminders: &[f64],
 ) -> Result<BatchOutcomes<Task, TaskError>, Error> {
-    let inserted = creation_store::insert(connection, tasks)?;
+    let inserted = creation_store::insert(connection, tasks, reminders)?;
     let outcomes = tasks.iter().map(|new| {
         let row = inserted.iter().find(|row| row.id == new.id);
         Some(row.map(|row| new.task(row)).ok_or(TaskError::CallerErased))

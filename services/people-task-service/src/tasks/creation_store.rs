@@ -5,12 +5,14 @@ use audit_log::Entry;
 use auth::Caller;
 use chrono::{DateTime, Utc};
 use database::{Error, prepared};
-use diesel::sql_types::{Array, Binary, Bool, Jsonb, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, Binary, Bool, Double, Jsonb, Nullable, Text, Timestamptz};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
-use values::{Fingerprint, TaskId};
+use values::{Fingerprint, Names as _, TaskId};
 
 use crate::audit::insert_entries;
 use crate::columns::column;
+use crate::mailing::MailPlan;
+use crate::mails::planned_reminders;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
 
 /// A task to be inserted.
@@ -20,6 +22,8 @@ pub(crate) struct NewTask {
     pub(crate) fields: CreateTaskRequest,
     /// The approver's and the requester's.
     pub(crate) secrets: [Fingerprint; 2],
+    /// How mails are sent about it, if they are.
+    pub(crate) mail: Option<MailPlan>,
     pub(crate) entry: Entry,
 }
 
@@ -32,10 +36,12 @@ pub(crate) struct Inserted {
     pub(crate) created: DateTime<Utc>,
 }
 
-/// Inserts tasks, with their audit entries, except those of creators who were erased.
+/// Inserts tasks, with their audit entries and mails, except those of creators who were erased. `reminders` says how
+/// many seconds before the due date approvers are reminded.
 pub(crate) fn insert(
     connection: &mut PgConnection,
     tasks: &[NewTask],
+    reminders: &[f64],
 ) -> Result<Vec<Inserted>, Error> {
     let insert = prepared(INSERT)
         .bind::<Array<Binary>, _>(column(tasks, |task| task.id))
@@ -54,15 +60,28 @@ pub(crate) fn insert(
         .bind::<Array<Binary>, _>(column(tasks, |task| task.secrets[0].as_bytes().as_slice()))
         .bind::<Array<Binary>, _>(column(tasks, |task| task.secrets[1].as_bytes().as_slice()))
         .bind::<Array<Jsonb>, _>(column(tasks, |task| task.entry.to_json()))
-        .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.comment_required));
+        .bind::<Array<Bool>, _>(column(tasks, |task| task.fields.comment_required))
+        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| {
+            task.mail.map(|mail| mail.language.name())
+        }))
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
+            task.mail.as_ref().map(|mail| mail.approver_seed.as_bytes())
+        }))
+        .bind::<Array<Nullable<Binary>>, _>(column(tasks, |task| {
+            task.mail
+                .as_ref()
+                .map(|mail| mail.requester_seed.as_bytes())
+        }))
+        .bind::<Array<Double>, _>(reminders);
     Ok(insert.load(connection)?)
 }
 
 const INSERT: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15) AS given (
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)
+        AS given (
         id, creator, incarnation, requester, requester_key, approver, approver_key, title, description, decision_by,
-        public, approver_secret, requester_secret, entry, comment_required)
+        public, approver_secret, requester_secret, entry, comment_required, language, approver_seed, requester_seed)
 ), inserted AS (
     INSERT INTO tasks (id, creator, requester, requester_key, approver, approver_key, title, description, decision_by,
         public, approver_secret, requester_secret, comment_required)
@@ -73,6 +92,18 @@ const INSERT: &str = concat!(
 ), undecided AS (
     INSERT INTO task_states (task_id, public, creator, created, decision_by, approver_key, requester_key, title_key)
     SELECT * FROM inserted
+), mailed AS (
+    INSERT INTO mailed_tasks (task_id, language, approver_seed, requester_seed)
+    SELECT id, language, approver_seed, requester_seed FROM inserted JOIN given USING (id) WHERE language IS NOT NULL
+    RETURNING task_id
+), mails AS (
+    INSERT INTO task_mails (id, task_id, kind, recipient, due_at, next_attempt)
+    SELECT new_id(), task_id, kind, mail_recipient(approver_key), due_at, due_at
+    FROM mailed JOIN inserted ON inserted.id = task_id CROSS JOIN LATERAL (
+        SELECT 'asked' AS kind, now() AS due_at UNION ALL ",
+    planned_reminders!("$19"),
+    "
+    ) AS planned
 ), recorded AS (",
     insert_entries!("SELECT given.entry FROM inserted JOIN given USING (id)"),
     ")

@@ -1,8 +1,12 @@
+use std::sync::Arc;
+
 use audit_log::{Entry, RequestMeta};
 use database::{Connection, Database};
 use values::{EmailAddress, Secret, TaskId};
 
 use crate::audit::AuditAction;
+use crate::mailing::{Mailing, Part};
+use crate::mails::plan_store::{self, Replan};
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::error::TaskError;
@@ -16,6 +20,17 @@ pub(crate) struct EditedTask {
     pub(crate) relations: Relations,
     pub(crate) approver_secret: Option<Secret>,
     pub(crate) requester_secret: Option<Secret>,
+}
+
+impl EditedTask {
+    fn unchanged(task: Task, relations: Relations) -> Self {
+        Self {
+            task,
+            relations,
+            approver_secret: None,
+            requester_secret: None,
+        }
+    }
 }
 
 impl EditTaskRequest {
@@ -86,18 +101,22 @@ impl EditTaskRequest {
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn edit(
     database: &Database,
+    mailing: Arc<Mailing>,
     actor: Actor,
     id: TaskId,
     edit: EditTaskRequest,
     meta: RequestMeta,
 ) -> Result<EditedTask, TaskError> {
     database
-        .transaction(move |connection| edit_in_transaction(connection, &actor, id, edit, meta))
+        .transaction(move |connection| {
+            edit_in_transaction(connection, &mailing, &actor, id, edit, meta)
+        })
         .await
 }
 
 fn edit_in_transaction(
     connection: &mut Connection,
+    mailing: &Mailing,
     actor: &Actor,
     id: TaskId,
     edit: EditTaskRequest,
@@ -115,22 +134,20 @@ fn edit_in_transaction(
     }
     let fields = edit.field_names();
     if fields.is_empty() {
-        return Ok(EditedTask {
-            task,
-            relations: before,
-            approver_secret: None,
-            requester_secret: None,
-        });
+        return Ok(EditedTask::unchanged(task, before));
     }
-    let approver = edit.approver.as_ref().map(|to| (to, secrets::generate(id)));
-    let requester = edit
-        .requester
-        .as_ref()
-        .map(|to| (to, secrets::generate(id)));
+    let is_mailed = plan_store::is_mailed(connection, id)?;
+    let mailing = Some(mailing).filter(|_| is_mailed);
+    let secrets = NewSecrets::generate(id, &edit, mailing);
+    let approver = edit.approver.as_ref().zip(secrets.approver);
+    let requester = edit.requester.as_ref().zip(secrets.requester);
     let identity = actor.audit_identity(&task, edit.permission());
     let entry = AuditAction::TaskEdited.on_task(id, identity, meta);
     let entry = entry.fields(&fields);
     let task = update(connection, id, &edit, [&approver, &requester], &entry)?;
+    if let Some(mailing) = mailing {
+        plan_store::replan(connection, id, &secrets.mails, &mailing.reminders())?;
+    }
     let shown = |new: Option<(_, Secret)>| {
         let may_see = before.allow(Permission::SeeNewSecrets);
         new.filter(|_| may_see).map(|(_, secret)| secret)
@@ -141,6 +158,37 @@ fn edit_in_transaction(
         approver_secret: shown(approver),
         requester_secret: shown(requester),
     })
+}
+
+/// The secrets of a new approver and a new requester.
+struct NewSecrets {
+    approver: Option<Secret>,
+    requester: Option<Secret>,
+    /// What changes for mails about the task, if there are any.
+    mails: Replan,
+}
+
+impl NewSecrets {
+    fn generate(id: TaskId, edit: &EditTaskRequest, mailing: Option<&Mailing>) -> Self {
+        let new = |part| match mailing.and_then(|mailing| mailing.new_secret(id, part)) {
+            Some((seed, secret)) => (Some(seed), Some(secret)),
+            None => (None, Some(secrets::generate(id))),
+        };
+        let is_new = |address: &Option<EmailAddress>, part| {
+            address.as_ref().map_or((None, None), |_| new(part))
+        };
+        let (approver_seed, approver) = is_new(&edit.approver, Part::Approver);
+        let (requester_seed, requester) = is_new(&edit.requester, Part::Requester);
+        Self {
+            approver,
+            requester,
+            mails: Replan {
+                approver_seed,
+                requester_seed,
+                new_due_date: edit.decision_by.is_some(),
+            },
+        }
+    }
 }
 
 /// Writes the changes. A new approver or requester comes with a new secret.

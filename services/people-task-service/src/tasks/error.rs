@@ -31,6 +31,9 @@ pub(crate) enum TaskError {
     /// The task's rejection needs a comment.
     #[error("the rejection lacks a comment")]
     CommentRequired,
+    /// Mail about the task is wanted, but not set up.
+    #[error("mail about tasks is off")]
+    MailOff,
     #[error("the task is already resolved")]
     AlreadyResolved(TaskStatus),
     #[error(transparent)]
@@ -68,6 +71,10 @@ impl From<TaskError> for Problem {
             TaskError::CommentRequired => {
                 let message = "Is required to reject this task.";
                 Self::invalid_field("comment", Invalid::new("required", message))
+            }
+            TaskError::MailOff => {
+                let message = "Must be false or absent, because mail about tasks is not set up.";
+                Self::invalid_field("notify", Invalid::new("unavailable", message))
             }
             TaskError::AlreadyResolved(status) => Self::new(
                 StatusCode::CONFLICT,

@@ -9,7 +9,7 @@ use http_kit::{Fields, Problem, Query, combine_errors};
 use listing::{Conditions, ListQuery, Sort};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat};
-use values::{EmailAddress, FromText, Invalid, bounded_text};
+use values::{EmailAddress, FromText, Invalid, Language, Names as _, bounded_text};
 
 use crate::requests::text_fields;
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection, TaskSort};
@@ -43,6 +43,11 @@ pub(crate) struct CreateTaskRequest {
     /// Whether a rejection needs a comment.
     #[schema(value_type = Option<bool>, default = false)]
     pub(crate) comment_required: bool,
+    /// Whether the approver and the requester get mail about the task. The default is a setting.
+    pub(crate) notify: Option<bool>,
+    /// The language of that mail, `en` or `de`. The default is a setting.
+    #[schema(inline)]
+    pub(crate) language: Option<MailLanguage>,
 }
 
 impl CreateTaskRequest {
@@ -58,6 +63,8 @@ impl CreateTaskRequest {
         let decision_by = fields.optional("decisionBy");
         let public = fields.optional("public");
         let comment_required = fields.optional("commentRequired");
+        let notify = fields.optional("notify");
+        let language = fields.optional("language");
         let request = title.zip(requester).zip(approver);
         fields.finish_with(request.map(|((title, requester), approver)| Self {
             title,
@@ -67,6 +74,8 @@ impl CreateTaskRequest {
             decision_by,
             public: public.unwrap_or(false),
             comment_required: comment_required.unwrap_or(false),
+            notify,
+            language,
         }))
     }
 }
@@ -165,6 +174,16 @@ impl FromText for Description {
     }
 }
 
+/// The language of mails about a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MailLanguage(pub(crate) Language);
+
+impl FromText for MailLanguage {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        Language::from_text(text).map(Self)
+    }
+}
+
 /// The date by which a decision is needed: a whole second in UTC, in the years 1 to 9999.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct DecisionBy(DateTime<Utc>);
@@ -218,6 +237,7 @@ text_fields! {
         .max_length(Some(MAX_TITLE))
         .pattern(Some(NOT_BLANK));
     Description = ObjectBuilder::new().max_length(Some(MAX_DESCRIPTION));
+    MailLanguage = ObjectBuilder::new().enum_values(Some(Language::ALL.iter().map(|l| l.name())));
     DecisionBy = ObjectBuilder::new()
         .format(Some(SchemaFormat::Custom("decision-by".to_owned())));
 }

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
@@ -124,9 +126,10 @@ pub(crate) async fn create_task(
     fields: Result<FieldSelection, Problem>,
     meta: RequestMeta,
     creations: Data<Creations>,
+    context: Data<Context>,
 ) -> Result<Json<TaskResponse>, Problem> {
     let (new, fields) = combine_errors(CreateTaskRequest::parse(body), fields)?;
-    let created = create::create(&creations, &user.caller, new, meta).await?;
+    let created = create::create(&creations, &context.mailing, &user.caller, new, meta).await?;
     let relations = user.actor.relations_to(&created.task);
     let fields = fields.with(TaskField::Public);
     let response = TaskResponse::new(created.task, relations, &fields);
@@ -159,7 +162,15 @@ pub(crate) async fn edit_task(
 ) -> Result<Json<TaskResponse>, Problem> {
     let (changes, fields) = combine_errors(EditTaskRequest::parse(body), fields)?;
     let id = path_id(&id, "task")?;
-    let edited = edit::edit(&context.database, credentials.0, id, changes, meta).await?;
+    let edited = edit::edit(
+        &context.database,
+        Arc::clone(&context.mailing),
+        credentials.0,
+        id,
+        changes,
+        meta,
+    )
+    .await?;
     let (approver, requester) = (edited.approver_secret, edited.requester_secret);
     let response = TaskResponse::new(edited.task, edited.relations, &fields);
     Ok(Json(

@@ -66,21 +66,7 @@ impl Fixture {
     /// Starts the service on a prepared database, with some settings replaced.
     pub(crate) async fn start_on(database: TestDatabase, overrides: &[(&str, &str)]) -> Self {
         let (broker, authority) = (TestBroker::new(), TokenAuthority::start());
-        let given = given(&database, &broker, &authority);
-        let overrides = overrides
-            .iter()
-            .map(|(n, v)| (n.to_string(), v.to_string()));
-        let pairs: BTreeMap<String, String> = given.into_iter().chain(overrides).collect();
-        let mut reader = Reader::from_pairs(pairs).unwrap();
-        let running = run(PeopleTaskServiceSettings::read(&mut reader).unwrap())
-            .await
-            .unwrap();
-        let http = Http::to(running.address.unwrap());
-        eventually("the service to be ready", async || {
-            let reply = http.get("/readyz").send().await;
-            (reply.status == 200).then_some(())
-        })
-        .await;
+        let (running, http) = start_service(&database, &broker, &authority, overrides).await;
         Self {
             http,
             database,
@@ -88,6 +74,13 @@ impl Fixture {
             authority,
             running,
         }
+    }
+
+    /// Stops the service, and starts it on the same database with some settings replaced.
+    pub(crate) async fn restart_with(&mut self, overrides: &[(&str, &str)]) {
+        assert!(self.stop().await, "the service did not stop in time");
+        let (database, broker, authority) = (&self.database, &self.broker, &self.authority);
+        (self.running, self.http) = start_service(database, broker, authority, overrides).await;
     }
 
     /// Stops the service; `false` if it did not end in time.
@@ -234,6 +227,30 @@ impl Drop for Fixture {
     fn drop(&mut self) {
         self.running.shutdown().cancel();
     }
+}
+
+async fn start_service(
+    database: &TestDatabase,
+    broker: &TestBroker,
+    authority: &TokenAuthority,
+    overrides: &[(&str, &str)],
+) -> (Running, Http) {
+    let given = given(database, broker, authority);
+    let overrides = overrides
+        .iter()
+        .map(|(n, v)| (n.to_string(), v.to_string()));
+    let pairs: BTreeMap<String, String> = given.into_iter().chain(overrides).collect();
+    let mut reader = Reader::from_pairs(pairs).unwrap();
+    let running = run(PeopleTaskServiceSettings::read(&mut reader).unwrap())
+        .await
+        .unwrap();
+    let http = Http::to(running.address.unwrap());
+    eventually("the service to be ready", async || {
+        let reply = http.get("/readyz").send().await;
+        (reply.status == 200).then_some(())
+    })
+    .await;
+    (running, http)
 }
 
 fn given(

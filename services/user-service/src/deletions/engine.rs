@@ -6,7 +6,7 @@ use reqwest::{Client, Method, StatusCode};
 use url::Url;
 use values::{Secret, UserId};
 
-use crate::deletions::calls::{CallError, append_path, send};
+use crate::calls::{CallError, append_path, send};
 use crate::settings::EngineSettings;
 
 /// The pause when the engine is still working and does not say for how long.

@@ -1,6 +1,5 @@
 //! Deletion of users: a job of several steps, and the ticket that shows its progress.
 
-mod calls;
 mod cancel;
 mod engine;
 mod error;

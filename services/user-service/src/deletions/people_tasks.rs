@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 use values::{EmailAddress, Timestamp, UserId};
 
-use crate::deletions::calls::{CallError, append_path, send};
+use crate::calls::{CallError, append_path, send};
 
 /// The subject of the token with which the worker authenticates.
 const SUBJECT: &str = "deletion-worker";

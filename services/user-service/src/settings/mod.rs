@@ -8,7 +8,7 @@ mod user_service;
 
 pub use channels::{ChannelSettings, MailSettings};
 pub use deletion_worker::{DeletionWorkerSettings, EngineSettings};
-pub use notification_worker::NotificationWorkerSettings;
+pub use notification_worker::{NotificationWorkerSettings, TaskMailSettings};
 pub use sender::Sender;
 pub use user_service::{
     CodeRequestSettings, EmailVerification, FirstAdmin, PasswordSettings, SignUpSettings,

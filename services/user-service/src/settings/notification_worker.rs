@@ -1,8 +1,11 @@
 use std::time::Duration;
 
-use app_config::{Csv, Networks, Reader, Settings};
+use app_config::{Csv, Error, Networks, Reader, SettingValue as _, Settings};
+use auth::MailKeys;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
+use url::Url;
+use values::Language;
 
 use super::channels::{CODE, read_link};
 use crate::settings::ChannelSettings;
@@ -20,12 +23,49 @@ pub struct NotificationWorkerSettings {
     pub allowed_networks: Networks,
     /// The link that confirms an e-mail address, with `{{code}}` as the placeholder.
     pub verify_email_link: String,
+    /// The language of codes by e-mail.
+    pub language: Language,
+    /// Mail about tasks, if it is sent.
+    pub task_mail: Option<TaskMailSettings>,
     /// The pauses between the attempts to send a notification. There is one attempt more than pauses.
     pub retry_schedule: Vec<Duration>,
 }
 
+/// Where mails about tasks come from.
+#[derive(Debug, Clone)]
+pub struct TaskMailSettings {
+    /// The URL of the people-task service.
+    pub people_task_service: Url,
+    /// The keys that the people-task service has, too.
+    pub keys: MailKeys,
+}
+
+impl TaskMailSettings {
+    /// Reads the settings. Without a key or a mail server no mail about tasks is sent.
+    fn read(reader: &mut Reader, has_mail: bool) -> Result<Option<Self>, Error> {
+        let keys = MailKeys::read(reader)?;
+        let url = reader.optional::<Url>(
+            "PEOPLE_TASK_SERVICE_URL",
+            "The URL of the people-task service. TASK_MAIL_KEY requires it.",
+        )?;
+        match (keys.filter(|_| has_mail), url) {
+            (Some(keys), Some(people_task_service)) => Ok(Some(Self {
+                people_task_service,
+                keys,
+            })),
+            (Some(_), None) => Err(Error::Missing {
+                name: "PEOPLE_TASK_SERVICE_URL",
+                allowed: Url::ALLOWED,
+                purpose: "required because TASK_MAIL_KEY is set.",
+                secret: false,
+            }),
+            (None, _) => Ok(None),
+        }
+    }
+}
+
 impl Settings for NotificationWorkerSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
+    fn read(reader: &mut Reader) -> Result<Self, Error> {
         let (database, broker) = (
             DatabaseSettings::read(reader)?,
             BrokerSettings::read(reader)?,
@@ -45,6 +85,12 @@ impl Settings for NotificationWorkerSettings {
                 format!("{}/verify-email?code={CODE}", channels.public_url),
                 "The link that confirms an e-mail address, by default a page under PUBLIC_URL. {{code}} stands for the code.",
             )?,
+            language: reader.or_default(
+                "MAIL_LANGUAGE",
+                "en",
+                "The language of mails, unless a task is created with another one.",
+            )?,
+            task_mail: TaskMailSettings::read(reader, channels.mail.is_some())?,
             channels,
             retry_schedule: reader
                 .or_default::<Csv<Duration>>(

@@ -6,7 +6,7 @@ use std::time::Duration;
 use app_config::{Description, Reader, Settings, describe};
 use serde_json::{Value, json};
 use service_runtime::{ProcessSettings, Running, serve_metrics};
-use testkit::{Http, Reply, TestBroker, TestDatabase, eventually};
+use testkit::{Http, MailServer, Reply, TestBroker, TestDatabase, eventually};
 
 const GRACE: Duration = Duration::from_secs(20);
 const ADMIN: &str = "admin@countersign.local";
@@ -36,6 +36,9 @@ pub(crate) struct Task {
 }
 
 impl System {
+    /// The key of mail about tasks.
+    pub(crate) const MAIL_KEY: &str = "the-mail-key-5f4dcc3b5aa765d61d8327deb882cf99";
+
     /// The password of every user.
     pub(crate) const PASSWORD: &str = "correct horse";
 
@@ -226,6 +229,19 @@ impl System {
         let url = format!("{}?correlationId={correlation}", self.webhook_url());
         let body = json!({"url": url, "taskId": task});
         let _ = self.post("/people-task/webhooks", token, &body).await;
+    }
+
+    /// Starts everything with mail about tasks, which a server receives.
+    pub(crate) async fn start_with_mail(settings: &[(&str, &str)]) -> (Self, MailServer) {
+        let server = MailServer::start().await;
+        let url = server.url();
+        let mail = [
+            ("SMTP_URL", url.as_str()),
+            ("MAIL_FROM", "no-reply@example.org"),
+            ("PUBLIC_URL", "https://countersign.example.com"),
+            ("TASK_MAIL_KEY", Self::MAIL_KEY),
+        ];
+        (Self::start_with(&[&mail, settings].concat()).await, server)
     }
 
     /// The requests that the flow engine received, filtered by a query.

@@ -42,6 +42,8 @@ mod secrets;
 #[cfg(test)]
 mod settings_page;
 #[cfg(test)]
+mod task_mails;
+#[cfg(test)]
 mod trace_collector;
 #[cfg(test)]
 mod traces;

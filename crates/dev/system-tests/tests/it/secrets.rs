@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use telemetry::{JsonLines, TraceExport};
-use testkit::{Reply, eventually};
+use testkit::{MailServer, Reply, eventually};
 use tokio::runtime::Runtime;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::FmtSpan;
@@ -126,16 +126,19 @@ fn no_secret_is_in_logs_metrics_traces_queues_errors_or_tables() {
 /// Uses every secret, and searches everything but the traces for them.
 async fn use_system(log: &Log) -> Leaks {
     let metrics = telemetry::metrics_recorder();
-    let mut system = System::start_with(&[
+    let (mut system, mails) = System::start_with_mail(&[
         ("FORGOT_PASSWORD_LOG", "false"),
         ("FLOW_ENGINE_TOKEN", ENGINE_TOKEN),
         ("WEBHOOK_RETRY_SCHEDULE", "200ms,200ms"),
         ("WEBHOOK_TIMEOUT", "1s"),
+        ("TASK_REMINDERS", "0s"),
+        ("NOTIFICATION_RETRY_SCHEDULE", "10ms"),
     ])
     .await;
     let mut leaks = Leaks::default();
     add_settings(&system, &mut leaks);
     let queued = use_secrets(&mut system, &mut leaks).await;
+    use_mails(&system, &mails, &mut leaks).await;
 
     let log = log.text();
     for expected in [
@@ -169,6 +172,7 @@ fn add_settings(system: &System, leaks: &mut Leaks) {
     leaks.add("the administrator's password", System::PASSWORD);
     leaks.add("the administrator's token", system.admin.as_str());
     leaks.add("the engine's token", ENGINE_TOKEN);
+    leaks.add("the mail key", System::MAIL_KEY);
     for (secret, name) in [
         ("the token key", "TOKEN_SIGNING_KEY"),
         ("the webhook key", "WEBHOOK_SIGNING_KEY"),
@@ -283,6 +287,50 @@ async fn create_task(system: &System, leaks: &mut Leaks, token: &str) -> Task {
         }
     }
     task
+}
+
+/// Has a mail sent about a task, opens its links, and lets another one fail.
+async fn use_mails(system: &System, mails: &MailServer, leaks: &mut Leaks) {
+    let columns = &[
+        "people_task.task_states.approver_key",
+        "people_task.tasks.approver",
+        "people_task.tasks.approver_key",
+    ];
+    let approver = leaks.add_stored("an address", "approver-of-mails@example.com", columns);
+    let due = chrono::Utc::now() + chrono::Duration::seconds(1);
+    let body = json!({
+        "title": "t", "requester": ADA, "approver": approver, "notify": true, "decisionBy": due.to_rfc3339(),
+    });
+    let ada = system.sign_up("ada-of-mails@example.com").await;
+    let created = system.post("/people-task/tasks", &ada, &body).await;
+    let secret = leaks.add("a mailed secret", created.text_of("approverSecret"));
+    leaks.add("a mailed secret", created.text_of("requesterSecret"));
+    let reminder = eventually("the reminder", || async {
+        let mut mails = mails.mails().into_iter();
+        mails.find(|mail| mail.text.contains("\nSubject: Due now"))
+    })
+    .await;
+    assert!(reminder.text.contains(&secret));
+    let (_, token) = reminder.text.split_once("unsubscribe?token=").unwrap();
+    let token = token.split_once('>').unwrap().0;
+    leaks.add("the token of an unsubscribe link", token);
+    let path = format!("/people-task/reminders/unsubscribe?token={token}");
+    let _ = system.http.post(&path).send().await.expect(200);
+    let wrong = leaks.add(
+        "a forged token of an unsubscribe link",
+        format!("{token}forged"),
+    );
+    let path = format!("/people-task/reminders/unsubscribe?token={wrong}");
+    leaks.add_refusal(400, &system.http.get(&path).send().await);
+
+    // The server repeats the address in its error.
+    mails.refuse(1);
+    let before = mails.mails().len();
+    let _ = system.post("/people-task/tasks", &ada, &body).await;
+    eventually("the mail to be sent again", || async {
+        (mails.mails().len() > before).then_some(())
+    })
+    .await;
 }
 
 /// Registers webhooks with secrets in their URLs: one that succeeds, three that fail, three that are refused.

@@ -2,7 +2,7 @@ use actix_web::http::StatusCode;
 use http_kit::Problem;
 use serde_json::Value;
 
-use crate::deletions::calls::CallError;
+use crate::calls::CallError;
 use crate::deletions::people_tasks::EraseError;
 
 /// Why a step failed. It is shown in the job's `failure`, so it contains no address and no secret.

@@ -24,7 +24,7 @@ use database::Database;
 use jobs::{RetentionRule, RetryPolicy, WorkerConfig};
 use service_runtime::Running;
 
-use crate::deletions::calls;
+use crate::calls;
 use crate::deletions::engine::Engine;
 use crate::deletions::people_tasks::PeopleTasks;
 use crate::deletions::store::find_with_engine;

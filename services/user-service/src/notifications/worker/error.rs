@@ -10,6 +10,12 @@ pub(super) enum SendError {
     /// The operator's URL.
     #[error("the webhook {0}")]
     Webhook(String),
+    /// Every attempt ended without a result.
+    #[error("every attempt ended without a result")]
+    TooManyAttempts,
+    /// The text of the mail.
+    #[error("the mail could not be written")]
+    Template,
     /// The mail library does not accept the address.
     #[error("the address cannot receive e-mail")]
     Address,

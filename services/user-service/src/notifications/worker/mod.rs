@@ -6,6 +6,8 @@
 //! - Each attempt makes its own code, because the previous attempt may or may not have arrived.
 //! - A notification without a user (a request for an unknown address) is closed without being sent.
 //!
+//! It also sends [mails about tasks](task_mails), whose rows the people-task service has.
+//!
 //! A new reason to notify users is a [`Kind`](crate::notifications::Kind), with its texts in `emails/`.
 
 mod channels;
@@ -14,6 +16,7 @@ mod error;
 mod handler;
 mod notification;
 mod store;
+mod task_mails;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,6 +30,7 @@ use crate::settings::NotificationWorkerSettings;
 use channels::Channels;
 use handler::NotificationWorker;
 use notification::CodeSettings;
+use task_mails::{TaskMailClient, TaskMailSender};
 
 /// Notifications that one worker sends at once.
 const CONCURRENCY: u16 = 32;
@@ -44,15 +48,25 @@ pub async fn run_notification_worker(
     database::prepare_schema(&settings.database, SCHEMA, MIGRATIONS).await?;
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
+    let channels = Channels::new(&settings)?;
+    let retry = RetryPolicy::Schedule(settings.retry_schedule.into());
+    if let Some(task_mail) = settings.task_mail {
+        let sender = TaskMailSender {
+            client: TaskMailClient::new(task_mail.people_task_service, &task_mail.keys)?,
+            channels: channels.clone(),
+            retry: retry.clone(),
+        };
+        running.spawn(sender.run(running.shutdown()));
+    }
     let worker = NotificationWorker {
         database: database.clone(),
-        channels: Channels::new(&settings)?,
+        channels,
         codes: Arc::new(CodeSettings {
             forgot_password: settings.channels.link,
             verify_email: settings.verify_email_link,
             lifetime: settings.channels.code_lifetime,
         }),
-        retry: RetryPolicy::Schedule(settings.retry_schedule.into()),
+        retry,
     };
     let config = WorkerConfig {
         database,

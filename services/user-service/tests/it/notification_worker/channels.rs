@@ -5,11 +5,10 @@ use std::time::Duration;
 use app_config::{Reader, Settings as _};
 use diesel::sql_types::{Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl as _};
-use testkit::eventually;
+use testkit::{MailServer, eventually};
 use user_service::NotificationWorkerSettings;
 
 use crate::notification_worker::fixture::{EMAIL, Fixture};
-use crate::notification_worker::mail_server::MailServer;
 
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 

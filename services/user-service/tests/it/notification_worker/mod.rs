@@ -3,7 +3,6 @@
 mod aiosmtpd;
 mod channels;
 mod fixture;
-mod mail_server;
 
 use std::time::Duration;
 

@@ -13,7 +13,7 @@ const RUN: &str = "return axe.run({ exclude: ['#viewer'] }, { resultTypes: ['vio
       : violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`))";
 
 /// Checks what a page shows, once it shows this text.
-async fn check(browser: &Browser, text: &str) {
+pub(super) async fn check(browser: &Browser, text: &str) {
     browser.sees(text).await;
     let _ = browser.run(AXE).await;
     for scheme in ["light", "dark"] {

@@ -5,10 +5,10 @@ mod users;
 mod webhooks;
 
 use serde_json::{Value, json};
-use testkit::{Http, eventually};
+use testkit::{Browser, Http, eventually};
 
+use super::accessibility::check;
 use crate::harness::System;
-use testkit::Browser;
 
 const ADMIN: &str = "admin@countersign.local";
 
@@ -161,6 +161,39 @@ async fn the_focus_follows_what_is_opened() {
     is_focused("Users").await;
     has(&phone, 2, "tbody tr").await;
     assert_eq!(phone.run(unnamed).await, 0);
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_view_is_accessible() {
+    let system = System::start().await;
+    let token = system.sign_up("ada@example.com").await;
+    let task = system
+        .create_task(&token, "ada@example.com", "bob@example.com")
+        .await;
+    system
+        .register_webhook(&token, &task.id, "accessible")
+        .await;
+    let approve = format!("/people-task/tasks/{}/approve", task.id);
+    let _ = system.put(&approve, &token, &json!({})).await;
+    let _ = system.wait_for_webhook("accessible").await;
+    let id = system.user_id("ada@example.com").await;
+    let phone = Browser::phone().await;
+    open(&system, &phone, "").await;
+    check(&phone, "ada@example.com").await;
+    for (query, text) in [
+        (format!("?view=user&id={id}"), "All users"),
+        ("?view=deletions".to_owned(), "Deletions"),
+        ("?view=deliveries&host=127.0.0.1".to_owned(), "Running"),
+        ("?view=audit".to_owned(), "user-created"),
+        ("?view=queues".to_owned(), "webhook.due-deliveries"),
+    ] {
+        phone
+            .open(&format!("{}/admin{query}", system.http.base()))
+            .await;
+        check(&phone, text).await;
+    }
     phone.assert_no_errors().await;
     system.stop().await;
 }

@@ -1,7 +1,7 @@
 //! The links that mails carry: `/tasks?taskId=…&secret=…&action=…` and `/tasks?secret=…&role=…`.
 
 use serde_json::json;
-use testkit::Browser;
+use testkit::{Browser, eventually};
 
 use super::{APPROVER, REQUESTER, status, task_with};
 use crate::harness::System;
@@ -118,6 +118,31 @@ async fn an_old_link_is_explained() {
         phone.sees("This link is no longer valid.").await;
         assert!(!phone.address().await.contains(&old));
     }
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_link_of_a_mail_opens_the_decision() {
+    let (system, server) = System::start_with_mail(&[]).await;
+    let token = system.sign_up(REQUESTER).await;
+    let body = json!({
+        "title": "Buy a chair", "requester": REQUESTER, "approver": APPROVER, "notify": true,
+    });
+    let task = system.create_task_from(&token, &body).await;
+    let mail = eventually("the mail", || async { server.mails().pop() }).await;
+    let mut lines = mail.text.lines();
+    let link = lines
+        .find(|line| line.ends_with("&action=approve"))
+        .unwrap();
+    let (_, path) = link.split_once("countersign.example.com").unwrap();
+
+    let phone = Browser::phone().await;
+    phone.open(&format!("{}{path}", system.http.base())).await;
+    phone.sees("Press “Approve” to confirm.").await;
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    phone.click("Approve").await;
+    phone.sees("“Buy a chair” is approved.").await;
     phone.assert_no_errors().await;
     system.stop().await;
 }

@@ -2,14 +2,16 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
-use lettre::message::{Body, Mailbox, MultiPart, SinglePart};
+use lettre::message::{Body, Mailbox, MessageBuilder, MultiPart, SinglePart};
 use lettre::transport::smtp;
 use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use telemetry::CallOutcome;
+use values::Language;
 
 use crate::notifications::worker::emails::Email;
 use crate::notifications::worker::error::SendError;
 use crate::notifications::worker::notification::Notification;
+use crate::notifications::worker::task_mails::TaskMail;
 use crate::settings::MailSettings;
 
 /// The timeout for each response of the mail server.
@@ -20,6 +22,10 @@ const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 const MAX_LINE_LENGTH: usize = 998;
 /// Keeps automatic responders from replying (RFC 3834).
 const AUTO_SUBMITTED: &str = "Auto-Submitted";
+/// One-click unsubscribing (RFC 8058).
+const LIST_UNSUBSCRIBE: &str = "List-Unsubscribe";
+const LIST_UNSUBSCRIBE_POST: &str = "List-Unsubscribe-Post";
+const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 const NO_RESPONSE: &str = "did not respond in time";
 
 /// Sends e-mails through a mail server.
@@ -27,10 +33,12 @@ const NO_RESPONSE: &str = "did not respond in time";
 pub(super) struct Mail {
     transport: AsyncSmtpTransport<Tokio1Executor>,
     from: Mailbox,
+    /// The language of codes.
+    language: Language,
 }
 
 impl Mail {
-    pub(super) fn new(settings: &MailSettings) -> anyhow::Result<Self> {
+    pub(super) fn new(settings: &MailSettings, language: Language) -> anyhow::Result<Self> {
         let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(settings.smtp_url.expose())
             // The error could show the URL, which contains a password.
             .map_err(|_| anyhow::anyhow!("it is not an smtp:// or smtps:// URL"))
@@ -40,11 +48,33 @@ impl Mail {
         Ok(Self {
             transport,
             from: settings.from.0.clone(),
+            language,
         })
     }
 
+    /// Sends a code.
     pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
-        let message = self.compose(notification)?;
+        let email = Email::with_code(notification, self.language);
+        let email = email.map_err(|_| SendError::Template)?;
+        let message = self.builder(&notification.email, None)?;
+        self.send_message(compose(message, email)?).await
+    }
+
+    /// Sends a mail about a task.
+    pub(super) async fn send_about_task(&self, mail: &TaskMail) -> Result<(), SendError> {
+        let email = Email::about_task(mail).map_err(|_| SendError::Template)?;
+        // The same for each attempt, so that mail programs recognise duplicates.
+        let id = format!("<{}@{}>", mail.id, self.from.email.domain());
+        let mut message = self.builder(&mail.to, Some(id))?;
+        if let Some(link) = &mail.unsubscribe_link {
+            message = message
+                .raw_header(header(LIST_UNSUBSCRIBE, format!("<{}>", link.expose())))
+                .raw_header(header(LIST_UNSUBSCRIBE_POST, ONE_CLICK.to_owned()));
+        }
+        self.send_message(compose(message, email)?).await
+    }
+
+    async fn send_message(&self, message: Message) -> Result<(), SendError> {
         let sent = tokio::time::timeout(SEND_TIMEOUT, self.transport.send(message));
         let outcome = |sent: &Result<Result<_, _>, _>| match sent {
             Ok(Ok(_)) => CallOutcome::Success,
@@ -58,25 +88,29 @@ impl Mail {
         }
     }
 
-    fn compose(&self, notification: &Notification) -> Result<Message, SendError> {
-        let email = Email::new(notification);
-        let to = notification.email.parse().map_err(|_| SendError::Address)?;
-        let automatic = HeaderValue::new(
-            HeaderName::new_from_ascii_str(AUTO_SUBMITTED),
-            "auto-generated".to_owned(),
-        );
-        let bodies = MultiPart::alternative()
-            .singlepart(part(ContentType::TEXT_PLAIN, email.plain))
-            .singlepart(part(ContentType::TEXT_HTML, email.html));
-        Message::builder()
+    /// The head of a message, without its subject. Without an identifier, it gets a random one.
+    fn builder(&self, to: &str, id: Option<String>) -> Result<MessageBuilder, SendError> {
+        let to = to.parse().map_err(|_| SendError::Address)?;
+        Ok(Message::builder()
             .from(self.from.clone())
             .to(Mailbox::new(None, to))
-            .subject(email.subject)
-            .message_id(None)
-            .raw_header(automatic)
-            .multipart(bodies)
-            .map_err(|_| SendError::Address)
+            .message_id(id)
+            .raw_header(header(AUTO_SUBMITTED, "auto-generated".to_owned())))
     }
+}
+
+fn header(name: &'static str, value: String) -> HeaderValue {
+    HeaderValue::new(HeaderName::new_from_ascii_str(name), value)
+}
+
+fn compose(message: MessageBuilder, email: Email) -> Result<Message, SendError> {
+    let bodies = MultiPart::alternative()
+        .singlepart(part(ContentType::TEXT_PLAIN, email.plain))
+        .singlepart(part(ContentType::TEXT_HTML, email.html));
+    message
+        .subject(email.subject)
+        .multipart(bodies)
+        .map_err(|_| SendError::Address)
 }
 
 /// A body. The library would break a long link with soft line ends, which some mail programs do not undo,

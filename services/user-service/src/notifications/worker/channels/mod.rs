@@ -8,6 +8,7 @@ use anyhow::Context as _;
 
 use super::error::SendError;
 use super::notification::Notification;
+use super::task_mails::TaskMail;
 use crate::notifications::channel::Channel;
 use crate::settings::NotificationWorkerSettings;
 use mail::Mail;
@@ -31,7 +32,11 @@ impl Channels {
             webhook.map(|url| Webhook::new(url.clone(), settings.allowed_networks.clone()));
         Ok(Self {
             webhook: webhook.transpose().context("no HTTP client")?,
-            mail: channels.mail.as_ref().map(Mail::new).transpose()?,
+            mail: channels
+                .mail
+                .as_ref()
+                .map(|mail| Mail::new(mail, settings.language))
+                .transpose()?,
             log: channels.log,
         })
     }
@@ -59,6 +64,17 @@ impl Channels {
                 Ok(())
             }
             Channel::Log => Err(SendError::NotConfigured),
+        }
+    }
+
+    /// Sends a mail about a task.
+    ///
+    /// # Errors
+    /// It was not sent, or it is unknown whether it was.
+    pub(super) async fn send_about_task(&self, mail: &TaskMail) -> Result<(), SendError> {
+        match &self.mail {
+            Some(channel) => channel.send_about_task(mail).await,
+            None => Err(SendError::NotConfigured),
         }
     }
 }

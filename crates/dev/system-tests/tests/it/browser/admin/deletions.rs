@@ -1,11 +1,10 @@
 //! Deletions: progress until the end, cancelling, and repeating.
 
 use serde_json::json;
-use testkit::eventually;
+use testkit::{Browser, eventually};
 
 use super::{confirm, control_engine, has, open};
 use crate::harness::System;
-use testkit::Browser;
 
 async fn open_user(system: &System, phone: &Browser, email: &str) -> String {
     system.sign_up(email).await;

@@ -1,11 +1,10 @@
 //! Users: finding one among many, changing and deactivating it.
 
 use serde_json::json;
-use testkit::eventually;
+use testkit::{Browser, eventually};
 
 use super::{choose, confirm, has, open};
 use crate::harness::System;
-use testkit::Browser;
 
 /// Creates users as the administrator, with values that must not become markup.
 async fn create_users(system: &System, number: usize) {

@@ -1,11 +1,10 @@
 //! Webhooks: hosts with failures, pausing one, sending again.
 
 use serde_json::{Value, json};
-use testkit::eventually;
+use testkit::{Browser, eventually};
 
 use super::{choose, confirm, has, open};
 use crate::harness::System;
-use testkit::Browser;
 
 const REQUESTER: &str = "requester@example.com";
 

@@ -1,4 +1,4 @@
-//! The client settings and errors that calls to the flow engine and to the people-task service share.
+//! The client settings and errors that calls of other processes and of the flow engine share.
 
 use std::time::Duration;
 

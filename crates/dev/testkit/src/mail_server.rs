@@ -9,11 +9,13 @@ use tokio::net::{TcpListener, TcpStream};
 
 /// A received message.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Mail {
-    pub(crate) from: String,
-    pub(crate) to: Vec<String>,
+pub struct Mail {
+    /// The address of the sender.
+    pub from: String,
+    /// The addresses of the recipients.
+    pub to: Vec<String>,
     /// Head and body, with `\n` as line end.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 #[derive(Debug, Default)]
@@ -22,14 +24,16 @@ struct State {
     refusals: u32,
 }
 
+/// A mail server that records what it gets.
 #[derive(Debug)]
-pub(crate) struct MailServer {
+pub struct MailServer {
     address: SocketAddr,
     state: Arc<Mutex<State>>,
 }
 
 impl MailServer {
-    pub(crate) async fn start() -> Self {
+    /// Starts a server on a free port.
+    pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let server = Self {
             address: listener.local_addr().unwrap(),
@@ -44,16 +48,20 @@ impl MailServer {
         server
     }
 
-    pub(crate) fn url(&self) -> String {
+    /// Its URL, for `SMTP_URL`.
+    #[must_use]
+    pub fn url(&self) -> String {
         format!("smtp://{}", self.address)
     }
 
-    pub(crate) fn mails(&self) -> Vec<Mail> {
+    /// The messages that it has received, the oldest first.
+    #[must_use]
+    pub fn mails(&self) -> Vec<Mail> {
         self.state.lock().unwrap().mails.clone()
     }
 
     /// Refuses the next `times` recipients with 451 and a text that contains their address.
-    pub(crate) fn refuse(&self, times: u32) {
+    pub fn refuse(&self, times: u32) {
         self.state.lock().unwrap().refusals = times;
     }
 }

@@ -1,0 +1,186 @@
+//! The key that the people-task service and the notification worker share for mails about tasks.
+
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpRequest};
+use app_config::{Error, Reader, SettingValue};
+use http_kit::Problem;
+use ring::hmac;
+use values::Secret;
+
+use crate::Rejection;
+use crate::extractors::{bearer_token, token_missing, unauthenticated};
+
+/// The shortest key, in characters: 128 bits in hexadecimal digits.
+const MIN_LENGTH: usize = 32;
+/// What the token of the notification worker is derived from.
+const WORKER: &[u8] = b"notification-worker";
+
+/// A key from which tokens and the secrets of links are derived, so that none of them has to be stored.
+#[derive(Clone)]
+pub struct MailKey(hmac::Key);
+
+impl MailKey {
+    /// Derives 32 bytes for a purpose from some parts, each of which is told apart from the others.
+    #[must_use]
+    pub fn derive(&self, purpose: &str, parts: &[&[u8]]) -> [u8; 32] {
+        let mut context = hmac::Context::with_key(&self.0);
+        for part in std::iter::once(purpose.as_bytes()).chain(parts.iter().copied()) {
+            let length = u64::try_from(part.len()).unwrap_or(u64::MAX);
+            context.update(&length.to_be_bytes());
+            context.update(part);
+        }
+        let mut derived = [0; 32];
+        derived.copy_from_slice(context.sign().as_ref());
+        derived
+    }
+
+    fn worker_token(&self) -> Secret {
+        Secret::new(hex::encode(self.derive("token", &[WORKER])))
+    }
+}
+
+impl std::fmt::Debug for MailKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("MailKey(…)")
+    }
+}
+
+impl SettingValue for MailKey {
+    const ALLOWED: &'static str = "a random text of at least 32 characters";
+    const EXAMPLE: &'static str = "0123456789abcdef0123456789abcdef";
+    const SECRET: bool = true;
+
+    fn parse(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.len() < MIN_LENGTH {
+            return Err("it is too short".to_owned());
+        }
+        Ok(Self(hmac::Key::new(hmac::HMAC_SHA256, text.as_bytes())))
+    }
+}
+
+/// The current key, and the one before it while it is replaced.
+#[derive(Debug, Clone)]
+pub struct MailKeys {
+    current: MailKey,
+    previous: Option<MailKey>,
+}
+
+impl MailKeys {
+    /// Reads the keys. Without a current key there is no mail about tasks.
+    ///
+    /// # Errors
+    /// A key is too short.
+    pub fn read(reader: &mut Reader) -> Result<Option<Self>, Error> {
+        let current = reader.optional(
+            "TASK_MAIL_KEY",
+            "Turns on mail about tasks: the key that the people-task-service and the notification-worker share for it. Give both the same.",
+        )?;
+        let previous = reader.optional(
+            "TASK_MAIL_PREVIOUS_KEY",
+            "The previous TASK_MAIL_KEY, which is accepted until the links of mails that were made with it are no longer needed.",
+        )?;
+        Ok(current.map(|current| Self { current, previous }))
+    }
+
+    /// The key for what is made from now on.
+    #[must_use]
+    pub fn current(&self) -> &MailKey {
+        &self.current
+    }
+
+    /// Both keys, for what was made before.
+    pub fn all(&self) -> impl Iterator<Item = &MailKey> {
+        std::iter::once(&self.current).chain(&self.previous)
+    }
+
+    /// The bearer token with which the notification worker authenticates.
+    #[must_use]
+    pub fn worker_token(&self) -> Secret {
+        self.current.worker_token()
+    }
+
+    fn is_worker_token(&self, token: &str) -> bool {
+        let given = Secret::new(token).fingerprint();
+        let matches = |key: &MailKey| given.matches(key.worker_token().fingerprint().as_bytes());
+        self.all().any(matches)
+    }
+}
+
+/// The notification worker, authenticated by a token that is derived from the [`MailKeys`]; `401` otherwise.
+///
+/// The application data must hold a `Data<MailKeys>`; without one, every token is refused.
+#[derive(Debug, Clone, Copy)]
+pub struct NotificationWorkerCaller;
+
+impl FromRequest for NotificationWorkerCaller {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(check(request))
+    }
+}
+
+fn check(request: &HttpRequest) -> Result<NotificationWorkerCaller, Problem> {
+    let token = bearer_token(request)?.ok_or_else(token_missing)?;
+    let keys = request.app_data::<Data<MailKeys>>();
+    if keys.is_some_and(|keys| keys.is_worker_token(&token)) {
+        Ok(NotificationWorkerCaller)
+    } else {
+        Err(unauthenticated(Rejection::Invalid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use app_config::Reader;
+
+    use super::MailKeys;
+
+    fn keys(pairs: &[(&str, &str)]) -> MailKeys {
+        let mut reader = Reader::from_pairs(pairs.iter().copied()).unwrap();
+        MailKeys::read(&mut reader).unwrap().unwrap()
+    }
+
+    const OLD: &str = "old-old-old-old-old-old-old-old-";
+    const NEW: &str = "new-new-new-new-new-new-new-new-";
+
+    #[test]
+    fn without_a_key_there_is_no_mail_and_a_short_one_is_refused() {
+        let read = |pairs: &[(&str, &str)]| {
+            MailKeys::read(&mut Reader::from_pairs(pairs.iter().copied()).unwrap())
+        };
+        assert!(read(&[]).unwrap().is_none());
+        let error = read(&[("TASK_MAIL_KEY", "too-short-to-keep")]).unwrap_err();
+        assert!(!error.to_string().contains("too-short-to-keep"), "{error}");
+    }
+
+    #[test]
+    fn the_worker_is_accepted_with_either_key_while_they_are_replaced() {
+        let old = keys(&[("TASK_MAIL_KEY", OLD)]);
+        let both = keys(&[("TASK_MAIL_KEY", NEW), ("TASK_MAIL_PREVIOUS_KEY", OLD)]);
+        assert!(both.is_worker_token(old.worker_token().expose()));
+        assert!(both.is_worker_token(both.worker_token().expose()));
+        assert!(!old.is_worker_token(both.worker_token().expose()));
+        assert!(!old.is_worker_token(""));
+    }
+
+    #[test]
+    fn what_is_derived_differs_by_purpose_and_by_every_part() {
+        let keys = keys(&[("TASK_MAIL_KEY", OLD)]);
+        let derive = |purpose, parts: &[&[u8]]| keys.current().derive(purpose, parts);
+        let derived = derive("a", &[b"bc", b"d"]);
+        assert_eq!(derived, derive("a", &[b"bc", b"d"]));
+        for other in [
+            derive("ab", &[b"c", b"d"]),
+            derive("a", &[b"b", b"cd"]),
+            derive("a", &[b"bcd"]),
+        ] {
+            assert_ne!(derived, other);
+        }
+    }
+}

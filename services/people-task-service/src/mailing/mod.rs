@@ -1,0 +1,86 @@
+//! What the processes' settings say about mails, and the secrets of tasks with mail.
+
+mod seeds;
+
+use std::time::Duration;
+
+use app_config::PublicUrl;
+use auth::MailKeys;
+use values::{Language, Secret, TaskId};
+
+use crate::settings::MailSettings;
+
+pub(crate) use seeds::{Part, Seed};
+
+/// What the service needs for mails about tasks. Without keys none are sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Mailing {
+    pub(crate) keys: Option<MailKeys>,
+    by_default: bool,
+    reminders: Vec<Duration>,
+    pub(crate) language: Language,
+    pub(crate) per_recipient: u32,
+    pub(crate) per_creator: u32,
+    pub(crate) public_url: PublicUrl,
+}
+
+/// How mails are sent about a task.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MailPlan {
+    pub(crate) language: Language,
+    pub(crate) approver_seed: Seed,
+    pub(crate) requester_seed: Seed,
+}
+
+impl From<MailSettings> for Mailing {
+    fn from(settings: MailSettings) -> Self {
+        Self {
+            keys: settings.keys,
+            by_default: settings.by_default,
+            reminders: settings.reminders,
+            language: settings.language,
+            per_recipient: settings.per_recipient,
+            per_creator: settings.per_creator,
+            public_url: settings.public_url,
+        }
+    }
+}
+
+impl Mailing {
+    /// How many seconds before the due date reminders are sent.
+    pub(crate) fn reminders(&self) -> Vec<f64> {
+        self.reminders.iter().map(Duration::as_secs_f64).collect()
+    }
+
+    /// The plan of a new task, and its secrets, if mails are sent about it. `notify` and `language` are what its
+    /// creator says.
+    pub(crate) fn plan(
+        &self,
+        task: TaskId,
+        notify: Option<bool>,
+        language: Option<Language>,
+    ) -> Option<(MailPlan, [Secret; 2])> {
+        let keys = self
+            .keys
+            .as_ref()
+            .filter(|_| notify.unwrap_or(self.by_default))?;
+        let (approver_seed, requester_seed) = (Seed::random(), Seed::random());
+        let plan = MailPlan {
+            language: language.unwrap_or(self.language),
+            approver_seed,
+            requester_seed,
+        };
+        let secrets = [
+            approver_seed.secret(keys.current(), task, Part::Approver),
+            requester_seed.secret(keys.current(), task, Part::Requester),
+        ];
+        Some((plan, secrets))
+    }
+
+    /// A new seed for a task about which mails are sent, and the secret that it gives.
+    pub(crate) fn new_secret(&self, task: TaskId, part: Part) -> Option<(Seed, Secret)> {
+        let keys = self.keys.as_ref()?;
+        let seed = Seed::random();
+        Some((seed, seed.secret(keys.current(), task, part)))
+    }
+}

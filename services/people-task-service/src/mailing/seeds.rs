@@ -1,0 +1,83 @@
+//! The secrets of mailed tasks.
+
+use auth::MailKey;
+use values::{Secret, TaskId};
+
+/// The random bytes of a secret, as many as those of other tasks have.
+const SECRET_BYTES: usize = 20;
+
+/// The person who has a secret of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Approver,
+    Requester,
+}
+
+impl Part {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Approver => "approver",
+            Self::Requester => "requester",
+        }
+    }
+}
+
+/// Random bytes from which a secret is derived, together with a key that is not in the database.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seed([u8; 16]);
+
+impl Seed {
+    pub(crate) fn random() -> Self {
+        Self(rand::random())
+    }
+
+    pub(crate) fn from_slice(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok().map(Self)
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The secret, in the form of those that are random: the task's identifier and 40 hexadecimal digits.
+    pub(crate) fn secret(&self, key: &MailKey, task: TaskId, part: Part) -> Secret {
+        let parts: [&[u8]; 3] = [part.name().as_bytes(), task.as_bytes(), &self.0];
+        let derived = key.derive("task secret", &parts);
+        let digits: String = hex::encode(derived)
+            .chars()
+            .take(2 * SECRET_BYTES)
+            .collect();
+        Secret::new(format!("{task}{digits}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use app_config::SettingValue as _;
+    use auth::MailKey;
+    use values::TaskId;
+
+    use super::{Part, Seed};
+
+    #[test]
+    fn a_secret_can_be_derived_again_and_differs_by_key_task_part_and_seed() {
+        let key = MailKey::parse(MailKey::EXAMPLE).unwrap();
+        let (seed, task) = (Seed::random(), TaskId::generate());
+        let secret = seed.secret(&key, task, Part::Approver);
+        assert_eq!(secret.expose().len(), 64);
+        assert!(secret.expose().starts_with(&task.to_string()));
+        let again = Seed::from_slice(seed.as_bytes()).unwrap();
+        assert_eq!(
+            secret.expose(),
+            again.secret(&key, task, Part::Approver).expose()
+        );
+        let other_key = MailKey::parse("another key of more than 32 characters").unwrap();
+        for other in [
+            seed.secret(&key, task, Part::Requester),
+            seed.secret(&other_key, task, Part::Approver),
+            Seed::random().secret(&key, task, Part::Approver),
+        ] {
+            assert_ne!(secret.expose(), other.expose());
+        }
+    }
+}

@@ -1,0 +1,25 @@
+use std::time::Duration;
+
+use database::{Connection, Database};
+use tokio_util::sync::CancellationToken;
+
+use crate::mails::store;
+
+const INTERVAL: Duration = Duration::from_secs(15);
+
+/// Keeps the gauge of the backlog up to date until it is cancelled. It grows when no notification worker sends.
+pub(crate) async fn watch(database: Database, shutdown: CancellationToken) {
+    loop {
+        let load = |connection: &mut Connection| store::oldest_due(connection);
+        match database.run(load).await {
+            Ok(seconds) => metrics::gauge!("task_mails_oldest_due_seconds").set(seconds),
+            Err(error) => {
+                tracing::debug!(error = ?error, "the mails that are due could not be read");
+            }
+        }
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            () = shutdown.cancelled() => return,
+        }
+    }
+}

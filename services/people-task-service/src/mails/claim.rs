@@ -1,0 +1,218 @@
+use std::collections::HashMap;
+use std::time::Duration;
+
+use auth::MailKeys;
+use database::{Connection, Database, Error};
+use sha2::{Digest as _, Sha256};
+use values::{Language, MailId, Names as _, Secret, UserId};
+
+use crate::mailing::Mailing;
+use crate::mailing::{Part, Seed};
+use crate::mails::claim_store::{self, ClaimedMail};
+use crate::mails::kind::MailKind;
+use crate::mails::links::{task_link, unsubscribe_link};
+use crate::mails::store::{self, RecipientHash};
+use crate::mails::unsubscribe;
+use crate::status::TaskStatus;
+
+/// How long the notification worker may take to send a mail and report it. It stops trying sooner.
+const LEASE: Duration = Duration::from_secs(60);
+/// Mails are sent this late at most, so that a backup that is restored, or a mail server that was unavailable for
+/// days, sends no old ones.
+const MAX_DELAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// A mail that is to be sent now.
+pub(super) struct DueMail {
+    pub(super) kind: MailKind,
+    pub(super) language: Language,
+    pub(super) links: Links,
+    pub(super) row: ClaimedMail,
+}
+
+/// The links of a mail. They contain secrets.
+pub(super) struct Links {
+    pub(super) task: Secret,
+    /// The same, with a proposed decision.
+    pub(super) approve: Option<Secret>,
+    pub(super) reject: Option<Secret>,
+    /// Ends reminders.
+    pub(super) unsubscribe: Option<Secret>,
+}
+
+values::names! {
+    /// Why a mail is not sent, with the name in metrics.
+    pub(super) enum DropReason {
+        /// The task was decided, or changed so that the mail would be wrong.
+        Superseded = "superseded",
+        /// It is too late for it.
+        Late = "late",
+        /// The recipient wants no reminders.
+        OptedOut = "opted-out",
+        /// The recipient got too many mails, or the creator caused too many.
+        Limited = "limited",
+        /// The secret was made with a key that is no longer known.
+        NoKey = "no-key",
+    }
+}
+
+/// Claims mails that are due, at most `limit`, and deletes those that must not be sent.
+///
+/// # Errors
+/// Only the database can fail.
+pub(super) async fn claim(
+    database: &Database,
+    mailing: &Mailing,
+    keys: &MailKeys,
+    limit: i64,
+) -> Result<Vec<DueMail>, Error> {
+    let (mailing, keys) = (mailing.clone(), keys.clone());
+    let claim =
+        move |connection: &mut Connection| claim_in_transaction(connection, &mailing, &keys, limit);
+    let (due, dropped) = database.transaction(claim).await?;
+    for (id, kind, reason) in dropped {
+        let (kind, reason) = (kind.map_or("other", MailKind::name), reason.name());
+        tracing::info!(mail.id = %id, kind, reason, "a mail about a task was dropped");
+        metrics::counter!("task_mails_dropped_total", "kind" => kind, "reason" => reason)
+            .increment(1);
+    }
+    Ok(due)
+}
+
+type Dropped = (MailId, Option<MailKind>, DropReason);
+
+fn claim_in_transaction(
+    connection: &mut Connection,
+    mailing: &Mailing,
+    keys: &MailKeys,
+    limit: i64,
+) -> Result<(Vec<DueMail>, Vec<Dropped>), Error> {
+    let (mut due, mut dropped) = (Vec::new(), Vec::new());
+    for row in claim_store::claim(connection, limit, LEASE, MAX_DELAY)? {
+        let (id, kind) = (row.id, MailKind::from_name(&row.kind));
+        match judge(row, mailing, keys) {
+            Ok(mail) => due.push(mail),
+            Err(reason) => dropped.push((id, kind, reason)),
+        }
+    }
+    let limited = count(connection, mailing, &due)?;
+    due.retain(|mail| {
+        let is_limited = limited.contains(&mail.row.id);
+        if is_limited {
+            dropped.push((mail.row.id, Some(mail.kind), DropReason::Limited));
+        }
+        !is_limited
+    });
+    for (id, ..) in &dropped {
+        store::delete(connection, *id)?;
+    }
+    Ok((due, dropped))
+}
+
+/// Whether a mail is to be sent, apart from limits.
+fn judge(row: ClaimedMail, mailing: &Mailing, keys: &MailKeys) -> Result<DueMail, DropReason> {
+    let kind = MailKind::from_name(&row.kind).ok_or(DropReason::Superseded)?;
+    let language = Language::from_name(&row.language).unwrap_or(Language::English);
+    let is_pending = row.status == TaskStatus::Pending;
+    if !row.is_current || is_pending == (kind == MailKind::Decided) {
+        return Err(DropReason::Superseded);
+    }
+    // An earlier version changes due dates without these mails.
+    if kind == MailKind::Due && !row.is_due {
+        return Err(DropReason::Superseded);
+    }
+    if row.is_late || (kind == MailKind::Reminder && row.is_due) {
+        return Err(DropReason::Late);
+    }
+    if row.is_opted_out && kind.is_reminder() {
+        return Err(DropReason::OptedOut);
+    }
+    let secret = secret(&row, kind, keys).ok_or(DropReason::NoKey)?;
+    let links = links(&row, kind, &secret, mailing, keys);
+    Ok(DueMail {
+        kind,
+        language,
+        links,
+        row,
+    })
+}
+
+/// The recipient's secret, made with the key with which the stored hash was made.
+fn secret(row: &ClaimedMail, kind: MailKind, keys: &MailKeys) -> Option<Secret> {
+    let seed = Seed::from_slice(&row.seed)?;
+    let part = match kind {
+        MailKind::Decided => Part::Requester,
+        MailKind::Asked | MailKind::Reminder | MailKind::Due => Part::Approver,
+    };
+    keys.all()
+        .map(|key| seed.secret(key, row.task_id, part))
+        .find(|secret| secret.fingerprint().matches(&row.secret))
+}
+
+fn links(
+    row: &ClaimedMail,
+    kind: MailKind,
+    secret: &Secret,
+    mailing: &Mailing,
+    keys: &MailKeys,
+) -> Links {
+    let url = &mailing.public_url;
+    let link = |purpose| task_link(url, row.task_id, secret, purpose);
+    let is_decided = kind == MailKind::Decided;
+    let proposal = |purpose| (!is_decided).then(|| link(purpose));
+    let recipient = row.recipient.as_slice().try_into().ok().map(RecipientHash);
+    let unsubscribe = recipient
+        .filter(|_| kind.is_reminder())
+        .map(|recipient| unsubscribe_link(url, &unsubscribe::token(keys.current(), recipient)));
+    Links {
+        task: link(if is_decided { "&role=requester" } else { "" }),
+        approve: proposal("&action=approve"),
+        reject: proposal("&action=reject"),
+        unsubscribe,
+    }
+}
+
+/// Counts mails that are claimed for the first time, and returns those that exceed a limit.
+fn count(
+    connection: &mut Connection,
+    mailing: &Mailing,
+    due: &[DueMail],
+) -> Result<Vec<MailId>, Error> {
+    let first = || due.iter().filter(|mail| mail.row.lease == 1);
+    let counted: Vec<_> = first().flat_map(counted_hashes).collect();
+    if counted.is_empty() {
+        return Ok(Vec::new());
+    }
+    // What was counted before these mails.
+    let mut counts: HashMap<Vec<u8>, u32> = HashMap::new();
+    for row in claim_store::count(connection, &counted)? {
+        let own = counted
+            .iter()
+            .filter(|hash| hash.as_slice() == row.counted)
+            .count();
+        let all = usize::try_from(row.mails).unwrap_or_default();
+        let earlier = u32::try_from(all.saturating_sub(own)).unwrap_or(u32::MAX);
+        counts.insert(row.counted, earlier);
+    }
+    let mut limited = Vec::new();
+    for mail in first() {
+        let limits = [mailing.per_recipient, mailing.per_creator];
+        for (hash, limit) in counted_hashes(mail).into_iter().zip(limits) {
+            let count = counts.entry(hash.to_vec()).or_default();
+            *count = count.saturating_add(1);
+            if limit > 0 && *count > limit {
+                limited.push(mail.row.id);
+            }
+        }
+    }
+    Ok(limited)
+}
+
+/// What a mail counts for: its recipient, and the creator of its task.
+fn counted_hashes(mail: &DueMail) -> [[u8; 32]; 2] {
+    let recipient = mail.row.recipient.as_slice().try_into().unwrap_or_default();
+    [recipient, creator_hash(mail.row.creator)]
+}
+
+fn creator_hash(creator: UserId) -> [u8; 32] {
+    Sha256::digest([b"creator ".as_slice(), creator.as_bytes()].concat()).into()
+}

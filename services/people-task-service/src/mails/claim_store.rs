@@ -1,0 +1,128 @@
+//! The statements that claim mails, in raw SQL because they read and change rows of several tables.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use database::{Connection, Error, interval, prepared};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Interval, Nullable, Text, Timestamptz};
+use diesel::{QueryableByName, RunQueryDsl as _};
+use values::{MailId, TaskId, UserId};
+
+use crate::status::TaskStatus;
+
+/// A mail that was claimed, with its task.
+#[derive(QueryableByName)]
+pub(super) struct ClaimedMail {
+    #[diesel(sql_type = Binary)]
+    pub(super) id: MailId,
+    #[diesel(sql_type = BigInt)]
+    pub(super) lease: i64,
+    #[diesel(sql_type = Text)]
+    pub(super) kind: String,
+    #[diesel(sql_type = Binary)]
+    pub(super) recipient: Vec<u8>,
+    /// Whether its time is longer ago than mails are sent late.
+    #[diesel(sql_type = Bool)]
+    pub(super) is_late: bool,
+    /// Whether the due date is over.
+    #[diesel(sql_type = Bool)]
+    pub(super) is_due: bool,
+    #[diesel(sql_type = Bool)]
+    pub(super) is_opted_out: bool,
+    /// Whether the recipient is still the approver or, for a decision, the requester.
+    #[diesel(sql_type = Bool)]
+    pub(super) is_current: bool,
+    #[diesel(sql_type = Text)]
+    pub(super) language: String,
+    #[diesel(sql_type = Binary)]
+    pub(super) seed: Vec<u8>,
+    /// The hash of the recipient's secret.
+    #[diesel(sql_type = Binary)]
+    pub(super) secret: Vec<u8>,
+    #[diesel(sql_type = Binary)]
+    pub(super) task_id: TaskId,
+    #[diesel(sql_type = Binary)]
+    pub(super) creator: UserId,
+    #[diesel(sql_type = Text)]
+    pub(super) address: String,
+    #[diesel(sql_type = Text)]
+    pub(super) requester: String,
+    #[diesel(sql_type = Text)]
+    pub(super) approver: String,
+    #[diesel(sql_type = Text)]
+    pub(super) title: String,
+    /// The beginning of the description.
+    #[diesel(sql_type = Text)]
+    pub(super) description: String,
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(super) decision_by: Option<DateTime<Utc>>,
+    #[diesel(sql_type = Text)]
+    pub(super) status: TaskStatus,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) decided_by: Option<String>,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) comment: Option<String>,
+}
+
+/// Claims the mails that have been due for longest, at most `limit`, for the length of `lease`.
+///
+/// Must run in a transaction with what is done about those that are not sent.
+pub(super) fn claim(
+    connection: &mut Connection,
+    limit: i64,
+    lease: Duration,
+    max_delay: Duration,
+) -> Result<Vec<ClaimedMail>, Error> {
+    let claim = prepared(CLAIM)
+        .bind::<BigInt, _>(limit)
+        .bind::<Interval, _>(interval(lease))
+        .bind::<Interval, _>(interval(max_delay));
+    Ok(claim.load(connection)?)
+}
+
+// Mails whose task is gone are left to the retention of old rows. It waits for no lock.
+const CLAIM: &str = "
+WITH due AS (
+    SELECT id FROM task_mails WHERE next_attempt <= now() ORDER BY next_attempt LIMIT $1 FOR UPDATE SKIP LOCKED
+), claimed AS (
+    UPDATE task_mails SET lease = lease + 1, next_attempt = now() + $2
+    WHERE id = ANY(ARRAY(SELECT id FROM due))
+    RETURNING id, lease, kind, recipient, due_at, task_id, kind = 'decided' AS is_decision
+)
+SELECT claimed.id, lease, kind, recipient, due_at + $3 < now() AS is_late,
+    coalesce(tasks.decision_by <= now(), false) AS is_due,
+    EXISTS (SELECT FROM mail_opt_outs WHERE mail_opt_outs.recipient = claimed.recipient) AS is_opted_out,
+    recipient = mail_recipient(CASE WHEN is_decision THEN tasks.requester_key ELSE tasks.approver_key END) AS is_current,
+    language, CASE WHEN is_decision THEN requester_seed ELSE approver_seed END AS seed,
+    CASE WHEN is_decision THEN requester_secret ELSE approver_secret END AS secret,
+    tasks.id AS task_id, tasks.creator, CASE WHEN is_decision THEN requester ELSE approver END AS address,
+    requester, approver, title, left(description, 2000) AS description, tasks.decision_by, status, decided_by, comment
+FROM claimed JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[claimed.task_id])
+    JOIN tasks ON tasks.id = ANY(ARRAY[claimed.task_id])
+    JOIN task_states ON task_states.task_id = ANY(ARRAY[claimed.task_id])";
+
+/// How many mails were counted for a recipient or a creator in this hour.
+#[derive(QueryableByName)]
+pub(super) struct Count {
+    #[diesel(sql_type = Binary)]
+    pub(super) counted: Vec<u8>,
+    #[diesel(sql_type = BigInt)]
+    pub(super) mails: i64,
+}
+
+/// Counts mails, each once for everything that it counts for, and returns the counts.
+pub(super) fn count(
+    connection: &mut Connection,
+    counted: &[[u8; 32]],
+) -> Result<Vec<Count>, Error> {
+    let counted: Vec<_> = counted.iter().map(<[u8; 32]>::as_slice).collect();
+    let count = prepared(COUNT).bind::<Array<Binary>, _>(counted);
+    Ok(count.load(connection)?)
+}
+
+// In one order, so that two of them never wait for each other.
+const COUNT: &str = "
+INSERT INTO mail_counts AS earlier (hour, counted, mails)
+SELECT date_trunc('hour', now()), counted, count(*) FROM unnest($1) AS counted GROUP BY counted ORDER BY counted
+ON CONFLICT (hour, counted) DO UPDATE SET mails = earlier.mails + excluded.mails
+RETURNING counted, mails";

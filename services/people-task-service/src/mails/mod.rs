@@ -1,0 +1,47 @@
+//! Mails about tasks: the approver is asked, reminded before and at the due date, and the requester is told about the
+//! decision.
+//!
+//! - `mailed_tasks` has a row for each task that mails are sent about, and `task_mails` one for each mail that is to be
+//!   sent. The transaction that creates, edits or decides the task writes them.
+//! - The notification worker, which has the mail server, [claims](claim) mails by an internal endpoint, sends them, and
+//!   reports what became of each. A claim ends by itself, so a mail whose worker ends is sent by another: at least once.
+//! - A mail is judged when it is claimed. It is dropped if the task has changed, the recipient wants no reminders or has
+//!   got too many mails, or the mail is a day late, such as after a backup was restored.
+//! - No secret is stored. Those of mailed tasks are derived from a key and a random seed, so they can be derived
+//!   again for each mail.
+
+pub(crate) mod backlog;
+mod claim;
+mod claim_store;
+mod error;
+mod kind;
+mod links;
+mod page;
+pub(crate) mod plan_store;
+mod report;
+mod requests;
+mod responses;
+pub(crate) mod routes;
+mod store;
+mod unsubscribe;
+
+use std::time::Duration;
+
+use jobs::RetentionRule;
+
+pub(crate) use plan_store::planned_reminders;
+pub(crate) use store::{delete_of_recipients, has_of_recipients};
+
+/// Rows that are no longer needed. Mails that were never claimed are deleted when they would be dropped anyway.
+pub(crate) const RETENTION: [RetentionRule; 2] = [
+    RetentionRule {
+        table: "mail_counts",
+        column: "hour",
+        keep: Duration::from_secs(3_600),
+    },
+    RetentionRule {
+        table: "task_mails",
+        column: "next_attempt",
+        keep: Duration::from_secs(2 * 24 * 3_600),
+    },
+];

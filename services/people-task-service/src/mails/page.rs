@@ -1,0 +1,121 @@
+//! The page of an unsubscribe link.
+
+use askama::Template;
+use values::{Language, Names as _};
+
+/// What the page says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Asks whether reminders are to end. Mail scanners open links, so this must change nothing.
+    Ask,
+    /// Reminders have ended.
+    Off,
+    /// Reminders are sent again.
+    On,
+}
+
+#[derive(Template)]
+#[template(path = "unsubscribe.html")]
+struct Page<'a> {
+    language: &'a str,
+    texts: &'a Texts,
+    /// The path and query to which the button posts.
+    action: String,
+    button: &'a str,
+    message: &'a str,
+}
+
+/// The texts of a language.
+struct Texts {
+    title: &'static str,
+    ask: &'static str,
+    off: &'static str,
+    on: &'static str,
+    turn_off: &'static str,
+    turn_on: &'static str,
+}
+
+const ENGLISH: Texts = Texts {
+    title: "Reminders",
+    ask: "Do you want no more reminders of tasks that wait for your decision? You will still be asked about new ones.",
+    off: "You will get no more reminders. You will still be asked about new tasks.",
+    on: "You will be reminded of tasks that wait for your decision.",
+    turn_off: "Turn reminders off",
+    turn_on: "Turn reminders on",
+};
+
+const GERMAN: Texts = Texts {
+    title: "Erinnerungen",
+    ask: "Möchten Sie nicht mehr an Aufgaben erinnert werden, die auf Ihre Entscheidung warten? Nach neuen werden Sie weiterhin gefragt.",
+    off: "Sie werden nicht mehr erinnert. Nach neuen Aufgaben werden Sie weiterhin gefragt.",
+    on: "Sie werden an Aufgaben erinnert, die auf Ihre Entscheidung warten.",
+    turn_off: "Erinnerungen abschalten",
+    turn_on: "Erinnerungen einschalten",
+};
+
+/// The page in HTML.
+///
+/// # Errors
+/// None in practice: the template writes to memory.
+pub(super) fn render(language: Language, step: Step, token: &str) -> askama::Result<String> {
+    let texts = match language {
+        Language::English => &ENGLISH,
+        Language::German => &GERMAN,
+    };
+    let (message, button, reminders) = match step {
+        Step::Ask => (texts.ask, texts.turn_off, ""),
+        Step::Off => (texts.off, texts.turn_on, "&reminders=on"),
+        Step::On => (texts.on, texts.turn_off, ""),
+    };
+    let page = Page {
+        language: language.name(),
+        texts,
+        action: format!("?token={token}{reminders}"),
+        button,
+        message,
+    };
+    page.render()
+}
+
+/// The first language of an `Accept-Language` header that the page has.
+pub(super) fn preferred_language(accepted: &str) -> Option<Language> {
+    let tags = accepted
+        .split(',')
+        .filter_map(|range| range.split([';', '-']).next());
+    tags.map(str::trim).find_map(Language::from_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use values::Language;
+
+    use super::{Step, preferred_language, render};
+
+    #[test]
+    fn every_page_posts_to_its_own_link() {
+        for language in [Language::English, Language::German] {
+            for (step, action) in [
+                (Step::Ask, "action=\"?token=abc\""),
+                (Step::Off, "action=\"?token=abc&#38;reminders=on\""),
+                (Step::On, "action=\"?token=abc\""),
+            ] {
+                let page = render(language, step, "abc").unwrap();
+                assert!(page.contains(action), "{page}");
+                assert!(page.contains("method=\"post\""), "{page}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_language_is_the_first_known_one() {
+        for (accepted, language) in [
+            ("de", Some(Language::German)),
+            ("de-AT,de;q=0.9,en;q=0.8", Some(Language::German)),
+            ("fr, en-GB;q=0.5", Some(Language::English)),
+            ("fr", None),
+            ("", None),
+        ] {
+            assert_eq!(preferred_language(accepted), language, "{accepted}");
+        }
+    }
+}

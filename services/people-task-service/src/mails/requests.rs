@@ -1,0 +1,107 @@
+//! Request bodies and parameters of mails.
+
+use std::time::Duration;
+
+use http_kit::{FieldValue, Fields, Problem, Query};
+use serde_json::Value;
+use utoipa::IntoParams;
+use values::{FromText as _, Invalid};
+
+/// Mails that one call claims at most.
+const MAX_CLAIMED: u64 = 100;
+/// The highest number of an attempt, which no mail reaches.
+const MAX_ATTEMPT: u64 = 1_000_000_000;
+/// The longest pause between two attempts, in milliseconds.
+const MAX_PAUSE: u64 = 24 * 3_600 * 1_000;
+
+/// Parses the body of a claim: `limit`.
+///
+/// # Errors
+/// `400` if it is missing or out of range.
+pub(super) fn parse_limit(mut fields: Fields) -> Result<i64, Problem> {
+    let limit = fields.required::<Whole<MAX_CLAIMED>>("limit");
+    let limit = fields.finish_with(limit)?;
+    Ok(i64::try_from(limit.0).unwrap_or(i64::MAX))
+}
+
+/// What became of a mail.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Report {
+    /// The number of the attempt, which is that of the claim.
+    pub(super) attempt: i64,
+    /// The pause before the next attempt. `None` if there is none: the mail was sent or is given up.
+    pub(super) pause: Option<Duration>,
+}
+
+impl Report {
+    /// Parses the body of a report: `attempt`, and `retryAfterMs` if the mail is to be tried again.
+    ///
+    /// # Errors
+    /// `400` with every invalid field.
+    pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+        let attempt = fields.required::<Whole<MAX_ATTEMPT>>("attempt");
+        let pause = fields.optional::<Whole<MAX_PAUSE>>("retryAfterMs");
+        fields.finish_with(attempt.map(|attempt| Self {
+            attempt: i64::try_from(attempt.0).unwrap_or(i64::MAX),
+            pause: pause.map(|pause| Duration::from_millis(pause.0)),
+        }))
+    }
+}
+
+/// A whole number from 1 to a maximum.
+struct Whole<const MAX: u64>(u64);
+
+impl<const MAX: u64> FieldValue for Whole<MAX> {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let number = value.as_u64().filter(|number| (1..=MAX).contains(number));
+        number.map(Self).ok_or_else(|| {
+            let message = format!("Must be a whole number from 1 to {MAX}.");
+            Invalid::new("out-of-range", message)
+        })
+    }
+}
+
+/// The parameters of an unsubscribe link.
+#[derive(Debug, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct UnsubscribeQuery {
+    /// The token of the link.
+    pub(super) token: String,
+    /// `on` turns reminders on again.
+    #[param(required = false, value_type = Option<String>)]
+    pub(super) reminders: Reminders,
+}
+
+/// Whether a recipient wants reminders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Reminders {
+    On,
+    #[default]
+    Off,
+}
+
+impl values::FromText for Reminders {
+    fn from_text(text: &str) -> Result<Self, Invalid> {
+        match text {
+            "on" => Ok(Self::On),
+            "off" => Ok(Self::Off),
+            _ => Err(Invalid::new("unknown-value", "Must be one of on, off.")),
+        }
+    }
+}
+
+impl UnsubscribeQuery {
+    /// Parses the parameters.
+    ///
+    /// # Errors
+    /// `400` with every invalid parameter.
+    pub(super) fn parse(query: &Query) -> Result<Self, Problem> {
+        let token = query.first("token").unwrap_or_default();
+        let reminders = query.first("reminders").map(Reminders::from_text);
+        let invalid = |error| Problem::invalid_field("reminders", error);
+        Ok(Self {
+            token: token.to_owned(),
+            reminders: reminders.transpose().map_err(invalid)?.unwrap_or_default(),
+        })
+    }
+}

@@ -1,0 +1,75 @@
+use serde::Serialize;
+use values::{MailId, Names as _, Secret, TaskId, Timestamp};
+
+use crate::mails::claim::DueMail;
+
+/// Mails for the notification worker.
+#[derive(Serialize)]
+pub(super) struct ClaimResponse {
+    mails: Vec<MailResponse>,
+}
+
+/// A mail, with everything that it says. It contains secrets and personal data.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct MailResponse {
+    id: MailId,
+    attempt: i64,
+    kind: &'static str,
+    language: &'static str,
+    task_id: TaskId,
+    to: String,
+    requester: String,
+    approver: String,
+    title: String,
+    description: String,
+    decision_by: Option<Timestamp>,
+    status: &'static str,
+    decided_by: Option<String>,
+    comment: Option<String>,
+    task_link: String,
+    approve_link: Option<String>,
+    reject_link: Option<String>,
+    unsubscribe_link: Option<String>,
+}
+
+impl From<Vec<DueMail>> for ClaimResponse {
+    fn from(mails: Vec<DueMail>) -> Self {
+        let mails = mails.into_iter().map(MailResponse::from);
+        Self {
+            mails: mails.collect(),
+        }
+    }
+}
+
+impl From<DueMail> for MailResponse {
+    fn from(mail: DueMail) -> Self {
+        let DueMail {
+            kind,
+            language,
+            links,
+            row,
+        } = mail;
+        let text = |link: Secret| link.expose().to_owned();
+        Self {
+            id: row.id,
+            attempt: row.lease,
+            kind: kind.name(),
+            language: language.name(),
+            task_id: row.task_id,
+            to: row.address,
+            requester: row.requester,
+            approver: row.approver,
+            title: row.title,
+            description: row.description,
+            decision_by: row.decision_by.map(Timestamp),
+            status: row.status.name(),
+            decided_by: row.decided_by,
+            comment: row.comment,
+            task_link: text(links.task),
+            approve_link: links.approve.map(text),
+            reject_link: links.reject.map(text),
+            unsubscribe_link: links.unsubscribe.map(text),
+        }
+    }
+}

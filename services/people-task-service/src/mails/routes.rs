@@ -1,0 +1,134 @@
+use actix_web::http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_POLICY};
+use actix_web::web::{Data, Json, Path, ServiceConfig};
+use actix_web::{HttpRequest, HttpResponse, get, post};
+use auth::{MailKeys, NotificationWorkerCaller};
+use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id};
+use service_http::{DatabaseProblems, database_problem};
+
+use crate::context::Context;
+use crate::mails::error::{InvalidLink, MailError};
+use crate::mails::page::{self, Step};
+use crate::mails::requests::{Reminders, Report, UnsubscribeQuery, parse_limit};
+use crate::mails::responses::ClaimResponse;
+use crate::mails::{claim, report, unsubscribe};
+
+/// The page loads nothing and runs nothing.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
+
+/// The operations of the notification worker. They are not in the public document, and the gateway does not route them.
+pub(crate) fn internal(config: &mut ServiceConfig, context: &Context) {
+    if let Some(keys) = context.mailing.keys.clone() {
+        config.app_data(Data::new(keys));
+    }
+    config.service(claim_mails).service(report_mail);
+}
+
+/// Claims mails that are due.
+#[post("/internal/mails/claim")]
+async fn claim_mails(
+    _caller: NotificationWorkerCaller,
+    JsonBody(body): JsonBody,
+    keys: Data<MailKeys>,
+    context: Data<Context>,
+) -> Result<Json<ClaimResponse>, Problem> {
+    let limit = parse_limit(body)?;
+    let due = claim::claim(&context.database, &context.mailing, &keys, limit)
+        .await
+        .map_err(database_problem)?;
+    Ok(Json(due.into()))
+}
+
+/// Takes the report about a mail that was claimed. It can be repeated.
+#[post("/internal/mails/{id}/report")]
+async fn report_mail(
+    _caller: NotificationWorkerCaller,
+    JsonBody(body): JsonBody,
+    id: Path<String>,
+    context: Data<Context>,
+) -> Result<HttpResponse, Problem> {
+    let report = Report::parse(body)?;
+    let id = path_id(&id, "mail")?;
+    report::record(&context.database, id, report)
+        .await
+        .map_err(database_problem)?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// The page of the link in reminders with which their recipient turns them off. It changes nothing, because mail
+/// scanners open links.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "showUnsubscribePage",
+    params(UnsubscribeQuery),
+    security(()),
+    responses(
+        (status = 200, description = "A page with a button.", content_type = "text/html", body = String),
+        QueryProblems, InvalidLink,
+    ),
+)]
+#[get("/people-task/reminders/unsubscribe")]
+pub(crate) async fn unsubscribe_page(
+    query: Query,
+    request: HttpRequest,
+    context: Data<Context>,
+) -> Result<HttpResponse, Problem> {
+    let query = UnsubscribeQuery::parse(&query)?;
+    let keys = context
+        .mailing
+        .keys
+        .as_ref()
+        .ok_or(MailError::InvalidToken)?;
+    unsubscribe::recipient_of(keys, &query.token)?;
+    respond(&request, &context, Step::Ask, &query.token)
+}
+
+/// Turns reminders off for the recipient of the link, as one click in a mail program does (RFC 8058), or on again. The
+/// body is ignored.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "unsubscribe",
+    params(UnsubscribeQuery),
+    security(()),
+    responses(
+        (status = 200, description = "A page that says so.", content_type = "text/html", body = String),
+        QueryProblems, InvalidLink, DatabaseProblems,
+    ),
+)]
+#[post("/people-task/reminders/unsubscribe")]
+pub(crate) async fn unsubscribe_recipient(
+    query: Query,
+    request: HttpRequest,
+    context: Data<Context>,
+) -> Result<HttpResponse, Problem> {
+    let query = UnsubscribeQuery::parse(&query)?;
+    let keys = context
+        .mailing
+        .keys
+        .as_ref()
+        .ok_or(MailError::InvalidToken)?;
+    let recipient = unsubscribe::recipient_of(keys, &query.token)?;
+    let (is_out, step) = match query.reminders {
+        Reminders::Off => (true, Step::Off),
+        Reminders::On => (false, Step::On),
+    };
+    unsubscribe::set_opt_out(&context.database, recipient, is_out).await?;
+    respond(&request, &context, step, &query.token)
+}
+
+fn respond(
+    request: &HttpRequest,
+    context: &Context,
+    step: Step,
+    token: &str,
+) -> Result<HttpResponse, Problem> {
+    let accepted = request.headers().get(ACCEPT_LANGUAGE);
+    let accepted = accepted.and_then(|value| value.to_str().ok());
+    let language = accepted.and_then(page::preferred_language);
+    let language = language.unwrap_or(context.mailing.language);
+    let page = page::render(language, step, token).map_err(|error| Problem::internal(&error))?;
+    Ok(HttpResponse::Ok()
+        .content_type("text/html; charset=utf-8")
+        .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+        .insert_header((CACHE_CONTROL, "no-store"))
+        .body(page))
+}

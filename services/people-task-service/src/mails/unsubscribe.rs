@@ -1,0 +1,104 @@
+use auth::{MailKey, MailKeys};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use database::{Connection, Database};
+use values::Secret;
+
+use crate::mails::error::MailError;
+use crate::mails::store::{self, RecipientHash};
+
+/// The first bytes of the signature, which are enough for a token that can only turn reminders off and on.
+const SIGNATURE_BYTES: usize = 16;
+
+/// The token of an unsubscribe link: the hash of the recipient's address and a signature. It does not expire.
+pub(super) fn token(key: &MailKey, recipient: RecipientHash) -> String {
+    let bytes = [recipient.0.as_slice(), &signature(key, recipient)].concat();
+    URL_SAFE_NO_PAD.encode(bytes)
+}
+
+fn signature(key: &MailKey, recipient: RecipientHash) -> Vec<u8> {
+    let mut signature = key.derive("unsubscribe", &[&recipient.0]).to_vec();
+    signature.truncate(SIGNATURE_BYTES);
+    signature
+}
+
+/// The recipient of a token.
+///
+/// # Errors
+/// [`MailError::InvalidToken`].
+pub(super) fn recipient_of(keys: &MailKeys, token: &str) -> Result<RecipientHash, MailError> {
+    let bytes = URL_SAFE_NO_PAD.decode(token);
+    let bytes = bytes.map_err(|_| MailError::InvalidToken)?;
+    let (recipient, _) = bytes.split_first_chunk().ok_or(MailError::InvalidToken)?;
+    let recipient = RecipientHash(*recipient);
+    let given = Secret::new(token).fingerprint();
+    let is_valid = keys.all().any(|key| {
+        given.matches(
+            Secret::new(self::token(key, recipient))
+                .fingerprint()
+                .as_bytes(),
+        )
+    });
+    is_valid.then_some(recipient).ok_or(MailError::InvalidToken)
+}
+
+/// Records that a recipient wants no reminders or, if `is_out` is false, wants them again.
+///
+/// # Errors
+/// [`MailError::Database`].
+pub(super) async fn set_opt_out(
+    database: &Database,
+    recipient: RecipientHash,
+    is_out: bool,
+) -> Result<(), MailError> {
+    let set = move |connection: &mut Connection| store::set_opt_out(connection, recipient, is_out);
+    database.run(set).await?;
+    tracing::info!(is_out, "a recipient turned reminders off or on");
+    metrics::counter!("task_mail_opt_outs_total", "change" => if is_out { "out" } else { "in" })
+        .increment(1);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use app_config::Reader;
+    use auth::MailKeys;
+    use values::{EmailAddress, FromText as _};
+
+    use super::{RecipientHash, recipient_of, token};
+
+    fn keys(current: &str, previous: &str) -> MailKeys {
+        let pairs = [
+            ("TASK_MAIL_KEY", current),
+            ("TASK_MAIL_PREVIOUS_KEY", previous),
+        ];
+        MailKeys::read(&mut Reader::from_pairs(pairs).unwrap())
+            .unwrap()
+            .unwrap()
+    }
+
+    const OLD: &str = "old-old-old-old-old-old-old-old-";
+    const NEW: &str = "new-new-new-new-new-new-new-new-";
+
+    #[test]
+    fn a_token_names_its_recipient_and_cannot_be_made_without_the_key() {
+        let ada = EmailAddress::from_text("Ada@Example.com").unwrap();
+        let recipient = RecipientHash::from(&ada);
+        let (old, both, new) = (keys(OLD, ""), keys(NEW, OLD), keys(NEW, ""));
+        let token = token(old.current(), recipient);
+        assert_eq!(recipient_of(&old, &token).unwrap(), recipient);
+        assert_eq!(recipient_of(&both, &token).unwrap(), recipient);
+        assert!(recipient_of(&new, &token).is_err());
+        let mut other = token.clone().into_bytes();
+        other[3] = if other[3] == b'A' { b'B' } else { b'A' };
+        for wrong in [
+            "",
+            "x",
+            "ä",
+            &token[..40],
+            std::str::from_utf8(&other).unwrap(),
+        ] {
+            assert!(recipient_of(&old, wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,150 @@
+use std::time::Duration;
+
+use app_config::{Csv, Error, PublicUrl, Reader, SettingValue};
+use auth::MailKeys;
+use values::Language;
+
+/// More reminders of one task would be a nuisance.
+const MAX_REMINDERS: usize = 5;
+const MAX_REMINDER: Duration = Duration::from_secs(365 * 24 * 3_600);
+
+/// Settings of mail about tasks.
+#[derive(Debug, Clone)]
+pub struct MailSettings {
+    /// The keys that the notification worker has, too. Without them there is no mail about tasks.
+    pub keys: Option<MailKeys>,
+    /// Whether mail is sent about tasks whose creator does not say.
+    pub by_default: bool,
+    /// How long before the due date reminders are sent; zero is at the due date.
+    pub reminders: Vec<Duration>,
+    /// The language of mails about tasks whose creator does not say.
+    pub language: Language,
+    /// How many mails are sent to one address within an hour; 0 for no limit.
+    pub per_recipient: u32,
+    /// How many mails are sent within an hour about the tasks of one creator; 0 for no limit.
+    pub per_creator: u32,
+    /// The address with which links begin.
+    pub public_url: PublicUrl,
+}
+
+/// Whether a feature is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OnOrOff(bool);
+
+impl SettingValue for OnOrOff {
+    const ALLOWED: &'static str = "`on` or `off`";
+    const EXAMPLE: &'static str = "off";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.trim() {
+            "on" => Ok(Self(true)),
+            "off" => Ok(Self(false)),
+            _ => Err("unknown value".to_owned()),
+        }
+    }
+}
+
+impl MailSettings {
+    pub(super) fn read_with(reader: &mut Reader, public_url: PublicUrl) -> Result<Self, Error> {
+        let keys = MailKeys::read(reader)?;
+        let OnOrOff(by_default) = reader.or_default(
+            "TASK_MAIL",
+            "off",
+            "Whether mail is sent about every task, or only about those that are created with `notify: true`. It requires TASK_MAIL_KEY.",
+        )?;
+        if by_default && keys.is_none() {
+            return Err(Error::Missing {
+                name: "TASK_MAIL_KEY",
+                allowed: auth::MailKey::ALLOWED,
+                purpose: "required because TASK_MAIL is on.",
+                secret: true,
+            });
+        }
+        Ok(Self {
+            keys,
+            by_default,
+            reminders: read_reminders(reader)?,
+            language: reader.or_default(
+                "MAIL_LANGUAGE",
+                "en",
+                "The language of mails, unless a task is created with another one.",
+            )?,
+            per_recipient: read_limit(
+                reader,
+                "TASK_MAIL_PER_RECIPIENT",
+                "30",
+                "Mails about tasks that are sent to one address within an hour; 0 for no limit. Further ones are dropped.",
+            )?,
+            per_creator: read_limit(
+                reader,
+                "TASK_MAIL_PER_CREATOR",
+                "300",
+                "Mails that are sent within an hour about the tasks of one user; 0 for no limit. Further ones are dropped.",
+            )?,
+            public_url,
+        })
+    }
+}
+
+fn read_limit(
+    reader: &mut Reader,
+    name: &'static str,
+    default: &'static str,
+    purpose: &'static str,
+) -> Result<u32, Error> {
+    let allowed = "a whole number from 0 to 1000000";
+    reader.in_range(name, default, allowed, purpose, |number| {
+        *number <= 1_000_000
+    })
+}
+
+fn read_reminders(reader: &mut Reader) -> Result<Vec<Duration>, Error> {
+    let Csv(mut reminders) = reader.in_range::<Csv<Duration>>(
+        "TASK_REMINDERS",
+        "24h,0h",
+        "up to 5 durations of at most 365d separated by commas such as `7d,24h,0h`, or `none`",
+        "How long before `decisionBy` approvers are reminded of pending tasks; `0h` is at that time.",
+        |Csv(list)| {
+            list.len() <= MAX_REMINDERS && list.iter().all(|before| *before <= MAX_REMINDER)
+        },
+    )?;
+    reminders.sort_unstable();
+    reminders.dedup();
+    Ok(reminders)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use app_config::{Reader, Settings as _};
+
+    use super::{MailSettings, PublicUrl};
+
+    fn read(pairs: &[(&str, &str)]) -> Result<MailSettings, app_config::Error> {
+        let mut reader = Reader::from_pairs(pairs.iter().copied()).unwrap();
+        let public_url = PublicUrl::read(&mut reader).unwrap();
+        MailSettings::read_with(&mut reader, public_url)
+    }
+
+    #[test]
+    fn mail_is_off_by_default_and_cannot_be_on_without_a_key() {
+        let settings = read(&[]).unwrap();
+        assert!(settings.keys.is_none() && !settings.by_default);
+        let error = read(&[("TASK_MAIL", "on")]).unwrap_err();
+        assert!(error.to_string().contains("TASK_MAIL_KEY"), "{error}");
+    }
+
+    #[test]
+    fn reminders_are_few_and_different() {
+        let reminders = |list| read(&[("TASK_REMINDERS", list)]).map(|settings| settings.reminders);
+        assert_eq!(
+            reminders("24h,0h,1d").unwrap(),
+            [0, 86_400].map(Duration::from_secs)
+        );
+        assert!(reminders("none").unwrap().is_empty());
+        for wrong in ["1h,2h,3h,4h,5h,6h", "366d", "1h;2h", "soon"] {
+            assert!(reminders(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Mails with a code.
+
+use values::Language;
+
+use super::Email;
+use super::layout::{Button, Content, Link};
+use super::texts::{self, Texts};
+use crate::notifications::kind::Kind;
+use crate::notifications::worker::notification::Notification;
+
+impl Email {
+    /// A mail with a code.
+    ///
+    /// # Errors
+    /// None in practice: the templates write to memory.
+    pub(in crate::notifications::worker) fn with_code(
+        notification: &Notification,
+        language: Language,
+    ) -> askama::Result<Self> {
+        let texts = Texts::of(language);
+        let code = match notification.kind {
+            Kind::ForgotPassword => &texts.forgot_password,
+            Kind::VerifyEmail => &texts.verify_email,
+        };
+        let link = notification.link.expose();
+        let validity = texts::validity(language, notification.lifetime);
+        let content = Content {
+            subject: code.subject.to_owned(),
+            heading: code.subject.to_owned(),
+            paragraphs: vec![code.reason],
+            buttons: vec![Button {
+                label: code.button,
+                prompt: code.prompt,
+                link,
+                is_main: true,
+            }],
+            copied: Some(Link {
+                label: texts.copy_link,
+                link,
+            }),
+            notes: vec![validity, code.otherwise.to_owned()],
+            ..Content::default()
+        };
+        content.render(language)
+    }
+}

@@ -1,0 +1,79 @@
+//! Texts of unknown authors, made safe to show in a mail.
+
+use pulldown_cmark::{Event, Parser, Tag, TagEnd};
+
+/// The beginning of a text as one line: without control characters, line breaks, and marks that change the direction of
+/// what follows.
+pub(super) fn one_line(text: &str, max: usize) -> String {
+    let words: Vec<_> = text
+        .split(|c: char| c.is_whitespace() || c.is_control())
+        .collect();
+    let words = words.into_iter().filter(|word| !word.is_empty());
+    shorten(&without_marks(&words.collect::<Vec<_>>().join(" ")), max)
+}
+
+/// The beginning of a Markdown text as plain text, with its paragraphs as lines.
+pub(super) fn excerpt(markdown: &str, max: usize) -> String {
+    let mut text = String::new();
+    for event in Parser::new(markdown) {
+        match event {
+            Event::Text(part) | Event::Code(part) => text.push_str(&part),
+            Event::Html(_) | Event::InlineHtml(_) => {}
+            Event::Start(Tag::Item) => text.push_str("\n- "),
+            Event::SoftBreak => text.push(' '),
+            Event::HardBreak => text.push('\n'),
+            Event::End(
+                TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::Item | TagEnd::CodeBlock,
+            ) => text.push('\n'),
+            _ => {}
+        }
+    }
+    let lines = text.lines().map(|line| one_line(line, usize::MAX));
+    let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
+    shorten(&lines.join("\n"), max)
+}
+
+/// At most `max` characters; a shortened text ends with an ellipsis.
+fn shorten(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        None => text.to_owned(),
+        Some(_) => {
+            let kept: String = text.chars().take(max.saturating_sub(1)).collect();
+            format!("{}…", kept.trim_end())
+        }
+    }
+}
+
+fn without_marks(text: &str) -> String {
+    let is_mark = |c: char| matches!(c, '\u{061c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}');
+    text.chars().filter(|c| !is_mark(*c)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{excerpt, one_line};
+
+    #[test]
+    fn a_line_has_no_breaks_no_marks_and_no_more_than_its_length() {
+        for (text, line) in [
+            ("Buy a printer", "Buy a printer"),
+            ("a\r\nBcc: eve@example.com\n\nb", "a Bcc: eve@example.com b"),
+            ("a\u{2028}b\u{85}c\0d", "a b c d"),
+            ("\u{202e}txt.exe\u{202c}", "txt.exe"),
+            ("0123456789ab", "012345678…"),
+            ("ääääääääääää", "äääääääää…"),
+        ] {
+            assert_eq!(one_line(text, 10.max(line.chars().count())), line);
+        }
+    }
+
+    #[test]
+    fn an_excerpt_is_plain_text() {
+        let markdown = "# Why\n\nThe **first** one\njams, [see](https://example.com).\n\n- a\n- `b`\n\n<script>x</script>";
+        assert_eq!(
+            excerpt(markdown, 100),
+            "Why\nThe first one jams, see.\n- a\n- b"
+        );
+        assert_eq!(excerpt("one two three", 8), "one two…");
+    }
+}

@@ -1,0 +1,103 @@
+//! Mails about tasks.
+
+use super::Email;
+use super::foreign_text::{excerpt, one_line};
+use super::layout::{Button, Content, Fact, Link};
+use super::texts::{self, KindTexts, TaskTexts, Texts};
+use crate::notifications::worker::task_mails::{MailKind, TaskMail};
+
+/// The characters of a title in a subject.
+const TITLE_IN_SUBJECT: usize = 100;
+const MAX_TITLE: usize = 500;
+const MAX_DESCRIPTION: usize = 600;
+const MAX_COMMENT: usize = 2_000;
+
+impl Email {
+    /// A mail about a task.
+    ///
+    /// # Errors
+    /// None in practice: the templates write to memory.
+    pub(in crate::notifications::worker) fn about_task(mail: &TaskMail) -> askama::Result<Self> {
+        let texts = &Texts::of(mail.language).task;
+        let kind = kind_texts(mail, texts);
+        let title = one_line(&mail.title, TITLE_IN_SUBJECT);
+        let is_decided = mail.kind == MailKind::Decided;
+        let content = Content {
+            subject: format!("{}: {title}", kind.subject),
+            heading: one_line(&mail.title, MAX_TITLE),
+            paragraphs: vec![kind.intro],
+            quote: if is_decided {
+                String::new()
+            } else {
+                excerpt(&mail.description, MAX_DESCRIPTION)
+            },
+            facts: facts(mail, texts),
+            buttons: buttons(mail, texts),
+            notes: notes(texts, is_decided),
+            footer: mail.unsubscribe_link.as_ref().map(|link| Link {
+                label: texts.unsubscribe,
+                link: link.expose(),
+            }),
+            ..Content::default()
+        };
+        content.render(mail.language)
+    }
+}
+
+fn kind_texts<'a>(mail: &TaskMail, texts: &'a TaskTexts) -> &'a KindTexts {
+    match mail.kind {
+        MailKind::Asked => &texts.asked,
+        MailKind::Reminder => &texts.reminder,
+        MailKind::Due => &texts.due,
+        MailKind::Decided if mail.is_approved => &texts.approved,
+        MailKind::Decided => &texts.rejected,
+    }
+}
+
+fn facts<'a>(mail: &TaskMail, texts: &'a TaskTexts) -> Vec<Fact<'a>> {
+    let fact = |label, value| Fact { label, value };
+    if mail.kind == MailKind::Decided {
+        let person = mail.decided_by.as_deref().unwrap_or(&mail.approver);
+        let comment = mail.comment.as_deref();
+        let comment = comment.map(|comment| fact(texts.comment, excerpt(comment, MAX_COMMENT)));
+        return [fact(texts.decided_by, one_line(person, MAX_TITLE))]
+            .into_iter()
+            .chain(comment)
+            .collect();
+    }
+    let due = mail
+        .decision_by
+        .map(|at| fact(texts.decide_by, texts::moment(mail.language, at)));
+    [fact(
+        texts.requested_by,
+        one_line(&mail.requester, MAX_TITLE),
+    )]
+    .into_iter()
+    .chain(due)
+    .collect()
+}
+
+fn buttons<'a>(mail: &'a TaskMail, texts: &'a TaskTexts) -> Vec<Button<'a>> {
+    let button = |label, link: &'a values::Secret, is_main| Button {
+        label,
+        prompt: label,
+        link: link.expose(),
+        is_main,
+    };
+    let approve = mail
+        .approve_link
+        .as_ref()
+        .map(|link| button(texts.approve, link, true));
+    let reject = mail
+        .reject_link
+        .as_ref()
+        .map(|link| button(texts.reject, link, false));
+    let open = button(texts.open, &mail.task_link, approve.is_none());
+    approve.into_iter().chain(reject).chain([open]).collect()
+}
+
+fn notes(texts: &TaskTexts, is_decided: bool) -> Vec<String> {
+    let confirm = (!is_decided).then_some(texts.confirm);
+    let notes = confirm.into_iter().chain([texts.keep]);
+    notes.map(str::to_owned).collect()
+}

@@ -1,0 +1,129 @@
+use std::time::Duration;
+
+use chrono::Utc;
+use serde_json::{Value, json};
+use values::{Language, Names as _, Secret, UserId};
+
+use super::Email;
+use crate::notifications::kind::Kind;
+use crate::notifications::worker::notification::Notification;
+use crate::notifications::worker::task_mails::{MailKind, TaskMail};
+
+fn with_code(kind: Kind, language: Language, link: &str) -> Email {
+    let notification = Notification {
+        kind,
+        user: UserId::generate(),
+        email: "ada@example.com".to_owned(),
+        created: Utc::now(),
+        code: Secret::new("c0de"),
+        link: Secret::new(link),
+        lifetime: Duration::from_secs(3_600),
+    };
+    Email::with_code(&notification, language).unwrap()
+}
+
+fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {
+    let link = |action: &str| {
+        format!("https://example.com/tasks?taskId=65b8f0a2c3d4e5f601234567&secret=5ec2e7{action}")
+    };
+    let is_decided = kind == MailKind::Decided;
+    let is_reminder = matches!(kind, MailKind::Reminder | MailKind::Due);
+    let mut mail = json!({
+        "id": "65b8f0a2c3d4e5f601234568",
+        "attempt": 1,
+        "kind": kind.name(),
+        "language": language.name(),
+        "taskId": "65b8f0a2c3d4e5f601234567",
+        "to": "grace@example.com",
+        "requester": "ada@example.com",
+        "approver": "grace@example.com",
+        "title": "Buy a second printer",
+        "description": "The **first** one jams:\n\n- every day\n- twice",
+        "decisionBy": "2026-12-31T17:00:00.000Z",
+        "status": if is_decided { "rejected" } else { "pending" },
+        "decidedBy": is_decided.then_some("grace@example.com"),
+        "comment": is_decided.then_some("Too expensive.\nAsk again next year."),
+        "taskLink": link(""),
+        "approveLink": (!is_decided).then(|| link("&action=approve")),
+        "rejectLink": (!is_decided).then(|| link("&action=reject")),
+        "unsubscribeLink": is_reminder.then_some("https://example.com/people-task/reminders/unsubscribe?token=t0ken"),
+    });
+    for (name, value) in changes.as_object().unwrap() {
+        mail[name] = value.clone();
+    }
+    let mail: TaskMail = serde_json::from_value(mail).unwrap();
+    Email::about_task(&mail).unwrap()
+}
+
+fn check(name: &str, language: Language, email: &Email) {
+    let text = format!("Subject: {}\n\n{}", email.subject, email.plain);
+    let name = format!("{name}-{}", language.name());
+    insta::assert_snapshot!(name, text.replace('\r', ""));
+}
+
+#[test]
+fn every_mail_has_its_texts_in_every_language() {
+    for &language in Language::ALL {
+        for &kind in Kind::ALL {
+            let email = with_code(kind, language, "https://example.com/?code=c0de");
+            check(kind.name(), language, &email);
+        }
+        for &kind in MailKind::ALL {
+            check(
+                kind.name(),
+                language,
+                &about_task(kind, language, &json!({})),
+            );
+        }
+    }
+}
+
+#[test]
+fn the_html_has_the_same_texts() {
+    let link = "https://example.com/?code=c0de";
+    let emails = [
+        (
+            "code",
+            with_code(Kind::ForgotPassword, Language::English, link),
+        ),
+        (
+            "task",
+            about_task(MailKind::Reminder, Language::German, &json!({})),
+        ),
+    ];
+    for (name, email) in emails {
+        insta::assert_snapshot!(format!("html-{name}"), email.html.replace('\r', ""));
+    }
+}
+
+#[test]
+fn lines_end_with_crlf() {
+    let email = about_task(MailKind::Asked, Language::German, &json!({}));
+    for text in [email.plain, email.html] {
+        assert_eq!(text.matches('\n').count(), text.matches("\r\n").count());
+    }
+}
+
+#[test]
+fn a_link_cannot_break_out_of_the_html() {
+    let link = "http://x/?a=1&b=\"><script>";
+    let html = with_code(Kind::ForgotPassword, Language::English, link).html;
+    assert!(html.contains("href=\"http://x/?a=1&#38;b=&#34;&#62;&#60;script&#62;\""));
+    assert!(!html.contains("<script>"));
+}
+
+#[test]
+fn texts_of_people_cannot_break_out_of_a_mail() {
+    let hostile = "</h1><script>x</script>\r\nBcc: eve@example.com\u{202e}";
+    let changes = json!({"title": hostile, "description": hostile, "requester": hostile});
+    let email = about_task(MailKind::Asked, Language::English, &changes);
+    assert!(!email.html.contains("<script>") && !email.html.contains('\u{202e}'));
+    assert!(!email.subject.contains(['\r', '\n', '\u{202e}']));
+    assert!(!email.plain.lines().any(|line| line.starts_with("Bcc")));
+    let long = json!({"title": "é".repeat(500)});
+    let subject = about_task(MailKind::Asked, Language::English, &long).subject;
+    assert!(
+        subject.chars().count() < 120 && subject.ends_with('…'),
+        "{subject}"
+    );
+}

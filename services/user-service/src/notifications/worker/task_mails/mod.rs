@@ -1,0 +1,135 @@
+//! Mails about tasks. The people-task service has their rows: it hands over those that are due, and is told what became
+//! of each. So this worker needs no access to tasks, and no secret of a task is stored here.
+//!
+//! A mail whose report is lost is handed over again when its claim has ended: it is sent at least once. All its messages
+//! have the same `Message-ID`, by which mail programs recognise duplicates.
+
+mod client;
+mod mail;
+
+use std::time::Duration;
+
+use jobs::RetryPolicy;
+use telemetry::{RequestContext, SpanKind};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use values::Names as _;
+
+use super::channels::Channels;
+use super::error::SendError;
+use client::Report;
+
+pub(super) use client::TaskMailClient;
+pub(super) use mail::{MailKind, TaskMail};
+
+/// Mails that one worker sends at once. The others wait in the database.
+const CONCURRENCY: usize = 16;
+/// How often a worker asks for mails that are due.
+const PAUSE: Duration = Duration::from_secs(1);
+/// The longest pause while the people-task service does not respond.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// A report that fails is repeated, because a lost one sends the mail again.
+const REPORT_ATTEMPTS: u32 = 5;
+
+/// Sends mails about tasks.
+#[derive(Debug, Clone)]
+pub(super) struct TaskMailSender {
+    pub(super) client: TaskMailClient,
+    pub(super) channels: Channels,
+    pub(super) retry: RetryPolicy,
+}
+
+impl TaskMailSender {
+    /// Sends mails until it is cancelled. Those that are being sent then are finished.
+    pub(super) async fn run(self, shutdown: CancellationToken) {
+        let mut sending = JoinSet::new();
+        let mut pause = PAUSE;
+        while !shutdown.is_cancelled() {
+            let free = CONCURRENCY.saturating_sub(sending.len());
+            let wait = match self.client.claim(free).await {
+                Ok(mails) => {
+                    pause = PAUSE;
+                    let all_claimed = mails.len() < free;
+                    for mail in mails {
+                        self.start(&mut sending, mail);
+                    }
+                    all_claimed.then_some(pause)
+                }
+                Err(error) => {
+                    tracing::warn!(error = %error, "mails about tasks could not be claimed");
+                    pause = (pause * 2).min(MAX_PAUSE);
+                    Some(pause)
+                }
+            };
+            wait_for(&mut sending, wait, &shutdown).await;
+            while sending.try_join_next().is_some() {}
+        }
+        while sending.join_next().await.is_some() {}
+    }
+
+    fn start(&self, sending: &mut JoinSet<()>, mail: TaskMail) {
+        let sender = self.clone();
+        let send = async move { sender.send(&mail).await };
+        let context = RequestContext::fresh();
+        sending.spawn(context.scope(SpanKind::Client, "task-mail.send", send));
+    }
+
+    #[tracing::instrument(skip_all, fields(mail.id = %mail.id, task.id = %mail.task_id, kind = mail.kind.name()))]
+    async fn send(&self, mail: &TaskMail) {
+        let attempt = mail.attempt;
+        // A worker that ends while it sends reports nothing, so the attempts are counted by the claims.
+        let sent = if attempt > self.retry.max_attempts() {
+            Err(SendError::TooManyAttempts)
+        } else {
+            self.channels.send_about_task(mail).await
+        };
+        let pause = match &sent {
+            Ok(()) => None,
+            Err(_) => self.retry.pause_after(attempt),
+        };
+        let outcome = match (&sent, pause) {
+            (Ok(()), _) => "sent",
+            (Err(_), Some(_)) => "retry",
+            (Err(_), None) => "fail",
+        };
+        metrics::counter!("task_mail_attempts_total", "kind" => mail.kind.name(), "outcome" => outcome)
+            .increment(1);
+        match (&sent, pause) {
+            (Ok(()), _) => tracing::info!(attempt, "a mail about a task was sent"),
+            (Err(error), Some(_)) => {
+                tracing::warn!(attempt, error = %error, "a mail about a task was not sent");
+            }
+            (Err(error), None) => {
+                tracing::error!(attempt, error = %error, "a mail about a task was given up");
+            }
+        }
+        self.report(mail, Report::new(attempt, pause)).await;
+    }
+
+    async fn report(&self, mail: &TaskMail, report: Report) {
+        for repeated in 1..=REPORT_ATTEMPTS {
+            match self.client.report(mail.id, &report).await {
+                Ok(()) => return,
+                Err(error) => {
+                    tracing::warn!(repeated, error = %error, "a mail about a task could not be reported");
+                }
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+}
+
+/// Waits for a time or, if it is `None` because there may be more mails, until one of those under way is finished.
+async fn wait_for(sending: &mut JoinSet<()>, wait: Option<Duration>, shutdown: &CancellationToken) {
+    let Some(wait) = wait else {
+        tokio::select! {
+            _ = sending.join_next() => {}
+            () = shutdown.cancelled() => {}
+        }
+        return;
+    };
+    tokio::select! {
+        () = tokio::time::sleep(wait) => {}
+        () = shutdown.cancelled() => {}
+    }
+}
