@@ -98,7 +98,11 @@ fn the_examples_of_every_page_are_run() {
     for page in pages {
         let name = page.unwrap().file_name().into_string().unwrap();
         if let Some(name) = name.strip_suffix(".md").filter(|name| *name != "README") {
-            assert!(TESTED.contains(&name), "no test runs docs/{name}.md");
+            let has_examples = page::blocks(name).iter().any(|block| block.is_run);
+            assert!(
+                !has_examples || TESTED.contains(&name),
+                "no test runs docs/{name}.md"
+            );
         }
     }
     for block in page::blocks("command-line") {

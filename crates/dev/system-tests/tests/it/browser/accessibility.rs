@@ -50,7 +50,7 @@ async fn pages_for_people_without_an_account_are_accessible() {
             "/tasks?taskId=0123456789abcdef01234567&secret=0",
             "no longer valid",
         ),
-        ("/docs", "Countersign"),
+        ("/docs", "Get user information"),
     ] {
         phone.open(&format!("{base}{path}")).await;
         check(&phone, text).await;

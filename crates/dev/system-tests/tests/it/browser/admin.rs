@@ -100,10 +100,10 @@ async fn the_queues_and_the_audit_log_are_shown() {
         "user.deletions",
         "user.notifications",
         "Connected",
-        "Dead letters",
     ] {
         phone.sees(text).await;
     }
+    has(&phone, 3, "td[data-label='Dead letters']").await;
     phone.follow("Audit log").await;
     phone.sees("user-created").await;
     phone.sees("signed-in").await;
