@@ -33,9 +33,9 @@ class SignIn:
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """Replaces the user in requests that would change or delete the signed-in user, because all later responses
-    would be 401."""
-    if case.method in ("PUT", "DELETE") and case.path_parameters:
+    """Replaces the user in requests that would change or delete the signed-in user or revoke its tokens, because all
+    later responses would be 401."""
+    if case.method != "GET" and case.path_parameters:
         if case.path_parameters.get("userId") in PROTECTED:
             case.path_parameters["userId"] = UNKNOWN_USER
     # An empty parameter counts as absent, which the schema of a number cannot express. An object or array in place
