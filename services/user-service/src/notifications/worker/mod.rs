@@ -6,7 +6,7 @@
 //! - Each attempt makes its own code, because the previous attempt may or may not have arrived.
 //! - A notification without a user (a request for an unknown address) is closed without being sent.
 //!
-//! It also sends [mails about tasks](task_mails), whose rows the people-task service has.
+//! It also sends mails about tasks (`task_mails`), whose rows the people-task service has.
 //!
 //! A new reason to notify users is a [`Kind`](crate::notifications::Kind), with its texts in `emails/`.
 
