@@ -206,7 +206,7 @@ impl Fixture {
         ))
     }
 
-    fn count_rows(&self, from: &str) -> i64 {
+    pub(crate) fn count_rows(&self, from: &str) -> i64 {
         let query = sql_query(format!("SELECT count(*) FROM {from}"));
         let count: Count = query.get_result(&mut self.connection()).unwrap();
         count.count

@@ -125,8 +125,9 @@ async fn a_delivery_whose_result_a_crash_of_the_database_has_undone_is_made_agai
         Receiver::start(|_| CannedResponse::status(200)),
     );
     let worker = fixture.worker(&[]).await;
-    eventually("the worker to join", async || {
-        (fixture.workers() == 1).then_some(())
+    // It takes places after it has asked when the server started.
+    eventually("the worker to have places", async || {
+        (fixture.count_rows("delivery_workers WHERE places > 0") == 1).then_some(())
     })
     .await;
     // As the database is after the crash: the claim is there, and the result that the worker recorded is not.
