@@ -96,8 +96,7 @@ pub(crate) fn document(document: &mut OpenApi) {
         let late = match path {
             "webhooks" => {
                 " A webhook is also called for `due` unless `events` says otherwise, and bodies also carry `taskId`, \
-                 `decisionMade`, `created` and `mtime`. If the task is decided already, or its due date has passed, the \
-                 webhook is called at once."
+                 `decisionMade`, `created` and `mtime`. If the task is decided already, the webhook is called at once."
             }
             _ => "",
         };

@@ -44,8 +44,8 @@ pub(crate) fn registrations(database: Database, limits: BatchLimits) -> Registra
 }
 
 /// Registers a webhook for a pending task. On a plugin path the task may be decided: Appmixer's component registers
-/// after it has told its flow of the task, so its webhook gets the decision at once. For the same reason it gets `due`
-/// there if the due date has passed, and otherwise only if the date is still to come.
+/// after it has told its flow of the task, so its webhook gets the decision at once. On every path, a webhook that wants `due`
+/// gets it at once if the due date has passed.
 ///
 /// The caller's permission is checked with the insertion, and already before a name is resolved, so that only people
 /// who know the task can ask what a name resolves to.

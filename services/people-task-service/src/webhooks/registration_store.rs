@@ -49,7 +49,7 @@ pub(super) struct NewWebhook<'a> {
     pub(super) url: &'a str,
     pub(super) host: String,
     pub(super) secret: Option<&'a str>,
-    /// It was registered on a plugin path, so its task may be decided, and its due date may have passed.
+    /// It was registered on a plugin path, so its task may be decided.
     pub(super) with_task_id: bool,
     pub(super) events: Events,
     pub(super) cause: &'a RequestContext,
@@ -132,7 +132,7 @@ const INSERT: &str = concat!(
 ), awaited AS (
     INSERT INTO due_dates (webhook_id, due_at)
     SELECT id, decision_by FROM changed JOIN given USING (id)
-    WHERE on_due AND changed.status = 'pending' AND (decision_by > now() OR with_task_id AND decision_by IS NOT NULL)
+    WHERE on_due AND changed.status = 'pending' AND decision_by IS NOT NULL
 ), delivered AS (
     INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
     SELECT new_id(), id, task_id, host, request_id, traceparent FROM changed JOIN given USING (id)

@@ -24,7 +24,7 @@ use crate::webhooks::{delete, list, register};
 /// A webhook whose `events` have `due` is also called when `decisionBy` passes while the task is pending. The body is the
 /// task with `status: "due"`, and the call has its own `webhook-id`. The task stays pending and can still be decided.
 /// This happens once for each date: if `decisionBy` is later changed to a later date, it happens again. A webhook that is
-/// registered when the date has passed is not called for it, except under `/plugins/appmixer/utils/tasks`.
+/// registered when the date has passed is called for it at once.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "registerWebhook",

@@ -281,7 +281,7 @@ async fn an_edited_due_date_is_the_one_that_counts() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_comes_too_late_is_told_on_a_plugin_path_only() {
+async fn a_webhook_that_is_registered_after_the_date_is_told_at_once() {
     let app = Fixture::start().await;
     let ada = app.user("ada@example.com");
     let (late, plugin) = (accepting(), accepting());
@@ -293,9 +293,9 @@ async fn a_webhook_that_comes_too_late_is_told_on_a_plugin_path_only() {
     let more = json!({"url": plugin.url("/")});
     let _ = register(&app, &ada, PLUGIN, &task, more).await.expect(200);
     assert_eq!(statuses(&plugin.wait_for_calls(1).await), ["due"]);
+    assert_eq!(statuses(&late.wait_for_calls(1).await), ["due"]);
     wait_for_waiting(&app, 0).await;
-    assert_eq!(app.count("all_deliveries"), 1);
-    assert_eq!(late.calls().len(), 0);
+    assert_eq!(app.count("all_deliveries"), 2);
     // After the decision there is nothing but the decision.
     let _ = app.approve(&ada, &task).await.expect(200);
     let more = json!({"url": plugin.url("/"), "events": ["due", "rejected"]});
@@ -305,7 +305,7 @@ async fn a_webhook_that_comes_too_late_is_told_on_a_plugin_path_only() {
         statuses(&plugin.wait_for_calls(2).await),
         ["due", "approved"]
     );
-    assert_eq!(app.count("all_deliveries"), 2);
+    assert_eq!(app.count("all_deliveries"), 3);
 }
 
 #[tokio::test]
