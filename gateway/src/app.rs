@@ -178,8 +178,8 @@ fn mount(config: &mut ServiceConfig, pages: &[Arc<Page>]) {
     for page in pages {
         let shown = Arc::clone(page);
         let show = move |request: HttpRequest| std::future::ready(shown.response(&request));
-        let fallback = method_not_allowed(&page.path, &["GET", "HEAD"]);
-        let resource = resource(page.path.as_str()).route(counted(get().to(show.clone())));
+        let fallback = method_not_allowed(page.path(), &["GET", "HEAD"]);
+        let resource = resource(page.paths()).route(counted(get().to(show.clone())));
         let resource = resource.route(counted(head().to(show)));
         config.service(resource.default_service(fallback));
     }

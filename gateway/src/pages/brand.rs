@@ -46,6 +46,19 @@ impl Brand {
         })
     }
 
+    /// The logo, or another one if the settings have none.
+    ///
+    /// # Errors
+    /// Those of `other`.
+    pub(super) fn logo_or(
+        &self,
+        other: impl FnOnce() -> anyhow::Result<Bytes>,
+    ) -> anyhow::Result<Bytes> {
+        self.logo
+            .as_ref()
+            .map_or_else(other, |(logo, _)| Ok(logo.clone()))
+    }
+
     /// The stylesheet with the colours.
     pub(super) fn stylesheet(&self) -> String {
         let ink = if contrast(self.color, WHITE) >= contrast(self.color, BLACK) {

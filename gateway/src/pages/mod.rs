@@ -5,58 +5,27 @@
 //! pages. They load nothing from other origins and contain no inline script or style. Opening a page never changes
 //! anything, because mail scanners open every link.
 //!
+//! A page names its assets, and all modules that its script imports, by URLs with their version, so that a browser asks
+//! for them at once, and for each version only once.
+//!
 //! The files are in `site/`; `layout.html` is the frame of every page. A release build contains them; a debug build
 //! reads them from there for every response, so that a change is visible at once. A new file takes a restart.
 
 mod brand;
 mod content;
+mod look;
+mod modules;
+mod page;
 mod templates;
 
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use actix_web::http::header::{
-    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderMap, IF_NONE_MATCH,
-    REFERRER_POLICY, VARY, X_FRAME_OPTIONS,
-};
-use actix_web::{HttpRequest, HttpResponse};
-use anyhow::Context as _;
-use bytes::Bytes;
-
 use crate::settings::{PagesMode, PagesSettings};
-use brand::Brand;
-use content::Content;
-use templates::{LAYOUT, Site};
-
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
-    connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
-/// A URL of a page may contain a code or a secret.
-const NEVER_STORED: &str = "no-store";
-const CHECKED_FIRST: &str = "no-cache";
-
-/// One page or asset at one path.
-#[derive(Debug)]
-pub(crate) struct Page {
-    pub(crate) path: String,
-    content_type: &'static str,
-    cache_control: &'static str,
-    source: Source,
-    brand: Arc<Brand>,
-    content: Content,
-}
-
-/// Where the content of a page comes from.
-#[derive(Debug)]
-enum Source {
-    /// A template of the site.
-    Template(Cow<'static, str>),
-    /// A file of the site.
-    File(Cow<'static, str>),
-    /// The colours of the settings.
-    BrandStyle,
-    /// The logo of the settings, or the built-in one.
-    Logo,
-}
+use look::Look;
+pub(crate) use page::Page;
+use page::Source;
+use templates::LAYOUT;
 
 /// Every page and asset.
 ///
@@ -66,8 +35,12 @@ pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Arc<[Arc<Page>]>>
     if settings.mode == PagesMode::Off {
         return Ok(Arc::default());
     }
-    let brand = Arc::new(Brand::new(settings)?);
-    let logo_type = brand.logo.as_ref().map_or("image/svg+xml", |logo| logo.1);
+    let look = Arc::new(Look::new(settings)?);
+    let logo_type = look
+        .brand
+        .logo
+        .as_ref()
+        .map_or("image/svg+xml", |logo| logo.1);
     let own = [
         (
             "/assets/brand.css",
@@ -76,115 +49,29 @@ pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Arc<[Arc<Page>]>>
         ),
         ("/assets/logo", logo_type, Source::Logo),
     ];
-    let own = own.map(|(path, kind, source)| (path.to_owned(), kind, CHECKED_FIRST, source));
-    let pages = own.into_iter().chain(Site::iter().filter_map(place));
-    pages
-        .map(|(path, content_type, cache_control, source)| {
-            let content = source.content(&brand).with_context(|| path.clone())?;
-            Ok(Arc::new(Page {
-                path,
-                content_type,
-                cache_control,
-                source,
-                brand: Arc::clone(&brand),
-                content,
-            }))
-        })
-        .collect()
+    let own = own.map(|(path, kind, source)| (path.to_owned(), kind, source));
+    let pages = own
+        .into_iter()
+        .chain(templates::files().filter_map(place))
+        .map(|(path, content_type, source)| Page::new(path, content_type, source, &look));
+    pages.map(|page| page.map(Arc::new)).collect()
 }
 
-/// The path, type and caching of a file of the site: `home.html` is the page `/`, `tasks.html` is `/tasks`, and an
-/// asset keeps its name. Files of other types, such as the notes on vendored files, are not served.
-fn place(file: Cow<'static, str>) -> Option<(String, &'static str, &'static str, Source)> {
+/// The path and type of a file of the site: `home.html` is the page `/`, `tasks.html` is `/tasks`, and an asset keeps its
+/// name. Files of other types, such as the notes on vendored files, are not served.
+fn place(file: Cow<'static, str>) -> Option<(String, &'static str, Source)> {
     let (name, extension) = file.rsplit_once('.')?;
     let content_type = match extension {
         "html" if file != LAYOUT => {
             let path = if name == "home" { "" } else { name };
             let html = "text/html; charset=utf-8";
-            return Some((
-                format!("/{path}"),
-                html,
-                NEVER_STORED,
-                Source::Template(file),
-            ));
+            return Some((format!("/{path}"), html, Source::Template(file)));
         }
         "js" => "text/javascript; charset=utf-8",
         "css" => "text/css; charset=utf-8",
         _ => return None,
     };
-    Some((
-        format!("/{file}"),
-        content_type,
-        CHECKED_FIRST,
-        Source::File(file),
-    ))
-}
-
-impl Source {
-    fn content(&self, brand: &Brand) -> anyhow::Result<Content> {
-        let plain = match self {
-            Self::Template(file) => templates::render(file, brand)?,
-            Self::File(file) => templates::read(file)?,
-            Self::BrandStyle => Bytes::from(brand.stylesheet()),
-            Self::Logo => match &brand.logo {
-                Some((logo, _)) => logo.clone(),
-                None => templates::read("logo.svg")?,
-            },
-        };
-        Ok(Content::new(plain))
-    }
-}
-
-impl Page {
-    /// What a response has now. Only a debug build reads the files again.
-    fn current(&self) -> Cow<'_, Content> {
-        if !cfg!(debug_assertions) {
-            return Cow::Borrowed(&self.content);
-        }
-        match self.source.content(&self.brand) {
-            Ok(content) => Cow::Owned(content),
-            Err(error) => {
-                tracing::warn!(path = %self.path, ?error, "the page cannot be rendered again");
-                Cow::Borrowed(&self.content)
-            }
-        }
-    }
-
-    /// The content with its security headers, compressed if the client accepts that, or `304` if the client has it.
-    pub(crate) fn response(&self, request: &HttpRequest) -> HttpResponse {
-        let current = self.current();
-        if has(request.headers(), &current.etag) {
-            return HttpResponse::NotModified()
-                .insert_header((CACHE_CONTROL, self.cache_control))
-                .insert_header((VARY, "accept-encoding"))
-                .insert_header((ETAG, current.etag.as_str()))
-                .finish();
-        }
-        let mut response = HttpResponse::Ok();
-        response
-            .content_type(self.content_type)
-            .insert_header((CACHE_CONTROL, self.cache_control))
-            .insert_header((CONTENT_SECURITY_POLICY, POLICY))
-            .insert_header((REFERRER_POLICY, "no-referrer"))
-            .insert_header((X_FRAME_OPTIONS, "DENY"))
-            .insert_header(("cross-origin-opener-policy", "same-origin"))
-            .insert_header((VARY, "accept-encoding"))
-            .insert_header((ETAG, current.etag.as_str()));
-        if content::accepts_gzip(request)
-            && let Some(compressed) = current.compressed()
-        {
-            response.insert_header((CONTENT_ENCODING, "gzip"));
-            return response.body(compressed);
-        }
-        response.body(current.plain.clone())
-    }
-}
-
-/// Whether the client already has the content with this entity tag.
-fn has(headers: &HeaderMap, etag: &str) -> bool {
-    let tags = headers.get(IF_NONE_MATCH);
-    let tags = tags.and_then(|tags| tags.to_str().ok()).unwrap_or_default();
-    tags.split(',').any(|tag| tag.trim() == etag)
+    Some((format!("/{file}"), content_type, Source::File(file)))
 }
 
 #[cfg(test)]
@@ -214,7 +101,7 @@ mod tests {
 
     /// Scripts and styles of our own.
     fn is_vendored(page: &Page) -> bool {
-        page.path.starts_with("/assets/vendor/")
+        page.path().starts_with("/assets/vendor/")
     }
 
     #[test]
@@ -231,7 +118,7 @@ mod tests {
                 "href=\"http",
                 "<script>",
             ] {
-                assert!(!text.contains(forbidden), "{}: {forbidden}", page.path);
+                assert!(!text.contains(forbidden), "{}: {forbidden}", page.path());
             }
         }
     }
@@ -241,12 +128,43 @@ mod tests {
         let pages = pages();
         for page in pages.iter().filter(|page| !is_vendored(page)) {
             let text = text(page);
-            let named = text
-                .split(['"', '`'])
-                .filter(|part| part.starts_with("/assets/") && !part.contains("${"));
-            for asset in named {
-                let is_known = pages.iter().any(|page| page.path == asset);
-                assert!(is_known, "{}: {asset}", page.path);
+            let named = text.split(['"', '`']).filter(|part| !part.contains("${"));
+            let assets = named.filter_map(|part| match part.strip_prefix("./") {
+                Some(beside) => Some(format!("/assets/{beside}")),
+                None => part.starts_with("/assets/").then(|| part.to_owned()),
+            });
+            for asset in assets {
+                let is_known = pages.iter().any(|page| page.path() == asset);
+                assert!(is_known, "{}: {asset}", page.path());
+            }
+        }
+    }
+
+    #[test]
+    fn a_page_names_the_modules_that_its_script_imports() {
+        let pages = pages();
+        let tasks = pages.iter().find(|page| page.path() == "/tasks").unwrap();
+        let text = text(tasks);
+        for module in ["tasks", "session", "times", "vendor/marked.esm", "texts/de"] {
+            let preload = format!("<link rel=\"modulepreload\" href=\"/assets/{module}.js\">");
+            assert_eq!(text.matches(&preload).count(), 1, "{preload}");
+        }
+    }
+
+    #[test]
+    fn only_assets_are_kept_and_only_under_the_name_of_their_version() {
+        let red = pages_with(&[("PAGES_COLOR", "#c00")]);
+        for page in pages().iter() {
+            let version = page.version();
+            let other = red.iter().find(|other| other.path() == page.path());
+            assert_ne!(other.unwrap().version(), version);
+            let caching = [Some(version), Some("0123456789abcdef"), None]
+                .map(|version| page.caching(version));
+            if page.path().starts_with("/assets/") {
+                let kept = "public, max-age=31536000, immutable";
+                assert_eq!(caching, [kept, "no-cache", "no-cache"], "{}", page.path());
+            } else {
+                assert_eq!(caching, ["no-store"; 3], "{}", page.path());
             }
         }
     }
@@ -257,7 +175,7 @@ mod tests {
         for page in pages.iter().filter(|page| is_html(page)) {
             let text = text(page);
             for part in ["<header", "<noscript", "<footer", "Müller &amp; Söhne"] {
-                assert!(text.contains(part), "{}: {part}", page.path);
+                assert!(text.contains(part), "{}: {part}", page.path());
             }
             assert!(!text.contains("<b>") && !text.contains("{%"), "{text}");
         }
@@ -266,7 +184,7 @@ mod tests {
     #[test]
     fn the_entity_tag_depends_on_what_is_rendered() {
         let tag = |pages: &[Arc<Page>], path: &str| {
-            let page = pages.iter().find(|page| page.path == path).unwrap();
+            let page = pages.iter().find(|page| page.path() == path).unwrap();
             page.content.etag.clone()
         };
         let (usual, named) = (pages(), pages_with(&[("PAGES_NAME", "Acme")]));
@@ -283,7 +201,7 @@ mod tests {
 
     #[test]
     fn everything_but_the_viewer_is_small_enough_for_a_slow_phone() {
-        let is_viewer = |page: &&Arc<Page>| page.path.starts_with("/assets/vendor/swagger-ui");
+        let is_viewer = |page: &&Arc<Page>| page.path().starts_with("/assets/vendor/swagger-ui");
         let size = |page: &Arc<Page>| page.content.compressed().unwrap().len();
         let pages = pages();
         let total: usize = pages.iter().map(size).sum();
@@ -294,7 +212,7 @@ mod tests {
         assert!(viewer < 500 * 1024, "{viewer} bytes, compressed");
         for page in pages.iter().filter(|page| is_html(page)) {
             let loads = text(page).contains("/assets/vendor/swagger-ui");
-            assert_eq!(loads, page.path == "/docs", "{}", page.path);
+            assert_eq!(loads, page.path() == "/docs", "{}", page.path());
         }
     }
 }

@@ -5,10 +5,11 @@ use std::borrow::Cow;
 use anyhow::Context as _;
 use bytes::Bytes;
 use minijinja::syntax::SyntaxConfig;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior, Value, context};
 use rust_embed::RustEmbed;
 
-use super::brand::Brand;
+use super::look::Look;
+use super::modules::with_imports;
 
 /// The frame of every page: not a page itself.
 pub(super) const LAYOUT: &str = "layout.html";
@@ -16,7 +17,12 @@ pub(super) const LAYOUT: &str = "layout.html";
 /// The files.
 #[derive(RustEmbed)]
 #[folder = "src/pages/site"]
-pub(super) struct Site;
+struct Site;
+
+/// The names of all files.
+pub(super) fn files() -> impl Iterator<Item = Cow<'static, str>> {
+    Site::iter()
+}
 
 /// The bytes of a file. Only a debug build reads it from the disk.
 ///
@@ -34,7 +40,7 @@ pub(super) fn read(file: &str) -> anyhow::Result<Bytes> {
 ///
 /// # Errors
 /// A template is missing or invalid.
-pub(super) fn render(file: &str, brand: &Brand) -> anyhow::Result<Bytes> {
+pub(super) fn render(file: &str, look: &Look) -> anyhow::Result<Bytes> {
     let mut environment = Environment::new();
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -44,11 +50,16 @@ pub(super) fn render(file: &str, brand: &Brand) -> anyhow::Result<Bytes> {
         .lstrip_blocks(true)
         .build()?;
     environment.set_syntax(syntax);
+    environment.add_function("with_imports", |scripts: Vec<String>| {
+        with_imports(&scripts)
+            .map_err(|error| Error::new(ErrorKind::InvalidOperation, format!("{error:#}")))
+    });
     for name in [LAYOUT, file] {
         let text = String::from_utf8(read(name)?.into())?;
         environment.add_template_owned(name.to_owned(), text)?;
     }
     let page = environment.get_template(file)?;
-    let text = page.render(context! { name => brand.name.as_str() })?;
+    let assets = Value::from_safe_string(look.assets());
+    let text = page.render(context! { name => look.brand.name.as_str(), assets })?;
     Ok(Bytes::from(text))
 }

@@ -1,12 +1,12 @@
 // The account of a person who is signed in.
 
-import { call } from "/assets/api.js";
-import { $, element, foreign, labelled, notify, withButtonsDisabled } from "/assets/dom.js";
-import { showFrame } from "/assets/frame.js";
-import { signIn, signOut, token } from "/assets/session.js";
-import { signInForm } from "/assets/sign-in.js";
-import { t } from "/assets/texts.js";
-import { unverifiedNotice } from "/assets/verification.js";
+import { call } from "./api.js";
+import { $, element, foreign, labelled, notify, withButtonsDisabled } from "./dom.js";
+import { showFrame } from "./frame.js";
+import { signIn, signOut, token } from "./session.js";
+import { signInForm } from "./sign-in.js";
+import { t } from "./texts.js";
+import { unverifiedNotice } from "./verification.js";
 
 const password = (id, label, kind, help) => labelled(t(label),
   element("input", { id, type: "password", autocomplete: kind, required: true }), help);

@@ -1,7 +1,7 @@
 // What administrators call of the API.
 
-import { call, listPage } from "/assets/api.js";
-import { token } from "/assets/session.js";
+import { call, listPage } from "./api.js";
+import { token } from "./session.js";
 
 /** The rows of a page, unless the caller wants another number. */
 export const PAGE = 25;

@@ -1,10 +1,10 @@
 // The audit logs of both services.
 
-import { listAudit } from "/assets/admin-api.js";
-import { choiceFilter, heading, list, textFilter, timeOf, userLink } from "/assets/admin-list.js";
-import { element, foreign } from "/assets/dom.js";
-import { t } from "/assets/texts.js";
-import { fromLocalInput } from "/assets/times.js";
+import { listAudit } from "./admin-api.js";
+import { choiceFilter, heading, list, textFilter, timeOf, userLink } from "./admin-list.js";
+import { element, foreign } from "./dom.js";
+import { t } from "./texts.js";
+import { fromLocalInput } from "./times.js";
 
 /** The actions to choose from. Others can be typed. */
 const ACTIONS = {

@@ -1,10 +1,10 @@
 // Deletions of users: the list, and the progress of one.
 
-import { cancelDeletion, listDeletions, loadDeletion, retryDeletions, startDeletion } from "/assets/admin-api.js";
-import { action, badge, confirm, heading, linkTo, list, timeOf, userLink } from "/assets/admin-list.js";
-import { failed } from "/assets/admin-state.js";
-import { element, notify } from "/assets/dom.js";
-import { t, tWith } from "/assets/texts.js";
+import { cancelDeletion, listDeletions, loadDeletion, retryDeletions, startDeletion } from "./admin-api.js";
+import { action, badge, confirm, heading, linkTo, list, timeOf, userLink } from "./admin-list.js";
+import { failed } from "./admin-state.js";
+import { element, notify } from "./dom.js";
+import { t, tWith } from "./texts.js";
 
 const POLL = 1_000;
 const KINDS = { "in-progress": "wait", completed: "good", failed: "bad", cancelled: "plain" };

@@ -1,11 +1,11 @@
 // The deliveries to one host, or to all.
 
-import { cancelDelivery, cancelPending, listDeliveries, loadHost, sendDelivery } from "/assets/admin-api.js";
-import { countOf, hostState, pauseButton, sendFailedButton } from "/assets/admin-hosts.js";
-import { action, badge, choiceFilter, confirm, heading, linkTo, list, relativeTime, timeOf } from "/assets/admin-list.js";
-import { failed } from "/assets/admin-state.js";
-import { element, foreign, notify } from "/assets/dom.js";
-import { t, tWith } from "/assets/texts.js";
+import { cancelDelivery, cancelPending, listDeliveries, loadHost, sendDelivery } from "./admin-api.js";
+import { countOf, hostState, pauseButton, sendFailedButton } from "./admin-hosts.js";
+import { action, badge, choiceFilter, confirm, heading, linkTo, list, relativeTime, timeOf } from "./admin-list.js";
+import { failed } from "./admin-state.js";
+import { element, foreign, notify } from "./dom.js";
+import { t, tWith } from "./texts.js";
 
 const KINDS = { pending: "wait", sent: "good", fail: "bad" };
 

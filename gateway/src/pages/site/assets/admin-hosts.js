@@ -1,9 +1,9 @@
 // The hosts of webhooks: how many deliveries wait and have failed, and pausing them.
 
-import { listHosts, pauseHost, resumeHost, sendFailed } from "/assets/admin-api.js";
-import { action, badge, choiceFilter, confirm, heading, linkTo, list, relativeTime } from "/assets/admin-list.js";
-import { element, foreign, notify } from "/assets/dom.js";
-import { locale, t, tWith } from "/assets/texts.js";
+import { listHosts, pauseHost, resumeHost, sendFailed } from "./admin-api.js";
+import { action, badge, choiceFilter, confirm, heading, linkTo, list, relativeTime } from "./admin-list.js";
+import { element, foreign, notify } from "./dom.js";
+import { locale, t, tWith } from "./texts.js";
 
 const number = new Intl.NumberFormat(locale);
 /** Numbers of deliveries are counted up to this one. */

@@ -1,10 +1,10 @@
 // Tables with filters, an order and pages, and the dialog that asks before something is destroyed.
 
-import { PAGE } from "/assets/admin-api.js";
-import { change, failed, urlOf } from "/assets/admin-state.js";
-import { element, labelled, notify, withButtonsDisabled } from "/assets/dom.js";
-import { t } from "/assets/texts.js";
-import { exactTime, parseTime, timeFromNow } from "/assets/times.js";
+import { PAGE } from "./admin-api.js";
+import { change, failed, urlOf } from "./admin-state.js";
+import { element, labelled, notify, withButtonsDisabled } from "./dom.js";
+import { t } from "./texts.js";
+import { exactTime, parseTime, timeFromNow } from "./times.js";
 
 const TYPING_PAUSE = 300;
 

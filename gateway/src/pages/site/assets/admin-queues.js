@@ -1,10 +1,10 @@
 // What waits: messages, deliveries, deletions and notifications.
 
-import { loadQueues } from "/assets/admin-api.js";
-import { badge, heading, linkTo, table } from "/assets/admin-list.js";
-import { failed } from "/assets/admin-state.js";
-import { element } from "/assets/dom.js";
-import { locale, t } from "/assets/texts.js";
+import { loadQueues } from "./admin-api.js";
+import { badge, heading, linkTo, table } from "./admin-list.js";
+import { failed } from "./admin-state.js";
+import { element } from "./dom.js";
+import { locale, t } from "./texts.js";
 
 const number = new Intl.NumberFormat(locale);
 const seconds = new Intl.NumberFormat(locale, { style: "unit", unit: "second", maximumFractionDigits: 1 });

@@ -1,12 +1,12 @@
 // One user: change, deactivate, sign out, delete.
 
-import { loadUser, revokeTokens, startDeletion, updateUser } from "/assets/admin-api.js";
-import { deletionCard } from "/assets/admin-deletions.js";
-import { action, confirm, heading, linkTo, timeOf } from "/assets/admin-list.js";
-import { failed, go, urlOf } from "/assets/admin-state.js";
-import { activity } from "/assets/admin-users.js";
-import { $, element, foreign, labelled, markInvalid, notify, withButtonsDisabled } from "/assets/dom.js";
-import { t, tWith } from "/assets/texts.js";
+import { loadUser, revokeTokens, startDeletion, updateUser } from "./admin-api.js";
+import { deletionCard } from "./admin-deletions.js";
+import { action, confirm, heading, linkTo, timeOf } from "./admin-list.js";
+import { failed, go, urlOf } from "./admin-state.js";
+import { activity } from "./admin-users.js";
+import { $, element, foreign, labelled, markInvalid, notify, withButtonsDisabled } from "./dom.js";
+import { t, tWith } from "./texts.js";
 
 /** A text with commas as a list. */
 const parts = (text) => text.split(",").map((part) => part.trim()).filter(Boolean);

@@ -1,9 +1,9 @@
 // The list of users.
 
-import { countUsers, listUsers } from "/assets/admin-api.js";
-import { badge, choiceFilter, heading, linkTo, list, relativeTime, textFilter, timeOf } from "/assets/admin-list.js";
-import { element, foreign } from "/assets/dom.js";
-import { locale, t } from "/assets/texts.js";
+import { countUsers, listUsers } from "./admin-api.js";
+import { badge, choiceFilter, heading, linkTo, list, relativeTime, textFilter, timeOf } from "./admin-list.js";
+import { element, foreign } from "./dom.js";
+import { locale, t } from "./texts.js";
 
 const SORTS = ["created", "username", "email", "plan", "isActive", "lastSignIn", "mtime"];
 

@@ -1,13 +1,13 @@
 // The page of administrators: users, their deletions, webhooks, the audit log and queues. Its state is in the URL.
 
-import { connect, urlOf } from "/assets/admin-state.js";
-import { $, element, notify } from "/assets/dom.js";
-import { showFrame } from "/assets/frame.js";
-import { currentUser, isAdmin } from "/assets/me.js";
-import { repeat } from "/assets/retry.js";
-import { signOut, token } from "/assets/session.js";
-import { signInForm } from "/assets/sign-in.js";
-import { addTexts, language, t } from "/assets/texts.js";
+import { connect, urlOf } from "./admin-state.js";
+import { $, element, notify } from "./dom.js";
+import { showFrame } from "./frame.js";
+import { currentUser, isAdmin } from "./me.js";
+import { repeat } from "./retry.js";
+import { signOut, token } from "./session.js";
+import { signInForm } from "./sign-in.js";
+import { addTexts, language, t } from "./texts.js";
 
 /** The module of each view, and the entry of the navigation that it belongs to. */
 const VIEWS = {
@@ -47,7 +47,7 @@ async function showView(movesFocus) {
     else link.removeAttribute("aria-current");
   }
   notify("");
-  const { show } = await import(`/assets/${module}`);
+  const { show } = await import(`./${module}`);
   if (request !== newest) return;
   const view = element("div", { id: "view" });
   $("view").replaceWith(view);
@@ -112,7 +112,7 @@ async function start() {
   await showView(false);
 }
 
-const { texts } = await import(`/assets/texts/admin-${language}.js`);
+const { texts } = await import(`./texts/admin-${language}.js`);
 addTexts(texts);
 connect({ show: showView, failed });
 $("content").addEventListener("click", followLink);

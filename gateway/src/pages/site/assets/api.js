@@ -1,6 +1,6 @@
 // Calls of the API.
 
-import { t } from "/assets/texts.js";
+import { t } from "./texts.js";
 
 const TIMEOUT = 15_000;
 /** Statuses after which the same request may succeed. */

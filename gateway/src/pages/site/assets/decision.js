@@ -1,9 +1,9 @@
 // The form with which a person decides: one press, whatever the connection does.
 
-import { $, element, labelled, markInvalid, notify } from "/assets/dom.js";
-import { withRetries } from "/assets/retry.js";
-import { loadTask, sendDecision } from "/assets/task-api.js";
-import { t } from "/assets/texts.js";
+import { $, element, labelled, markInvalid, notify } from "./dom.js";
+import { withRetries } from "./retry.js";
+import { loadTask, sendDecision } from "./task-api.js";
+import { t } from "./texts.js";
 
 const MAX_COMMENT = 2_000;
 const OUTCOMES = { approve: "approved", reject: "rejected" };

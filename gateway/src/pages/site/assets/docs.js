@@ -1,7 +1,7 @@
 // The API documentation: Swagger UI, which sends requests with the token of a person who is signed in.
 
-import { showFrame } from "/assets/frame.js";
-import { token } from "/assets/session.js";
+import { showFrame } from "./frame.js";
+import { token } from "./session.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const showTheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches);

@@ -1,9 +1,9 @@
 // What surrounds every page: the menu of the header and the footer.
 
-import { $, element } from "/assets/dom.js";
-import { knowsAdmin } from "/assets/me.js";
-import { signOut, token } from "/assets/session.js";
-import { t } from "/assets/texts.js";
+import { $, element } from "./dom.js";
+import { knowsAdmin } from "./me.js";
+import { signOut, token } from "./session.js";
+import { t } from "./texts.js";
 
 function menuLink(path, text) {
   return element("a", { href: path, "aria-current": location.pathname === path ? "page" : null }, text);

@@ -1,10 +1,10 @@
 // The start page: the tasks of a person who is signed in, and a form to sign in for everyone else.
 
-import { $, element, notify } from "/assets/dom.js";
-import { showFrame } from "/assets/frame.js";
-import { signOut, token } from "/assets/session.js";
-import { signInForm } from "/assets/sign-in.js";
-import { t } from "/assets/texts.js";
+import { $, element, notify } from "./dom.js";
+import { showFrame } from "./frame.js";
+import { signOut, token } from "./session.js";
+import { signInForm } from "./sign-in.js";
+import { t } from "./texts.js";
 
 function showLanding() {
   document.title = document.querySelector("meta[name=application-name]").content;
@@ -18,7 +18,7 @@ async function start() {
   notify("");
   showFrame();
   if (!token()) return showLanding();
-  const { showInbox } = await import("/assets/inbox.js");
+  const { showInbox } = await import("./inbox.js");
   showInbox(() => {
     signOut();
     start();

@@ -1,14 +1,14 @@
 // The list of a person's tasks: tabs, search, filters, pages. Its state is in the URL.
 
-import { $, element, foreign, labelled, notify } from "/assets/dom.js";
-import { repeat } from "/assets/retry.js";
-import { claims } from "/assets/session.js";
-import { createDialog } from "/assets/task-form.js";
-import { countToDecide, loadPage, SORTS, stateFromUrl, TABS, urlOf } from "/assets/task-list.js";
-import { due, statusBadge } from "/assets/task-view.js";
-import { locale, t, tWith } from "/assets/texts.js";
-import { parseTime, timeFromNow } from "/assets/times.js";
-import { unverifiedNotice } from "/assets/verification.js";
+import { $, element, foreign, labelled, notify } from "./dom.js";
+import { repeat } from "./retry.js";
+import { claims } from "./session.js";
+import { createDialog } from "./task-form.js";
+import { countToDecide, loadPage, SORTS, stateFromUrl, TABS, urlOf } from "./task-list.js";
+import { due, statusBadge } from "./task-view.js";
+import { locale, t, tWith } from "./texts.js";
+import { parseTime, timeFromNow } from "./times.js";
+import { unverifiedNotice } from "./verification.js";
 
 const TYPING_PAUSE = 300;
 

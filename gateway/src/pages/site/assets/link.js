@@ -1,7 +1,7 @@
 // The parameters of links in mails.
 
-import { $ } from "/assets/dom.js";
-import { forgetSecret, rememberSecret, secretOf } from "/assets/session.js";
+import { $ } from "./dom.js";
+import { forgetSecret, rememberSecret, secretOf } from "./session.js";
 
 /** A parameter of the URL, from its fragment or its query. */
 function urlParameter(...names) {

@@ -3,10 +3,10 @@
 // HTML in it is shown as text, images become links, and the result passes a sanitizer that lets only these
 // elements and links to the web and to mailboxes through.
 
-import { Marked } from "/assets/vendor/marked.esm.js";
+import { Marked } from "./vendor/marked.esm.js";
 // Not a module: it defines `DOMPurify`.
-import "/assets/vendor/dompurify.min.js";
-import { t } from "/assets/texts.js";
+import "./vendor/dompurify.min.js";
+import { t } from "./texts.js";
 
 const ALLOWED = {
   ALLOWED_TAGS: ["a", "blockquote", "br", "code", "del", "em", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p",

@@ -1,7 +1,7 @@
 // The user who is signed in, as the service knows them.
 
-import { call } from "/assets/api.js";
-import { claims, token } from "/assets/session.js";
+import { call } from "./api.js";
+import { claims, token } from "./session.js";
 
 let asked = {};
 

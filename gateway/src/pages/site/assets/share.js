@@ -1,7 +1,7 @@
 // The link with which an approver decides, to be passed on.
 
-import { element, foreign } from "/assets/dom.js";
-import { t, tWith } from "/assets/texts.js";
+import { element, foreign } from "./dom.js";
+import { t, tWith } from "./texts.js";
 
 /** The secret is in the fragment, which browsers don't send to servers. */
 const linkOf = ({ id, approverSecret }) => `${location.origin}/tasks#taskId=${id}&secret=${approverSecret}`;

@@ -1,9 +1,9 @@
 // The forms for people who are not signed in: sign in, create an account, ask for a new password.
 
-import { call } from "/assets/api.js";
-import { $, element, labelled, notify, withButtonsDisabled } from "/assets/dom.js";
-import { signIn } from "/assets/session.js";
-import { t } from "/assets/texts.js";
+import { call } from "./api.js";
+import { $, element, labelled, notify, withButtonsDisabled } from "./dom.js";
+import { signIn } from "./session.js";
+import { t } from "./texts.js";
 
 function emailField() {
   return labelled(t("email"), element("input", { id: "username", name: "username", type: "email", autocomplete: "username", required: true }));

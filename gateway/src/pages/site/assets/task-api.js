@@ -1,7 +1,7 @@
 // Calls about one task.
 
-import { call, Failure } from "/assets/api.js";
-import { secretOf, token } from "/assets/session.js";
+import { call, Failure } from "./api.js";
+import { secretOf, token } from "./session.js";
 
 /** The fields that every version of the service can add. */
 const KNOWN = ["isApprover", "decisionMade", "created", "public"];

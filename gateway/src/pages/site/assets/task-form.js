@@ -1,10 +1,10 @@
 // The dialogs with which a task is created, edited, or handed over.
 
-import { $, element, labelled, markInvalid, withButtonsDisabled } from "/assets/dom.js";
-import { linkPanel } from "/assets/share.js";
-import { createTask, editTask } from "/assets/task-api.js";
-import { t } from "/assets/texts.js";
-import { fromLocalInput, parseTime, toLocalInput } from "/assets/times.js";
+import { $, element, labelled, markInvalid, withButtonsDisabled } from "./dom.js";
+import { linkPanel } from "./share.js";
+import { createTask, editTask } from "./task-api.js";
+import { t } from "./texts.js";
+import { fromLocalInput, parseTime, toLocalInput } from "./times.js";
 
 function check(id, label, checked) {
   return element("label", { class: "check" }, element("input", { id, type: "checkbox", checked }), label);

@@ -1,7 +1,7 @@
 // Pages of a person's tasks, for each tab, filter and order.
 
-import { call, listPage } from "/assets/api.js";
-import { token } from "/assets/session.js";
+import { call, listPage } from "./api.js";
+import { token } from "./session.js";
 
 const PAGE = 25;
 

@@ -1,9 +1,9 @@
 // What people who are signed in can do with a task besides deciding it.
 
-import { element } from "/assets/dom.js";
-import { editDialog, handOverDialog } from "/assets/task-form.js";
-import { webhooksCard } from "/assets/webhooks.js";
-import { t } from "/assets/texts.js";
+import { element } from "./dom.js";
+import { editDialog, handOverDialog } from "./task-form.js";
+import { webhooksCard } from "./webhooks.js";
+import { t } from "./texts.js";
 
 /** Buttons and webhooks. `changed` is called after a change of the task. */
 export function ownerTools(task, changed) {

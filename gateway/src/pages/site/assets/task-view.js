@@ -1,8 +1,8 @@
 // Shows one task: what is asked, by whom, until when, and how it was decided.
 
-import { element, foreign } from "/assets/dom.js";
-import { isOver, exactTime, parseTime, timeFromNow } from "/assets/times.js";
-import { t, tWith } from "/assets/texts.js";
+import { element, foreign } from "./dom.js";
+import { isOver, exactTime, parseTime, timeFromNow } from "./times.js";
+import { t, tWith } from "./texts.js";
 
 /** The status as a coloured word. */
 export function statusBadge(status) {
@@ -26,7 +26,7 @@ function facts(task) {
 
 /** A text of a task with its Markdown. */
 async function formatted(text, attributes) {
-  const { render } = await import("/assets/markdown.js");
+  const { render } = await import("./markdown.js");
   return element("div", { ...attributes, class: `prose ${attributes.class ?? ""}` }, render(text));
 }
 

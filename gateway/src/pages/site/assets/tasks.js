@@ -1,18 +1,18 @@
 // The page of one task. It is opened by links in mails, by the list of tasks, and by dashboards of flow engines.
 
-import { $, element, foreign, notify } from "/assets/dom.js";
-import { showFrame } from "/assets/frame.js";
-import { decisionForm } from "/assets/decision.js";
-import { identify, taskLink } from "/assets/link.js";
-import { repeat } from "/assets/retry.js";
-import { forgetSecret, signOut, token } from "/assets/session.js";
-import { accessTo, findTask, loadTask } from "/assets/task-api.js";
-import { taskArticle } from "/assets/task-view.js";
-import { t, tWith } from "/assets/texts.js";
+import { $, element, foreign, notify } from "./dom.js";
+import { showFrame } from "./frame.js";
+import { decisionForm } from "./decision.js";
+import { identify, taskLink } from "./link.js";
+import { repeat } from "./retry.js";
+import { forgetSecret, signOut, token } from "./session.js";
+import { accessTo, findTask, loadTask } from "./task-api.js";
+import { taskArticle } from "./task-view.js";
+import { t, tWith } from "./texts.js";
 
 const link = taskLink();
 // Modules that not everyone needs are loaded beside the task, so that they delay nothing.
-for (const module of ["markdown", ...(token() ? ["task-tools"] : [])]) import(`/assets/${module}.js`).catch(() => {});
+for (const module of ["markdown", ...(token() ? ["task-tools"] : [])]) import(`./${module}.js`).catch(() => {});
 /** The task as it is shown, to notice changes, and whether it can still change. */
 let shown = null;
 let isPending = false;
@@ -26,7 +26,7 @@ async function show(task) {
   const actions = [];
   if (waiting && task.canDecide) actions.push(decisionForm(task, link.action, { decided, failed }));
   else if (waiting) actions.push(element("p", { class: "soft waiting" }, tWith("waitingFor", { who: foreign(task.approver) })));
-  const { ownerTools } = accessTo(task.id).token ? await import("/assets/task-tools.js") : {};
+  const { ownerTools } = accessTo(task.id).token ? await import("./task-tools.js") : {};
   const more = ownerTools ? [ownerTools(task, refresh)] : [];
   $("content").replaceChildren(await taskArticle(task, ...actions), ...more);
   if ($("comment")) $("comment").value = comment;
@@ -87,7 +87,7 @@ function showError(error) {
 
 async function askToSignIn(reason) {
   notify(reason);
-  const { signInForm } = await import("/assets/sign-in.js");
+  const { signInForm } = await import("./sign-in.js");
   $("content").replaceChildren(signInForm(() => { notify(""); showFrame(); start(); }));
 }
 

@@ -10,7 +10,7 @@ export const language = wanted.slice(0, 2).toLowerCase();
 export const locale = wanted;
 
 document.documentElement.lang = language;
-const { texts } = await import(`/assets/texts/${language}.js`);
+const { texts } = await import(`./texts/${language}.js`);
 
 /** Adds the texts of a page that has many. */
 export const addTexts = (more) => Object.assign(texts, more);

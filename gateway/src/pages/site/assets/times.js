@@ -1,7 +1,7 @@
 // Times in the reader's language and time zone.
 
-import { element } from "/assets/dom.js";
-import { locale, t } from "/assets/texts.js";
+import { element } from "./dom.js";
+import { locale, t } from "./texts.js";
 
 const exact = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short" });
 const relative = new Intl.RelativeTimeFormat(locale, { numeric: "auto" });

@@ -1,9 +1,9 @@
 // The notice for people who have not confirmed their e-mail address.
 
-import { call } from "/assets/api.js";
-import { element, notify, withButtonsDisabled } from "/assets/dom.js";
-import { claims, token } from "/assets/session.js";
-import { t } from "/assets/texts.js";
+import { call } from "./api.js";
+import { element, notify, withButtonsDisabled } from "./dom.js";
+import { claims, token } from "./session.js";
+import { t } from "./texts.js";
 
 /** A notice with a button that sends the message again, or `null` if the address is confirmed. */
 export function unverifiedNotice() {

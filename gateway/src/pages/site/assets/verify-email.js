@@ -1,8 +1,8 @@
-import { call } from "/assets/api.js";
-import { $, element, labelled, notify, withButtonsDisabled } from "/assets/dom.js";
-import { showFrame } from "/assets/frame.js";
-import { codeFromLink } from "/assets/link.js";
-import { t } from "/assets/texts.js";
+import { call } from "./api.js";
+import { $, element, labelled, notify, withButtonsDisabled } from "./dom.js";
+import { showFrame } from "./frame.js";
+import { codeFromLink } from "./link.js";
+import { t } from "./texts.js";
 
 const form = element("form", { class: "card narrow", method: "post", action: "/verify-email", onsubmit: submit },
   element("h1", {}, t("verifyTitle")),

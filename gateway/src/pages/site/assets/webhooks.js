@@ -1,11 +1,11 @@
 // The webhooks of a task, and how their deliveries went.
 
-import { call } from "/assets/api.js";
-import { element, labelled, markInvalid, notify, withButtonsDisabled } from "/assets/dom.js";
-import { token } from "/assets/session.js";
-import { deliveriesOf, redeliver, webhooksOf } from "/assets/task-api.js";
-import { t } from "/assets/texts.js";
-import { exactTime, parseTime, timeFromNow } from "/assets/times.js";
+import { call } from "./api.js";
+import { element, labelled, markInvalid, notify, withButtonsDisabled } from "./dom.js";
+import { token } from "./session.js";
+import { deliveriesOf, redeliver, webhooksOf } from "./task-api.js";
+import { t } from "./texts.js";
+import { exactTime, parseTime, timeFromNow } from "./times.js";
 
 /** A card that loads the webhooks when it is opened. */
 export function webhooksCard(task) {

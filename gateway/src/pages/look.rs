@@ -1,0 +1,54 @@
+//! What the settings and the files of the site say about every page.
+
+use ring::digest::{Context, SHA256};
+
+use super::brand::Brand;
+use super::templates;
+use crate::settings::PagesSettings;
+
+/// The look of the pages, and the version of their assets.
+#[derive(Debug)]
+pub(super) struct Look {
+    pub(super) brand: Brand,
+    /// Differs whenever an asset differs.
+    pub(super) version: String,
+}
+
+impl Look {
+    /// Reads the logo, and computes the version.
+    ///
+    /// # Errors
+    /// The logo cannot be used.
+    pub(super) fn new(settings: &PagesSettings) -> anyhow::Result<Self> {
+        let brand = Brand::new(settings)?;
+        let version = version(&brand)?;
+        Ok(Self { brand, version })
+    }
+
+    /// The folder of the assets in URLs. In a debug build its name has no version, because files change while the process
+    /// runs.
+    pub(super) fn assets(&self) -> String {
+        if cfg!(debug_assertions) {
+            "/assets".to_owned()
+        } else {
+            format!("/assets/{}", self.version)
+        }
+    }
+}
+
+fn version(brand: &Brand) -> anyhow::Result<String> {
+    let mut hash = Context::new(&SHA256);
+    let mut add = |part: &[u8]| {
+        hash.update(&part.len().to_be_bytes());
+        hash.update(part);
+    };
+    for file in templates::files() {
+        add(file.as_bytes());
+        add(&templates::read(&file)?);
+    }
+    add(brand.stylesheet().as_bytes());
+    add(&brand.logo_or(|| Ok(bytes::Bytes::new()))?);
+    let version = hash.finish();
+    let version = version.as_ref().iter().take(8);
+    Ok(version.map(|byte| format!("{byte:02x}")).collect())
+}

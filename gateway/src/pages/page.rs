@@ -1,0 +1,165 @@
+//! One page or asset, and its responses.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use actix_web::http::header::{
+    CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderMap, IF_NONE_MATCH,
+    REFERRER_POLICY, VARY, X_FRAME_OPTIONS,
+};
+use actix_web::{HttpRequest, HttpResponse};
+use anyhow::Context as _;
+use bytes::Bytes;
+
+use super::content::{self, Content};
+use super::look::Look;
+use super::templates;
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
+    connect-src 'self'; base-uri 'none'; frame-ancestors 'none'; form-action 'self'";
+/// A URL of a page may contain a code or a secret.
+const NEVER_STORED: &str = "no-store";
+const CHECKED_FIRST: &str = "no-cache";
+/// A year. Its URL changes with its content.
+const KEPT: &str = "public, max-age=31536000, immutable";
+/// The parameter of a path that names the version of an asset.
+const VERSION: &str = "version";
+
+/// One page or asset.
+#[derive(Debug)]
+pub(crate) struct Page {
+    path: String,
+    pub(super) content_type: &'static str,
+    source: Source,
+    look: Arc<Look>,
+    pub(super) content: Content,
+}
+
+/// Where the content of a page comes from.
+#[derive(Debug)]
+pub(super) enum Source {
+    /// A template of the site.
+    Template(Cow<'static, str>),
+    /// A file of the site.
+    File(Cow<'static, str>),
+    /// The colours of the settings.
+    BrandStyle,
+    /// The logo of the settings, or the built-in one.
+    Logo,
+}
+
+impl Source {
+    fn content(&self, look: &Look) -> anyhow::Result<Content> {
+        let plain = match self {
+            Self::Template(file) => templates::render(file, look)?,
+            Self::File(file) => templates::read(file)?,
+            Self::BrandStyle => Bytes::from(look.brand.stylesheet()),
+            Self::Logo => look.brand.logo_or(|| templates::read("logo.svg"))?,
+        };
+        Ok(Content::new(plain))
+    }
+}
+
+impl Page {
+    /// A page at a path.
+    ///
+    /// # Errors
+    /// A template is invalid, or a file is missing.
+    pub(super) fn new(
+        path: String,
+        content_type: &'static str,
+        source: Source,
+        look: &Arc<Look>,
+    ) -> anyhow::Result<Self> {
+        let content = source.content(look).with_context(|| path.clone())?;
+        Ok(Self {
+            path,
+            content_type,
+            source,
+            look: Arc::clone(look),
+            content,
+        })
+    }
+
+    /// The path that does not change.
+    pub(crate) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The paths at which the page is served. Pages name their assets by the ones with a version.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let versioned = self.path.strip_prefix("/assets/");
+        let versioned =
+            versioned.map(|name| format!("/assets/{{{VERSION}:[0-9a-f]{{16}}}}/{name}"));
+        versioned.into_iter().chain([self.path.clone()]).collect()
+    }
+
+    /// What a response has now. Only a debug build reads the files again.
+    fn current(&self) -> Cow<'_, Content> {
+        if !cfg!(debug_assertions) {
+            return Cow::Borrowed(&self.content);
+        }
+        match self.source.content(&self.look) {
+            Ok(content) => Cow::Owned(content),
+            Err(error) => {
+                tracing::warn!(path = %self.path, ?error, "the page cannot be rendered again");
+                Cow::Borrowed(&self.content)
+            }
+        }
+    }
+
+    /// The content with its security headers, compressed if the client accepts that, or `304` if the client has it.
+    pub(crate) fn response(&self, request: &HttpRequest) -> HttpResponse {
+        let current = self.current();
+        let caching = self.caching(request.match_info().get(VERSION));
+        if has(request.headers(), &current.etag) {
+            return HttpResponse::NotModified()
+                .insert_header((CACHE_CONTROL, caching))
+                .insert_header((VARY, "accept-encoding"))
+                .insert_header((ETAG, current.etag.as_str()))
+                .finish();
+        }
+        let mut response = HttpResponse::Ok();
+        response
+            .content_type(self.content_type)
+            .insert_header((CACHE_CONTROL, caching))
+            .insert_header((CONTENT_SECURITY_POLICY, POLICY))
+            .insert_header((REFERRER_POLICY, "no-referrer"))
+            .insert_header((X_FRAME_OPTIONS, "DENY"))
+            .insert_header(("cross-origin-opener-policy", "same-origin"))
+            .insert_header((VARY, "accept-encoding"))
+            .insert_header((ETAG, current.etag.as_str()));
+        if content::accepts_gzip(request)
+            && let Some(compressed) = current.compressed()
+        {
+            response.insert_header((CONTENT_ENCODING, "gzip"));
+            return response.body(compressed);
+        }
+        response.body(current.plain.clone())
+    }
+
+    /// The version of the assets.
+    #[cfg(test)]
+    pub(super) fn version(&self) -> &str {
+        &self.look.version
+    }
+
+    /// How long a response may be kept. While gateways are replaced, a page of the other version may ask for its own
+    /// assets; it gets these, which must not be kept under that name.
+    pub(super) fn caching(&self, version: Option<&str>) -> &'static str {
+        if matches!(self.source, Source::Template(_)) {
+            NEVER_STORED
+        } else if version == Some(self.look.version.as_str()) {
+            KEPT
+        } else {
+            CHECKED_FIRST
+        }
+    }
+}
+
+/// Whether the client already has the content with this entity tag.
+fn has(headers: &HeaderMap, etag: &str) -> bool {
+    let tags = headers.get(IF_NONE_MATCH);
+    let tags = tags.and_then(|tags| tags.to_str().ok()).unwrap_or_default();
+    tags.split(',').any(|tag| tag.trim() == etag)
+}
