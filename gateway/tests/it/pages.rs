@@ -59,6 +59,19 @@ async fn every_asset_of_a_page_exists() {
 }
 
 #[tokio::test]
+async fn an_asset_is_also_served_under_any_version() {
+    let fixture = Fixture::start().await;
+    let plain = fixture.http.get("/assets/texts/en.js").send().await;
+    let versioned = "/assets/0123456789abcdef/texts/en.js";
+    let versioned = fixture.http.get(versioned).send().await.expect(200);
+    assert_eq!(versioned.text, plain.text);
+    // It is not the version of this gateway.
+    assert_eq!(versioned.header("cache-control"), Some("no-cache"));
+    let unknown = "/assets/nonsense/texts/en.js";
+    let _ = fixture.http.get(unknown).send().await.expect(404);
+}
+
+#[tokio::test]
 async fn assets_are_compressed_and_sent_again_only_after_a_change() {
     let fixture = Fixture::start().await;
     let script = "/assets/vendor/marked.esm.js";

@@ -7,6 +7,7 @@ mod decisions;
 mod documentation;
 mod hostile_texts;
 mod inbox;
+mod loading;
 mod mail_links;
 
 use serde_json::{Value, json};

@@ -11,6 +11,7 @@ function menuLink(path, text) {
 
 /** Shows the menu of a person who is signed in, or a link with which to sign in. */
 export function showFrame() {
+  sessionStorage.removeItem("countersign-reloads");
   $("menu").setAttribute("aria-label", t("menu"));
   $("footer").replaceChildren(element("a", { href: "/docs" }, t("documentation")));
   if (!token()) {
