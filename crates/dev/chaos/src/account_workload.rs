@@ -1,5 +1,5 @@
-//! Accounts of a run: each one signs up and creates a task. Then every second account is deleted, and the
-//! others request a password code.
+//! Accounts of a run: each one signs up and creates a task, about which a mail is sent. Then every second account is
+//! deleted, and the others request a password code.
 
 use std::{
     sync::Mutex,
@@ -17,10 +17,10 @@ use xtask::{
 };
 
 use crate::{
-    code_receiver::CodeReceiver,
     finding::{Finding, Violation},
     history::CallOutcome,
     one_shot_client::OneShotClient,
+    recipients::Recipients,
     schedule::CALM,
     sync::lock,
     test_user::TestUser,
@@ -35,7 +35,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(300);
 pub(crate) struct AccountWorkload<'run> {
     pub(crate) client: &'run OneShotClient<'run>,
     pub(crate) gateway: &'run str,
-    pub(crate) code_receiver: &'run CodeReceiver,
+    recipients: &'run Recipients,
     pub(crate) interrupt: &'run Interrupt,
     pub(crate) admin: TestUser,
     accounts: Mutex<Vec<Account>>,
@@ -72,6 +72,10 @@ pub(crate) struct AccountResults {
     pub(crate) codes: usize,
     /// Confirmed codes that arrived.
     pub(crate) arrived: usize,
+    /// Tasks about which a mail had to arrive.
+    pub(crate) mails: usize,
+    /// Those of these mails that arrived.
+    pub(crate) mailed: usize,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -81,13 +85,13 @@ impl<'run> AccountWorkload<'run> {
         client: &'run OneShotClient<'run>,
         gateway: &'run str,
         admin: &Admin,
-        code_receiver: &'run CodeReceiver,
+        recipients: &'run Recipients,
         interrupt: &'run Interrupt,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             client,
             gateway,
-            code_receiver,
+            recipients,
             interrupt,
             admin: TestUser::sign_in(gateway, &admin.username, &admin.password)?,
             accounts: Mutex::default(),
@@ -126,7 +130,9 @@ impl<'run> AccountWorkload<'run> {
             return Ok(());
         };
         let Account { email, token, .. } = &account;
-        let task = json!({"title": "Task of a new account", "requester": email, "approver": email});
+        let task = json!({
+            "title": "Task of a new account", "requester": email, "approver": email, "notify": true,
+        });
         let create = Call::new("POST", "/people-task/tasks")
             .token(token)
             .body(task);
@@ -184,12 +190,19 @@ impl<'run> AccountWorkload<'run> {
         for account in lock(&self.accounts).iter() {
             self.interrupt.check()?;
             results.signed_up += 1;
-            let problem = if account.is_deleted {
-                self.check_deletion(&client, account, end, &mut results)?
+            let problems = if account.is_deleted {
+                [
+                    self.check_deletion(&client, account, end, &mut results)?,
+                    None,
+                ]
             } else {
-                self.check_code(&client, account, end, &mut results)?
+                [
+                    self.check_code(&client, account, end, &mut results)?,
+                    self.check_mail(account, end, &mut results)?,
+                ]
             };
-            results.findings.extend(problem.map(|what| Finding {
+            let problems = problems.into_iter().flatten();
+            results.findings.extend(problems.map(|what| Finding {
                 violation: Violation::AccountState,
                 task: format!("of {}", account.id),
                 what,
@@ -279,17 +292,45 @@ impl<'run> AccountWorkload<'run> {
             return Ok(None);
         }
         results.codes += 1;
-        while !self.code_receiver.has_code_for(&account.email) {
-            self.interrupt.check()?;
-            if Instant::now() > end {
-                return Ok(Some(
-                    "requested a code with 200 that never arrived".to_owned(),
-                ));
-            }
-            thread::sleep(POLL_INTERVAL);
+        let codes = &self.recipients.codes;
+        if !self.wait_until(end, || codes.has_code_for(&account.email))? {
+            let what = "requested a code with 200 that never arrived";
+            return Ok(Some(what.to_owned()));
         }
         results.arrived += 1;
         Ok(None)
+    }
+
+    /// The approver must have been asked, because the task is not decided.
+    fn check_mail(
+        &self,
+        account: &Account,
+        end: Instant,
+        results: &mut AccountResults,
+    ) -> anyhow::Result<Option<String>> {
+        if account.task.is_none() {
+            return Ok(None);
+        }
+        results.mails += 1;
+        let mails = &self.recipients.mails;
+        if !self.wait_until(end, || mails.has_mail_for(&account.email))? {
+            let what = "created a task with 200 about which no mail arrived";
+            return Ok(Some(what.to_owned()));
+        }
+        results.mailed += 1;
+        Ok(None)
+    }
+
+    /// Waits until something is so; `false` if it is not by `end`.
+    fn wait_until(&self, end: Instant, is_so: impl Fn() -> bool) -> anyhow::Result<bool> {
+        while !is_so() {
+            self.interrupt.check()?;
+            if Instant::now() > end {
+                return Ok(false);
+            }
+            thread::sleep(POLL_INTERVAL);
+        }
+        Ok(true)
     }
 }
 

@@ -84,6 +84,8 @@ impl Report {
         row("deletions with 200", deletions);
         let codes = format!("{} (arrived: {})", accounts.codes, accounts.arrived);
         row("password codes with 200", codes);
+        let mails = format!("{} (arrived: {})", accounts.mails, accounts.mailed);
+        row("tasks with a mail to the approver", mails);
         self.must_be_zero("wrong account state", Violation::AccountState);
         self.must_be_zero("panics in the logs", Violation::Panic);
     }

@@ -17,13 +17,13 @@ use crate::{
     account_workload::AccountWorkload,
     arguments::Arguments,
     checker::{self, Times},
-    code_receiver::CodeReceiver,
     failovers::FailoverResults,
     fault_injector::{self, FaultInjector},
     final_state::StateReader,
     history::{History, Task},
     one_shot_client::OneShotClient,
     receiver::{BEHAVIOURS, Receiver},
+    recipients::Recipients,
     report::Report,
     schedule, settings,
     signature::Keys,
@@ -44,7 +44,7 @@ pub(crate) fn run(
     interrupt: &Interrupt,
 ) -> anyhow::Result<Report> {
     let history = Arc::new(History::default());
-    let code_receiver = CodeReceiver::open()?;
+    let recipients = Recipients::open()?;
     let options = LaunchOptions {
         programs: arguments.programs.as_deref(),
         release: arguments.release,
@@ -54,7 +54,7 @@ pub(crate) fn run(
             standby: arguments.standby,
         },
         duration: arguments.duration,
-        code_receiver: code_receiver.url(),
+        recipients: recipients.urls(),
     };
     let system = System::start(workspace, &options, interrupt)?;
     say(&settings::description(options.duration));
@@ -69,7 +69,7 @@ pub(crate) fn run(
             system: &system,
             gateway,
             receivers: &receivers,
-            code_receiver: &code_receiver,
+            recipients: &recipients,
             history: &history,
             interrupt,
         };
@@ -106,7 +106,7 @@ struct Run<'run> {
     system: &'run System,
     gateway: &'run str,
     receivers: &'run [Receiver],
-    code_receiver: &'run CodeReceiver,
+    recipients: &'run Recipients,
     history: &'run History,
     interrupt: &'run Interrupt,
 }
@@ -124,7 +124,7 @@ impl Run<'_> {
             &client,
             self.gateway,
             &self.system.admin,
-            self.code_receiver,
+            self.recipients,
             self.interrupt,
         )?;
         let faults = FaultInjector::new(self.system, self.receivers, self.interrupt, begin);

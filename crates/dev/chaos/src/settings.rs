@@ -46,9 +46,23 @@ pub(crate) fn description(duration: Duration) -> String {
     )
 }
 
-/// Adds the changed settings to a process. Password codes are sent to `code_receiver`.
-pub(crate) fn apply(process: &mut Planned, duration: Duration, code_receiver: &str) {
-    let code_receiver = ("WEBHOOK_USER_FORGOT_PASSWORD", code_receiver.to_owned());
+/// Where messages to users are sent.
+pub(crate) struct RecipientUrls {
+    /// The forgot-password webhook.
+    pub(crate) codes: String,
+    /// The mail server, if there is one.
+    pub(crate) mails: Option<String>,
+}
+
+/// Adds the changed settings to a process.
+pub(crate) fn apply(process: &mut Planned, duration: Duration, recipients: &RecipientUrls) {
+    let code_receiver = ("WEBHOOK_USER_FORGOT_PASSWORD", recipients.codes.clone());
+    let smtp = recipients.mails.iter().flat_map(|url| {
+        [
+            ("SMTP_URL", url.clone()),
+            ("MAIL_FROM", "no-reply@example.com".to_owned()),
+        ]
+    });
     let variables = match process.program {
         "gateway" => vec![("RATE_LIMIT", "off".to_owned())],
         "user-service" => vec![("BCRYPT_COST", "4".to_owned()), code_receiver],
@@ -56,7 +70,10 @@ pub(crate) fn apply(process: &mut Planned, duration: Duration, code_receiver: &s
         "notification-worker" => vec![
             ("NOTIFICATION_RETRY_SCHEDULE", retry_schedule(duration)),
             code_receiver,
-        ],
+        ]
+        .into_iter()
+        .chain(smtp)
+        .collect(),
         "webhook-worker" => vec![
             ("WEBHOOK_TIMEOUT", WEBHOOK_TIMEOUT.to_owned()),
             ("WEBHOOK_RETRY_SCHEDULE", retry_schedule(duration)),

@@ -48,7 +48,10 @@ pub(super) fn open_balancers(plan: &mut Plan) -> anyhow::Result<Balancers> {
         let balancer = balancers.get(program).context("there is no load balancer");
         balancer.map(|(url, _)| url.clone())
     };
-    let code_receiver = format!("{}/forgot-password", plan.demo_engine);
+    let recipients = settings::RecipientUrls {
+        codes: format!("{}/forgot-password", plan.demo_engine),
+        mails: None,
+    };
     for process in &mut plan.processes {
         for (variable, program) in CALLS {
             if process.variables.contains_key(variable) {
@@ -58,7 +61,7 @@ pub(super) fn open_balancers(plan: &mut Plan) -> anyhow::Result<Balancers> {
         if process.variables.contains_key("PUBLIC_URL") {
             process.variables.insert("PUBLIC_URL", url("gateway")?);
         }
-        settings::apply(process, settings::LONGEST_UPGRADE, &code_receiver);
+        settings::apply(process, settings::LONGEST_UPGRADE, &recipients);
         process.variables.insert("SHUTDOWN_DELAY", "2s".to_owned());
     }
     plan.gateway = url("gateway")?;

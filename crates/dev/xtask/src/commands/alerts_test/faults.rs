@@ -40,9 +40,9 @@ const fn step(
 }
 
 /// The steps in their order. What takes long begins early and is awaited later.
-pub(super) const STEPS: [Step; 22] = [
+pub(super) const STEPS: [Step; 23] = [
     step(
-        "a due delivery and a due code that no worker can take",
+        "a due delivery, a due code and a due mail that no worker can take",
         &[],
         hold_due_rows,
     ),
@@ -106,11 +106,12 @@ pub(super) const STEPS: [Step; 22] = [
     Step {
         limit: LONG,
         ..step(
-            "the due delivery and the due code",
+            "the due delivery, the due code and the due mail",
             &[
                 "WebhookDeliveriesStopped",
                 "WebhookDeliveriesDelayed",
                 "OutboxOverdue",
+                "TaskMailsStopped",
             ],
             |_| Ok(()),
         )
@@ -137,6 +138,11 @@ pub(super) const STEPS: [Step; 22] = [
         "a receiver of webhooks that is silent",
         &["ReceiverCircuitsOpen"],
         |system| system.decide(30, &system.receivers.silent),
+    ),
+    step(
+        "mails about these tasks that were not sent",
+        &["TaskMailsFailing"],
+        |_| Ok(()),
     ),
     step(
         "a gateway whose log no one reads, under load",
@@ -175,7 +181,7 @@ fn hold_due_rows(system: &System) -> anyhow::Result<()> {
     request_codes(system, 1)?;
     system.sql_in_background(
         "BEGIN; SELECT FROM people_task.deliveries FOR UPDATE; SELECT FROM users.notifications FOR UPDATE; \
-         SELECT pg_sleep(180); COMMIT;"
+         SELECT FROM people_task.task_mails FOR UPDATE; SELECT pg_sleep(180); COMMIT;"
             .to_owned(),
     );
     let locked = "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(180)%') \

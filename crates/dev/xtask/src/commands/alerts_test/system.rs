@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// Settings by program.
-const SETTINGS: [(&str, &str, &str); 13] = [
+const SETTINGS: [(&str, &str, &str); 16] = [
     ("gateway", "RATE_LIMIT", "off"),
     ("gateway", "GATEWAY_MAX_IN_FLIGHT", "16"),
     ("gateway", "TRUSTED_PROXIES", "127.0.0.0/8"),
@@ -61,6 +61,9 @@ const SETTINGS: [(&str, &str, &str); 13] = [
         "WEBHOOK_USER_FORGOT_PASSWORD",
         "http://127.0.0.1:1/",
     ),
+    ("people-task-service", "TASK_MAIL", "on"),
+    ("notification-worker", "SMTP_URL", "smtp://127.0.0.1:1"),
+    ("notification-worker", "MAIL_FROM", "no-reply@example.com"),
     ("user-service", "BCRYPT_COST", "11"),
 ];
 
