@@ -2,7 +2,7 @@
 
 import { $, element } from "./dom.js";
 import { knowsAdmin } from "./me.js";
-import { signOut, token } from "./session.js";
+import { forgetEverything, token } from "./session.js";
 import { t } from "./texts.js";
 
 function menuLink(path, text) {
@@ -19,7 +19,7 @@ export function showFrame() {
     return;
   }
   const leave = () => {
-    signOut();
+    forgetEverything();
     location.assign("/");
   };
   $("menu").replaceChildren(

@@ -5,7 +5,10 @@ const secretKey = (id) => `countersign-secret-${id}`;
 
 export const token = () => sessionStorage.getItem(TOKEN_KEY);
 export const signIn = (value) => sessionStorage.setItem(TOKEN_KEY, value);
+/** Forgets a token that is no longer valid. */
 export const signOut = () => sessionStorage.removeItem(TOKEN_KEY);
+/** Also forgets the secrets of links: the next person at this computer gets nothing. */
+export const forgetEverything = () => sessionStorage.clear();
 
 /** The secret of a task. The empty id stands for the task of a link that does not name it. */
 export const secretOf = (id) => sessionStorage.getItem(secretKey(id));

@@ -3,7 +3,7 @@
 use serde_json::json;
 use testkit::{Browser, eventually};
 
-use super::{APPROVER, REQUESTER, status, task_with};
+use super::{APPROVER, REQUESTER, sign_in, status, task_with};
 use crate::harness::System;
 
 #[tokio::test(flavor = "multi_thread")]
@@ -143,6 +143,31 @@ async fn the_link_of_a_mail_opens_the_decision() {
     assert_eq!(status(&system, &token, &task).await, "pending");
     phone.click("Approve").await;
     phone.sees("“Buy a chair” is approved.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn after_signing_out_the_links_that_were_opened_are_forgotten() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let task = task_with(&system, &token, "Buy a chair", "").await;
+    let (base, secret) = (system.http.base(), &task.approver_secret);
+    let page = format!("{base}/tasks?taskId={}", task.id);
+
+    let phone = Browser::phone().await;
+    phone.open(&format!("{page}&secret={secret}")).await;
+    phone.sees("Buy a chair").await;
+    phone.open(base).await;
+    sign_in(&phone, REQUESTER, System::PASSWORD).await;
+    phone.sees("Sign out").await;
+    phone.open(&page).await;
+    phone.sees("Buy a chair").await;
+    phone.click("Sign out").await;
+    phone.sees("Forgot your password?").await;
+    phone.open(&page).await;
+    phone.sees("Forgot your password?").await;
+    assert!(!phone.text().await.contains("Buy a chair"));
     phone.assert_no_errors().await;
     system.stop().await;
 }

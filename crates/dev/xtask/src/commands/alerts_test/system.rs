@@ -34,6 +34,9 @@ use crate::{
     workspace::Workspace,
 };
 
+/// So that responses that cost nothing do not take the whole processor.
+const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
+
 /// Settings by program.
 const SETTINGS: [(&str, &str, &str); 16] = [
     ("gateway", "RATE_LIMIT", "off"),
@@ -204,7 +207,7 @@ impl System {
                         let address = format!("10.1.0.{}", number % 250 + 1);
                         let authorization = format!("Bearer {}", self.token);
                         // What fails is seen in the metrics.
-                        let _ = match body {
+                        let response = match body {
                             None => agent
                                 .get(&url)
                                 .header("x-forwarded-for", address)
@@ -216,6 +219,9 @@ impl System {
                                 .header("content-type", "application/json")
                                 .send(body.to_string()),
                         };
+                        if !response.is_ok_and(|response| response.status().is_success()) {
+                            thread::sleep(PAUSE_AFTER_FAILURE);
+                        }
                     }
                 });
             }
