@@ -12,7 +12,7 @@ export const activity = (user) => badge(t(user.isActive ? "active" : "inactive")
 
 const columns = () => [
   { label: t("username"), sort: "username", cell: (user) => linkTo({ view: "user", id: user.id }, foreign(user.username)) },
-  { label: t("email"), sort: "email", cell: (user) => (user.email === user.username ? "" : foreign(user.email)) },
+  { label: t("email"), sort: "email", cell: (user) => foreign(user.email) },
   { label: t("state"), sort: "isActive", cell: activity },
   { label: t("scope"), cell: (user) => foreign(user.scope.join(", ")) },
   { label: t("plan"), sort: "plan", cell: (user) => foreign(user.plan) },

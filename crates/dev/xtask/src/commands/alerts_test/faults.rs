@@ -46,6 +46,16 @@ pub(super) const STEPS: [Step; 23] = [
         &[],
         hold_due_rows,
     ),
+    // Early, because fast statements of later steps would hide the slow ones.
+    step(
+        "tables locked for 2 s again and again, under load",
+        &[
+            "SlowRequests",
+            "DatabasePoolExhausted",
+            "GatewaySheddingLoad",
+        ],
+        lock_tables,
+    ),
     step(
         "lower thresholds, and a process of another version",
         &["MemoryHigh", "DatabaseConnectionsNearMax", "VersionsDiffer"],
@@ -93,15 +103,6 @@ pub(super) const STEPS: [Step; 23] = [
         "40 sign-ups at a time",
         &["PasswordHashingSaturated"],
         sign_up_together,
-    ),
-    step(
-        "tables locked for 2 s again and again, under load",
-        &[
-            "SlowRequests",
-            "DatabasePoolExhausted",
-            "GatewaySheddingLoad",
-        ],
-        lock_tables,
     ),
     Step {
         limit: LONG,
