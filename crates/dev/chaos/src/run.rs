@@ -202,6 +202,7 @@ impl Run<'_> {
         let profile = LoadProfile {
             seed: self.seed,
             rate: task_workload::limit_rate(self.arguments.rate, duration),
+            with_due: true,
             first: 0,
             end: faults.begin + duration,
         };

@@ -38,6 +38,7 @@ const MAX_DUE: Duration = Duration::from_secs(12);
 /// The state that all callers share.
 pub(crate) struct TaskWorkload<'run> {
     seed: u64,
+    with_due: bool,
     interval: Duration,
     end: Instant,
     next: Mutex<Instant>,
@@ -56,6 +57,8 @@ pub(crate) struct LoadProfile {
     pub(crate) seed: u64,
     /// Tasks per second.
     pub(crate) rate: u32,
+    /// Whether some tasks are left undecided, so that they are due.
+    pub(crate) with_due: bool,
     /// The number of the first task. No two tasks of a run may have the same.
     pub(crate) first: u64,
     pub(crate) end: Instant,
@@ -82,6 +85,7 @@ impl<'run> TaskWorkload<'run> {
         let [creator, approver] = users;
         Self {
             seed: profile.seed,
+            with_due: profile.with_due,
             interval: Duration::from_secs(1) / profile.rate,
             end: profile.end,
             next: Mutex::new(Instant::now()),
@@ -135,7 +139,8 @@ impl<'run> TaskWorkload<'run> {
 
     fn run_task(&self, number: u64) {
         let mut rng = Rng::for_subject(self.seed, &format!("task {number}"));
-        let due = rng.chance(DUE_PERCENT).then(|| {
+        let is_due = rng.chance(DUE_PERCENT) && self.with_due;
+        let due = is_due.then(|| {
             // `decisionBy` has whole seconds.
             let due = Utc::now() + rng.between(MIN_DUE, MAX_DUE);
             due.trunc_subsecs(0)

@@ -14,6 +14,8 @@ use xtask::{
 const SOURCES: &str = "upgrade-test/source";
 /// What is compiled from it, in `target`.
 const TARGET: &str = "upgrade-test";
+/// The migration with which a version knows due dates.
+const DUE_DATES: &str = "services/people-task-service/migrations/00000000000020_due_deliveries";
 
 /// An earlier version.
 pub(super) struct Earlier {
@@ -21,6 +23,8 @@ pub(super) struct Earlier {
     /// Whether it knows `SHUTDOWN_DELAY`. Without it, a process closes its connections at SIGTERM, and a request that
     /// arrives at that moment has no response.
     pub(super) drains: bool,
+    /// Whether its services let webhooks wait for due dates.
+    pub(super) knows_due: bool,
 }
 
 /// Builds the programs of `revision`, or of [`default_revision`].
@@ -46,6 +50,7 @@ pub(super) fn build(base: &Workspace, revision: Option<&str>) -> anyhow::Result<
     Ok(Earlier {
         programs: built,
         drains: settings.contains("`SHUTDOWN_DELAY`"),
+        knows_due: sources.join(DUE_DATES).exists(),
     })
 }
 

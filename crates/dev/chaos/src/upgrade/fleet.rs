@@ -81,6 +81,12 @@ impl Versions {
         self.earlier.as_ref().is_none_or(|earlier| earlier.drains)
     }
 
+    pub(super) fn all_know_due(&self) -> bool {
+        self.earlier
+            .as_ref()
+            .is_none_or(|earlier| earlier.knows_due)
+    }
+
     fn of(&self, version: Version) -> &Programs {
         match (version, &self.earlier) {
             (Version::Earlier, Some(earlier)) => &earlier.programs,

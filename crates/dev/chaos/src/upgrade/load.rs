@@ -30,8 +30,6 @@ use crate::{
 /// Concurrent callers that decide tasks.
 const CALLERS: usize = 12;
 const RECEIVERS: usize = 3;
-/// No run is longer.
-const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 /// There is load for this time before and after the work of a phase.
 const MARGIN: Duration = Duration::from_secs(2);
 
@@ -43,9 +41,7 @@ pub(super) struct Load<'run> {
     client: OneShotClient<'run>,
     receivers: Vec<Receiver>,
     gateway: String,
-    seed: u64,
-    rate: u32,
-    next_task: u64,
+    profile: LoadProfile,
     interrupt: Interrupt,
 }
 
@@ -53,26 +49,30 @@ impl<'run> Load<'run> {
     pub(super) fn new(
         gateway: &str,
         failovers: &'run Failovers,
-        seed: u64,
-        rate: u32,
+        profile: LoadProfile,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
         let history = Arc::new(History::default());
         let keys = Keys::published(gateway)?;
         let free = ports::several(RECEIVERS)?;
         let receivers = free.into_iter().enumerate().map(|(index, port)| {
-            Receiver::open(index + 1, Behaviour::Fast, port, seed, &keys, &history)
+            Receiver::open(
+                index + 1,
+                Behaviour::Fast,
+                port,
+                profile.seed,
+                &keys,
+                &history,
+            )
         });
         let receivers = receivers.collect::<anyhow::Result<_>>()?;
         Ok(Self {
             history,
             receivers,
             keys,
-            client: OneShotClient::new(&[gateway.to_owned()], Instant::now() + FOREVER, failovers),
+            client: OneShotClient::new(&[gateway.to_owned()], profile.end, failovers),
             gateway: gateway.to_owned(),
-            seed,
-            rate,
-            next_task: 0,
+            profile,
             interrupt: interrupt.clone(),
         })
     }
@@ -91,26 +91,21 @@ impl<'run> Load<'run> {
         let approver = TestUser::sign_up(&self.gateway, "approver")?;
         let reader = Reader::sign_up(self)?;
         self.client.take_statistics();
-        let profile = LoadProfile {
-            seed: self.seed,
-            rate: self.rate,
-            first: self.next_task,
-            end: Instant::now() + FOREVER,
-        };
         let users = [creator, approver];
         let Self {
             client,
             receivers,
             history,
+            profile,
             interrupt,
             ..
         } = &*self;
-        let tasks = TaskWorkload::new(&profile, client, users, receivers, history, interrupt);
+        let tasks = TaskWorkload::new(profile, client, users, receivers, history, interrupt);
         let outcome = thread::scope(|scope| {
             for _ in 0..CALLERS {
                 scope.spawn(|| tasks.run_caller());
             }
-            scope.spawn(|| reader.run(client, self.rate * 2));
+            scope.spawn(|| reader.run(client, profile.rate * 2));
             thread::sleep(MARGIN);
             let outcome = work();
             thread::sleep(MARGIN);
@@ -118,7 +113,7 @@ impl<'run> Load<'run> {
             reader.stop();
             outcome
         });
-        self.next_task = tasks.next_number();
+        self.profile.first = tasks.next_number();
         outcome?;
         self.interrupt.check()?;
         Ok(self.client.take_statistics())

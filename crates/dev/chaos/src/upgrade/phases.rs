@@ -17,11 +17,15 @@ use crate::{
     failovers::Failovers,
     final_state::StateReader,
     settings,
+    task_workload::LoadProfile,
     test_user::TestUser,
 };
 
 /// How long the system serves in the earlier version before anything changes.
 const BEFORE: Duration = Duration::from_secs(5);
+
+/// No run is longer.
+const FOREVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Runs the test. The caller stops what it starts.
 pub(super) fn run(
@@ -42,12 +46,19 @@ pub(super) fn run(
     let new = programs::copy(workspace, programs::build(base, false)?)?;
     interrupt.check()?;
     let versions = Versions { earlier, new };
-    let earlier_drains = versions.earlier_drains();
+    let (earlier_drains, with_due) = (versions.earlier_drains(), versions.all_know_due());
     let fleet = Fleet::start(workspace, versions, interrupt)?;
     // Postgres has no standby here.
     let failovers = Failovers::default();
+    let profile = LoadProfile {
+        seed,
+        rate: arguments.rate,
+        with_due,
+        first: 0,
+        end: Instant::now() + FOREVER,
+    };
     let mut test = Test {
-        load: Load::new(&fleet.gateway, &failovers, seed, arguments.rate, interrupt)?,
+        load: Load::new(&fleet.gateway, &failovers, profile, interrupt)?,
         fleet,
         phases: Vec::new(),
     };
