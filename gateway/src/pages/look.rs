@@ -3,7 +3,7 @@
 use ring::digest::{Context, SHA256};
 
 use super::brand::Brand;
-use super::templates;
+use super::files;
 use crate::settings::PagesSettings;
 
 /// The look of the pages, and the version of their assets.
@@ -42,9 +42,9 @@ fn version(brand: &Brand) -> anyhow::Result<String> {
         hash.update(&part.len().to_be_bytes());
         hash.update(part);
     };
-    for file in templates::files() {
+    for file in files::names() {
         add(file.as_bytes());
-        add(&templates::read(&file)?);
+        add(&files::read(&file)?);
     }
     add(brand.stylesheet().as_bytes());
     add(&brand.logo_or(|| Ok(bytes::Bytes::new()))?);

@@ -13,6 +13,7 @@
 
 mod brand;
 mod content;
+mod files;
 mod look;
 mod modules;
 mod page;
@@ -22,10 +23,10 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::settings::{PagesMode, PagesSettings};
+use files::LAYOUT;
 use look::Look;
 pub(crate) use page::Page;
 use page::Source;
-use templates::LAYOUT;
 
 /// Every page and asset.
 ///
@@ -52,7 +53,7 @@ pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Arc<[Arc<Page>]>>
     let own = own.map(|(path, kind, source)| (path.to_owned(), kind, source));
     let pages = own
         .into_iter()
-        .chain(templates::files().filter_map(place))
+        .chain(files::names().filter_map(place))
         .map(|(path, content_type, source)| Page::new(path, content_type, source, &look));
     pages.map(|page| page.map(Arc::new)).collect()
 }

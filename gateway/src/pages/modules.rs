@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use super::templates;
+use super::files;
 
 const FOLDER: &str = "assets/";
 
@@ -17,7 +17,7 @@ pub(super) fn with_imports(scripts: &[String]) -> anyhow::Result<Vec<String>> {
     let mut known: HashSet<String> = found.iter().cloned().collect();
     let mut next = 0;
     while let Some(module) = found.get(next) {
-        let text = String::from_utf8(templates::read(&format!("{FOLDER}{module}"))?.into())?;
+        let text = String::from_utf8(files::read(&format!("{FOLDER}{module}"))?.into())?;
         let new = text.lines().filter_map(imported);
         let new: Vec<_> = new.filter(|name| known.insert(name.clone())).collect();
         found.extend(new);

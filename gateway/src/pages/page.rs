@@ -12,6 +12,7 @@ use anyhow::Context as _;
 use bytes::Bytes;
 
 use super::content::{self, Content};
+use super::files;
 use super::look::Look;
 use super::templates;
 
@@ -52,9 +53,9 @@ impl Source {
     fn content(&self, look: &Look) -> anyhow::Result<Content> {
         let plain = match self {
             Self::Template(file) => templates::render(file, look)?,
-            Self::File(file) => templates::read(file)?,
+            Self::File(file) => files::read(file)?,
             Self::BrandStyle => Bytes::from(look.brand.stylesheet()),
-            Self::Logo => look.brand.logo_or(|| templates::read("logo.svg"))?,
+            Self::Logo => look.brand.logo_or(|| files::read("logo.svg"))?,
         };
         Ok(Content::new(plain))
     }

@@ -1,0 +1,32 @@
+//! The files of the site.
+
+use std::borrow::Cow;
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use rust_embed::RustEmbed;
+
+/// The frame of every page: not a page itself.
+pub(super) const LAYOUT: &str = "layout.html";
+
+/// The files.
+#[derive(RustEmbed)]
+#[folder = "src/pages/site"]
+struct Site;
+
+/// The names of all files.
+pub(super) fn names() -> impl Iterator<Item = Cow<'static, str>> {
+    Site::iter()
+}
+
+/// The bytes of a file. Only a debug build reads it from the disk.
+///
+/// # Errors
+/// There is no such file.
+pub(super) fn read(file: &str) -> anyhow::Result<Bytes> {
+    let embedded = Site::get(file).with_context(|| format!("{file} is missing"))?;
+    Ok(match embedded.data {
+        Cow::Borrowed(data) => Bytes::from_static(data),
+        Cow::Owned(data) => Bytes::from(data),
+    })
+}
