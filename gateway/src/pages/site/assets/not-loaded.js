@@ -23,7 +23,9 @@
     addEventListener("online", () => location.reload());
   }
 
-  function failed() {
+  function failed({ target }) {
+    // A page starts without its logo.
+    if (target instanceof HTMLImageElement) return;
     if (document.readyState === "loading") addEventListener("DOMContentLoaded", report);
     else report();
   }

@@ -37,6 +37,19 @@ async fn a_page_without_one_of_its_scripts_says_so_and_loads_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_without_its_logo_is_not_loaded_again() {
+    let system = System::start().await;
+    let phone = Browser::phone().await;
+    block(&phone, &["*/assets/logo"]).await;
+    phone.open(system.http.base()).await;
+    phone.sees("Forgot your password?").await;
+    assert_eq!(phone.count("#not-loaded:not([hidden])").await, 0);
+    let loads = "return performance.getEntriesByType('navigation')[0].type";
+    assert_eq!(phone.run(loads).await, "navigate");
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_page_of_a_link_asks_for_its_modules_at_once() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
