@@ -8,7 +8,7 @@ use actix_web::http::header::{AcceptEncoding, Encoding, Header as _};
 use bytes::Bytes;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use ring::digest::{SHA256, digest};
+use ring::digest::{Digest, SHA256, digest};
 
 /// What a response contains.
 #[derive(Debug, Clone)]
@@ -21,9 +21,7 @@ pub(super) struct Content {
 
 impl Content {
     pub(super) fn new(plain: Bytes) -> Self {
-        let hash = digest(&SHA256, &plain);
-        let version = hash.as_ref().iter().take(8);
-        let version: String = version.map(|byte| format!("{byte:02x}")).collect();
+        let version = version_of(&digest(&SHA256, &plain));
         Self {
             plain,
             // Weak, because the compressed form has the same tag.
@@ -37,6 +35,12 @@ impl Content {
         let compressed = || compress(&self.plain).ok();
         self.compressed.get_or_init(compressed).clone()
     }
+}
+
+/// The first 8 bytes of a hash, in hexadecimal.
+pub(super) fn version_of(hash: &Digest) -> String {
+    let bytes = hash.as_ref().iter().take(8);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn compress(plain: &[u8]) -> std::io::Result<Bytes> {

@@ -3,6 +3,7 @@
 use ring::digest::{Context, SHA256};
 
 use super::brand::Brand;
+use super::content::version_of;
 use super::files;
 use crate::settings::PagesSettings;
 
@@ -48,7 +49,5 @@ fn version(brand: &Brand) -> anyhow::Result<String> {
     }
     add(brand.stylesheet().as_bytes());
     add(&brand.logo_or(|| Ok(bytes::Bytes::new()))?);
-    let version = hash.finish();
-    let version = version.as_ref().iter().take(8);
-    Ok(version.map(|byte| format!("{byte:02x}")).collect())
+    Ok(version_of(&hash.finish()))
 }

@@ -8,7 +8,7 @@ use std::{
 };
 
 use anyhow::Context;
-use local_stack::random;
+use local_stack::{process::wait_until, random};
 use serde_json::{Value, json};
 use xtask::{
     client::{Call, Client, Response},
@@ -323,14 +323,12 @@ impl<'run> AccountWorkload<'run> {
 
     /// Waits until something is so; `false` if it is not by `end`.
     fn wait_until(&self, end: Instant, is_so: impl Fn() -> bool) -> anyhow::Result<bool> {
-        while !is_so() {
-            self.interrupt.check()?;
-            if Instant::now() > end {
-                return Ok(false);
-            }
-            thread::sleep(POLL_INTERVAL);
-        }
-        Ok(true)
+        let left = end.saturating_duration_since(Instant::now());
+        let found = wait_until(left, || match self.interrupt.check() {
+            Ok(()) => is_so().then_some(Ok(true)),
+            Err(interrupted) => Some(Err(interrupted)),
+        });
+        found.unwrap_or(Ok(false))
     }
 }
 
