@@ -130,7 +130,7 @@ pub const METRICS: &[Metric] = metrics! {
     Gauge task_mails_oldest_due_seconds() of PEOPLE_TASK_SERVICE: "How long the oldest due mail about a task has waited for a notification-worker.";
     Counter task_mail_opt_outs_total(change = ["in", "out"]) of PEOPLE_TASK_SERVICE: "Recipients who turned reminders off or on again.";
     // Deliveries.
-    Counter webhook_attempts_total(outcome = ["fail", "lost", "postponed", "retry", "sent"]) of WEBHOOK_WORKER: "Attempts to deliver a webhook.";
+    Counter webhook_attempts_total(outcome = ["fail", "lost", "postponed", "retry", "sent", "suspended"]) of WEBHOOK_WORKER: "Attempts to deliver a webhook.";
     Histogram webhook_attempt_duration_seconds() of WEBHOOK_WORKER: "How long a receiver took to respond, or the attempt to fail.";
     Gauge webhook_attempts_in_flight() of WEBHOOK_WORKER: "Attempts that wait for a response.";
     Counter webhook_deliveries_total(outcome = ["fail", "sent"]) of WEBHOOK_WORKER: "Deliveries that ended.";

@@ -30,7 +30,9 @@ use crate::signing::WebhookSigner;
 use crate::tasks::create::creations;
 use crate::tasks::read::task_lookups;
 use crate::webhooks::register::registrations;
-use crate::{audit, dashboard, deliveries, erasure, mails, plugin_paths, tasks, webhooks};
+use crate::{
+    audit, changed_users, dashboard, deliveries, erasure, mails, plugin_paths, tasks, webhooks,
+};
 
 /// The limits of batches of all kinds.
 const LIMITS: BatchLimits = BatchLimits::SERVICE;
@@ -71,6 +73,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
         app.configure(|config| mails::routes::internal(config, &context))
             .service(erasure::routes::erase_user)
+            .service(changed_users::routes::report_user)
             .configure(|config| service_http::mount(config, health.clone(), document.clone()))
             .wrap(from_fn(http_kit::request_context))
             .wrap(from_fn(plugin_paths::rewrite))

@@ -14,6 +14,7 @@
 
 mod app;
 mod audit;
+mod changed_users;
 mod columns;
 mod context;
 mod dashboard;

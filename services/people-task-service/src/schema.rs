@@ -27,6 +27,7 @@ diesel::table! {
         created -> Timestamptz,
         has_random_secrets -> Bool,
         comment_required -> Bool,
+        content_version -> Integer,
     }
 }
 
@@ -64,6 +65,9 @@ diesel::table! {
         on_rejected -> Bool,
         on_due -> Bool,
         last_due -> Nullable<Timestamptz>,
+        registered_as -> Nullable<Text>,
+        registrant_email -> Nullable<Text>,
+        registrant_secret -> Nullable<Binary>,
     }
 }
 
@@ -92,6 +96,7 @@ diesel::table! {
         on_trial -> Bool,
         attempt_log -> Jsonb,
         due_at -> Nullable<Timestamptz>,
+        suspended_for -> Nullable<Binary>,
     }
 }
 
@@ -125,6 +130,16 @@ diesel::table! {
     paused_hosts (host) {
         host -> Text,
         paused -> Timestamptz,
+    }
+}
+
+diesel::table! {
+    changed_users (id) {
+        id -> Binary,
+        changed -> Timestamptz,
+        is_active -> Bool,
+        is_admin -> Bool,
+        email -> Nullable<Text>,
     }
 }
 

@@ -12,6 +12,7 @@ use crate::decisions::store::{self, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
+use crate::tasks::requests::Precondition;
 use crate::tasks::{Grant, Task, TaskError, store as task_store};
 
 /// A decision about a task.
@@ -44,6 +45,8 @@ impl Decision {
 pub(crate) struct Choice {
     pub(crate) decision: Decision,
     pub(crate) comment: Option<DecisionComment>,
+    /// The versions of the task that this is about.
+    pub(crate) precondition: Precondition,
 }
 
 /// A request to decide a task.
@@ -83,7 +86,8 @@ pub(crate) fn decisions(
 /// Publishing the deliveries may fail without harm: workers also look for them.
 ///
 /// # Errors
-/// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`], [`TaskError::CommentRequired`].
+/// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::AlreadyResolved`], [`TaskError::Changed`],
+/// [`TaskError::CommentRequired`].
 #[tracing::instrument(skip_all, fields(task.id = %id, decision = choice.decision.status().name()))]
 pub(crate) async fn decide(
     decisions: &Decisions,
@@ -168,10 +172,12 @@ impl DecisionAttempt {
     fn judge(&self, task: Option<Task>) -> Result<Task, TaskError> {
         let task = task.ok_or(TaskError::NotFound)?;
         self.actor.relations_to(&task).check(Permission::Decide)?;
-        if task.status != TaskStatus::Pending {
-            return Err(TaskError::AlreadyResolved(task.status));
-        }
-        let Choice { decision, comment } = &self.choice;
+        let Choice {
+            decision,
+            comment,
+            precondition,
+        } = &self.choice;
+        let task = task.check_pending(precondition)?;
         if task.comment_required && *decision == Decision::Reject && comment.is_none() {
             return Err(TaskError::CommentRequired);
         }
@@ -181,8 +187,13 @@ impl DecisionAttempt {
     /// The decision, if the statement can judge it.
     fn by_grant(&self, number: i32) -> Option<NewDecision<'_>> {
         let (grant, identity) = Grant::of(&self.actor, Permission::Decide)?;
+        let version = self.choice.precondition.single()?;
         // An approver's secret decides as the approver, whom the statement knows.
-        Some(self.new_decision(number, grant, identity, self.actor.email()))
+        let decision = self.new_decision(number, grant, identity, self.actor.email());
+        Some(NewDecision {
+            version,
+            ..decision
+        })
     }
 
     /// The decision about a task that was judged under its lock.
@@ -201,7 +212,9 @@ impl DecisionAttempt {
         identity: AuditIdentity,
         decided_by: Option<&'a str>,
     ) -> NewDecision<'a> {
-        let Choice { decision, comment } = &self.choice;
+        let Choice {
+            decision, comment, ..
+        } = &self.choice;
         let mut entry = decision
             .audit_action()
             .on_task(self.task, identity, self.meta.clone());
@@ -211,6 +224,7 @@ impl DecisionAttempt {
         NewDecision {
             number,
             task: self.task,
+            version: None,
             status: decision.status(),
             decided_by,
             comment: comment.as_ref().map(DecisionComment::as_str),

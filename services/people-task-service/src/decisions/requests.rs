@@ -10,6 +10,7 @@ use utoipa::openapi::schema::ObjectBuilder;
 use values::{FromText, Invalid, Secret, bounded_text};
 
 use crate::requests::text_fields;
+use crate::tasks::requests::TaskVersion;
 
 const MAX_COMMENT: usize = 2_000;
 
@@ -23,6 +24,9 @@ pub(crate) struct DecisionRequest {
     /// one if the task has `commentRequired`.
     #[schema(inline, example = "Too expensive.")]
     pub(crate) comment: Option<DecisionComment>,
+    /// The version of the task that is decided on, like `If-Match`. Another one is `409 task-changed`.
+    #[schema(inline, example = 1)]
+    pub(crate) version: Option<TaskVersion>,
 }
 
 impl DecisionRequest {
@@ -33,10 +37,12 @@ impl DecisionRequest {
     pub(crate) fn parse(OptionalJsonBody(mut fields): OptionalJsonBody) -> Result<Self, Problem> {
         let secret: Option<Secret> = fields.optional("secret");
         let comment: Option<DecisionComment> = fields.optional("comment");
+        let version = fields.optional("version");
         fields.finish()?;
         Ok(Self {
             secret: secret.filter(|secret| !secret.expose().is_empty()),
             comment: comment.filter(|comment| !comment.as_str().is_empty()),
+            version,
         })
     }
 }

@@ -1,5 +1,5 @@
 use actix_web::put;
-use actix_web::web::{Data, Json, Path};
+use actix_web::web::{Data, Path};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
 use http_kit::{BodyProblems, OptionalJsonBody, Problem, combine_errors, path_id};
@@ -8,8 +8,9 @@ use service_http::DatabaseProblems;
 use crate::decisions::decide::{Choice, Decision, Decisions, decide};
 use crate::decisions::requests::DecisionRequest;
 use crate::tasks::credentials::PartialCredentials;
-use crate::tasks::error::{AlreadyResolved, Forbidden, NoTask};
+use crate::tasks::error::{Changed, Forbidden, NoTask};
 use crate::tasks::projection::FieldSelection;
+use crate::tasks::requests::{IfMatch, Precondition};
 use crate::tasks::responses::TaskResponse;
 use crate::tasks::secrets::PresentedSecret;
 
@@ -17,16 +18,16 @@ use crate::tasks::secrets::PresentedSecret;
 #[utoipa::path(
     tag = "people-task",
     operation_id = "approveTask",
-    params(("id" = String, Path, description = "The task's id."), FieldSelection),
+    params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
     request_body = Option<DecisionRequest>,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
     responses(
-        (status = 200, description = "The task, approved.", body = TaskResponse),
-        BodyProblems, TokenProblems, Forbidden, NoTask, AlreadyResolved, DatabaseProblems,
+        (status = 200, description = "The task, approved.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
+        BodyProblems, TokenProblems, Forbidden, NoTask, Changed, DatabaseProblems,
     ),
 )]
 #[put("/people-task/tasks/{id}/approve")]
-pub(crate) async fn approve_task(input: DecisionInput) -> Result<Json<TaskResponse>, Problem> {
+pub(crate) async fn approve_task(input: DecisionInput) -> Result<TaskResponse, Problem> {
     decide_task(input, Decision::Approve).await
 }
 
@@ -35,16 +36,16 @@ pub(crate) async fn approve_task(input: DecisionInput) -> Result<Json<TaskRespon
 #[utoipa::path(
     tag = "people-task",
     operation_id = "rejectTask",
-    params(("id" = String, Path, description = "The task's id."), FieldSelection),
+    params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
     request_body = Option<DecisionRequest>,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = []), ()),
     responses(
-        (status = 200, description = "The task, rejected.", body = TaskResponse),
-        BodyProblems, TokenProblems, Forbidden, NoTask, AlreadyResolved, DatabaseProblems,
+        (status = 200, description = "The task, rejected.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
+        BodyProblems, TokenProblems, Forbidden, NoTask, Changed, DatabaseProblems,
     ),
 )]
 #[put("/people-task/tasks/{id}/reject")]
-pub(crate) async fn reject_task(input: DecisionInput) -> Result<Json<TaskResponse>, Problem> {
+pub(crate) async fn reject_task(input: DecisionInput) -> Result<TaskResponse, Problem> {
     decide_task(input, Decision::Reject).await
 }
 
@@ -52,6 +53,7 @@ pub(crate) async fn reject_task(input: DecisionInput) -> Result<Json<TaskRespons
 type DecisionInput = (
     PartialCredentials,
     Result<OptionalJsonBody, Problem>,
+    Result<Precondition, Problem>,
     Result<FieldSelection, Problem>,
     RequestMeta,
     Path<String>,
@@ -59,20 +61,26 @@ type DecisionInput = (
 );
 
 async fn decide_task(
-    (credentials, body, fields, meta, id, decisions): DecisionInput,
+    (credentials, body, precondition, fields, meta, id, decisions): DecisionInput,
     decision: Decision,
-) -> Result<Json<TaskResponse>, Problem> {
-    let body = body.and_then(DecisionRequest::parse);
-    let (secret, comment) = match body {
+) -> Result<TaskResponse, Problem> {
+    let (secret, body) = match body.and_then(DecisionRequest::parse) {
         Ok(body) => (
             Ok(body.secret.as_ref().map(PresentedSecret::from)),
-            body.comment,
+            Some(body),
         ),
         Err(problem) => (Err(problem), None),
     };
-    let (credentials, fields) = combine_errors(credentials.with_secret(secret), fields)?;
+    let conditions = combine_errors(precondition, fields);
+    let (credentials, (precondition, fields)) =
+        combine_errors(credentials.with_secret(secret), conditions)?;
     let id = path_id(&id, "task")?;
-    let choice = Choice { decision, comment };
+    let (comment, version) = body.map_or((None, None), |body| (body.comment, body.version));
+    let choice = Choice {
+        decision,
+        comment,
+        precondition: precondition.and(version),
+    };
     let (task, relations) = decide(&decisions, credentials.0, id, choice, meta).await?;
-    Ok(Json(TaskResponse::new(task, relations, &fields)))
+    Ok(TaskResponse::new(task, relations, &fields))
 }

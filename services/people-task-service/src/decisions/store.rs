@@ -3,7 +3,7 @@
 
 use audit_log::Entry;
 use database::{Error, prepared};
-use diesel::sql_types::{Array, Binary, Bool, Integer, Jsonb, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
 use values::{DeliveryId, Names as _, TaskId, UserId};
@@ -18,6 +18,8 @@ pub(super) struct NewDecision<'a> {
     /// Tells what became of it.
     pub(super) number: i32,
     pub(super) task: TaskId,
+    /// The version of the task that it is about; `None` if any.
+    pub(super) version: Option<i64>,
     pub(super) status: TaskStatus,
     /// The e-mail address of the person who decides; if it is `None` and a secret gives the permission, the approver's.
     pub(super) decided_by: Option<&'a str>,
@@ -72,17 +74,18 @@ pub(super) fn decide(
         .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| d.user.map(|(id, _)| id)))
         .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.user.and_then(|(_, of)| of)))
         .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.decided_by))
-        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.comment));
+        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.comment))
+        .bind::<Array<Nullable<BigInt>>, _>(column(decisions, |d| d.version));
     Ok(decide.load(connection)?)
 }
 
 // `seen` is the row as the statement reads everything else; `task_states` is the row as it is when it is locked.
 const DECIDE: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
     AS given (
         number, task_id, decision, any_task, creator, approver_key, requester_key, approver_secret, requester_secret,
-        request_id, traceparent, entry, user_id, incarnation, decided_by, comment)
+        request_id, traceparent, entry, user_id, incarnation, decided_by, comment, version)
 ), permitted AS (
     SELECT number, given.task_id, decision, request_id, traceparent, entry, given.comment AS new_comment,
         coalesce(given.decided_by, CASE WHEN given.approver_secret IS NOT NULL THEN approver END) AS person
@@ -91,7 +94,8 @@ const DECIDE: &str = concat!(
         JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
     WHERE ",
     granted!(),
-    " AND (decision = 'approved' OR given.comment IS NOT NULL OR NOT comment_required)
+    " AND (given.version IS NULL OR tasks.content_version = given.version)
+        AND (decision = 'approved' OR given.comment IS NOT NULL OR NOT comment_required)
         AND task_states.decision_made IS NULL AND task_states.version = seen.version
         AND (user_id IS NULL OR may_add_rows(user_id, incarnation))
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
@@ -125,7 +129,13 @@ const DECIDE: &str = concat!(
     SELECT new_id(), tasks.id, 'decided', mail_recipient(requester_key), now(), now()
     FROM mailed JOIN tasks ON tasks.id = ANY(ARRAY[mailed.task_id])
 ), recorded AS (",
-    insert_entries!("SELECT entry FROM decided"),
+    // What was decided on is recorded as the hash of the title, a NUL byte and the description, in UTF-8.
+    insert_entries!(
+        "SELECT jsonb_set(entry, '{detail}', coalesce(nullif(entry->'detail', 'null'), '{}') || jsonb_build_object(
+                'version', content_version, 'contentSha256', encode(sha256(
+                    convert_to(title, 'UTF8') || decode('00', 'hex') || convert_to(description, 'UTF8')), 'hex'))) AS entry
+        FROM decided JOIN tasks ON tasks.id = ANY(ARRAY[decided.task_id])"
+    ),
     ")
 SELECT number, ",
     task_columns!(),

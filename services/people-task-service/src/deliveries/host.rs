@@ -11,9 +11,31 @@ pub(crate) fn host_of(url: &str) -> String {
     if trimmed.is_empty() { host } else { trimmed }.to_owned()
 }
 
+/// The scheme and the host of a webhook's URL, for people who may not see the rest.
+pub(crate) fn scheme_and_host(url: &str) -> String {
+    let is_https = url
+        .get(..6)
+        .is_some_and(|start| start.eq_ignore_ascii_case("https:"));
+    let scheme = if is_https { "https" } else { "http" };
+    format!("{scheme}://{}", host_of(url))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::host_of;
+    use super::{host_of, scheme_and_host};
+
+    #[test]
+    fn scheme_and_host_are_without_credentials_port_path_and_query() {
+        for (url, shown) in [
+            (
+                "HTTPS://u:p@Hooks.example.com:8443/in/secret?key=1#x",
+                "https://hooks.example.com",
+            ),
+            ("http://[::1]:9/x", "http://[::1]"),
+        ] {
+            assert_eq!(scheme_and_host(url), shown);
+        }
+    }
 
     #[test]
     fn the_host_is_without_scheme_port_and_final_dot() {

@@ -21,7 +21,7 @@ pub(crate) mod worker;
 use messaging::Queue;
 
 pub(crate) use self::due::{DueDelivery, due_message};
-pub(crate) use self::host::host_of;
+pub(crate) use self::host::{host_of, scheme_and_host};
 
 /// The queue of messages about deliveries that are due.
 pub const QUEUE: Queue = Queue::transient("webhook.due-deliveries");

@@ -29,6 +29,10 @@ pub(crate) struct DeliveryResponse {
     /// When the next attempt is due; null if there is none.
     #[schema(value_type = Option<String>, format = DateTime, required = true)]
     next_attempt: Option<Timestamp>,
+    /// It waits, because the user who registered the webhook has no right to the task now. Absent otherwise.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[schema(required = false)]
+    suspended: bool,
     /// The newest 100 attempts, oldest first.
     #[schema(value_type = Vec<Attempt>)]
     attempts: Value,
@@ -89,6 +93,7 @@ impl From<Delivery> for DeliveryResponse {
             status: delivery.status,
             created: Timestamp(delivery.created),
             next_attempt: delivery.next_attempt.map(Timestamp),
+            suspended: delivery.suspended,
             attempts: delivery.attempt_log,
         }
     }

@@ -21,6 +21,7 @@ diesel::table! {
         next_attempt -> Nullable<Timestamptz>,
         attempt_log -> Jsonb,
         due_at -> Nullable<Timestamptz>,
+        suspended -> Bool,
     }
 }
 
@@ -40,6 +41,7 @@ pub(crate) struct Delivery {
     pub(crate) created: DateTime<Utc>,
     pub(crate) next_attempt: Option<DateTime<Utc>>,
     pub(crate) attempt_log: Value,
+    pub(crate) suspended: bool,
 }
 
 /// The tables and columns of a [`Delivery`].
@@ -58,6 +60,7 @@ macro_rules! select_delivery {
                 all_deliveries::created,
                 all_deliveries::next_attempt,
                 all_deliveries::attempt_log,
+                all_deliveries::suspended,
             ))
     };
 }

@@ -11,7 +11,7 @@ use crate::erasure::batch::{Batch, ErasedUser};
 use crate::erasure::requests::EraseRequest;
 use crate::erasure::{store, tasks};
 use crate::tasks::store as tasks_store;
-use crate::{deliveries, mails, webhooks};
+use crate::{changed_users, deliveries, mails, webhooks};
 
 /// How long a call deletes one batch of tasks after another.
 const CALL_TIME: Duration = Duration::from_millis(200);
@@ -144,6 +144,7 @@ fn erase_in_transaction(
     let mut more = tasks.more || webhooks.more || mails.more;
     let mut progress = deleted > 0 || tasks.progress || webhooks.progress || mails.progress;
     if !more {
+        changed_users::store::delete(connection, user.id)?;
         let entries = audit_log::pseudonymise(connection, user.id)?;
         more = entries.more;
         progress |= entries.rows > 0;

@@ -30,6 +30,8 @@ pub(crate) enum Permission {
     RegisterWebhook,
     /// Delete a webhook.
     DeleteWebhook,
+    /// See the whole URL of a webhook, which may be all that it takes to call its receiver.
+    SeeWebhookUrl,
     /// See the deliveries, and send one again.
     ViewDeliveries,
     /// See the secret that an edit creates for a new approver or requester. A secret is a permission: a
@@ -197,7 +199,7 @@ impl Relations {
                 creator || approver || requester || admin
             }
             Permission::Decide => creator || approver || admin,
-            Permission::DeleteWebhook => creator || admin || registrant,
+            Permission::DeleteWebhook | Permission::SeeWebhookUrl => creator || admin || registrant,
             Permission::ViewDeliveries | Permission::SeeNewSecrets => creator || admin,
         }
     }
@@ -221,13 +223,14 @@ impl Relations {
 mod tests {
     use super::{AccessDenied, Permission, Relations};
 
-    const PERMISSIONS: [Permission; 8] = [
+    const PERMISSIONS: [Permission; 9] = [
         Permission::Read,
         Permission::Edit,
         Permission::Reassign,
         Permission::Decide,
         Permission::RegisterWebhook,
         Permission::DeleteWebhook,
+        Permission::SeeWebhookUrl,
         Permission::ViewDeliveries,
         Permission::SeeNewSecrets,
     ];
@@ -241,13 +244,13 @@ mod tests {
         // Columns in the order of PERMISSIONS.
         #[rustfmt::skip]
         let table = [
-            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y"),
-            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n"),
-            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n"),
-            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y"),
-            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n n"),
-            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y n n"),
-            ("stranger", stranger(), "n n n n n n n n"),
+            ("creator", Relations { creator: true, ..stranger() }, "y y y y y y y y y"),
+            ("approver", Relations { approver: true, ..stranger() }, "y n y y y n n n n"),
+            ("requester", Relations { requester: true, ..stranger() }, "y y y n y n n n n"),
+            ("admin", Relations { admin: true, ..stranger() }, "y y y y y y y y y"),
+            ("reader of a public task", Relations { public_reader: true, ..stranger() }, "y n n n n n n n n"),
+            ("registrant", Relations { registrant: true, ..stranger() }, "n n n n n y y n n"),
+            ("stranger", stranger(), "n n n n n n n n n"),
         ];
         for (name, relations, row) in table {
             for (permission, expected) in PERMISSIONS.into_iter().zip(row.split(' ')) {

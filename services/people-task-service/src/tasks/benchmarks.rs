@@ -35,6 +35,7 @@ impl Default for StoredTask {
             requester_secret: vec![0; 32],
             created: now,
             comment_required: false,
+            content_version: 1,
             status: TaskStatus::Pending,
             mtime: now,
             decision_made: None,

@@ -117,6 +117,7 @@ impl NewTask {
             requester_secret,
             created: inserted.created,
             comment_required: fields.comment_required,
+            content_version: 1,
             status: TaskStatus::Pending,
             mtime: inserted.created,
             decision_made: None,

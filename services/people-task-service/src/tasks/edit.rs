@@ -7,10 +7,9 @@ use values::{EmailAddress, Secret, TaskId};
 use crate::audit::AuditAction;
 use crate::mailing::{Mailing, Part};
 use crate::mails::plan_store::{self, Replan};
-use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::error::TaskError;
-use crate::tasks::requests::{DecisionBy, Description, EditTaskRequest, TaskTitle};
+use crate::tasks::requests::{DecisionBy, Description, EditTaskRequest, Precondition, TaskTitle};
 use crate::tasks::secrets;
 use crate::tasks::store::{self, Changes, Task};
 
@@ -53,6 +52,7 @@ impl EditTaskRequest {
             comment_required: self
                 .comment_required
                 .filter(|required| *required != task.comment_required),
+            version: self.version,
         }
     }
 
@@ -93,58 +93,68 @@ impl EditTaskRequest {
     }
 }
 
-/// Edits a pending task.
+/// Edits a pending task, if the precondition and the version of the edit hold.
 ///
 /// # Errors
 /// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::SelfApproval`],
-/// [`TaskError::AlreadyResolved`].
+/// [`TaskError::AlreadyResolved`], [`TaskError::Changed`].
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn edit(
     database: &Database,
     mailing: Arc<Mailing>,
     actor: Actor,
     id: TaskId,
-    edit: EditTaskRequest,
+    (edit, precondition): (EditTaskRequest, Precondition),
     meta: RequestMeta,
 ) -> Result<EditedTask, TaskError> {
+    let precondition = precondition.and(edit.version);
     database
         .transaction(move |connection| {
-            edit_in_transaction(connection, &mailing, &actor, id, edit, meta)
+            let task = store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
+            let edit = edit.diff(&task);
+            let task = judge(&actor, task, &edit, &precondition)?;
+            edit_in_transaction(connection, &mailing, &actor, task, &edit, meta)
         })
         .await
+}
+
+/// Returns the task if the actor may make this edit to it now.
+fn judge(
+    actor: &Actor,
+    task: Task,
+    edit: &EditTaskRequest,
+    precondition: &Precondition,
+) -> Result<Task, TaskError> {
+    let relations = actor.relations_to(&task);
+    relations.check(edit.permission())?;
+    if edit.names_self(actor, &task) && !relations.allow(Permission::Decide) {
+        return Err(TaskError::SelfApproval);
+    }
+    task.check_pending(precondition)
 }
 
 fn edit_in_transaction(
     connection: &mut Connection,
     mailing: &Mailing,
     actor: &Actor,
-    id: TaskId,
-    edit: EditTaskRequest,
+    task: Task,
+    edit: &EditTaskRequest,
     meta: RequestMeta,
 ) -> Result<EditedTask, TaskError> {
-    let task = store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
-    let before = actor.relations_to(&task);
-    let edit = edit.diff(&task);
-    before.check(edit.permission())?;
-    if edit.names_self(actor, &task) && !before.allow(Permission::Decide) {
-        return Err(TaskError::SelfApproval);
-    }
-    if task.status != TaskStatus::Pending {
-        return Err(TaskError::AlreadyResolved(task.status));
-    }
+    let (id, before) = (task.id, actor.relations_to(&task));
     let fields = edit.field_names();
     if fields.is_empty() {
         return Ok(EditedTask::unchanged(task, before));
     }
     let is_mailed = plan_store::is_mailed(connection, id)?;
     let mailing = Some(mailing).filter(|_| is_mailed);
-    let secrets = NewSecrets::generate(id, &edit, mailing);
+    let secrets = NewSecrets::generate(id, edit, mailing);
     let approver = edit.approver.as_ref().zip(secrets.approver);
     let requester = edit.requester.as_ref().zip(secrets.requester);
     let identity = actor.audit_identity(&task, edit.permission());
     let entry = AuditAction::TaskEdited.on_task(id, identity, meta);
     let entry = entry.fields(&fields);
-    let task = update(connection, id, &edit, [&approver, &requester], &entry)?;
+    let task = update(connection, id, edit, [&approver, &requester], &entry)?;
     if let Some(mailing) = mailing {
         plan_store::replan(connection, id, &secrets.mails, &mailing.reminders())?;
     }

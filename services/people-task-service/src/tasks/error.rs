@@ -1,11 +1,18 @@
+use std::fmt;
+
 use actix_web::http::StatusCode;
 use http_kit::{Problem, problem_responses};
+use serde_json::{Value, json};
 use service_http::database_problem;
 use values::{Invalid, Names as _};
 
 use crate::status::TaskStatus;
-use crate::tasks::access::AccessDenied;
+use crate::tasks::access::{AccessDenied, Relations};
 use crate::tasks::list_query::{MAX_SORTED_OFFSET, MAX_SORTED_TASKS};
+use crate::tasks::projection::FieldSelection;
+use crate::tasks::requests::Precondition;
+use crate::tasks::responses::TaskResponse;
+use crate::tasks::store::Task;
 
 /// Why an operation on tasks failed.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +43,36 @@ pub(crate) enum TaskError {
     MailOff,
     #[error("the task is already resolved")]
     AlreadyResolved(TaskStatus),
+    /// The caller has seen another version of the task.
+    #[error("the task has changed")]
+    Changed(ChangedTask),
     #[error(transparent)]
     Database(#[from] database::Error),
+}
+
+/// A task as it is now, for a caller who may read it and has seen another version.
+pub(crate) struct ChangedTask(pub(crate) Box<Task>);
+
+impl fmt::Debug for ChangedTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ChangedTask(…)")
+    }
+}
+
+impl Task {
+    /// Returns the task if it is undecided, and a version that the caller means.
+    ///
+    /// # Errors
+    /// [`TaskError::AlreadyResolved`], which comes first, and [`TaskError::Changed`].
+    pub(crate) fn check_pending(self, precondition: &Precondition) -> Result<Self, TaskError> {
+        if self.status != TaskStatus::Pending {
+            Err(TaskError::AlreadyResolved(self.status))
+        } else if !precondition.holds_for(self.content_version) {
+            Err(TaskError::Changed(ChangedTask(Box::new(self))))
+        } else {
+            Ok(self)
+        }
+    }
 }
 
 impl From<AccessDenied> for TaskError {
@@ -85,9 +120,24 @@ impl From<TaskError> for Problem {
                 ),
             )
             .with("taskStatus", status.name()),
+            TaskError::Changed(ChangedTask(task)) => {
+                let selection = FieldSelection::with_version();
+                let task = TaskResponse::new(*task, Relations::default(), &selection);
+                task_changed(serde_json::to_value(task).unwrap_or_default())
+            }
             TaskError::Database(error) => database_problem(error),
         }
     }
+}
+
+fn task_changed(task: Value) -> Problem {
+    Problem::new(
+        StatusCode::CONFLICT,
+        "task-changed",
+        "The task is not the version that the request names. See `task` for what it is now, and send its `version` if \
+         that is what you mean.",
+    )
+    .with("task", task)
 }
 
 problem_responses! {
@@ -106,5 +156,18 @@ problem_responses! {
     /// Problems of operations that change a pending task.
     pub(crate) AlreadyResolved {
         TaskError::AlreadyResolved(TaskStatus::Approved) => "The task is already resolved.",
+    }
+    /// Problems of operations that may name the version of the task that they apply to.
+    pub(crate) Changed: AlreadyResolved {
+        task_changed(json!({
+            "id": "665f1c2ab3d4e5f60718293a",
+            "approver": "grace@example.com",
+            "requester": "ada@example.com",
+            "title": "Buy three printers",
+            "description": "The first one jams.",
+            "decisionBy": null,
+            "status": "pending",
+            "version": 2,
+        })) => "The task is not the version of `If-Match` or `version`.",
     }
 }

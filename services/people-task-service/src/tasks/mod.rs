@@ -13,7 +13,7 @@ mod list;
 mod list_query;
 pub(crate) mod projection;
 pub(crate) mod read;
-mod requests;
+pub(crate) mod requests;
 pub(crate) mod responses;
 pub(crate) mod routes;
 pub(crate) mod secrets;

@@ -33,12 +33,13 @@ values::names! {
         DecidedBy = "decidedBy",
         Comment = "comment",
         CommentRequired = "commentRequired",
+        Version = "version",
     }
 }
 
 use TaskField::{
     Approver, CanDecide, Comment, CommentRequired, Created, DecidedBy, DecisionBy, DecisionMade,
-    Description, Id, IsApprover, IsRequester, Mtime, Public, Requester, Status, Title,
+    Description, Id, IsApprover, IsRequester, Mtime, Public, Requester, Status, Title, Version,
 };
 
 /// The fields of every response.
@@ -63,6 +64,7 @@ const OPTIONAL_FIELDS: &[TaskField] = &[
     DecidedBy,
     Comment,
     CommentRequired,
+    Version,
 ];
 
 /// The fields of a response: the default ones and those of `include`.
@@ -88,6 +90,11 @@ impl FieldSelection {
 
     pub(crate) fn contains(&self, field: TaskField) -> bool {
         self.fields.contains(&field)
+    }
+
+    /// The default fields and `version`, which a caller needs who has seen another version.
+    pub(crate) fn with_version() -> Self {
+        Self::new(false).with(Version)
     }
 
     /// Adds a field.

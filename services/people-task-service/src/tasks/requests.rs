@@ -4,6 +4,8 @@
     reason = "utoipa's derive writes them for inlined types"
 )]
 
+mod precondition;
+
 use chrono::{DateTime, NaiveDateTime, Timelike as _, Utc};
 use http_kit::{Fields, Problem, Query, combine_errors};
 use listing::{Conditions, ListQuery, Sort};
@@ -13,6 +15,8 @@ use values::{EmailAddress, FromText, Invalid, Language, Names as _, bounded_text
 
 use crate::requests::text_fields;
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection, TaskSort};
+
+pub(crate) use self::precondition::{IfMatch, Precondition, TaskVersion};
 
 const MAX_TITLE: usize = 500;
 const MAX_DESCRIPTION: usize = 20_000;
@@ -103,6 +107,9 @@ pub(crate) struct EditTaskRequest {
     pub(crate) public: Option<bool>,
     /// Whether a rejection needs a comment.
     pub(crate) comment_required: Option<bool>,
+    /// The version that the changes are made to, like `If-Match`. Another one is `409 task-changed`.
+    #[schema(inline, example = 1)]
+    pub(crate) version: Option<TaskVersion>,
 }
 
 impl EditTaskRequest {
@@ -119,6 +126,7 @@ impl EditTaskRequest {
             requester: fields.optional("requester"),
             public: fields.optional("public"),
             comment_required: fields.optional("commentRequired"),
+            version: fields.optional("version"),
         };
         fields.finish_with(Some(request))
     }

@@ -1,5 +1,8 @@
 use std::borrow::Cow;
 
+use actix_web::body::BoxBody;
+use actix_web::http::header::ETAG;
+use actix_web::{HttpRequest, HttpResponse, Responder};
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use utoipa::openapi::{RefOr, Schema};
@@ -101,6 +104,24 @@ pub(crate) struct TaskResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     comment_required: Option<bool>,
+    /// Counts the changes of what is decided on: `title`, `description`, `decisionBy`, `approver` and `requester`. It begins
+    /// at 1, and `ETag` has the same number. Present with `include`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, minimum = 1, example = 1)]
+    version: Option<i32>,
+    /// The version for `ETag`.
+    #[serde(skip)]
+    etag: i32,
+}
+
+/// The response about one task names its version in `ETag` (RFC 9110 section 8.8.3).
+impl Responder for TaskResponse {
+    type Body = BoxBody;
+
+    fn respond_to(self, _: &HttpRequest) -> HttpResponse {
+        let etag = format!("\"{}\"", self.etag);
+        HttpResponse::Ok().insert_header((ETAG, etag)).json(self)
+    }
 }
 
 /// A row of a list, as the OpenAPI document describes it: `projection` may leave any field out.
@@ -154,6 +175,8 @@ impl TaskResponse {
             decided_by: has(TaskField::DecidedBy).then_some(task.decided_by),
             comment: has(TaskField::Comment).then_some(task.comment),
             comment_required: has(TaskField::CommentRequired).then_some(task.comment_required),
+            version: has(TaskField::Version).then_some(task.content_version),
+            etag: task.content_version,
         }
     }
 

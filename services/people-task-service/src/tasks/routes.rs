@@ -13,11 +13,13 @@ use crate::plugin_paths;
 use crate::tasks::access::Actor;
 use crate::tasks::create::Creations;
 use crate::tasks::credentials::{AuthenticatedUser, Credentials};
-use crate::tasks::error::{AlreadyResolved, Forbidden, NoTask, NotAdmin};
+use crate::tasks::error::{Changed, Forbidden, NoTask, NotAdmin};
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
 use crate::tasks::projection::{FieldSelection, Projection, TaskField};
 use crate::tasks::read::{TaskLookups, read};
-use crate::tasks::requests::{CreateTaskRequest, EditTaskRequest, parse_list, parse_selection};
+use crate::tasks::requests::{
+    CreateTaskRequest, EditTaskRequest, IfMatch, Precondition, parse_list, parse_selection,
+};
 use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
 use crate::tasks::{create, edit, list};
 
@@ -91,7 +93,7 @@ pub(crate) async fn count_tasks(
     params(("id" = String, Path, description = "The task's id."), FieldSelection),
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
-        (status = 200, description = "The task.", body = TaskResponse),
+        (status = 200, description = "The task.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
         QueryProblems, TokenProblems, NoTask, DatabaseProblems,
     ),
 )]
@@ -101,10 +103,10 @@ pub(crate) async fn get_task(
     fields: FieldSelection,
     id: Path<String>,
     lookups: Data<TaskLookups>,
-) -> Result<Json<TaskResponse>, Problem> {
+) -> Result<TaskResponse, Problem> {
     let id = path_id(&id, "task")?;
     let (task, relations) = read(&lookups, credentials.0, id).await?;
-    Ok(Json(TaskResponse::new(task, relations, &fields)))
+    Ok(TaskResponse::new(task, relations, &fields))
 }
 
 /// Creates a task. This response is the only one with both secrets.
@@ -115,7 +117,7 @@ pub(crate) async fn get_task(
     request_body = CreateTaskRequest,
     security(("bearer" = [])),
     responses(
-        (status = 200, description = "The task with `public` and its two secrets.", body = TaskResponse),
+        (status = 200, description = "The task with `public` and its two secrets.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
         BodyProblems, TokenProblems, DatabaseProblems,
     ),
 )]
@@ -127,14 +129,14 @@ pub(crate) async fn create_task(
     meta: RequestMeta,
     creations: Data<Creations>,
     context: Data<Context>,
-) -> Result<Json<TaskResponse>, Problem> {
+) -> Result<TaskResponse, Problem> {
     let (new, fields) = combine_errors(CreateTaskRequest::parse(body), fields)?;
     let created = create::create(&creations, &context.mailing, &user.caller, new, meta).await?;
     let relations = user.actor.relations_to(&created.task);
     let fields = fields.with(TaskField::Public);
     let response = TaskResponse::new(created.task, relations, &fields);
     let (approver, requester) = (&created.approver_secret, &created.requester_secret);
-    Ok(Json(response.with_secrets(Some(approver), Some(requester))))
+    Ok(response.with_secrets(Some(approver), Some(requester)))
 }
 
 /// Changes a pending task, but not its status. The approver may change only `approver`, to hand the
@@ -143,39 +145,42 @@ pub(crate) async fn create_task(
 #[utoipa::path(
     tag = "people-task",
     operation_id = "editTask",
-    params(("id" = String, Path, description = "The task's id."), FieldSelection),
+    params(("id" = String, Path, description = "The task's id."), FieldSelection, IfMatch),
     request_body = EditTaskRequest,
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
-        (status = 200, description = "The task.", body = TaskResponse),
-        BodyProblems, TokenProblems, Forbidden, NoTask, AlreadyResolved, DatabaseProblems,
+        (status = 200, description = "The task.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
+        BodyProblems, TokenProblems, Forbidden, NoTask, Changed, DatabaseProblems,
     ),
 )]
 #[put("/people-task/tasks/{id}")]
 pub(crate) async fn edit_task(
     credentials: Credentials,
     JsonBody(body): JsonBody,
-    fields: Result<FieldSelection, Problem>,
+    (fields, precondition): (
+        Result<FieldSelection, Problem>,
+        Result<Precondition, Problem>,
+    ),
     meta: RequestMeta,
     id: Path<String>,
     context: Data<Context>,
-) -> Result<Json<TaskResponse>, Problem> {
-    let (changes, fields) = combine_errors(EditTaskRequest::parse(body), fields)?;
+) -> Result<TaskResponse, Problem> {
+    let conditions = combine_errors(precondition, fields);
+    let (changes, (precondition, fields)) =
+        combine_errors(EditTaskRequest::parse(body), conditions)?;
     let id = path_id(&id, "task")?;
     let edited = edit::edit(
         &context.database,
         Arc::clone(&context.mailing),
         credentials.0,
         id,
-        changes,
+        (changes, precondition),
         meta,
     )
     .await?;
     let (approver, requester) = (edited.approver_secret, edited.requester_secret);
     let response = TaskResponse::new(edited.task, edited.relations, &fields);
-    Ok(Json(
-        response.with_secrets(approver.as_ref(), requester.as_ref()),
-    ))
+    Ok(response.with_secrets(approver.as_ref(), requester.as_ref()))
 }
 
 /// Checks the right to the requested role before the other parameters.

@@ -39,6 +39,9 @@ pub(crate) struct Task {
     pub(crate) created: DateTime<Utc>,
     /// A rejection needs a comment.
     pub(crate) comment_required: bool,
+    /// Counts the changes of what a person decides on: the title, the description, the due date, and who decides for
+    /// whom. It begins at 1.
+    pub(crate) content_version: i32,
     #[diesel(sql_type = Text)]
     pub(crate) status: TaskStatus,
     #[diesel(sql_type = Timestamptz)]
@@ -152,10 +155,16 @@ pub(crate) fn update(
     if let Some(due_at) = changes.decision_by {
         due_dates::replace(connection, id, due_at)?;
     }
+    if changes.approver_key.or(changes.requester_key).is_some() {
+        prepared(RESUME).bind::<Binary, _>(id).execute(connection)?;
+    }
     entry.record(connection)?;
     find(connection, id)
 }
 
+/// Deliveries that wait because who registered their webhook had no right to the task: it may have one now.
+const RESUME: &str = "UPDATE deliveries SET suspended_for = NULL, next_attempt = now(), worker_id = NULL, lease = lease + 1
+    WHERE task_id = $1 AND suspended_for IS NOT NULL";
 /// It also makes another version of the task.
 const UPDATE_STATE: &str = "UPDATE task_states SET version = version + 1, mtime = now(), public = tasks.public,
     decision_by = tasks.decision_by, approver_key = tasks.approver_key, requester_key = tasks.requester_key,

@@ -1,12 +1,13 @@
 use database::Database;
 use values::TaskId;
 
-use crate::tasks::access::{Actor, Permission};
+use crate::deliveries::scheme_and_host;
+use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::find_permitted;
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::store::{self, Webhook};
 
-/// The webhooks of a task, oldest first.
+/// The webhooks of a task, oldest first. Who may not see the URL of one sees its scheme and host.
 ///
 /// # Errors
 /// Those of the task.
@@ -17,8 +18,19 @@ pub(crate) async fn list(
 ) -> Result<Vec<Webhook>, WebhookError> {
     database
         .run(move |connection| {
-            find_permitted(connection, &actor, task, Permission::Read)?;
-            Ok(store::load_of_task(connection, task)?)
+            let (_, relations) = find_permitted(connection, &actor, task, Permission::Read)?;
+            let mut webhooks = store::load_of_task(connection, task)?;
+            for webhook in &mut webhooks {
+                let registrant = actor.user() == Some(webhook.registered_by);
+                let relations = Relations {
+                    registrant,
+                    ..relations
+                };
+                if !relations.allow(Permission::SeeWebhookUrl) {
+                    webhook.url = scheme_and_host(&webhook.url);
+                }
+            }
+            Ok(webhooks)
         })
         .await
 }

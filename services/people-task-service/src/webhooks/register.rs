@@ -180,7 +180,14 @@ impl Registration {
     fn judged(&self, task: &Task) -> NewWebhook<'_> {
         let actor = &self.user.actor;
         let identity = actor.audit_identity(task, Permission::RegisterWebhook);
-        self.new_webhook(Grant::any_task(), identity)
+        let secrets = actor.secrets().iter().map(|secret| secret.fingerprint);
+        let mut own = secrets.filter(|secret| {
+            secret.matches(&task.approver_secret) || secret.matches(&task.requester_secret)
+        });
+        NewWebhook {
+            secret_hash: own.next().map(|secret| secret.as_bytes().to_vec()),
+            ..self.new_webhook(Grant::any_task(), identity)
+        }
     }
 
     fn new_webhook(&self, grant: Grant, identity: AuditIdentity) -> NewWebhook<'_> {
@@ -197,6 +204,9 @@ impl Registration {
             grant,
             registered_by: caller.id(),
             incarnation: caller.incarnation(),
+            is_admin: caller.is_admin(),
+            email: caller.normalized_email(),
+            secret_hash: None,
             url: self.new.url.as_str(),
             host: host_of(self.new.url.as_str()),
             secret: self.new.secret.as_ref().map(SigningSecret::expose),

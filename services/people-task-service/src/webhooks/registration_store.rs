@@ -44,6 +44,11 @@ pub(super) struct NewWebhook<'a> {
     pub(super) task: TaskId,
     pub(super) grant: Grant,
     pub(super) registered_by: UserId,
+    /// What may give the user a right to the task: the scope `admin`, the address in lower case, and the hash of a secret
+    /// that was presented.
+    pub(super) is_admin: bool,
+    pub(super) email: Option<String>,
+    pub(super) secret_hash: Option<Vec<u8>>,
     /// The incarnation of the user's token.
     pub(super) incarnation: Option<&'a str>,
     pub(super) url: &'a str,
@@ -99,18 +104,31 @@ pub(super) fn insert(
         .bind::<BigInt, _>(max_per_task)
         .bind::<Array<Bool>, _>(column(new, |n| n.events.approved))
         .bind::<Array<Bool>, _>(column(new, |n| n.events.rejected))
-        .bind::<Array<Bool>, _>(column(new, |n| n.events.due));
+        .bind::<Array<Bool>, _>(column(new, |n| n.events.due))
+        .bind::<Array<Bool>, _>(column(new, |n| n.is_admin))
+        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.email.as_deref()))
+        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| n.secret_hash.as_deref()));
     Ok(insert.load(connection)?)
 }
 
 const INSERT: &str = concat!(
     "WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19, $20, $21)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $19, $20, $21,
+        $22, $23, $24)
     AS given (
         id, task_id, any_task, creator, approver_key, requester_key, approver_secret, requester_secret, registered_by,
-        incarnation, url, host, secret, with_task_id, request_id, traceparent, entry, on_approved, on_rejected, on_due)
+        incarnation, url, host, secret, with_task_id, request_id, traceparent, entry, on_approved, on_rejected, on_due,
+        is_admin, email, secret_hash)
 ), permitted AS (
-    SELECT given.id, given.task_id
+    SELECT given.id, given.task_id,
+        CASE WHEN registered_by = tasks.creator THEN 'creator'
+            WHEN is_admin THEN 'administrator'
+            WHEN email = tasks.approver_key OR secret_hash = tasks.approver_secret THEN 'approver'
+            ELSE 'requester' END AS registered_as,
+        CASE WHEN registered_by <> tasks.creator AND email IN (tasks.approver_key, tasks.requester_key)
+            THEN email END AS registrant_email,
+        CASE WHEN registered_by <> tasks.creator AND secret_hash IN (tasks.approver_secret, tasks.requester_secret)
+            THEN secret_hash END AS registrant_secret
     FROM given JOIN tasks ON tasks.id = ANY(ARRAY[given.task_id])
         JOIN task_states AS seen ON seen.task_id = ANY(ARRAY[given.task_id])
         JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
@@ -123,11 +141,13 @@ const INSERT: &str = concat!(
 ), changed AS (
     UPDATE task_states SET version = task_states.version + 1 FROM permitted
     WHERE task_states.task_id = ANY(ARRAY[permitted.task_id])
-    RETURNING permitted.id, task_states.status, decision_by
+    RETURNING permitted.id, task_states.status, decision_by, registered_as, registrant_email, registrant_secret
 ), inserted AS (
     INSERT INTO webhooks
-        (id, task_id, registered_by, url, host, secret, with_task_id, on_approved, on_rejected, on_due)
-    SELECT id, task_id, registered_by, url, host, secret, with_task_id, on_approved, on_rejected, on_due
+        (id, task_id, registered_by, url, host, secret, with_task_id, on_approved, on_rejected, on_due,
+        registered_as, registrant_email, registrant_secret)
+    SELECT id, task_id, registered_by, url, host, secret, with_task_id, on_approved, on_rejected, on_due,
+        registered_as, registrant_email, registrant_secret
     FROM changed JOIN given USING (id)
 ), awaited AS (
     INSERT INTO due_dates (webhook_id, due_at)

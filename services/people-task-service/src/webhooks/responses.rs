@@ -16,7 +16,8 @@ pub(crate) struct WebhookResponse {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, nullable = false)]
     webhook_id: Option<WebhookId>,
-    /// The URL that is called, as given.
+    /// The URL that is called, as given. In a list, only the task's creator, the user who registered the webhook and
+    /// administrators see all of it; others see the scheme and the host.
     #[schema(example = "https://engine.example.com/flows/1?correlationId=42")]
     url: String,
     /// The task's id.

@@ -49,7 +49,8 @@ pub(crate) async fn register_webhook(
     Ok(Json(WebhookResponse::new(webhook, is_plugin)))
 }
 
-/// The webhooks of a task, oldest first.
+/// The webhooks of a task, oldest first. The task's creator, the user who registered a webhook and administrators see its
+/// whole URL, others the scheme and the host.
 #[utoipa::path(
     tag = "people-task",
     operation_id = "listTaskWebhooks",

@@ -27,6 +27,12 @@ pub(crate) fn actions(rows: &[Value]) -> Vec<&str> {
         .collect()
 }
 
+/// The details of a decision's row: what was decided on.
+pub(crate) fn decided_on(version: i32, title: &str, description: &str) -> Value {
+    let hash = Sha256::digest(format!("{title}\0{description}"));
+    json!({ "version": version, "contentSha256": hex::encode(hash) })
+}
+
 /// Sends a request, and returns its row of the log without number and time.
 async fn logged(app: &Fixture, root: &User, request: Request, id: &str) -> Value {
     let _ = traced(request, id).send().await.expect(200);
@@ -71,7 +77,7 @@ async fn a_decision_is_logged_with_actor_and_proof() {
     let eve = app.user("eve@example.com");
     for (decision, action) in [("approve", "task-approved"), ("reject", "task-rejected")] {
         let put = |task: &Task| app.http.put(&format!("{}/{decision}", task.path));
-        let none = Value::Null;
+        let none = decided_on(1, "Buy a second printer", "");
         for (who, kind, name) in [
             (&grace, "user", "approver"),
             (&ada, "user", "creator"),

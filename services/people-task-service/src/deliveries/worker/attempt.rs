@@ -10,7 +10,7 @@ use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::{RequestContext, SpanKind};
 use tracing::Span;
 use url::Url;
-use values::{DeliveryId, FromText as _, Timestamp, WebhookId};
+use values::{DeliveryId, FromText as _, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::responses::Attempt;
 use crate::deliveries::worker::claims_store::ClaimedDelivery;
@@ -42,6 +42,8 @@ pub(super) struct AttemptResult {
 pub(super) struct Lease {
     pub(super) delivery: DeliveryId,
     pub(super) webhook: WebhookId,
+    /// Who registered the webhook.
+    pub(super) registrant: UserId,
     pub(super) worker: i32,
     /// Each claim of a delivery has another number.
     pub(super) number: i32,
@@ -57,12 +59,33 @@ impl Lease {
         Self {
             delivery: claimed.delivery_id,
             webhook: claimed.webhook_id,
+            registrant: claimed.registrant.registered_by,
             worker: claimed.worker_id,
             number: claimed.lease,
             host: claimed.host.as_str().into(),
             created: claimed.delivery_created,
             context: RequestContext::continued(Some(request), Some(trace)),
         }
+    }
+
+    fn age(&self, now: DateTime<Utc>) -> Duration {
+        (now - self.created).to_std().unwrap_or_default()
+    }
+}
+
+/// The result for a delivery that is not sent, because the user who registered the webhook has no right to the task.
+fn suspended(claimed: &ClaimedDelivery, lease: Lease) -> AttemptResult {
+    let at = Utc::now();
+    AttemptResult {
+        duration: Duration::ZERO,
+        decision: RetrySchedule::suspend(lease.age(at), claimed.suspended, jitter()),
+        health: Health::Unknown,
+        attempt: describe(
+            at,
+            Duration::ZERO,
+            Err(SendError::Broken("suspended".to_owned())),
+        ),
+        lease,
     }
 }
 
@@ -71,6 +94,9 @@ impl Sender {
     /// as others do.
     pub(super) async fn attempt(&self, claimed: ClaimedDelivery) -> AttemptResult {
         let lease = Lease::of(&claimed);
+        if !claimed.registrant.may_be_told(&claimed.task) {
+            return suspended(&claimed, lease);
+        }
         let earlier = usize::try_from(claimed.attempts).unwrap_or_default();
         let (at, started) = (Utc::now(), Instant::now());
         let sending = Box::pin(self.send(claimed));
@@ -84,7 +110,7 @@ impl Sender {
             Err(SendError::Broken("internal error".to_owned()))
         });
         let duration = started.elapsed();
-        let age = (at - lease.created).to_std().unwrap_or_default();
+        let age = lease.age(at);
         AttemptResult {
             lease,
             duration,

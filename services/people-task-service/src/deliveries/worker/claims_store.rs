@@ -13,7 +13,7 @@ use diesel::{
     OptionalExtension as _, PgConnection, QueryDsl as _, QueryResult, QueryableByName,
     RunQueryDsl as _,
 };
-use values::{DeliveryId, WebhookId};
+use values::{DeliveryId, UserId, WebhookId};
 
 use crate::planning::planning;
 use crate::schema::paused_hosts;
@@ -50,6 +50,9 @@ pub(super) struct ClaimedDelivery {
     /// The due date that has passed; `None` for a decision.
     #[diesel(sql_type = Nullable<Timestamptz>)]
     pub(super) due_at: Option<DateTime<Utc>>,
+    /// It has waited for its webhook's registrant to have a right to the task again.
+    #[diesel(sql_type = Bool)]
+    pub(super) suspended: bool,
     #[diesel(sql_type = Text)]
     pub(super) url: String,
     #[diesel(sql_type = Nullable<Text>)]
@@ -57,7 +60,33 @@ pub(super) struct ClaimedDelivery {
     #[diesel(sql_type = Bool)]
     pub(super) with_task_id: bool,
     #[diesel(embed)]
+    pub(super) registrant: Registrant,
+    #[diesel(embed)]
     pub(super) task: Task,
+}
+
+/// The user who registered a webhook: what gave the right to do so, and what is known of changes since then.
+#[derive(QueryableByName)]
+pub(super) struct Registrant {
+    #[diesel(sql_type = Binary)]
+    pub(super) registered_by: UserId,
+    /// `None` for webhooks of versions before 0.3.0.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) registered_as: Option<String>,
+    /// The address that was the approver's or the requester's.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) registrant_email: Option<String>,
+    /// The hash of the secret that was the approver's or the requester's.
+    #[diesel(sql_type = Nullable<Binary>)]
+    pub(super) registrant_secret: Option<Vec<u8>>,
+    /// `None`, like the next two, if the user has not changed.
+    #[diesel(sql_type = Nullable<Bool>)]
+    pub(super) is_active: Option<bool>,
+    #[diesel(sql_type = Nullable<Bool>)]
+    pub(super) is_admin: Option<bool>,
+    /// Also `None` if the address is not confirmed.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) user_email: Option<String>,
 }
 
 /// A claim of the rows whose ids `$free` returns, which it locks. A worker that was taken for dead claims nothing: the
@@ -74,17 +103,20 @@ macro_rules! claim {
             $changes,
             " WHERE id = ANY(ARRAY(SELECT id FROM free)) AND EXISTS (SELECT FROM worker)
     RETURNING id, webhook_id, task_id, worker_id, lease, on_trial, host, attempts, request_id, traceparent, created,
-        due_at
+        due_at, suspended_for IS NOT NULL AS suspended
 )
 SELECT ",
             task_columns!(),
             ", claimed.id AS delivery_id, claimed.webhook_id, claimed.worker_id, claimed.lease, claimed.on_trial,
     claimed.host, claimed.attempts, claimed.request_id, claimed.traceparent, claimed.created AS delivery_created,
-    claimed.due_at, webhooks.url, webhooks.secret, webhooks.with_task_id
+    claimed.due_at, claimed.suspended, webhooks.url, webhooks.secret, webhooks.with_task_id, webhooks.registered_by,
+    webhooks.registered_as, webhooks.registrant_email, webhooks.registrant_secret, changed_users.is_active,
+    changed_users.is_admin, changed_users.email AS user_email
 FROM claimed
 JOIN webhooks ON webhooks.id = ANY(ARRAY[claimed.webhook_id])
 JOIN tasks ON tasks.id = ANY(ARRAY[claimed.task_id])
-JOIN task_states ON task_states.task_id = ANY(ARRAY[claimed.task_id])"
+JOIN task_states ON task_states.task_id = ANY(ARRAY[claimed.task_id])
+LEFT JOIN changed_users ON changed_users.id = ANY(ARRAY[webhooks.registered_by])"
         )
     };
 }

@@ -6,6 +6,7 @@
 //!   [`recorder`] records results in batches.
 //! - [`membership`] divides the places of each host among the workers, and [`lost_claims`] releases the claims of those
 //!   that ended.
+//! - [`registrant`] says whether the user who registered a webhook may still be told.
 //! - [`paused`] remembers the hosts that administrators have paused.
 //! - [`due_dates`] adds deliveries of due dates that pass while a task is pending.
 //!
@@ -34,6 +35,7 @@ mod membership_store;
 mod message;
 mod paused;
 mod recorder;
+mod registrant;
 mod report;
 mod results_store;
 mod retention;

@@ -22,7 +22,8 @@ pub(super) fn attempt_recorded(result: &AttemptResult) {
         RetryDecision::Sent => "sent",
         RetryDecision::Retry(_) => "retry",
         RetryDecision::Fail => "fail",
-        RetryDecision::Postpone(pause) => return postponed(result, pause),
+        RetryDecision::Postpone(pause) => return not_called(result, "postponed", pause),
+        RetryDecision::Suspend(pause) => return not_called(result, "suspended", pause),
     };
     metrics::counter!("webhook_attempts_total", "outcome" => outcome).increment(1);
     metrics::histogram!("webhook_attempt_duration_seconds").record(result.duration.as_secs_f64());
@@ -37,11 +38,12 @@ pub(super) fn attempt_recorded(result: &AttemptResult) {
     log(result, outcome);
 }
 
-fn postponed(result: &AttemptResult, pause: Duration) {
-    metrics::counter!("webhook_attempts_total", "outcome" => "postponed").increment(1);
+fn not_called(result: &AttemptResult, outcome: &'static str, pause: Duration) {
+    metrics::counter!("webhook_attempts_total", "outcome" => outcome).increment(1);
     tracing::debug!(
         request_id = %result.lease.context.request_id,
         delivery.id = %result.lease.delivery,
+        outcome,
         error = result.attempt.error,
         pause_ms = pause.as_millis(),
         "a webhook was not called"

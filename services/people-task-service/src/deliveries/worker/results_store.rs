@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use database::prepared;
-use diesel::sql_types::{Array, BigInt, Binary, Integer, Jsonb, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Jsonb, Nullable, Text};
 use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
 use serde_json::{Value, json};
-use values::{DeliveryId, Names as _, WebhookId};
+use values::{DeliveryId, Names as _, UserId, WebhookId};
 
 use crate::deliveries::worker::attempt::{AttemptResult, Lease};
 use crate::deliveries::worker::schedule::RetryDecision;
@@ -32,6 +32,10 @@ impl ClaimEnd {
 
     pub(super) fn is_attempt(&self) -> bool {
         matches!(self, Self::Attempted(_))
+    }
+
+    fn is_suspended(&self) -> bool {
+        matches!(self, Self::Attempted(result) if matches!(result.decision, RetryDecision::Suspend(_)))
     }
 
     /// The same end without the texts of the receiver, which the database may refuse.
@@ -66,6 +70,7 @@ pub(super) fn record_ends(
         .bind::<Array<Text>, _>(column.statuses)
         .bind::<Array<BigInt>, _>(column.pauses)
         .bind::<Array<Jsonb>, _>(column.logs)
+        .bind::<Array<Nullable<Binary>>, _>(column.suspended_for)
         .load(connection)?;
     Ok(recorded.into_iter().map(|row| row.delivery_id).collect())
 }
@@ -92,8 +97,8 @@ pub(super) fn load_held(
 // The API shows the newest 100 attempts, and the status of a webhook is about its newest event. No two of the named queries are joined, which would take quadratic time.
 const RECORD_ENDS: &str = "
 WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7) AS given (
-        id, worker_id, lease, webhook_id, status, pause, log)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS given (
+        id, worker_id, lease, webhook_id, status, pause, log, suspended_for)
 ), webhook AS (
     SELECT id FROM webhooks WHERE id = ANY($4) FOR NO KEY UPDATE SKIP LOCKED
 ), accepted AS (
@@ -118,6 +123,7 @@ WITH given AS (
     UPDATE deliveries SET worker_id = NULL, on_trial = false,
         next_attempt = CASE WHEN accepted.pause < 0 THEN next_attempt
             ELSE now() + accepted.pause * interval '1 ms' END,
+        suspended_for = CASE WHEN accepted.pause < 0 THEN deliveries.suspended_for ELSE accepted.suspended_for END,
         attempts = attempts + jsonb_array_length(accepted.log),
         lost_claims = CASE WHEN accepted.pause < 0 THEN lost_claims ELSE 0 END,
         lost_trials = CASE WHEN accepted.pause < 0 THEN lost_trials ELSE 0 END,
@@ -155,6 +161,7 @@ struct Columns {
     pauses: Vec<i64>,
     /// Arrays of one attempt, or none.
     logs: Vec<Value>,
+    suspended_for: Vec<Option<UserId>>,
 }
 
 impl Columns {
@@ -173,6 +180,9 @@ impl Columns {
             columns.statuses.push(status.name());
             columns.pauses.push(pause);
             columns.logs.push(log);
+            columns
+                .suspended_for
+                .push(end.is_suspended().then_some(lease.registrant));
         }
         columns
     }
@@ -185,7 +195,9 @@ fn outcome(result: &AttemptResult) -> (DeliveryStatus, i64, Value) {
         RetryDecision::Fail => (DeliveryStatus::Fail, 0, log),
         RetryDecision::Retry(pause) => (DeliveryStatus::Pending, milliseconds(pause), log),
         // It was no attempt.
-        RetryDecision::Postpone(pause) => (DeliveryStatus::Pending, milliseconds(pause), json!([])),
+        RetryDecision::Postpone(pause) | RetryDecision::Suspend(pause) => {
+            (DeliveryStatus::Pending, milliseconds(pause), json!([]))
+        }
     }
 }
 

@@ -7,6 +7,9 @@ use reqwest::StatusCode;
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 /// The shortest and the longest pause before the worker tries again to look up a host.
 const POSTPONEMENT: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(5));
+/// The shortest and the longest pause before the right of who registered a webhook is judged again. Most often a change
+/// makes the delivery due before.
+const SUSPENSION: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(15));
 /// How much longer than the whole schedule a delivery may be postponed.
 const MAX_POSTPONED: Duration = Duration::from_mins(10);
 
@@ -23,6 +26,9 @@ pub(super) enum RetryDecision {
     Retry(Duration),
     /// Nothing was sent, so this was no attempt. The next one follows after this pause.
     Postpone(Duration),
+    /// Nothing was sent, because the user who registered the webhook has no right to the task. That is judged again after
+    /// this pause, and as soon as something changes.
+    Suspend(Duration),
     /// Nothing: the delivery has failed.
     Fail,
 }
@@ -61,6 +67,14 @@ impl RetrySchedule {
             }
             None => RetryDecision::Fail,
         }
+    }
+
+    /// Decides when a delivery of this `age` is looked at again that its webhook's registrant has no right to. The first
+    /// time it is soon, because the right may have returned while it was judged.
+    pub(super) fn suspend(age: Duration, is_suspended: bool, jitter: f64) -> RetryDecision {
+        let (shortest, longest) = SUSPENSION;
+        let pause = if is_suspended { age / 4 } else { shortest };
+        RetryDecision::Suspend(pause.clamp(shortest, longest).mul_f64(jitter))
     }
 
     fn total(&self) -> Duration {

@@ -1,0 +1,2 @@
+DROP TABLE changed_users;
+ALTER TABLE webhooks DROP COLUMN registered_as, DROP COLUMN registrant_email, DROP COLUMN registrant_secret;

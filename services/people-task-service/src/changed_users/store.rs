@@ -1,0 +1,45 @@
+use database::{Connection, Error, prepared};
+use diesel::prelude::*;
+use diesel::sql_types::{Binary, Bool, Nullable, Text, Timestamptz};
+use values::UserId;
+
+use crate::changed_users::requests::ChangedUser;
+use crate::schema::changed_users;
+
+/// Records a report, unless a newer one was recorded or the user was erased. What waits for the user's rights is due again.
+pub(super) fn record(
+    connection: &mut Connection,
+    id: UserId,
+    user: &ChangedUser,
+) -> Result<(), Error> {
+    let recorded = prepared(RECORD)
+        .bind::<Binary, _>(id)
+        .bind::<Timestamptz, _>(user.changed)
+        .bind::<Bool, _>(user.is_active)
+        .bind::<Bool, _>(user.is_admin)
+        .bind::<Nullable<Text>, _>(user.email.as_ref().map(|email| email.normalized()))
+        .execute(connection)?;
+    if recorded > 0 && user.is_active {
+        prepared(RESUME).bind::<Binary, _>(id).execute(connection)?;
+    }
+    Ok(())
+}
+
+const RECORD: &str = "INSERT INTO changed_users AS known (id, changed, is_active, is_admin, email)
+    SELECT $1, $2, $3, $4, $5 WHERE may_add_rows($1, NULL)
+    ON CONFLICT (id) DO UPDATE SET changed = excluded.changed, is_active = excluded.is_active,
+        is_admin = excluded.is_admin, email = excluded.email
+    WHERE known.changed <= excluded.changed";
+
+// At most so many that the call ends in time; the others are judged again within a quarter of an hour. The new number of
+// the claim drops a judgement that is under way and did not see this.
+const RESUME: &str = "UPDATE deliveries
+    SET suspended_for = NULL, next_attempt = now(), worker_id = NULL, lease = lease + 1
+    WHERE id = ANY(ARRAY(
+        SELECT id FROM deliveries WHERE suspended_for = $1 LIMIT 5000 FOR NO KEY UPDATE SKIP LOCKED))";
+
+/// Deletes what was reported about a deleted user.
+pub(crate) fn delete(connection: &mut Connection, id: UserId) -> Result<(), Error> {
+    diesel::delete(changed_users::table.find(id)).execute(connection)?;
+    Ok(())
+}

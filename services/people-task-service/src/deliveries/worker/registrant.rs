@@ -1,0 +1,36 @@
+//! Whether the user who registered a webhook may still be told about its task.
+
+use crate::deliveries::worker::claims_store::Registrant;
+use crate::tasks::Task;
+use crate::tasks::access::{Permission, Relations};
+
+/// The value of `webhooks.registered_as` for administrators.
+const ADMINISTRATOR: &str = "administrator";
+
+impl Registrant {
+    /// Whether the user has the right today with which the webhook was registered. What the user service has reported
+    /// about the user replaces what the token said then.
+    ///
+    /// Of a webhook of a version before 0.3.0 it is not known what gave the right, so only a deactivated account ends it.
+    pub(super) fn may_be_told(&self, task: &Task) -> bool {
+        if self.is_active == Some(false) {
+            return false;
+        }
+        let Some(registered_as) = &self.registered_as else {
+            return true;
+        };
+        let email = match self.is_active {
+            Some(_) => self.user_email.as_ref(),
+            None => self.registrant_email.as_ref(),
+        };
+        let secret = self.registrant_secret.as_ref();
+        let relations = Relations {
+            creator: self.registered_by == task.creator,
+            approver: email == Some(&task.approver_key) || secret == Some(&task.approver_secret),
+            requester: email == Some(&task.requester_key) || secret == Some(&task.requester_secret),
+            admin: self.is_admin.unwrap_or(registered_as == ADMINISTRATOR),
+            ..Relations::default()
+        };
+        relations.allow(Permission::RegisterWebhook)
+    }
+}

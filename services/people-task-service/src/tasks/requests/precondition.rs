@@ -1,0 +1,194 @@
+use std::future::{Ready, ready};
+
+use actix_web::dev::Payload;
+use actix_web::http::header::{HeaderMap, IF_MATCH};
+use actix_web::{FromRequest, HttpRequest};
+use http_kit::{FieldValue, Problem};
+use serde_json::Value;
+use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{IntoParams, PartialSchema, ToSchema};
+use values::Invalid;
+
+/// The versions of a task to which a request applies: those of `If-Match` (RFC 9110 section 13.1.1) and of `version` in the
+/// body. Without either, all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Precondition(Option<Vec<i64>>);
+
+/// The parameter `If-Match`, which [`Precondition`] reads.
+#[derive(IntoParams)]
+#[into_params(parameter_in = Header)]
+#[expect(dead_code, reason = "it only documents the parameter")]
+pub(crate) struct IfMatch {
+    /// The versions of the task that the request applies to, as `ETag` has them, or `*`. Another version is
+    /// `409 task-changed`.
+    #[param(rename = "If-Match", required = false, example = "\"1\"")]
+    if_match: Option<String>,
+}
+
+/// A task's version in a body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TaskVersion(i64);
+
+impl Precondition {
+    /// Only this version, if there is one.
+    pub(crate) fn and(self, version: Option<TaskVersion>) -> Self {
+        let Some(TaskVersion(version)) = version else {
+            return self;
+        };
+        let holds = self.0.is_none_or(|versions| versions.contains(&version));
+        Self(Some(if holds { vec![version] } else { Vec::new() }))
+    }
+
+    /// Whether the request applies to a task of this version.
+    pub(crate) fn holds_for(&self, version: i32) -> bool {
+        let versions = self.0.as_ref();
+        versions.is_none_or(|versions| versions.contains(&version.into()))
+    }
+
+    /// The only version, or `Some(None)` if any will do; `None` if it is not that simple.
+    pub(crate) fn single(&self) -> Option<Option<i64>> {
+        match self.0.as_deref() {
+            None => Some(None),
+            Some([version]) => Some(Some(*version)),
+            Some(_) => None,
+        }
+    }
+
+    fn parse(headers: &HeaderMap) -> Result<Self, Invalid> {
+        let lines: Vec<_> = headers.get_all(IF_MATCH).collect();
+        if lines.is_empty() {
+            return Ok(Self::default());
+        }
+        let lines = lines.into_iter().map(|line| line.to_str().ok());
+        let lines: Option<Vec<_>> = lines.collect();
+        let parsed = lines.and_then(|lines| parse_list(&lines.join(",")));
+        parsed.map(Self).ok_or_else(|| {
+            let message = "Must be `*`, or versions of the task as `ETag` has them, such as \"3\".";
+            Invalid::new("invalid-if-match", message)
+        })
+    }
+}
+
+/// Parses the value of `If-Match`: `Some(None)` for `*`.
+fn parse_list(text: &str) -> Option<Option<Vec<i64>>> {
+    if text.trim() == "*" {
+        return Some(None);
+    }
+    let (mut rest, mut versions) = (text, Vec::new());
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        if rest.is_empty() {
+            return (!versions.is_empty()).then_some(Some(versions));
+        }
+        // A weak tag is compared like a strong one, because proxies that compress make them weak.
+        let quoted = rest.strip_prefix("W/").unwrap_or(rest);
+        let (tag, after) = quoted.strip_prefix('"')?.split_once('"')?;
+        versions.push(version_of(tag)?);
+        rest = after.trim_start_matches([' ', '\t']);
+        if !rest.is_empty() && !rest.starts_with(',') {
+            return None;
+        }
+    }
+}
+
+/// The version in a tag, without what proxies that compress add to it: `7-gzip` and `7;br` are 7. A number that no task
+/// can have is none of its versions.
+fn version_of(tag: &str) -> Option<i64> {
+    let digits = tag.find(|c: char| !c.is_ascii_digit()).unwrap_or(tag.len());
+    let (number, suffix) = tag.split_at(digits);
+    let is_added = suffix.is_empty() || suffix.starts_with(['-', ';', '+', ':', '_']);
+    let is_number = !number.is_empty() && is_added;
+    is_number.then(|| number.parse().unwrap_or(i64::MAX))
+}
+
+impl FromRequest for Precondition {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let parsed = Self::parse(request.headers());
+        ready(parsed.map_err(|invalid| Problem::invalid_field("If-Match", invalid)))
+    }
+}
+
+impl FieldValue for TaskVersion {
+    fn from_json(value: &Value) -> Result<Self, Invalid> {
+        let wrong = || Invalid::new("invalid-type", "Must be a whole number.");
+        value.as_i64().map(Self).ok_or_else(wrong)
+    }
+}
+
+impl PartialSchema for TaskVersion {
+    fn schema() -> RefOr<Schema> {
+        ObjectBuilder::new().schema_type(Type::Integer).into()
+    }
+}
+
+impl ToSchema for TaskVersion {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::{Precondition, TaskVersion, parse_list};
+
+    #[test]
+    fn tags_are_compared_without_what_proxies_add() {
+        for (text, versions) in [
+            (r#""7""#, vec![7]),
+            (r#"W/"7""#, vec![7]),
+            (r#""7-gzip""#, vec![7]),
+            (r#"W/"7--gzip""#, vec![7]),
+            (r#""7;br""#, vec![7]),
+            (r#""6", W/"7" ,"8-zstd""#, vec![6, 7, 8]),
+            (r#", "7",,"#, vec![7]),
+            (r#""99999999999999999999""#, vec![i64::MAX]),
+        ] {
+            assert_eq!(parse_list(text), Some(Some(versions)), "{text}");
+        }
+        assert_eq!(parse_list(" * "), Some(None));
+    }
+
+    #[test]
+    fn what_is_no_list_of_versions_is_refused() {
+        for text in [
+            "",
+            " ",
+            ",",
+            "7",
+            r#""7"#,
+            r#"7""#,
+            r#""""#,
+            r#""seven""#,
+            r#""-7""#,
+            r#""7x""#,
+            r#""7" "8""#,
+            r#""7", *"#,
+            r#"*, "7""#,
+            r#"w/"7""#,
+        ] {
+            assert_eq!(parse_list(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn header_and_body_must_both_hold() {
+        let header = |text| Precondition(parse_list(text).unwrap());
+        let both = |text, version| header(text).and(Some(TaskVersion(version)));
+        assert!(both(r#""3", "4""#, 4).holds_for(4));
+        assert!(!both(r#""3", "4""#, 4).holds_for(3));
+        assert!(!both(r#""3""#, 4).holds_for(4));
+        assert_eq!(both(r#""3""#, 4).single(), None);
+        assert!(both("*", 4).holds_for(4));
+        assert_eq!(header("*").single(), Some(None));
+        assert!(header("*").and(None).holds_for(1));
+    }
+
+    proptest! {
+        #[test]
+        fn parsing_never_panics(text in any::<String>()) {
+            let _ = parse_list(&text);
+        }
+    }
+}
