@@ -27,7 +27,7 @@ diesel::table! {
         created -> Timestamptz,
         has_random_secrets -> Bool,
         comment_required -> Bool,
-        content_version -> Integer,
+        content_version -> BigInt,
     }
 }
 

@@ -1,6 +1,6 @@
 -- The version that callers see, which counts the changes of what a person decides on. `task_states.version` counts more,
 -- such as new webhooks, and is internal. Statements of earlier versions read both tables and name only that one.
-ALTER TABLE tasks ADD COLUMN content_version integer NOT NULL DEFAULT 1;
+ALTER TABLE tasks ADD COLUMN content_version bigint NOT NULL DEFAULT 1;
 
 -- Not part of the statements that edit tasks, so that edits of earlier versions count, too.
 CREATE FUNCTION count_content_version() RETURNS trigger LANGUAGE plpgsql AS $$

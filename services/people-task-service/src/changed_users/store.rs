@@ -1,7 +1,7 @@
 use database::{Connection, Error, prepared};
 use diesel::prelude::*;
 use diesel::sql_types::{Binary, Bool, Nullable, Text, Timestamptz};
-use values::UserId;
+use values::{EmailAddress, UserId};
 
 use crate::changed_users::requests::ChangedUser;
 use crate::schema::changed_users;
@@ -17,7 +17,7 @@ pub(super) fn record(
         .bind::<Timestamptz, _>(user.changed)
         .bind::<Bool, _>(user.is_active)
         .bind::<Bool, _>(user.is_admin)
-        .bind::<Nullable<Text>, _>(user.email.as_ref().map(|email| email.normalized()))
+        .bind::<Nullable<Text>, _>(user.email.as_ref().map(EmailAddress::normalized))
         .execute(connection)?;
     if recorded > 0 && user.is_active {
         prepared(RESUME).bind::<Binary, _>(id).execute(connection)?;

@@ -53,6 +53,14 @@ pub(crate) enum TaskError {
 /// A task as it is now, for a caller who may read it and has seen another version.
 pub(crate) struct ChangedTask(pub(crate) Box<Task>);
 
+impl ChangedTask {
+    fn into_json(self) -> Value {
+        let selection = FieldSelection::with_version();
+        let task = TaskResponse::new(*self.0, Relations::default(), &selection);
+        serde_json::to_value(task).unwrap_or_default()
+    }
+}
+
 impl fmt::Debug for ChangedTask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("ChangedTask(…)")
@@ -120,11 +128,7 @@ impl From<TaskError> for Problem {
                 ),
             )
             .with("taskStatus", status.name()),
-            TaskError::Changed(ChangedTask(task)) => {
-                let selection = FieldSelection::with_version();
-                let task = TaskResponse::new(*task, Relations::default(), &selection);
-                task_changed(serde_json::to_value(task).unwrap_or_default())
-            }
+            TaskError::Changed(task) => task_changed(task.into_json()),
             TaskError::Database(error) => database_problem(error),
         }
     }

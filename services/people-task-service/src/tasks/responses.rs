@@ -108,10 +108,10 @@ pub(crate) struct TaskResponse {
     /// at 1, and `ETag` has the same number. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, minimum = 1, example = 1)]
-    version: Option<i32>,
+    version: Option<i64>,
     /// The version for `ETag`.
     #[serde(skip)]
-    etag: i32,
+    etag: i64,
 }
 
 /// The response about one task names its version in `ETag` (RFC 9110 section 8.8.3).

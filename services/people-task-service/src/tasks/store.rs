@@ -41,7 +41,7 @@ pub(crate) struct Task {
     pub(crate) comment_required: bool,
     /// Counts the changes of what a person decides on: the title, the description, the due date, and who decides for
     /// whom. It begins at 1.
-    pub(crate) content_version: i32,
+    pub(crate) content_version: i64,
     #[diesel(sql_type = Text)]
     pub(crate) status: TaskStatus,
     #[diesel(sql_type = Timestamptz)]

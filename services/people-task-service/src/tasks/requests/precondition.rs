@@ -41,9 +41,9 @@ impl Precondition {
     }
 
     /// Whether the request applies to a task of this version.
-    pub(crate) fn holds_for(&self, version: i32) -> bool {
+    pub(crate) fn holds_for(&self, version: i64) -> bool {
         let versions = self.0.as_ref();
-        versions.is_none_or(|versions| versions.contains(&version.into()))
+        versions.is_none_or(|versions| versions.contains(&version))
     }
 
     /// The only version, or `Some(None)` if any will do; `None` if it is not that simple.
