@@ -1,4 +1,4 @@
--- Prepares the database that psql is connected to: roles, schemas, rights.
+-- Prepares the database that psql is connected to, which must have the encoding UTF8: roles, schemas, rights.
 -- Run it as a superuser. It is idempotent:
 --
 --   psql --set ON_ERROR_STOP=1 --file bootstrap.sql postgres://…/countersign
@@ -19,6 +19,15 @@
 \endif
 \if :{?people_task_service_password} \else \getenv people_task_service_password PEOPLE_TASK_SERVICE_PASSWORD
 \endif
+
+-- Nothing is changed in a database that cannot keep every text as it is.
+DO $$
+BEGIN
+    IF current_setting('server_encoding') <> 'UTF8' THEN
+        RAISE EXCEPTION 'the database % has the encoding % and must have UTF8', current_database(), current_setting('server_encoding')
+            USING HINT = 'Create it with CREATE DATABASE name ENCODING ''UTF8'' TEMPLATE template0.';
+    END IF;
+END $$;
 
 BEGIN;
 

@@ -44,7 +44,7 @@ pub async fn retain(database: Database, keep: Duration, shutdown: CancellationTo
         ];
         let mut pause = INTERVAL;
         for error in done.into_iter().filter_map(Result::err) {
-            tracing::warn!(error = ?error, "the audit log could not be maintained");
+            error.warn("the audit log could not be maintained");
             pause = PAUSE_AFTER_FAILURE;
         }
         wait(pause, &shutdown).await;

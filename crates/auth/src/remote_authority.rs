@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use app_config::{Reader, Settings};
 use reqwest::Response;
-use telemetry::CallOutcome;
+use telemetry::{CallOutcome, Outage};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -87,12 +87,8 @@ struct KeysFetched {
 
 /// Why a request to the user service failed.
 #[derive(Debug, thiserror::Error)]
-enum FetchError {
-    #[error("the URL of the user service is invalid")]
-    Url(#[from] url::ParseError),
-    #[error("the request to the user service failed")]
-    Http(#[from] reqwest::Error),
-}
+#[error("the request to the user service failed")]
+struct FetchError(#[from] reqwest::Error);
 
 impl RemoteAuthority {
     /// Creates an authority without keys and epochs. [`RemoteAuthority::run`] loads them.
@@ -150,7 +146,7 @@ impl RemoteAuthority {
 
     async fn follow_feed(&self) {
         let mut reader = FeedReader::new(self.verifier());
-        let mut failing = Failing::new("cannot read revocations; using the known ones");
+        let failing = Outage::new("cannot read revocations; using the known ones");
         loop {
             let started = Instant::now();
             let polled = reader.poll(&RemoteFeed(self)).await;
@@ -167,7 +163,7 @@ impl RemoteAuthority {
 
     /// The only task that fetches the keys. So any number of requests with an unknown key cause one fetch.
     async fn follow_keys(&self) {
-        let mut failing = Failing::new("cannot read keys; using the known ones");
+        let failing = Outage::new("cannot read keys; using the known ones");
         loop {
             let started = Instant::now();
             let fetched = self.fetch_keys().await;
@@ -199,6 +195,13 @@ impl RemoteAuthority {
         matches!(waiting, Ok(Ok(last)) if last.is_some_and(|last| last.succeeded))
     }
 
+    /// The URL of a path at the user service, whose own URL may have a path.
+    fn url(&self, path: &str) -> Url {
+        let mut url = self.user_service.clone();
+        url.set_path(&format!("{}{path}", url.path().trim_end_matches('/')));
+        url
+    }
+
     async fn get(&self, destination: &'static str, url: Url) -> Result<Response, reqwest::Error> {
         let outcome =
             |result: &Result<Response, _>| CallOutcome::of(result, |r| r.status().as_u16());
@@ -206,7 +209,7 @@ impl RemoteAuthority {
     }
 
     async fn fetch_keys(&self) -> Result<(), FetchError> {
-        let url = self.user_service.join("/.well-known/jwks.json")?;
+        let url = self.url("/.well-known/jwks.json");
         let response = self.get("jwks", url).await?.error_for_status()?;
         let keys: JwkSet = response.json().await?;
         self.verifier.set_keys(&keys);
@@ -222,36 +225,12 @@ impl FeedSource for RemoteFeed<'_> {
 
     async fn read(&self, cursor: Option<&str>) -> Result<RevocationFeed, FetchError> {
         let Self(authority) = self;
-        let mut url = authority.user_service.join("/internal/revocations")?;
+        let mut url = authority.url("/internal/revocations");
         url.query_pairs_mut()
             .append_pair("limit", &FeedReader::PAGE.to_string())
             .append_pair("wait", &FeedReader::MAX_WAIT.as_millis().to_string())
             .extend_pairs(cursor.map(|cursor| ("cursor", cursor)));
         let response = authority.get("revocation-feed", url).await?;
         Ok(response.error_for_status()?.json().await?)
-    }
-}
-
-/// Logs the first of several failures in a row.
-struct Failing {
-    message: &'static str,
-    is_failing: bool,
-}
-
-impl Failing {
-    fn new(message: &'static str) -> Self {
-        Self {
-            message,
-            is_failing: false,
-        }
-    }
-
-    fn record(&mut self, result: &Result<(), FetchError>) {
-        if let Err(error) = result
-            && !self.is_failing
-        {
-            tracing::warn!(error = ?error, "{}", self.message);
-        }
-        self.is_failing = result.is_err();
     }
 }

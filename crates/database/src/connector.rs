@@ -5,6 +5,8 @@ use diesel::PgConnection;
 use diesel::connection::SimpleConnection as _;
 use diesel::r2d2::{ConnectionManager, Error, ManageConnection};
 
+use crate::availability::Availability;
+use crate::observer::{Outcome, Trouble};
 use crate::{DatabaseSettings, PoolOptions, observer};
 
 /// A connection that worked within this time is used without a check, unless another connection was found
@@ -28,15 +30,15 @@ impl Session {
         }
     }
 
-    /// Ends a use: records whether the server responded, and returns the message of a statement that the server
-    /// ended because of a deadlock or a timeout.
-    pub(crate) fn finish_use(&mut self) -> Option<String> {
+    /// Ends a use: records whether the server responded, and returns what else the statements showed.
+    pub(crate) fn finish_use(&mut self) -> Outcome {
         let outcome = observer::take_outcome(&mut self.connection);
         if let Some(responded) = outcome.responded {
             self.last_success = responded.then(Instant::now);
         }
-        self.discarded |= outcome.unexplained || outcome.is_standby;
-        outcome.ended
+        let is_standby = matches!(outcome.trouble, Some(Trouble::ReadOnly(_)));
+        self.discarded |= outcome.unexplained || is_standby;
+        outcome
     }
 }
 
@@ -46,6 +48,7 @@ pub(crate) struct Connector {
     options: PoolOptions,
     found_broken: Mutex<Option<Instant>>,
     gate: ConnectGate,
+    availability: Arc<Availability>,
 }
 
 impl Connector {
@@ -53,6 +56,7 @@ impl Connector {
         settings: &DatabaseSettings,
         options: PoolOptions,
         gate: ConnectGate,
+        availability: Arc<Availability>,
     ) -> Self {
         let url = with_timeouts(settings.url.expose(), settings.timeout);
         Self {
@@ -60,6 +64,7 @@ impl Connector {
             options,
             found_broken: Mutex::default(),
             gate,
+            availability,
         }
     }
 
@@ -95,7 +100,7 @@ impl ManageConnection for Connector {
 
     fn connect(&self) -> Result<Session, Error> {
         self.gate
-            .run(|| self.open())
+            .run(|| self.availability.connect(|| self.open()))
             .unwrap_or_else(|| Err(pool_is_closing()))
     }
 

@@ -1,5 +1,5 @@
 use diesel::r2d2::PoolError;
-use diesel::result::{DatabaseErrorKind, Error as DieselError};
+use diesel::result::{DatabaseErrorInformation, DatabaseErrorKind, Error as DieselError};
 
 /// The error below an [`Error`].
 pub type Cause = Box<dyn std::error::Error + Send + Sync>;
@@ -8,7 +8,7 @@ pub type Cause = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// The variants follow from diesel's [`DatabaseErrorKind`], which stands for the SQLSTATE, and never from a message:
 /// servers write those in their own language. [`Database::run`](crate::Database::run) recognises the deadlocks and
-/// timeouts, for which diesel has no kind.
+/// timeouts, for which diesel has no kind, and a full disk is recognised by the name of the file.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// Every connection is in use, and too many callers wait already or waited too long.
@@ -20,6 +20,11 @@ pub enum Error {
     /// The database cannot be reached, or the connection broke.
     #[error("the database is unavailable")]
     Unavailable(#[source] Cause),
+    /// The connection lacks a statement that was prepared on it.
+    #[error(
+        "a prepared statement is missing: a pooler such as PgBouncer must be in session mode, or left out of DATABASE_URL"
+    )]
+    Pooled(#[source] DieselError),
     /// The statement failed.
     #[error("a database statement failed")]
     Statement(#[source] DieselError),
@@ -47,7 +52,36 @@ impl Error {
             Self::Panicked => Self::Panicked,
             Self::Unavailable(cause) => Self::Unavailable(cause.to_string().into()),
             Self::Contended(cause) => Self::Contended(cause.to_string().into()),
-            Self::Statement(cause) => Self::Contended(cause.to_string().into()),
+            Self::Statement(cause) | Self::Pooled(cause) => {
+                Self::Contended(cause.to_string().into())
+            }
+        }
+    }
+
+    fn of_statement(error: DieselError) -> Self {
+        match &error {
+            DieselError::DatabaseError(DatabaseErrorKind::Unknown, information)
+                if lacks_resources(&**information) =>
+            {
+                Self::Unavailable(Box::new(error))
+            }
+            _ if is_pooled(&error) => Self::Pooled(error),
+            _ => Self::Statement(error),
+        }
+    }
+
+    /// Whether no statement would succeed now. The pool logs that once for all.
+    #[must_use]
+    pub fn is_outage(&self) -> bool {
+        matches!(self, Self::Busy | Self::Unavailable(_))
+    }
+
+    /// Logs a failure of background work, unless it is one of many of an outage.
+    pub fn warn(&self, message: &str) {
+        if self.is_outage() {
+            tracing::debug!(error = ?self, "{message}");
+        } else {
+            tracing::warn!(error = ?self, "{message}");
         }
     }
 }
@@ -63,7 +97,7 @@ impl From<DieselError> for Error {
             // After a failover, the connection leads to a server that is no longer the primary.
             Some(DatabaseErrorKind::ReadOnlyTransaction) => Self::Unavailable(Box::new(error)),
             Some(DatabaseErrorKind::SerializationFailure) => Self::Contended(Box::new(error)),
-            _ => Self::Statement(error),
+            _ => Self::of_statement(error),
         }
     }
 }
@@ -83,6 +117,50 @@ pub(crate) fn is_connection_loss(error: &DieselError) -> bool {
                 DatabaseErrorKind::ClosedConnection | DatabaseErrorKind::UnableToSendCommand,
                 _,
             )
+    )
+}
+
+/// Directories of the server, which its messages name in every language, with a number after each.
+const DIRECTORIES: [&str; 5] = ["base/", "global/", "pg_tblspc/", "pg_wal/", "pg_xact/"];
+/// Other names in messages about resources.
+const RESOURCES: [&str; 3] = ["pgsql_tmp", "temp_file_limit", "max_locks_per_transaction"];
+
+/// Whether the server could not run the statement for want of a resource, as in the SQLSTATE class 53: an operator must
+/// help, and nothing is wrong with the statement.
+pub(crate) fn lacks_resources(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+    let texts = [
+        information.message(),
+        information.hint().unwrap_or_default(),
+    ];
+    let names = |name: &&str| texts.iter().any(|text| text.contains(name));
+    names_file(information.message())
+        || RESOURCES.iter().any(|name| names(&name))
+        || names(&"out of memory")
+        || is_disk_full(information)
+}
+
+/// Whether the server's disk is full. The hint to make space tells that from other errors about a file.
+pub(crate) fn is_disk_full(information: &(dyn DatabaseErrorInformation + Send + Sync)) -> bool {
+    let message = information.message();
+    let is_known = ["No space left on device", "disk full", "disk_full"];
+    (names_file(message) && information.hint().is_some())
+        || is_known.iter().any(|text| message.contains(text))
+}
+
+fn names_file(message: &str) -> bool {
+    let numbers = |directory: &&str| {
+        let mut names = message.split(*directory).skip(1);
+        names.any(|name| name.starts_with(|first: char| first.is_ascii_digit()))
+    };
+    DIRECTORIES.iter().any(|directory| numbers(&directory))
+}
+
+/// Whether diesel's name of a prepared statement is unknown to the server, or known too well: the connection is not
+/// always the same one.
+pub(crate) fn is_pooled(error: &DieselError) -> bool {
+    matches!(
+        error,
+        DieselError::DatabaseError(_, information) if information.message().contains("__diesel_stmt_")
     )
 }
 

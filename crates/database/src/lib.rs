@@ -8,8 +8,12 @@
 //! [`migrate`] brings a schema up to date, under a lock that all replicas share. [`prepare_schema`] does so at the start of a
 //! process that may, and waits for it in all others.
 //!
+//! The pools log when the database becomes unavailable and when it is back. [`Database::check`] says why it cannot be
+//! used.
+//!
 //! Invariant: a closure does nothing slow besides its statements, such as hashing or calling other systems.
 
+mod availability;
 mod batches;
 mod connector;
 mod error;

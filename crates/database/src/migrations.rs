@@ -9,6 +9,10 @@ use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
 
 use values::Secret;
 
+use telemetry::Outage;
+
+use crate::availability::is_read_only;
+use crate::error::is_pooled;
 use crate::{DatabaseSettings, StatementLimits, observer};
 
 /// The advisory lock that all replicas of all services take before they migrate.
@@ -34,12 +38,30 @@ const LIMITS_OUTSIDE_TRANSACTIONS: StatementLimits = StatementLimits {
 const MAX_ATTEMPTS: u32 = 10;
 const LOCK_PAUSE: Duration = Duration::from_secs(2);
 
+/// What the server must say its encoding is.
+const ENCODING: &str = "UTF8";
+
 /// Why a schema could not be brought up to date.
 #[derive(Debug, thiserror::Error)]
 pub enum MigrationError {
     /// The database was unavailable for a minute.
     #[error("the database is unavailable")]
     Connect(#[from] ConnectionError),
+    /// The database refused changes for a minute.
+    #[error(
+        "the database is read-only: it is a standby, or default_transaction_read_only is on; DATABASE_URL must lead to the primary"
+    )]
+    ReadOnly,
+    /// Texts could not be kept as they are.
+    #[error(
+        "the database has the encoding {0} and must have UTF8: create it with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+    )]
+    WrongEncoding(String),
+    /// The connection is not always the same one.
+    #[error(
+        "a prepared statement is missing: a pooler such as PgBouncer must be in session mode, or left out of DATABASE_URL"
+    )]
+    Pooled(#[source] diesel::result::Error),
     /// The search path of the role leads to another schema.
     #[error(
         "the role's current schema is {found:?} and must be {expected:?}: run deploy/postgres/bootstrap.sql, which sets its search_path"
@@ -52,7 +74,7 @@ pub enum MigrationError {
     },
     /// A statement around the migrations failed.
     #[error("the migration lock could not be taken")]
-    Lock(#[from] diesel::result::Error),
+    Lock(#[source] diesel::result::Error),
     /// Another process has been migrating for six hours.
     #[error("another process has been running migrations for six hours")]
     Busy,
@@ -72,6 +94,16 @@ pub enum MigrationError {
     /// The migrating thread panicked.
     #[error("the migrating thread panicked")]
     Panicked,
+}
+
+impl From<diesel::result::Error> for MigrationError {
+    fn from(error: diesel::result::Error) -> Self {
+        if is_pooled(&error) {
+            Self::Pooled(error)
+        } else {
+            Self::Lock(error)
+        }
+    }
 }
 
 /// Prepares a schema for this version before its first statement: runs the pending migrations if the settings have
@@ -127,6 +159,7 @@ async fn on_connection(
     let url = url.clone();
     let work = tokio::task::spawn_blocking(move || {
         let mut connection = connect(url.expose())?;
+        check_encoding(&mut connection)?;
         check_schema(&mut connection, schema)?;
         work(&mut connection)
     });
@@ -166,12 +199,12 @@ fn wait_until_migrated(
     migrations: &EmbeddedMigrations,
 ) -> Result<(), MigrationError> {
     let needed = needed_versions(migrations)?;
-    let started = Instant::now();
+    let (started, waiting) = (Instant::now(), Outage::new("waiting for a migration"));
     while let Some(version) = first_missing(connection, &needed)? {
         if started.elapsed() > MAX_WAIT {
             return Err(MigrationError::NotMigrated { schema, version });
         }
-        tracing::warn!(schema, version, "waiting for a migration");
+        waiting.fail(&format_args!("{schema} lacks {version}"));
         std::thread::sleep(PAUSE);
     }
     Ok(())
@@ -298,17 +331,45 @@ fn drop_invalid_indexes(connection: &mut PgConnection) -> Result<(), diesel::res
     Ok(())
 }
 
-fn connect(url: &str) -> Result<PgConnection, ConnectionError> {
-    let started = Instant::now();
+/// Waits until the database can be reached and changed.
+fn connect(url: &str) -> Result<PgConnection, MigrationError> {
+    let (started, waiting) = (Instant::now(), Outage::new("waiting for the database"));
     loop {
-        match PgConnection::establish(url) {
-            Ok(connection) => return Ok(connection),
+        match connect_to_primary(url) {
+            Ok(connection) => {
+                waiting.end();
+                return Ok(connection);
+            }
             Err(error) if started.elapsed() > MAX_WAIT => return Err(error),
             Err(error) => {
-                tracing::warn!(%error, "waiting for the database");
+                waiting.fail(&error);
                 std::thread::sleep(PAUSE);
             }
         }
+    }
+}
+
+fn connect_to_primary(url: &str) -> Result<PgConnection, MigrationError> {
+    let mut connection = PgConnection::establish(url)?;
+    if is_read_only(&mut connection)? {
+        return Err(MigrationError::ReadOnly);
+    }
+    Ok(connection)
+}
+
+#[derive(QueryableByName)]
+struct Encoding {
+    #[diesel(sql_type = Text)]
+    name: String,
+}
+
+fn check_encoding(connection: &mut PgConnection) -> Result<(), MigrationError> {
+    let encoding: Encoding = diesel::sql_query("SELECT current_setting('server_encoding') AS name")
+        .get_result(connection)?;
+    if encoding.name == ENCODING {
+        Ok(())
+    } else {
+        Err(MigrationError::WrongEncoding(encoding.name))
     }
 }
 

@@ -15,7 +15,7 @@ use diesel::{Connection as _, PgConnection, QueryResult, RunQueryDsl as _};
 use tracing::Span;
 
 use crate::StatementLimits;
-use crate::error::is_connection_loss;
+use crate::error::{is_connection_loss, is_disk_full};
 
 #[diesel::declare_sql_function]
 extern "SQL" {
@@ -54,9 +54,30 @@ pub(crate) struct Outcome {
     /// A statement failed for a reason that diesel does not tell. The connection may have prepared it for a table that
     /// has changed since (SQLSTATE 0A000), and then it fails each time.
     pub(crate) unexplained: bool,
+    /// Why the whole database is of no use, as far as the statements show.
+    pub(crate) trouble: Option<Trouble>,
+}
+
+impl Outcome {
+    pub(crate) fn read_only(reason: &str) -> Self {
+        Self {
+            responded: Some(true),
+            trouble: Some(Trouble::ReadOnly(reason.to_owned())),
+            ..Self::default()
+        }
+    }
+}
+
+/// Why the whole database is of no use, with the server's message.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The connection broke.
+    Lost(String),
     /// A statement would have changed something on a server that only reads: after a failover, the connection leads to
     /// a standby.
-    pub(crate) is_standby: bool,
+    ReadOnly(String),
+    /// The disk is full.
+    DiskFull(String),
 }
 
 /// Sets the limits of a connection's statements, and watches its statements from now on.
@@ -85,7 +106,7 @@ pub(crate) fn take_outcome(connection: &mut PgConnection) -> Outcome {
     })
 }
 
-/// Returns what [`take_outcome`] took.
+/// Sets what the next call of [`take_outcome`] takes.
 pub(crate) fn put_outcome(connection: &mut PgConnection, outcome: Outcome) {
     let observer = connection.instrumentation();
     if let Some(observer) = observer.downcast_mut::<StatementObserver>() {
@@ -97,15 +118,22 @@ impl StatementObserver {
     fn record(&mut self, error: Option<&Error>) {
         self.outcome.responded = Some(!error.is_some_and(is_connection_loss));
         match error {
+            Some(error) if is_connection_loss(error) => {
+                self.outcome.trouble = Some(Trouble::Lost(error.to_string()));
+            }
             Some(Error::DatabaseError(DatabaseErrorKind::Unknown, information)) => {
+                let message = information.message().to_owned();
                 if self.exceeded_limit() || self.is_deadlock(&**information) {
-                    self.outcome.ended = Some(information.message().to_owned());
+                    self.outcome.ended = Some(message);
+                } else if is_disk_full(&**information) {
+                    self.outcome.trouble = Some(Trouble::DiskFull(message));
                 } else {
                     self.outcome.unexplained = true;
                 }
             }
-            Some(Error::DatabaseError(DatabaseErrorKind::ReadOnlyTransaction, _)) => {
-                self.outcome.is_standby = true;
+            Some(Error::DatabaseError(DatabaseErrorKind::ReadOnlyTransaction, information)) => {
+                let message = information.message().to_owned();
+                self.outcome.trouble = Some(Trouble::ReadOnly(message));
             }
             _ => {}
         }

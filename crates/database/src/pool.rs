@@ -2,11 +2,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use diesel::RunQueryDsl as _;
 use diesel::connection::Connection as _;
-use diesel::r2d2::Pool;
+use diesel::r2d2::{NopErrorHandler, Pool};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use crate::availability::{self, Availability};
 use crate::connector::{ConnectGate, Connector};
 use crate::{Connection, DatabaseSettings, Error, PoolOptions, StatementLimits};
 
@@ -29,6 +29,7 @@ impl Drop for Sessions {
 #[derive(Clone)]
 pub struct Database {
     sessions: Arc<Sessions>,
+    availability: Arc<Availability>,
     permits: Arc<Semaphore>,
     waiting: Arc<AtomicUsize>,
     max_waiting: usize,
@@ -58,6 +59,7 @@ impl ServicePools {
     pub fn connect_with(settings: &DatabaseSettings, on_connect: &'static str) -> Self {
         let lists = (settings.pool_size / 4).max(1);
         let others = settings.pool_size.saturating_sub(lists).max(1);
+        let availability = Arc::<Availability>::default();
         let connect = |pool_size, on_connect| {
             let options = PoolOptions {
                 limits: StatementLimits::SERVICE,
@@ -67,7 +69,7 @@ impl ServicePools {
                 pool_size,
                 ..settings.clone()
             };
-            Database::connect_with(&settings, options)
+            Database::open(&settings, options, Arc::clone(&availability))
         };
         Self {
             database: connect(others, on_connect),
@@ -99,16 +101,28 @@ impl Database {
     /// Creates a pool like [`Database::connect`], with other options.
     #[must_use]
     pub fn connect_with(settings: &DatabaseSettings, options: PoolOptions) -> Self {
+        Self::open(settings, options, Arc::default())
+    }
+
+    fn open(
+        settings: &DatabaseSettings,
+        options: PoolOptions,
+        availability: Arc<Availability>,
+    ) -> Self {
         let gate = ConnectGate::default();
-        let connector = Connector::new(settings, options, gate.clone());
+        let known = Arc::clone(&availability);
+        let connector = Connector::new(settings, options, gate.clone(), known);
         let size = settings.pool_size as usize;
         let pool = Pool::builder()
             .max_size(settings.pool_size)
             .min_idle(Some(1))
             .connection_timeout(settings.timeout)
+            // Otherwise each attempt of each connection that is wanted is logged.
+            .error_handler(Box::new(NopErrorHandler))
             .build_unchecked(connector);
         Self {
             sessions: Arc::new(Sessions { pool, gate }),
+            availability,
             permits: Arc::new(Semaphore::new(size)),
             waiting: Arc::default(),
             max_waiting: size * WAITING_PER_CONNECTION,
@@ -131,13 +145,16 @@ impl Database {
         let permit = self.permit().await?;
         metrics::histogram!("database_wait_seconds").record(started.elapsed().as_secs_f64());
         let sessions = Arc::clone(&self.sessions);
+        let availability = Arc::clone(&self.availability);
         let span = tracing::Span::current();
         let done = tokio::task::spawn_blocking(move || {
             let _permit = permit;
             span.in_scope(|| {
                 let mut session = sessions.pool.get().map_err(Error::from)?;
                 let done = work(&mut session.connection);
-                match (done, session.finish_use()) {
+                let outcome = session.finish_use();
+                availability.record(outcome.trouble);
+                match (done, outcome.ended) {
                     (Err(_), Some(message)) => Err(Error::Contended(message.into()).into()),
                     (done, _) => done,
                 }
@@ -160,13 +177,18 @@ impl Database {
             .await
     }
 
-    /// Whether the database can run a statement now.
-    pub async fn is_usable(&self) -> bool {
-        let ping = |connection: &mut Connection| {
-            diesel::sql_query("SELECT 1").execute(connection)?;
-            Ok::<_, Error>(())
-        };
-        self.run(ping).await.is_ok()
+    /// Checks whether the database can run statements and accept changes now.
+    ///
+    /// # Errors
+    /// Why it cannot: it is unreachable, busy or read-only, or its disk is full.
+    pub async fn check(&self) -> Result<(), &'static str> {
+        let availability = Arc::clone(&self.availability);
+        let checked = self.run(move |connection| availability.check(connection));
+        match checked.await {
+            Ok(None) => Ok(()),
+            Ok(Some(reason)) => Err(reason),
+            Err(error) => Err(availability::unchecked(&error)),
+        }
     }
 
     /// Sets the gauges of the pool under this name.

@@ -166,10 +166,13 @@ async fn an_unreachable_database_is_unavailable_until_it_is_reachable_again() {
         database.run(insert(2)).await,
         Err(Error::Unavailable(_))
     ));
-    assert!(!database.is_usable().await);
+    assert_eq!(
+        database.check().await,
+        Err("the database cannot be reached")
+    );
     test.set_reachable(true);
     eventually("the database to be usable again", || async {
-        database.is_usable().await.then_some(())
+        database.check().await.ok()
     })
     .await;
     database.run(insert(2)).await.unwrap();

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use database::{Connection, Database, DatabaseSettings, Error, PoolOptions, StatementLimits};
 use diesel::connection::SimpleConnection as _;
-use diesel::sql_types::Text;
-use diesel::{PgConnection, RunQueryDsl as _};
+use diesel::sql_types::{Integer, Text};
+use diesel::{IntoSql as _, PgConnection, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use testkit::{TestDatabase, eventually};
 
@@ -41,6 +41,10 @@ fn run(sql: &'static str) -> impl FnOnce(&mut Connection) -> Result<(), Error> +
         diesel::sql_query(sql).execute(connection)?;
         Ok(())
     }
+}
+
+fn run_text(sql: String) -> impl FnOnce(&mut Connection) -> Result<(), Error> + Send + 'static {
+    move |connection| Ok(connection.batch_execute(&sql)?)
 }
 
 #[tokio::test]
@@ -154,6 +158,107 @@ async fn a_server_that_is_no_longer_the_primary_is_unavailable() {
     // The connection leads to a standby, and others may lead to the new primary.
     let write = run("INSERT INTO notes VALUES (1, 'x')");
     database.run(write).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_database_that_only_reads_fails_its_check_until_it_accepts_changes() {
+    let test = german_database();
+    let set_read_only = |value: &str| {
+        let set = format!(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = {value}', current_database()); END $$"
+        );
+        let mut admin = test.admin();
+        let writable = "SET default_transaction_read_only = off";
+        admin.batch_execute(writable).unwrap();
+        admin.batch_execute(&set).unwrap();
+    };
+    set_read_only("on");
+    let database = connect(&test, LIMITS);
+    eventually("the check to fail", || async {
+        let reason = database.check().await.err()?;
+        reason
+            .starts_with("the database is read-only")
+            .then_some(())
+    })
+    .await;
+    set_read_only("off");
+    eventually("the check to pass", || async {
+        database.check().await.ok()
+    })
+    .await;
+}
+
+/// Lets every change of the notes fail as if the disk were full.
+fn fill_disk(test: &TestDatabase, message: &str) {
+    let trigger = format!(
+        "CREATE FUNCTION users.disk_is_full() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE EXCEPTION USING ERRCODE = 'disk_full', MESSAGE = '{message}', HINT = 'Prüfen Sie den freien Festplattenplatz.';
+        END $$;
+        CREATE TRIGGER disk_is_full BEFORE INSERT ON users.notes EXECUTE FUNCTION users.disk_is_full();"
+    );
+    test.admin().batch_execute(&trigger).unwrap();
+}
+
+#[tokio::test]
+async fn a_full_disk_makes_the_database_unavailable_until_there_is_space() {
+    let insert = || run("INSERT INTO notes VALUES (1, 'x')");
+    for message in [
+        "konnte Datei »base/16384/2619« nicht erweitern: Auf dem Gerät ist kein Speicherplatz mehr verfügbar",
+        "could not extend file \"pg_tblspc/24577/PG_15_202209061/16384/24591\": No space left on device",
+    ] {
+        let test = german_database();
+        let database = connect(&test, LIMITS);
+        fill_disk(&test, message);
+        let refused = database.run(insert()).await;
+        assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+        assert_eq!(
+            database.check().await,
+            Err("the disk of the database is full")
+        );
+        let space = "DROP TRIGGER disk_is_full ON users.notes";
+        test.admin().batch_execute(space).unwrap();
+        database.run(insert()).await.unwrap();
+        // Without another failure.
+        eventually("the check to pass", || async {
+            database.check().await.ok()
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn statements_that_lack_another_resource_are_unavailable_and_the_database_is_not() {
+    let test = german_database();
+    let database = connect(&test, LIMITS);
+    for message in [
+        "Größe der temporären Datei überschreitet temp_file_limit (1000kB)",
+        "out of memory",
+    ] {
+        let raise = format!("DO $$ BEGIN RAISE EXCEPTION '{message}'; END $$");
+        let refused = database.run(run_text(raise)).await;
+        assert!(matches!(refused, Err(Error::Unavailable(_))), "{refused:?}");
+        assert_eq!(database.check().await, Ok(()));
+    }
+    let message = "der Wert base/x ist falsch";
+    let raise = format!("DO $$ BEGIN RAISE EXCEPTION '{message}'; END $$");
+    let failed = database.run(run_text(raise)).await;
+    assert!(matches!(failed, Err(Error::Statement(_))), "{failed:?}");
+}
+
+#[tokio::test]
+async fn a_pooler_in_transaction_mode_is_named() {
+    let test = german_database();
+    let database = connect(&test, LIMITS);
+    let deallocate = |connection: &mut PgConnection| {
+        let read = || diesel::select(1.into_sql::<Integer>());
+        read().get_result::<i32>(connection)?;
+        connection.batch_execute("DEALLOCATE ALL")?;
+        read().get_result::<i32>(connection)?;
+        Ok::<_, Error>(())
+    };
+    let failed = database.run(deallocate).await;
+    assert!(matches!(failed, Err(Error::Pooled(_))), "{failed:?}");
 }
 
 /// Ends the connection that runs a statement, if there is one.

@@ -11,6 +11,7 @@ use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use testkit::{TestDatabase, eventually};
 use tokio::task::JoinHandle;
+use values::Secret;
 
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
 const LATER_MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/later_migrations");
@@ -84,6 +85,70 @@ async fn a_role_with_the_wrong_search_path_is_refused_with_a_hint() {
     let wrong = migrate(&test.users_owner_url(), "people_task", MIGRATIONS).await;
     let message = wrong.unwrap_err().to_string();
     assert!(message.contains("bootstrap.sql"), "{message}");
+}
+
+/// A database of its own encoding, which is dropped at the end.
+struct Encoded(TestDatabase, String);
+
+impl Encoded {
+    fn create(encoding: &str) -> Self {
+        let test = TestDatabase::empty();
+        let name = format!("{}_{}", name_of(&test), encoding.to_lowercase());
+        let create = format!(
+            "CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0"
+        );
+        test.admin().batch_execute(&create).unwrap();
+        Self(test, name)
+    }
+
+    fn owner_url(&self) -> Secret {
+        let url = self.0.users_owner_url();
+        Secret::new(url.expose().replace(&name_of(&self.0), &self.1))
+    }
+}
+
+impl Drop for Encoded {
+    fn drop(&mut self) {
+        let drop = format!("DROP DATABASE {} WITH (FORCE)", self.1);
+        let _ = self.0.admin().batch_execute(&drop);
+    }
+}
+
+fn name_of(test: &TestDatabase) -> String {
+    let url = test.users_owner_url();
+    let (_, name) = url.expose().rsplit_once('/').unwrap();
+    name.split('?').next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_database_of_another_encoding_is_refused() {
+    for encoding in ["LATIN1", "SQL_ASCII"] {
+        let encoded = Encoded::create(encoding);
+        let refused = migrate(&encoded.owner_url(), "users", MIGRATIONS).await;
+        let message = refused.unwrap_err().to_string();
+        let expected = format!("the database has the encoding {encoding} and must have UTF8");
+        assert!(message.starts_with(&expected), "{message}");
+    }
+}
+
+#[tokio::test]
+async fn a_process_waits_for_a_database_that_only_reads() {
+    let test = TestDatabase::empty();
+    let alter = |change: &str| {
+        let mut admin = test.admin();
+        let alter = format!("ALTER DATABASE {} {change}", name_of(&test));
+        admin
+            .batch_execute("SET default_transaction_read_only = off")
+            .unwrap();
+        admin.batch_execute(&alter).unwrap();
+    };
+    alter("SET default_transaction_read_only = on");
+    let owner_url = test.users_owner_url();
+    let mut migrating = tokio::spawn(async move { migrate(&owner_url, "users", MIGRATIONS).await });
+    let soon = tokio::time::timeout(Duration::from_secs(1), &mut migrating).await;
+    assert!(soon.is_err(), "{soon:?}");
+    alter("RESET default_transaction_read_only");
+    migrating.await.unwrap().unwrap();
 }
 
 type Preparation = JoinHandle<Result<(), database::MigrationError>>;

@@ -3,7 +3,7 @@
 //! A proxy appends an entry for the address that it was called from. Anything before the entries of
 //! trusted proxies comes from the caller and is ignored.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use actix_web::HttpRequest;
 use app_config::Networks;
@@ -58,11 +58,23 @@ fn peer_address(request: &HttpRequest) -> Option<IpAddr> {
     Some(request.peer_addr()?.ip().to_canonical())
 }
 
-/// An address. Some proxies append the client's port.
+/// An address. Some proxies append the client's port, put brackets around an IPv6 address as in a URL, or quote both as
+/// in `Forwarded` (RFC 7239).
 fn parse_address(entry: &str) -> Option<IpAddr> {
+    let entry = between(entry, '"', '"');
     let with_port = || Some(entry.parse::<SocketAddr>().ok()?.ip());
-    let address: IpAddr = entry.parse().ok().or_else(with_port)?;
+    let in_brackets = || between(entry, '[', ']').parse::<Ipv6Addr>().ok();
+    let address = entry.parse().ok().or_else(with_port);
+    let address = address.or_else(|| in_brackets().map(IpAddr::V6))?;
     Some(address.to_canonical())
+}
+
+/// The text between two characters, or all of it if it has not both.
+fn between(text: &str, start: char, end: char) -> &str {
+    let inner = text
+        .strip_prefix(start)
+        .and_then(|text| text.strip_suffix(end));
+    inner.unwrap_or(text)
 }
 
 /// The entries of all lines of a header, in their order. They are split as bytes, because a caller can put
@@ -153,8 +165,30 @@ mod tests {
             ("198.51.100.7:49152", "198.51.100.7"),
             ("[2001:db8::7]:49152", "2001:db8::7"),
             ("::ffff:198.51.100.7", "198.51.100.7"),
+            ("[2001:db8::7]", "2001:db8::7"),
+            ("[::ffff:198.51.100.7]", "198.51.100.7"),
+            ("\"2001:db8::7\"", "2001:db8::7"),
+            ("\"[2001:db8::7]\"", "2001:db8::7"),
+            ("\"[2001:db8::7]:49152\"", "2001:db8::7"),
+            ("\"198.51.100.7\"", "198.51.100.7"),
+            ("\"198.51.100.7:49152\"", "198.51.100.7"),
         ] {
             assert_eq!(clients("10.0.0.2", &[entry]), [address; 2]);
+        }
+    }
+
+    #[test]
+    fn half_a_pair_of_brackets_or_quotes_is_no_address() {
+        for entry in [
+            "[2001:db8::7",
+            "2001:db8::7]",
+            "\"2001:db8::7",
+            "[198.51.100.7]",
+            "[[2001:db8::7]]",
+            "[]",
+            "\"",
+        ] {
+            assert_eq!(clients("10.0.0.2", &[entry]), ["10.0.0.2"; 2], "{entry}");
         }
     }
 

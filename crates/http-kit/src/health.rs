@@ -13,6 +13,7 @@ use serde_json::json;
 use tokio::sync::Mutex;
 
 const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
+const TOO_SLOW: &str = "the check took longer than 2 s";
 /// How long a result is used again: more requests do not cause more checks.
 const RESULT_LIFETIME: Duration = Duration::from_secs(1);
 /// The same for a process that is not ready, so that it is used as soon as it is.
@@ -21,7 +22,38 @@ const UNREADY_LIFETIME: Duration = Duration::from_millis(100);
 /// The result of a check that passed.
 const PASSED: &str = "ok";
 
-type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = bool> + Send>> + Send + Sync>;
+/// The result of a check that did not.
+const FAILING: &str = "failing";
+
+type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Checked> + Send>> + Send + Sync>;
+
+/// The outcome of a check. A check that fails may say why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checked {
+    /// It passed.
+    Passed,
+    /// It failed, with the reason if there is more to say than the check's name does.
+    Failed(Option<&'static str>),
+}
+
+impl From<bool> for Checked {
+    fn from(passed: bool) -> Self {
+        if passed {
+            Self::Passed
+        } else {
+            Self::Failed(None)
+        }
+    }
+}
+
+impl From<Result<(), &'static str>> for Checked {
+    fn from(checked: Result<(), &'static str>) -> Self {
+        match checked {
+            Ok(()) => Self::Passed,
+            Err(reason) => Self::Failed(Some(reason)),
+        }
+    }
+}
 
 /// The readiness checks of a process. Clones share the last result, which is used for a second, or for a tenth of a
 /// second if the process is not ready. A process that is stopping is not ready, whatever its checks say.
@@ -40,6 +72,9 @@ struct Readiness {
     ready: bool,
     status: &'static str,
     checks: BTreeMap<&'static str, &'static str>,
+    /// Why checks fail, as far as they say.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    reasons: BTreeMap<&'static str, &'static str>,
 }
 
 impl Readiness {
@@ -58,7 +93,7 @@ impl Health {
     pub fn required<F, R>(mut self, name: &'static str, check: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
-        R: Future<Output = bool> + Send + 'static,
+        R: Future<Output: Into<Checked>> + Send + 'static,
     {
         self.required.insert(name, boxed(check));
         self
@@ -69,7 +104,7 @@ impl Health {
     pub fn optional<F, R>(mut self, name: &'static str, check: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
-        R: Future<Output = bool> + Send + 'static,
+        R: Future<Output: Into<Checked>> + Send + 'static,
     {
         self.optional.insert(name, boxed(check));
         self
@@ -87,6 +122,7 @@ impl Health {
                 ready: false,
                 status: "stopping",
                 checks: BTreeMap::new(),
+                reasons: BTreeMap::new(),
             };
         }
         let mut last = self.last.lock().await;
@@ -113,12 +149,23 @@ impl Health {
 
     async fn check(&self) -> Readiness {
         let (required, optional) = join(run(&self.required), run(&self.optional)).await;
-        let ready = required.iter().all(|(_, passed)| *passed);
-        let named = |(name, passed)| (name, if passed { PASSED } else { "failing" });
+        let ready = required
+            .iter()
+            .all(|(_, result)| *result == Checked::Passed);
+        let (mut checks, mut reasons) = (BTreeMap::new(), BTreeMap::new());
+        for (name, result) in required.into_iter().chain(optional) {
+            let Checked::Failed(reason) = result else {
+                checks.insert(name, PASSED);
+                continue;
+            };
+            checks.insert(name, FAILING);
+            reasons.extend(reason.map(|reason| (name, reason)));
+        }
         Readiness {
             ready,
             status: if ready { "ready" } else { "not-ready" },
-            checks: required.into_iter().chain(optional).map(named).collect(),
+            checks,
+            reasons,
         }
     }
 }
@@ -126,15 +173,18 @@ impl Health {
 fn boxed<F, R>(check: F) -> Check
 where
     F: Fn() -> R + Send + Sync + 'static,
-    R: Future<Output = bool> + Send + 'static,
+    R: Future<Output: Into<Checked>> + Send + 'static,
 {
-    Arc::new(move || Box::pin(check()))
+    Arc::new(move || {
+        let result = check();
+        Box::pin(async move { result.await.into() })
+    })
 }
 
-async fn run(checks: &BTreeMap<&'static str, Check>) -> Vec<(&'static str, bool)> {
+async fn run(checks: &BTreeMap<&'static str, Check>) -> Vec<(&'static str, Checked)> {
     let checks = checks.iter().map(|(name, check)| async move {
-        let passed = tokio::time::timeout(CHECK_TIMEOUT, check()).await;
-        (*name, passed.unwrap_or(false))
+        let result = tokio::time::timeout(CHECK_TIMEOUT, check()).await;
+        (*name, result.unwrap_or(Checked::Failed(Some(TOO_SLOW))))
     });
     join_all(checks).await
 }
@@ -165,11 +215,13 @@ pub async fn readyz(health: Data<Health>) -> HttpResponse {
 
 #[cfg(test)]
 mod tests {
+    use std::future::ready;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
 
     use futures_util::future::join_all;
+    use serde_json::json;
     use tokio::time::{sleep, timeout};
 
     use super::Health;
@@ -183,6 +235,27 @@ mod tests {
         let readiness = health.readiness().await;
         assert!(!readiness.ready);
         assert_eq!(readiness.status, "stopping");
+    }
+
+    #[tokio::test]
+    async fn a_check_that_fails_may_say_why() {
+        let health = Health::default()
+            .required("database", || ready(Err("it is read-only")))
+            .required("queue", || ready(false))
+            .optional("keys", || ready(true));
+        let readiness = serde_json::to_value(health.readiness().await).unwrap();
+        let expected = json!({
+            "status": "not-ready",
+            "checks": {"database": "failing", "queue": "failing", "keys": "ok"},
+            "reasons": {"database": "it is read-only"},
+        });
+        assert_eq!(readiness, expected);
+        let healthy = Health::default().required("keys", || ready(true));
+        let readiness = serde_json::to_value(healthy.readiness().await).unwrap();
+        assert_eq!(
+            readiness,
+            json!({"status": "ready", "checks": {"keys": "ok"}})
+        );
     }
 
     #[tokio::test]

@@ -33,7 +33,7 @@ pub use client_network::client_network;
 pub use combine::combine_errors;
 pub use documentation::{BodyProblems, DocumentedProblem, ProblemGroup, QueryProblems};
 pub use fields::{FieldValue, Fields};
-pub use health::{Health, healthz, readyz};
+pub use health::{Checked, Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, request_context};
 pub use network_shares::{NetworkShares, Share, ShareError};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};

@@ -56,7 +56,7 @@ async fn apply(database: &Database, rule: RetentionRule, shutdown: &Cancellation
                 }
             }
             Err(error) => {
-                tracing::warn!(table, error = ?error, "old rows could not be deleted");
+                error.warn("old rows could not be deleted");
                 break;
             }
         }

@@ -112,7 +112,10 @@ pub fn run<W: Worker>(running: &mut Running, config: WorkerConfig, worker: W) {
 
     let consumer = ConsumerConfig::new(config.broker, W::QUEUE, config.concurrency);
     let connected = consumer.connected.clone();
-    running.health = health(&database, move || connected.load(Ordering::Acquire));
+    let publishing = publisher.clone();
+    running.health = health(&database, move || {
+        connected.load(Ordering::Acquire) && publishing.is_connected()
+    });
     let runner = Runner {
         worker,
         database,
@@ -134,7 +137,7 @@ pub fn health(
     Health::default()
         .required("database", move || {
             let database = database.clone();
-            async move { database.is_usable().await }
+            async move { database.check().await }
         })
         .required("queue", move || {
             let connected = queue_connected();
@@ -183,7 +186,10 @@ impl<W: Worker> Runner<W> {
                 Disposition::Done
             }
             Err(error) => {
-                tracing::warn!(table = W::TABLE.name(), job.id = %id, error = ?error, "a job could not be claimed");
+                // The pool logs an outage, once.
+                if !error.is_outage() {
+                    tracing::warn!(table = W::TABLE.name(), job.id = %id, error = ?error, "a job could not be claimed");
+                }
                 tokio::select! {
                     () = tokio::time::sleep(PAUSE_WITHOUT_DATABASE) => {}
                     () = self.shutdown.cancelled() => {}

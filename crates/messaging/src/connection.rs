@@ -1,9 +1,11 @@
 use std::future::Future;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use app_config::{Reader, Settings};
+use futures_util::Stream;
 use lapin::uri::AMQPUri;
-use lapin::{Channel, Connection, ConnectionProperties};
+use lapin::{Channel, Connection, ConnectionProperties, Event};
+use telemetry::Outage;
 use tokio_util::sync::CancellationToken;
 use values::Secret;
 
@@ -61,6 +63,11 @@ impl BrokerConnection {
         })
     }
 
+    /// What the broker says about the connection from now on.
+    pub(crate) fn events(&self) -> impl Stream<Item = Event> + Send + 'static {
+        self.connection.events_listener()
+    }
+
     pub(crate) async fn close(self) {
         // Closing fails when the connection is already broken, which does not matter here.
         let closing = self.connection.close(200, "done".into());
@@ -81,6 +88,10 @@ pub(crate) async fn supervise<S, R>(
 {
     let losses = metrics::counter!("broker_connection_losses_total", "role" => role);
     losses.increment(0);
+    let outage = Outage::new(match role {
+        "publisher" => "no connection to the broker for publishing",
+        _ => "no connection to the broker for consuming",
+    });
     let mut pause = FIRST_PAUSE;
     while !shutdown.is_cancelled() {
         let opened = tokio::select! {
@@ -89,15 +100,19 @@ pub(crate) async fn supervise<S, R>(
         };
         let outcome = match opened {
             Ok(connection) => {
-                pause = FIRST_PAUSE;
-                tracing::info!(role, "connected to the broker");
-                session(connection).await
+                outage.end();
+                let started = Instant::now();
+                let outcome = session(connection).await;
+                if started.elapsed() > MAX_PAUSE {
+                    pause = FIRST_PAUSE;
+                }
+                outcome
             }
             Err(error) => Err(error),
         };
         if let Err(error) = outcome {
             losses.increment(1);
-            tracing::warn!(role, error = ?error, pause_ms = pause.as_millis(), "no connection to the broker");
+            outage.fail(&error);
         }
         tokio::select! {
             () = tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))) => {}

@@ -1,13 +1,15 @@
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use futures_util::{Stream, StreamExt as _};
 use lapin::options::ConfirmSelectOptions;
-use lapin::{Channel, Confirmation};
-use tokio::sync::{Mutex, mpsc};
+use lapin::{Channel, Confirmation, Event, PublisherConfirm};
+use telemetry::Outage;
+use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 
@@ -30,6 +32,8 @@ const DEPTH_INTERVAL: Duration = Duration::from_secs(1);
 /// After how many of these intervals it is read otherwise, with that of the dead-letter queue. This also detects a dead
 /// connection.
 const IDLE_INTERVALS: u32 = 5;
+/// How long a connection that the broker blocks is kept. Nothing can be sent on it, so its loss might not be noticed.
+const MAX_BLOCKED: Duration = Duration::from_secs(10 * 60);
 
 /// Publishes messages to one queue, pipelined and confirmed.
 #[derive(Debug, Clone)]
@@ -39,9 +43,11 @@ pub struct Publisher {
     state: Arc<State>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     connected: AtomicBool,
+    /// Whether the broker accepts no messages, because its memory or its disk is almost full.
+    blocked: watch::Sender<bool>,
     depth: AtomicU32,
     dead_letters: AtomicU32,
 }
@@ -56,8 +62,14 @@ impl Publisher {
         for outcome in ["confirmed", "dropped", "refused", "returned"] {
             count(queue, outcome, 0);
         }
+        blocked_gauge(queue).set(0);
         let (outgoing, incoming) = mpsc::channel(BUFFER);
-        let state = Arc::<State>::default();
+        let state = Arc::new(State {
+            connected: AtomicBool::default(),
+            blocked: watch::Sender::default(),
+            depth: AtomicU32::default(),
+            dead_letters: AtomicU32::default(),
+        });
         let publisher = Self {
             queue,
             outgoing,
@@ -66,6 +78,7 @@ impl Publisher {
         let task = async move {
             // One session runs at a time, so the lock is never contended.
             let incoming = Mutex::new(incoming);
+            let blocking = Outage::new("the broker accepts no messages because of an alarm");
             supervise(
                 "publisher",
                 &settings,
@@ -74,12 +87,15 @@ impl Publisher {
                 |connection| async {
                     let mut incoming = incoming.lock().await;
                     let channel = &connection.channel;
+                    let events = connection.events();
                     let session = session(channel, queue, &mut incoming, &state, &shutdown);
                     let outcome = tokio::select! {
                         outcome = session => outcome,
+                        outcome = follow_alarms(events, queue, &state, &blocking) => outcome,
                         () = grace_after(&shutdown) => Err(Error::Timeout),
                     };
                     state.connected.store(false, Ordering::Release);
+                    state.set_blocked(queue, false);
                     connection.close().await;
                     outcome
                 },
@@ -100,10 +116,10 @@ impl Publisher {
         }
     }
 
-    /// Whether messages can be published now.
+    /// Whether messages can be published now: the broker is connected, and no alarm blocks it.
     #[must_use]
     pub fn is_connected(&self) -> bool {
-        self.state.connected.load(Ordering::Acquire)
+        self.state.connected.load(Ordering::Acquire) && !*self.state.blocked.borrow()
     }
 
     /// The number of messages in the queue when it was last read: at most a second ago if there were any or some were
@@ -123,6 +139,43 @@ impl Publisher {
     #[must_use]
     pub fn queue(&self) -> Queue {
         self.queue
+    }
+}
+
+impl State {
+    fn set_blocked(&self, queue: Queue, blocked: bool) {
+        self.blocked.send_replace(blocked);
+        blocked_gauge(queue).set(u32::from(blocked));
+    }
+}
+
+/// Records whether the broker blocks the connection. Returns an error if it does so for very long.
+async fn follow_alarms(
+    events: impl Stream<Item = Event>,
+    queue: Queue,
+    state: &State,
+    blocking: &Outage,
+) -> Result<(), Error> {
+    let mut events = pin!(events);
+    loop {
+        let is_blocked = *state.blocked.borrow();
+        let event = tokio::select! {
+            Some(event) = events.next() => event,
+            () = tokio::time::sleep(MAX_BLOCKED), if is_blocked => return Err(Error::Timeout),
+            else => std::future::pending().await,
+        };
+        match event {
+            Event::ConnectionBlocked(reason) => {
+                blocking.fail(&reason);
+                state.set_blocked(queue, true);
+            }
+            Event::ConnectionUnblocked => {
+                blocking.end();
+                state.set_blocked(queue, false);
+            }
+            Event::Error(error) if is_blocked => return Err(error.into()),
+            _ => {}
+        }
     }
 }
 
@@ -151,11 +204,14 @@ async fn session(
     let mut unconfirmed = FuturesUnordered::new();
     let mut batch = Vec::with_capacity(BATCH);
     let mut interval = interval_at(Instant::now() + DEPTH_INTERVAL, DEPTH_INTERVAL);
+    let mut blocked = state.blocked.subscribe();
     loop {
+        shutdown.run_until_cancelled(unblocked(&mut blocked)).await;
         let free = MAX_UNCONFIRMED.saturating_sub(unconfirmed.len()).min(BATCH);
         tokio::select! {
             // Confirms are read before more is published.
             biased;
+            _ = blocked.changed() => {}
             Some(confirmed) = unconfirmed.next() => count_confirm(queue, &confirmed?),
             received = incoming.recv_many(&mut batch, free), if free > 0 => {
                 if received == 0 {
@@ -163,12 +219,14 @@ async fn session(
                 }
                 check.has_published = true;
                 for message in batch.drain(..) {
-                    let (body, properties) = (message.body.as_bytes(), message.properties());
-                    let confirm = publish(channel, queue, body, properties).await?;
-                    unconfirmed.push(with_timeout(confirm));
+                    let confirm = publish_unblocked(channel, queue, &message, &mut blocked).await?;
+                    unconfirmed.extend(confirm.map(with_timeout));
                 }
             }
-            _ = interval.tick() => check.tick(state).await?,
+            _ = interval.tick() => tokio::select! {
+                checked = check.tick(state) => checked?,
+                _ = blocked.wait_for(|blocked| *blocked) => {}
+            },
             () = shutdown.cancelled() => break,
         }
     }
@@ -176,6 +234,34 @@ async fn session(
         count_confirm(queue, &confirmed?);
     }
     Ok(())
+}
+
+/// Waits until the broker blocks the connection no more, and until confirms have arrived whose time is over.
+async fn unblocked(blocked: &mut watch::Receiver<bool>) {
+    if *blocked.borrow_and_update() {
+        // The sender lives as long as the publisher's task.
+        let _ = blocked.wait_for(|blocked| !blocked).await;
+        tokio::time::sleep(DEPTH_INTERVAL).await;
+    }
+}
+
+/// Publishes a message unless the broker blocks the connection. Then the message is dropped: the sweep publishes its row
+/// later.
+async fn publish_unblocked(
+    channel: &Channel,
+    queue: Queue,
+    message: &Message,
+    blocked: &mut watch::Receiver<bool>,
+) -> Result<Option<PublisherConfirm>, Error> {
+    let (body, properties) = (message.body.as_bytes(), message.properties());
+    tokio::select! {
+        biased;
+        _ = blocked.wait_for(|blocked| *blocked) => {
+            count(queue, "dropped", 1);
+            Ok(None)
+        }
+        confirm = publish(channel, queue, body, properties) => confirm.map(Some),
+    }
 }
 
 /// Reads the depths of a queue as often as they may matter.
@@ -220,6 +306,10 @@ fn count_confirm(queue: Queue, confirmation: &Confirmation) {
         Confirmation::Nack(_) => "refused",
     };
     count(queue, outcome, 1);
+}
+
+fn blocked_gauge(queue: Queue) -> metrics::Gauge {
+    metrics::gauge!("broker_blocked", "queue" => queue.name())
 }
 
 fn count(queue: Queue, outcome: &'static str, messages: u64) {

@@ -2,6 +2,7 @@ use std::error::Error as StdError;
 use std::future::Future;
 use std::time::Duration;
 
+use telemetry::Outage;
 use tokio_util::sync::CancellationToken;
 
 use crate::message::Message;
@@ -37,10 +38,13 @@ pub async fn relay<F, R, E>(
     R: Future<Output = Result<Vec<Message>, E>>,
     E: StdError,
 {
+    let outage = Outage::new("due rows cannot be read");
     while !shutdown.is_cancelled() {
         let mut pause = settings.pause;
         if publisher.is_connected() && publisher.depth() < MAX_QUEUE_DEPTH {
-            match due(settings.batch).await {
+            let read = due(settings.batch).await;
+            outage.record(&read);
+            match read {
                 Ok(messages) => {
                     let full = i64::try_from(messages.len()).is_ok_and(|n| n >= settings.batch);
                     publisher.send(messages);
@@ -49,8 +53,7 @@ pub async fn relay<F, R, E>(
                         pause = pause.min(PAUSE_AFTER_FULL_BATCH);
                     }
                 }
-                Err(error) => {
-                    tracing::warn!(error = ?error, "due rows could not be read");
+                Err(_) => {
                     pause = PAUSE_AFTER_FAILURE;
                 }
             }

@@ -1,10 +1,10 @@
 use database::Error;
 use http_kit::Problem;
 
-/// Maps a failure of the database to a response and logs its cause, once.
+/// Maps a failure of the database to a response, and logs its cause unless that is an outage, which the pool logs.
 ///
 /// `503 overloaded` when the database is busy or ended the statement, `503 database-unavailable` when it
-/// cannot be reached, and an opaque `500` for anything else.
+/// cannot be reached or does not accept changes, and an opaque `500` for anything else.
 #[must_use]
 pub fn database_problem(error: Error) -> Problem {
     match error {
@@ -14,10 +14,10 @@ pub fn database_problem(error: Error) -> Problem {
             overloaded()
         }
         Error::Unavailable(source) => {
-            tracing::error!(error = ?source, "the database is unavailable");
+            tracing::debug!(error = ?source, "the database is unavailable");
             unavailable()
         }
-        Error::Statement(_) | Error::Panicked => Problem::internal(&error),
+        Error::Statement(_) | Error::Pooled(_) | Error::Panicked => Problem::internal(&error),
     }
 }
 

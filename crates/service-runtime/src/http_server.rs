@@ -24,6 +24,7 @@ use crate::open_files;
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
 use crate::slow_clients::{self, TrackedBody};
+use crate::upgrade_offers;
 
 /// How long a connection that is being closed may still send, so that its client can read the response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -211,7 +212,8 @@ where
 /// An application as a service for the requests of all connections.
 ///
 /// Once `draining` is cancelled, each response closes its connection. A client that is told so does not send a request
-/// at the moment at which an idle connection is closed.
+/// at the moment at which an idle connection is closed. So does the response to a request that actix-http takes for the
+/// beginning of another protocol.
 fn requests<T, B>(
     app: App<T>,
     draining: CancellationToken,
@@ -237,10 +239,11 @@ where
     let app = app.wrap(from_fn(slow_clients::track_requests));
     let app = app.wrap_fn(move |request, service| {
         let draining = draining.clone();
+        let is_upgrade = upgrade_offers::is_left(request.head());
         let response = service.call(request);
         async move {
             let mut response = response.await?;
-            if draining.is_cancelled() {
+            if draining.is_cancelled() || is_upgrade {
                 let head = response.response_mut().head_mut();
                 head.set_connection_type(ConnectionType::Close);
             }

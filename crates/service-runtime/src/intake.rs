@@ -13,6 +13,8 @@ use actix_web::http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use actix_web::web::Bytes;
 use futures_util::Stream;
 
+use crate::upgrade_offers::is_websocket;
+
 /// Bodies up to this length, in bytes, are passed on before the application wants them: actix-http closes the
 /// connection after a response that did not need the rest of the body.
 const SHORT: u64 = 16 * 1024;
@@ -99,6 +101,11 @@ impl Intake {
 
     /// Starts a request.
     pub(crate) fn begin(self: &Rc<Self>, request: &mut ServiceRequest) {
+        if is_websocket(request.headers()) {
+            // The body could not be told from what follows it, so the application gets none.
+            drop(request.take_payload());
+            return self.set(Phase::Response);
+        }
         let phase = match (request.parts().1, length(request)) {
             (Payload::None, _) => Phase::Response,
             (_, Some(left)) => Phase::SizedBody {

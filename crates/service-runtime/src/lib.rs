@@ -16,6 +16,7 @@ mod process;
 mod running;
 mod settings;
 mod slow_clients;
+mod upgrade_offers;
 mod upkeep;
 
 pub use http_server::{Listener, bind, is_tls, serve};

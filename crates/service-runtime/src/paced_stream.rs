@@ -4,6 +4,7 @@
 //! memory, several KB for a request of 20 bytes, although their responses are never read. It also parses the head of
 //! a request again with each part that arrives. So the stream passes on a head only up to its end or in parts that
 //! double, and the next request only when the response to the last one has ended and was taken by the socket.
+//! An offer to upgrade is removed from a head, because no protocol is upgraded to: [`UpgradeOffers`].
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,6 +16,7 @@ use actix_web::web::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::intake::{Intake, Phase};
+use crate::upgrade_offers::UpgradeOffers;
 
 /// The most that is received at once, in bytes.
 const MAX_RECEIVED: usize = 8 * 1024;
@@ -30,6 +32,7 @@ pub(crate) struct PacedStream<T> {
     /// Bytes that were received and not passed on.
     received: BytesMut,
     blank_line: BlankLine,
+    upgrade_offers: UpgradeOffers,
     /// How much of the current head was passed on.
     passed: usize,
     /// Whether actix-http must parse what was passed on before it gets more.
@@ -95,6 +98,7 @@ impl<T> PacedStream<T> {
             intake: Intake::new(),
             received: BytesMut::new(),
             blank_line: BlankLine::default(),
+            upgrade_offers: UpgradeOffers::default(),
             passed: 0,
             parsing: false,
             blocked: false,
@@ -125,15 +129,20 @@ impl<T> PacedStream<T> {
             }
             Phase::Head | Phase::Response | Phase::Closing => {
                 self.blank_line.search(&self.received);
-                let enough = received >= self.passed.min(MAX_RECEIVED);
-                self.blank_line.end.or(enough.then_some(received))
+                if received < self.passed.min(MAX_RECEIVED) && self.blank_line.end.is_none() {
+                    return None;
+                }
+                let count = self.blank_line.end.unwrap_or(received);
+                let head = self.received.get_mut(..count).unwrap_or_default();
+                Some(self.upgrade_offers.remove(head)).filter(|count| *count > 0)
             }
         }
     }
 
     fn pass(&mut self, phase: Phase, count: usize, buffer: &mut ReadBuf<'_>) {
         let count = count.min(buffer.remaining());
-        buffer.put_slice(&self.received.split_to(count));
+        let passed = self.received.split_to(count);
+        buffer.put_slice(&passed);
         if self.received.is_empty() {
             // An idle connection keeps no buffer.
             self.received = BytesMut::new();
@@ -141,6 +150,9 @@ impl<T> PacedStream<T> {
         if let Phase::SizedBody { .. } = phase {
             self.intake.pass(count);
             return;
+        }
+        if phase == Phase::Head {
+            self.upgrade_offers.advance(&passed);
         }
         self.passed += count;
         let ended = self.blank_line.advance(count);

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use app_config::{Reader, Settings};
 use telemetry::LogSettings;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::health_check;
 use crate::metrics_server::serve_metrics;
@@ -17,7 +17,7 @@ use crate::upkeep::start_upkeep;
 pub type Program = (&'static str, fn() -> ExitCode);
 
 /// The entry point of a binary: reads the settings, turns on telemetry, starts the service, and stops it
-/// on SIGTERM or SIGINT.
+/// on SIGTERM, SIGINT or SIGQUIT. Other signals that would end it at once, such as SIGHUP, are logged and change nothing.
 ///
 /// With the argument `--health`, the health check of containers, it asks the running process at
 /// `METRICS_ADDRESS` whether it is ready. Other arguments are refused: a misspelt command must not start a service.
@@ -102,24 +102,64 @@ where
     let metrics = telemetry::metrics_recorder();
     telemetry::describe_metrics(name);
     runtime()?.block_on(async {
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
+        ignore_signals()?;
+        let mut stop = StopSignals::catch()?;
         let running = tokio::select! {
             started = start(settings) => started?,
-            _ = terminate.recv() => return Ok(()),
-            _ = interrupt.recv() => return Ok(()),
+            () = stop.wait() => return Ok(()),
         };
         start_upkeep(&running, metrics.clone(), telemetry.dropped_lines());
         serve_metrics(&running, process.metrics_address, metrics)?;
         tracing::info!(address = ?running.address, "running");
-        let signal = async {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        };
-        run_until(signal, &running, &process).await
+        run_until(stop.wait(), &running, &process).await
     })
+}
+
+/// The signals that ask a process to stop.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+    quit: Signal,
+}
+
+impl StopSignals {
+    fn catch() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+        })
+    }
+
+    async fn wait(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = self.quit.recv() => {}
+        }
+    }
+}
+
+/// Logs the signals that mean nothing here and would end the process at once. Hooks of certbot and logrotate send SIGHUP
+/// to servers, which often read their files again at it.
+fn ignore_signals() -> std::io::Result<()> {
+    for (name, kind) in [
+        ("SIGHUP", SignalKind::hangup()),
+        ("SIGUSR1", SignalKind::user_defined1()),
+        ("SIGUSR2", SignalKind::user_defined2()),
+        ("SIGALRM", SignalKind::alarm()),
+    ] {
+        let mut signal = signal(kind)?;
+        tokio::spawn(async move {
+            while signal.recv().await.is_some() {
+                tracing::info!(
+                    signal = name,
+                    "the signal is ignored; settings are read at the start"
+                );
+            }
+        });
+    }
+    Ok(())
 }
 
 /// Waits for the signal to stop, or a panic of a task, and stops the tasks.

@@ -51,6 +51,12 @@ const WEBHOOK_WORKER: &[&str] = &["webhook-worker"];
 const DELETION_WORKER: &[&str] = &["deletion-worker"];
 const NOTIFICATION_WORKER: &[&str] = &["notification-worker"];
 const JOB_WORKERS: &[&str] = &["deletion-worker", "notification-worker"];
+const PUBLISHERS: &[&str] = &[
+    "user-service",
+    "people-task-service",
+    "deletion-worker",
+    "notification-worker",
+];
 const WITH_DATABASE: &[&str] = &[
     "user-service",
     "people-task-service",
@@ -104,6 +110,7 @@ pub const METRICS: &[Metric] = metrics! {
     Histogram database_wait_seconds() of WITH_DATABASE: "How long a request or task waited for a connection to Postgres.";
     Histogram database_batch_requests() of WITH_DATABASE: "Requests that shared one transaction or one statement.";
     Counter broker_connection_losses_total(role) of WITH_DATABASE: "Connections to RabbitMQ that were lost.";
+    Gauge broker_blocked(queue) of PUBLISHERS: "1 while RabbitMQ accepts no messages because of its memory or disk alarm, otherwise 0.";
     Counter messages_published_total(queue, outcome) of WITH_DATABASE: "Messages that were published to RabbitMQ.";
     Gauge queue_messages(queue) of WITH_DATABASE: "Messages in a queue of RabbitMQ.";
     Counter retention_deleted_total(table) of WITH_DATABASE: "Rows and partitions that were deleted because of their age.";

@@ -7,6 +7,7 @@
 //!   everything that a request caused. [`RequestContext::current`] returns it.
 //! - [`TraceSettings`] says where spans are exported to. Without an endpoint there is no export, and the functions that make
 //!   spans for it alone, such as [`statement_span`], do nothing.
+//! - [`Outage`] logs when something begins to fail and when it works again, and not each failure.
 //! - [`metrics_recorder`] collects what the `metrics` macros record. [`METRICS`] lists all of it.
 //!
 //! No e-mail address, password, token, code or secret goes into a log, span or metric.
@@ -16,6 +17,7 @@ mod context;
 mod json_lines;
 mod log_writer;
 mod logging;
+mod outage;
 mod outgoing;
 mod traces;
 
@@ -24,6 +26,7 @@ pub use context::{RequestContext, SpanKind, TraceContext};
 pub use json_lines::JsonLines;
 pub use log_writer::{DroppedLines, LogWriter, print_error};
 pub use logging::{Error, LogFormat, LogSettings, Telemetry, init, metrics_recorder};
+pub use outage::Outage;
 pub use outgoing::{CallOutcome, outgoing};
 pub use traces::{
     ExportError, TraceExport, TraceSampler, TraceSettings, current_span, describe_request,

@@ -26,6 +26,12 @@ static FORWARDED: [ForwardedName; 9] = [
     ForwardedName::new("x-task-secret"),
 ];
 
+/// The names of [`FORWARDED`].
+#[cfg(test)]
+pub(crate) fn forwarded_request_headers() -> impl Iterator<Item = &'static str> {
+    FORWARDED.iter().map(|name| name.hyper.as_str())
+}
+
 const X_REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");

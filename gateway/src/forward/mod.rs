@@ -7,6 +7,11 @@ mod headers;
 mod request_body;
 mod response;
 
+#[cfg(test)]
+pub(crate) use self::headers::forwarded_request_headers;
+#[cfg(test)]
+pub(crate) use self::response::forwarded_response_headers;
+
 use std::time::Duration;
 
 use actix_web::web::{Data, Payload};

@@ -40,6 +40,12 @@ static FORWARDED: [ForwardedName; 15] = [
     ForwardedName::new("www-authenticate"),
 ];
 
+/// The names of [`FORWARDED`].
+#[cfg(test)]
+pub(crate) fn forwarded_response_headers() -> impl Iterator<Item = &'static str> {
+    FORWARDED.iter().map(|name| name.hyper.as_str())
+}
+
 /// The size that is counted for a response of unknown length.
 const ASSUMED_LENGTH: u64 = 64 * 1024;
 

@@ -16,19 +16,26 @@ use crate::settings::AllowedOrigins;
 /// The methods that pages may use.
 const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PUT", "DELETE"];
 
-/// The request headers that the API reads and that need a browser's permission.
-const REQUEST_HEADERS: [&str; 7] = [
+/// The request headers that the API reads. Browsers ask for those that they do not always allow, also for
+/// `accept-language` if its value is unusual.
+const REQUEST_HEADERS: [&str; 11] = [
+    "accept",
+    "accept-language",
     "authorization",
     "content-type",
     "if-match",
     "if-none-match",
     "traceparent",
+    "tracestate",
+    "user-agent",
     "x-request-id",
     "x-task-secret",
 ];
 
-/// The response headers that scripts may read.
-const RESPONSE_HEADERS: [&str; 8] = [
+/// The response headers that scripts may read, besides those that browsers always show.
+const RESPONSE_HEADERS: [&str; 10] = [
+    "allow",
+    "content-disposition",
     "etag",
     "link",
     "location",
@@ -94,4 +101,35 @@ fn refused(error: &CorsError) -> Problem {
             .to_owned(),
     };
     Problem::new(StatusCode::BAD_REQUEST, "cors-refused", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{REQUEST_HEADERS, RESPONSE_HEADERS};
+    use crate::forward::{forwarded_request_headers, forwarded_response_headers};
+
+    #[test]
+    fn pages_may_send_what_services_read_and_what_the_gateway_reads_itself() {
+        let forwarded = forwarded_request_headers();
+        let read: BTreeSet<_> = forwarded.chain(["traceparent", "x-request-id"]).collect();
+        assert_eq!(BTreeSet::from(REQUEST_HEADERS), read);
+    }
+
+    #[test]
+    fn pages_may_read_what_services_and_the_gateway_send() {
+        // Browsers show the first four anyway; the last two are for browsers alone.
+        let others = [
+            "cache-control",
+            "content-language",
+            "content-type",
+            "last-modified",
+            "content-security-policy",
+            "vary",
+        ];
+        let forwarded = forwarded_response_headers().filter(|name| !others.contains(name));
+        let sent: BTreeSet<_> = forwarded.chain(["x-request-id"]).collect();
+        assert_eq!(BTreeSet::from(RESPONSE_HEADERS), sent);
+    }
 }

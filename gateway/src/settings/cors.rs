@@ -16,8 +16,10 @@ impl SettingValue for AllowedOrigins {
 }
 
 fn parse_origin(text: &str) -> Result<String, String> {
-    if text == "*" {
-        return Err("`*` would allow every page; name the origins".to_owned());
+    if text.contains('*') {
+        return Err(format!(
+            "{text:?} has a `*`, which would allow more pages than those you know; name each origin"
+        ));
     }
     let url = Url::parse(text).map_err(|error| format!("{text:?}: {error}"))?;
     let origin = url.origin().ascii_serialization();
@@ -59,6 +61,12 @@ mod tests {
             "null",
             "app.example.com",
             "https://*.example.com/",
+            "https://*.example.com",
+            "https://*",
+            "http://*:8080",
+            "http://localhost:*",
+            "*.example.com",
+            "https://%2A.example.com",
             "https://app.example.com/",
             "https://app.example.com/path",
             "https://app.example.com?x",

@@ -101,6 +101,13 @@ async fn an_upgrade_is_never_forwarded() {
     assert_eq!(received.body, Some(2));
     assert!(received.header("upgrade").is_none() && received.header("http2-settings").is_none());
 
+    // The offer is ignored, and the connection used again.
+    let offer = format!("POST /user HTTP/1.1\r\n{HOST}{h2c}Content-Length: 2\r\n\r\n{{}}");
+    let response = fixture.raw(&offer.repeat(3)).await;
+    assert_eq!(response.matches("HTTP/1.1 200").count(), 3, "{response}");
+    assert!(!response.contains("\r\nconnection:"), "{response}");
+    assert_eq!(fixture.users.count(), 4);
+
     let smuggled = format!("POST /user HTTP/1.1\r\n{HOST}\r\n");
     for upgrade in [
         "Upgrade: websocket\r\n",
@@ -110,9 +117,10 @@ async fn an_upgrade_is_never_forwarded() {
         let request = format!("{head}Content-Length: 2\r\n\r\n{{}}{smuggled}");
         let response = fixture.raw(&request).await;
         assert!(response.starts_with("HTTP/1.1 400"), "{response}");
+        assert!(response.contains("\r\nconnection: close\r\n"), "{response}");
         assert_eq!(response.matches("HTTP/1.1 ").count(), 1, "{response}");
     }
-    assert_eq!(fixture.users.count(), 1);
+    assert_eq!(fixture.users.count(), 4);
 }
 
 #[tokio::test]

@@ -37,7 +37,8 @@ async fn an_allowed_origin_may_call_the_api_and_read_responses() {
         "https://app.example.com,http://localhost:3000",
     )];
     let fixture = Fixture::with(&settings).await;
-    let wanted = "authorization, content-type, x-task-secret";
+    // OpenTelemetry in a browser sends both headers of a trace.
+    let wanted = "authorization, content-type, if-match, traceparent, tracestate, x-task-secret";
     let reply = preflight(&fixture, ALLOWED, "PUT", wanted)
         .await
         .expect(200);
@@ -56,6 +57,7 @@ async fn an_allowed_origin_may_call_the_api_and_read_responses() {
         assert_eq!(reply.header("access-control-allow-origin"), Some(ALLOWED));
         let exposed = reply.header("access-control-expose-headers").unwrap();
         for name in [
+            "etag",
             "ratelimit",
             "ratelimit-policy",
             "retry-after",
@@ -86,7 +88,7 @@ async fn other_origins_headers_and_methods_are_refused() {
             ALLOWED,
             "GET",
             "x-auth-user",
-            "may only list: authorization",
+            "may only list: accept, accept-language, authorization",
         ),
     ] {
         let reply = preflight(&fixture, origin, method, headers).await;

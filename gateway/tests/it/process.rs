@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead as _, BufReader, copy, sink};
 use std::net::{SocketAddr, TcpListener};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -70,9 +70,18 @@ impl Process {
         }
     }
 
-    fn terminate(&self) {
+    fn signal(&self, name: &str) {
         let id = self.child.id().to_string();
-        assert!(Command::new("kill").arg(id).status().unwrap().success());
+        let kill = Command::new("kill").args(["-s", name, &id]).status();
+        assert!(kill.unwrap().success());
+    }
+
+    async fn ended(&mut self) -> ExitStatus {
+        eventually("the process to end", || {
+            let status = self.child.try_wait().unwrap();
+            async move { status }
+        })
+        .await
     }
 }
 
@@ -162,14 +171,37 @@ async fn a_log_that_is_not_read_stops_neither_requests_nor_the_shutdown() {
         (count.parse::<u64>().unwrap() > 1_000).then_some(())
     })
     .await;
-    process.terminate();
-    let status = eventually("the process to end", || {
-        let status = process.child.try_wait().unwrap();
-        async move { status }
-    })
-    .await;
+    process.signal("TERM");
+    let status = process.ended().await;
     assert!(status.success(), "{status}");
     drop(log);
+}
+
+#[tokio::test]
+async fn other_signals_are_logged_and_do_not_stop_the_process() {
+    let (process, log) = Process::start();
+    let mut lines = log.lines();
+    for name in ["HUP", "USR1", "USR2", "ALRM", "HUP"] {
+        process.signal(name);
+        let logged = lines.find_map(|line| {
+            let event: Value = serde_json::from_str(&line.unwrap()).unwrap();
+            let signal = event["signal"].as_str()?.to_owned();
+            Some((signal, event["level"].as_str().unwrap().to_owned()))
+        });
+        assert_eq!(logged, Some((format!("SIG{name}"), "INFO".to_owned())));
+    }
+    process.send([request("GET", "/healthz", "x")]).await;
+}
+
+#[tokio::test]
+async fn each_signal_to_stop_lets_requests_finish() {
+    for name in ["TERM", "INT", "QUIT"] {
+        let (mut process, mut log) = Process::start();
+        std::thread::spawn(move || copy(&mut log, &mut sink()));
+        process.signal(name);
+        let status = process.ended().await;
+        assert!(status.success(), "{name}: {status}");
+    }
 }
 
 #[test]

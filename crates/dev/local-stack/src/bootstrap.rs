@@ -100,7 +100,7 @@ fn create_database(admin_url: &str) -> Result<()> {
     }
     let quoted = name.replace('\'', "''");
     let statement = format!(
-        "SELECT format('CREATE DATABASE %I', '{quoted}') \
+        "SELECT format('CREATE DATABASE %I ENCODING ''UTF8'' TEMPLATE template0', '{quoted}') \
          WHERE NOT EXISTS (SELECT FROM pg_database WHERE datname = '{quoted}') \\gexec\n"
     );
     psql(&with_database(admin_url, "postgres")?, &statement, None)

@@ -37,6 +37,36 @@ async fn without_the_database_requests_get_503_until_it_is_back() {
 }
 
 #[tokio::test]
+async fn on_a_full_disk_changes_get_503_and_the_service_is_not_ready() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    // What the server says when it cannot extend a table.
+    app.execute(
+        "CREATE FUNCTION people_task.disk_is_full() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+            RAISE EXCEPTION USING ERRCODE = 'disk_full', HINT = 'Check free disk space.',
+                MESSAGE = 'could not extend file \"base/16384/24591\": No space left on device';
+        END $$",
+    );
+    app.execute("CREATE TRIGGER full BEFORE INSERT ON people_task.tasks EXECUTE FUNCTION people_task.disk_is_full()");
+    let reply = app.try_create(&ada, json!({})).await;
+    reply.expect_problem(503, "database-unavailable");
+    assert!(reply.header("retry-after").is_some());
+    let unready = readiness(&app, 503).await;
+    assert_eq!(unready["checks"]["database"], "failing");
+    assert_eq!(
+        unready["reasons"]["database"],
+        "the disk of the database is full"
+    );
+    let _ = app.get(&ada, &task.path).await.expect(200);
+    app.execute("DROP TRIGGER full ON people_task.tasks");
+    let _ = app.create(&ada, json!({})).await;
+    let ready = readiness(&app, 200).await;
+    assert_eq!(ready["reasons"], json!(null));
+}
+
+#[tokio::test]
 async fn without_the_broker_decisions_succeed_and_their_deliveries_are_kept() {
     let app = Fixture::start().await;
     let ada = app.user("ada@example.com");

@@ -64,12 +64,12 @@ impl Poller {
                 () = shutdown.cancelled() => return,
             }
             if let Err(error) = self.reader.poll(&self.source).await {
-                tracing::warn!(error = ?error, "cannot read revocations; using those already known");
+                error.warn("cannot read revocations; using those already known");
             }
             if self.last_upkeep.elapsed() > UPKEEP_INTERVAL
                 && let Err(error) = self.upkeep().await
             {
-                tracing::warn!(error = ?error, "the lifetime of tokens could not be recorded");
+                error.warn("the lifetime of tokens could not be recorded");
             }
         }
     }

@@ -240,9 +240,8 @@ impl Claims {
         let (database, sender) = (self.database.clone(), self.sender.clone());
         tokio::spawn(async move {
             let result = database.run(work).await;
-            let result = result.inspect_err(|error| {
-                tracing::warn!(error = ?error, "due deliveries could not be claimed");
-            });
+            let result =
+                result.inspect_err(|error| error.warn("due deliveries could not be claimed"));
             // The dispatcher may have stopped.
             let _ = sender.send(ended(result));
         });

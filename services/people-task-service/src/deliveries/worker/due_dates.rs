@@ -28,7 +28,7 @@ pub(super) async fn watch(
     while !shutdown.is_cancelled() {
         let handled = handle_batch(&database, &due).await;
         let handled = handled.unwrap_or_else(|error| {
-            tracing::warn!(error = ?error, "due dates could not be looked at");
+            error.warn("due dates could not be looked at");
             0
         });
         // There may be more.

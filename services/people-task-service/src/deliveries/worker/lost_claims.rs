@@ -33,9 +33,7 @@ pub(super) async fn release(
 fn report_released(released: &Result<store::Released, Error>) -> bool {
     match released {
         Ok(released) => report::released(released),
-        Err(error) => {
-            tracing::warn!(error = ?error, "the claims of workers that ended could not be released");
-        }
+        Err(error) => error.warn("the claims of workers that ended could not be released"),
     }
     released.is_ok()
 }

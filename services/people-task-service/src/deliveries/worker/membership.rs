@@ -102,7 +102,7 @@ impl Membership {
             let started = Instant::now();
             if let Err(error) = self.beat(started).await {
                 self.judgement.failed();
-                tracing::warn!(error = ?error, "the worker could not say that it is alive");
+                error.warn("the worker could not say that it is alive");
             }
             tokio::select! {
                 () = tokio::time::sleep(BEAT.saturating_sub(started.elapsed())) => {}

@@ -98,7 +98,7 @@ impl Recorder {
             Ok(locked) => return locked,
             Err(failed) => failed,
         };
-        tracing::warn!(error = ?error, ends = batch.len(), "results could not be recorded; they are recorded later");
+        error.warn("results could not be recorded; they are recorded later");
         if !matches!(error, Error::Statement(_)) {
             return batch;
         }

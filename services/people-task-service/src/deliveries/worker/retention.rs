@@ -15,7 +15,7 @@ pub(super) async fn maintain(database: Database, keep: Duration, shutdown: Cance
     loop {
         let mut pause = PAUSE;
         if let Err(error) = maintain_once(&database, keep).await {
-            tracing::warn!(error = ?error, "the partitions of deliveries could not be maintained");
+            error.warn("the partitions of deliveries could not be maintained");
             pause = PAUSE_AFTER_FAILURE;
         }
         tokio::select! {

@@ -10,7 +10,7 @@ mod mail;
 use std::time::Duration;
 
 use jobs::RetryPolicy;
-use telemetry::{RequestContext, SpanKind};
+use telemetry::{Outage, RequestContext, SpanKind};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use values::Names as _;
@@ -44,9 +44,12 @@ impl TaskMailSender {
     pub(super) async fn run(self, shutdown: CancellationToken) {
         let mut sending = JoinSet::new();
         let mut pause = PAUSE;
+        let outage = Outage::new("mails about tasks cannot be claimed");
         while !shutdown.is_cancelled() {
             let free = CONCURRENCY.saturating_sub(sending.len());
-            let wait = match self.client.claim(free).await {
+            let claimed = self.client.claim(free).await;
+            outage.record(&claimed);
+            let wait = match claimed {
                 Ok(mails) => {
                     pause = PAUSE;
                     let all_claimed = mails.len() < free;
@@ -55,8 +58,7 @@ impl TaskMailSender {
                     }
                     all_claimed.then_some(pause)
                 }
-                Err(error) => {
-                    tracing::warn!(error = %error, "mails about tasks could not be claimed");
+                Err(_) => {
                     pause = (pause * 2).min(MAX_PAUSE);
                     Some(pause)
                 }

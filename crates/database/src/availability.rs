@@ -1,0 +1,233 @@
+//! Whether the database can be used, as its connections and statements show.
+
+use std::fmt;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use diesel::connection::SimpleConnection as _;
+use diesel::r2d2::Error as ConnectError;
+use diesel::result::Error as DieselError;
+use diesel::sql_types::Bool;
+use diesel::{Connection as _, ConnectionError, PgConnection, QueryableByName, RunQueryDsl as _};
+use telemetry::Outage;
+
+use crate::Error;
+use crate::error::{is_connection_loss, is_disk_full};
+use crate::observer::{self, Outcome, Trouble};
+
+/// The pauses between attempts to connect while they fail: threads of the pool try for each connection that it lacks.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const MAX_PAUSE: Duration = Duration::from_secs(1);
+/// How long the disk counts as full after a statement that failed because of it.
+const FULL_FOR: Duration = Duration::from_secs(5);
+
+const UNREACHABLE: &str = "the database cannot be reached";
+const READ_ONLY: &str =
+    "the database is read-only: it is a standby, or default_transaction_read_only is on";
+const DISK_FULL: &str = "the disk of the database is full";
+
+/// What the pools of a process know about their database, and log when it changes.
+#[derive(Debug)]
+pub(crate) struct Availability {
+    reaching: Outage,
+    keeping: Outage,
+    writing: Outage,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The last attempt to connect, if it failed.
+    failed: Option<FailedAttempt>,
+    /// When the disk was last found full, until it is known to have space.
+    full: Option<Instant>,
+}
+
+#[derive(Debug)]
+struct FailedAttempt {
+    at: Instant,
+    pause: Duration,
+    message: String,
+}
+
+#[derive(QueryableByName)]
+struct Server {
+    #[diesel(sql_type = Bool)]
+    is_read_only: bool,
+}
+
+impl Default for Availability {
+    fn default() -> Self {
+        Self {
+            reaching: Outage::new(UNREACHABLE),
+            keeping: Outage::new("connections to the database break"),
+            writing: Outage::new("the database does not accept changes"),
+            state: Mutex::default(),
+        }
+    }
+}
+
+impl Availability {
+    /// Opens a connection, unless the last attempt has just failed.
+    pub(crate) fn connect<T>(
+        &self,
+        open: impl FnOnce() -> Result<T, ConnectError>,
+    ) -> Result<T, ConnectError> {
+        if let Some(failed) = &self.state().failed
+            && failed.at.elapsed() < failed.pause
+        {
+            let error = ConnectionError::BadConnection(failed.message.clone());
+            return Err(ConnectError::ConnectionError(error));
+        }
+        let opened = open();
+        match &opened {
+            Ok(_) => {
+                self.state().failed = None;
+                self.reaching.end();
+            }
+            Err(error) => self.record_failed_attempt(on_one_line(&error.to_string())),
+        }
+        opened
+    }
+
+    fn record_failed_attempt(&self, message: String) {
+        self.reaching.fail(&Plain(&message));
+        let mut state = self.state();
+        let pause = match &state.failed {
+            None => FIRST_PAUSE,
+            Some(failed) => (failed.pause * 2).min(MAX_PAUSE),
+        };
+        let at = Instant::now();
+        state.failed = Some(FailedAttempt { at, pause, message });
+    }
+
+    /// Records what the statements of a connection showed.
+    pub(crate) fn record(&self, trouble: Option<Trouble>) {
+        match trouble {
+            None => {}
+            Some(Trouble::Lost(message)) => self.keeping.fail(&Plain(&on_one_line(&message))),
+            Some(Trouble::ReadOnly(message)) => self.writing.fail(&Plain(&message)),
+            Some(Trouble::DiskFull(message)) => {
+                self.state().full = Some(Instant::now());
+                self.writing.fail(&Plain(&message));
+            }
+        }
+    }
+
+    /// Checks the server on a connection. Returns why it cannot be used.
+    ///
+    /// # Errors
+    /// The check failed.
+    pub(crate) fn check(
+        &self,
+        connection: &mut PgConnection,
+    ) -> Result<Option<&'static str>, Error> {
+        if is_read_only(connection)? {
+            // The connection is replaced: another one may lead to the primary.
+            observer::put_outcome(connection, Outcome::read_only(READ_ONLY));
+            return Ok(Some(READ_ONLY));
+        }
+        let full = self.state().full;
+        if let Some(full) = full {
+            if full.elapsed() < FULL_FOR || !has_space(connection)? {
+                return Ok(Some(DISK_FULL));
+            }
+            self.state().full = None;
+        }
+        self.keeping.end();
+        self.writing.end();
+        Ok(None)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Why the database could not be checked.
+pub(crate) fn unchecked(error: &Error) -> &'static str {
+    match error {
+        Error::Busy => "every connection to the database is in use",
+        _ => UNREACHABLE,
+    }
+}
+
+/// Whether the server refuses changes.
+pub(crate) fn is_read_only(connection: &mut PgConnection) -> Result<bool, DieselError> {
+    let server: Server = diesel::sql_query(
+        "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS is_read_only",
+    )
+    .get_result(connection)?;
+    Ok(server.is_read_only)
+}
+
+/// Whether a table can grow by a megabyte. What is written is rolled back. A role that may create no temporary table
+/// finds out by its next change.
+fn has_space(connection: &mut PgConnection) -> Result<bool, DieselError> {
+    let written = connection.transaction(|connection| {
+        connection.batch_execute(
+            "CREATE TEMPORARY TABLE countersign_space AS SELECT repeat('x', 1900) FROM generate_series(1, 500)",
+        )?;
+        Err::<(), _>(DieselError::RollbackTransaction)
+    });
+    match written {
+        Err(DieselError::DatabaseError(_, information)) if is_disk_full(&*information) => Ok(false),
+        Err(error) if is_connection_loss(&error) => Err(error),
+        _ => Ok(true),
+    }
+}
+
+/// libpq writes several lines, of which each has its cause at its end.
+fn on_one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// A text whose debug format is itself.
+struct Plain<'a>(&'a str);
+
+impl fmt::Debug for Plain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused() -> Result<(), ConnectError> {
+        let error = ConnectionError::BadConnection("connection refused\n\tIs it running?\n".into());
+        Err(ConnectError::ConnectionError(error))
+    }
+
+    #[test]
+    fn a_server_that_cannot_be_reached_gets_few_attempts() {
+        let (availability, mut attempts) = (Availability::default(), 0);
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_millis(350) {
+            let failed = availability.connect(|| {
+                attempts += 1;
+                refused()
+            });
+            let message = failed.unwrap_err().to_string();
+            assert!(message.contains("connection refused"), "{message}");
+        }
+        // At 0, 100 and 300 ms.
+        assert!((2..=3).contains(&attempts), "{attempts}");
+        let opened = loop {
+            if let Ok(opened) = availability.connect(|| Ok(1)) {
+                break opened;
+            }
+        };
+        assert_eq!(opened, 1);
+        assert!(availability.connect(|| Ok(2)).is_ok());
+    }
+
+    #[test]
+    fn a_message_of_several_lines_is_logged_as_one() {
+        assert_eq!(
+            on_one_line("refused\n\tIs it running?\n"),
+            "refused Is it running?"
+        );
+    }
+}
