@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use app_config::{Reader, Settings};
 use reqwest::Response;
-use telemetry::CallOutcome;
+use telemetry::{CallOutcome, CertificateFault};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -90,8 +90,19 @@ struct KeysFetched {
 enum FetchError {
     #[error("the URL of the user service is invalid")]
     Url(#[from] url::ParseError),
+    #[error("the user service's certificate was refused: {0}")]
+    Certificate(CertificateFault),
     #[error("the request to the user service failed")]
-    Http(#[from] reqwest::Error),
+    Http(#[source] reqwest::Error),
+}
+
+impl From<reqwest::Error> for FetchError {
+    fn from(error: reqwest::Error) -> Self {
+        match CertificateFault::find(&error) {
+            Some(fault) => Self::Certificate(fault),
+            None => Self::Http(error),
+        }
+    }
 }
 
 impl RemoteAuthority {
