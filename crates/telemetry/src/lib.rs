@@ -14,6 +14,7 @@
 
 mod catalog;
 mod certificate_fault;
+mod collector_client;
 mod context;
 mod json_lines;
 mod log_writer;

@@ -62,7 +62,7 @@ pub(super) const STEPS: [Step; 23] = [
     ),
     // Early, because fast statements of later steps would hide the slow ones.
     long_step(
-        "tables locked for 2 s again and again, under load",
+        "tables locked for 3 s again and again, under load",
         &[
             "SlowRequests",
             "DatabasePoolExhausted",
@@ -347,7 +347,7 @@ fn sign_up_together(drill: &Drill<'_>) -> anyhow::Result<()> {
 /// Requests are sent only while the tables are locked, and each waits for the end of the lock: there are no fast ones.
 fn lock_tables(drill: &Drill<'_>) -> anyhow::Result<()> {
     const LOCK: &str = "LOCK TABLE people_task.tasks, people_task.task_states;";
-    const HELD_FOR: Duration = Duration::from_secs(2);
+    const HELD_FOR: Duration = Duration::from_secs(3);
     while !drill.is_over() {
         let lock = drill.system.lock(LOCK)?;
         thread::scope(|scope| {
