@@ -1,18 +1,17 @@
 //! TLS at the gateway's own port, with a certificate that can be renewed while the gateway runs.
 
-use std::fs;
+mod files;
+
 use std::sync::{Arc, PoisonError, RwLock};
 
-use anyhow::Context as _;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use tokio_util::sync::CancellationToken;
 
 use crate::settings::TlsSettings;
+use files::load_key;
 
 /// The certificate that is presented to callers, reloaded when its files change.
 #[derive(Debug)]
@@ -80,25 +79,6 @@ impl ResolvesServerCert for Certificates {
         let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
         Some(Arc::clone(&current))
     }
-}
-
-fn load_key(files: &TlsSettings, provider: &CryptoProvider) -> anyhow::Result<CertifiedKey> {
-    let path = &files.certificate_file;
-    let named = || format!("TLS_CERTIFICATE_FILE {path}");
-    let pem = fs::read(path).with_context(named)?;
-    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&pem).collect();
-    let chain = chain.context("it is not a PEM file").with_context(named)?;
-    if chain.is_empty() {
-        anyhow::bail!("{}: the file holds no certificate", named());
-    }
-    let path = &files.private_key_file;
-    let named = || format!("TLS_PRIVATE_KEY_FILE {path}");
-    let pem = fs::read(path).with_context(named)?;
-    // rustls's error could contain a part of the file.
-    let key = PrivateKeyDer::from_pem_slice(&pem)
-        .map_err(|_| anyhow::anyhow!("{}: the file holds no private key in PEM format", named()))?;
-    CertifiedKey::from_der(chain, key, provider)
-        .context("TLS_CERTIFICATE_FILE and TLS_PRIVATE_KEY_FILE cannot be used together")
 }
 
 #[cfg(test)]

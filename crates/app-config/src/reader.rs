@@ -243,10 +243,12 @@ fn look_up(config: &Config, name: &'static str, secret: bool) -> Result<Option<S
     Ok(direct.or(file))
 }
 
-/// The text of a file without the end of its last line. An empty file counts as not set, like an empty variable.
+/// The text of a file without its byte order mark and the end of its last line. An empty file counts as not set, like an empty variable.
 fn text_of_file(name: &'static str, path: String) -> Result<Option<String>, Error> {
     match std::fs::read_to_string(&path) {
         Ok(text) => {
+            // Editors of Windows write a byte order mark, which is no part of a secret.
+            let text = text.trim_start_matches('\u{feff}');
             let text = text.trim_end_matches(['\r', '\n']).to_owned();
             Ok(Some(text).filter(|text| !text.is_empty()))
         }

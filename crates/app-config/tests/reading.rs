@@ -112,6 +112,9 @@ fn a_secret_can_come_from_a_file_and_is_never_shown() {
     assert_eq!(example.key.expose(), "from-file");
     assert!(!format!("{example:?}").contains("from-file"));
 
+    std::fs::write(path_text, "\u{feff}marked\r\n").unwrap();
+    let marked = read(&[COMPLETE[0], ("KEY_FILE", path_text)]).unwrap();
+    assert_eq!(marked.key.expose(), "marked");
     let twice = read(&[COMPLETE[0], COMPLETE[1], ("KEY_FILE", path_text)]);
     assert!(matches!(twice, Err(Error::GivenTwice { name: "KEY" })));
     std::fs::remove_file(&path).unwrap();

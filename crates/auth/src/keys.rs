@@ -16,8 +16,13 @@ pub enum KeyError {
     /// It is not a PEM block.
     #[error("it is not PEM: expected a block that starts with -----BEGIN PRIVATE KEY-----")]
     Pem(#[source] Box<pem::PemError>),
+    /// A passphrase protects it.
+    #[error("it is encrypted; decrypt it, such as with `openssl pkey -in FILE -out DECRYPTED`")]
+    Encrypted,
     /// The block holds something else.
-    #[error("it is not an Ed25519 private key in PKCS#8 form")]
+    #[error(
+        "it is not an Ed25519 private key in PKCS#8 form, the only kind that is supported; `openssl genpkey -algorithm ed25519` makes one"
+    )]
     NotEd25519,
 }
 
@@ -33,7 +38,12 @@ impl SigningKey {
     /// # Errors
     /// Why the text is not a key. The error does not contain the text.
     pub fn from_pem(text: &Secret) -> Result<Self, KeyError> {
-        let block = pem::parse(text.expose()).map_err(|error| KeyError::Pem(Box::new(error)))?;
+        // Editors of Windows write a byte order mark.
+        let text = text.expose().trim_start_matches('\u{feff}');
+        let block = pem::parse(text).map_err(|error| KeyError::Pem(Box::new(error)))?;
+        if block.tag() == "ENCRYPTED PRIVATE KEY" || block.headers().get("Proc-Type").is_some() {
+            return Err(KeyError::Encrypted);
+        }
         let pkcs8 = zeroize::Zeroizing::new(block.into_contents());
         let pair =
             Ed25519KeyPair::from_pkcs8_maybe_unchecked(&pkcs8).map_err(|_| KeyError::NotEd25519)?;
@@ -134,4 +144,34 @@ impl Jwk {
 pub struct JwkSet {
     /// The keys, the one in use first.
     pub keys: Vec<Jwk>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(text: &str) -> String {
+        SigningKey::from_pem(&Secret::new(text))
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_ignored() {
+        let text = testkit::ed25519_pem();
+        let marked = Secret::new(format!("\u{feff}{}", text.expose()));
+        let key = SigningKey::from_pem(&text).unwrap();
+        assert_eq!(
+            SigningKey::from_pem(&marked).unwrap().public(),
+            key.public()
+        );
+    }
+
+    #[test]
+    fn the_error_says_which_kind_is_supported() {
+        let block = |label: &str| pem::encode(&pem::Pem::new(label, b"0"));
+        assert!(error(&block("ENCRYPTED PRIVATE KEY")).contains("it is encrypted; decrypt it"));
+        assert!(error(&block("EC PRIVATE KEY")).contains("Ed25519"));
+        assert!(error("nothing").contains("it is not PEM"));
+    }
 }

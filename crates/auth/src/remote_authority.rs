@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use app_config::{Reader, Settings};
 use reqwest::Response;
-use telemetry::{CallOutcome, Outage};
+use telemetry::{CallOutcome, CertificateFault, Outage};
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -87,8 +87,21 @@ struct KeysFetched {
 
 /// Why a request to the user service failed.
 #[derive(Debug, thiserror::Error)]
-#[error("the request to the user service failed")]
-struct FetchError(#[from] reqwest::Error);
+enum FetchError {
+    #[error("the user service's certificate was refused: {0}")]
+    Certificate(CertificateFault),
+    #[error("the request to the user service failed")]
+    Http(#[source] reqwest::Error),
+}
+
+impl From<reqwest::Error> for FetchError {
+    fn from(error: reqwest::Error) -> Self {
+        match CertificateFault::find(&error) {
+            Some(fault) => Self::Certificate(fault),
+            None => Self::Http(error),
+        }
+    }
+}
 
 impl RemoteAuthority {
     /// Creates an authority without keys and epochs. [`RemoteAuthority::run`] loads them.

@@ -33,7 +33,7 @@ impl Settings for BrokerSettings {
         Ok(Self {
             url: reader.required(
                 "AMQP_URL",
-                "RabbitMQ's URL, `amqp://user:password@host:5672/%2f`.",
+                "RabbitMQ's URL, `amqp://user:password@host:5672/%2f`, or `amqps://…:5671/%2f` for TLS.",
             )?,
         })
     }
@@ -119,5 +119,52 @@ pub(crate) async fn supervise<S, R>(
             () = shutdown.cancelled() => {}
         }
         pause = (pause * 2).min(MAX_PAUSE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+
+    use testkit::{PrivateCa, TestBroker, tls_in_front_of, with_private_ca};
+    use url::Url;
+
+    use super::*;
+
+    /// The URL of a broker through a port with TLS.
+    async fn over_tls(broker: &TestBroker, config: rustls::ServerConfig) -> BrokerSettings {
+        let mut url = Url::parse(broker.url().expose()).unwrap();
+        let plain: SocketAddr = ([127, 0, 0, 1], url.port().unwrap()).into();
+        let port = tls_in_front_of(plain, config).await;
+        url.set_scheme("amqps").unwrap();
+        url.set_host(Some("localhost")).unwrap();
+        url.set_port(Some(port)).unwrap();
+        BrokerSettings {
+            url: Secret::new(url.as_str()),
+        }
+    }
+
+    #[tokio::test]
+    async fn amqps_is_encrypted_and_trusts_the_certificates_of_the_system() {
+        let test =
+            "connection::tests::amqps_is_encrypted_and_trusts_the_certificates_of_the_system";
+        let Some(ca) = with_private_ca(test) else {
+            return;
+        };
+        let (broker, queue) = (TestBroker::new(), Queue::new("over-tls"));
+        let trusted = over_tls(&broker, ca.server("localhost")).await;
+        let connection = BrokerConnection::open(&trusted, queue).await.unwrap();
+        connection.close().await;
+        for (config, fault) in [
+            (PrivateCa::new().server("localhost"), "unknown issuer"),
+            (ca.server("other.example"), "host name mismatch"),
+            (ca.expired_server("localhost"), "it has expired"),
+        ] {
+            let settings = over_tls(&broker, config).await;
+            let opened = BrokerConnection::open(&settings, queue).await;
+            let error = opened.err().unwrap().to_string();
+            let expected = format!("the broker's certificate was refused: {fault}");
+            assert!(error.starts_with(&expected), "{error}");
+        }
     }
 }

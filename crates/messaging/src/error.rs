@@ -1,6 +1,7 @@
 use std::future::Future;
 use std::time::Duration;
 
+use telemetry::CertificateFault;
 use tokio_util::sync::CancellationToken;
 
 /// The longest wait for any single response of the broker.
@@ -13,10 +14,13 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 pub enum Error {
     /// The connection or the channel failed.
     #[error("the broker refused the operation or the connection failed")]
-    Broker(#[from] lapin::Error),
+    Broker(#[source] lapin::Error),
+    /// The broker has a certificate that was refused.
+    #[error("the broker's certificate was refused: {0}")]
+    Certificate(CertificateFault),
     /// The address of the broker cannot be read. What was given is not shown, because it may contain a password.
     #[error(
-        "`AMQP_URL` is not an address of RabbitMQ; expected `amqp://user:password@host:5672/%2f`"
+        "`AMQP_URL` is not an address of RabbitMQ; expected `amqp://user:password@host:5672/%2f` or `amqps://…:5671/%2f`"
     )]
     InvalidUrl,
     /// The broker did not respond in time.
@@ -25,6 +29,15 @@ pub enum Error {
     /// The broker did not accept a message.
     #[error("the broker did not accept a message; its queue may be full")]
     Refused,
+}
+
+impl From<lapin::Error> for Error {
+    fn from(error: lapin::Error) -> Self {
+        match CertificateFault::find(&error) {
+            Some(fault) => Self::Certificate(fault),
+            None => Self::Broker(error),
+        }
+    }
 }
 
 /// Waits for a response of the broker, for a limited time.

@@ -8,6 +8,7 @@ use reqwest::blocking::{Client, RequestBuilder};
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use telemetry::CertificateFault;
 use url::Url;
 use values::Secret;
 
@@ -111,10 +112,9 @@ impl Api {
         if !self.token.expose().is_empty() {
             request = request.bearer_auth(self.token.expose());
         }
-        let response = complete(request).send().map_err(|error| {
-            let error = anyhow::Error::from(error.without_url());
-            error.context(format!("the gateway at {} does not respond", self.url))
-        })?;
+        let response = complete(request)
+            .send()
+            .map_err(|error| no_response(error, &self.url))?;
         let status = response.status();
         let text = response.text().context("the response is not complete")?;
         if status.is_success() {
@@ -122,6 +122,14 @@ impl Api {
         }
         Err(refusal(status, &text))
     }
+}
+
+fn no_response(error: reqwest::Error, gateway: &Url) -> anyhow::Error {
+    if let Some(fault) = CertificateFault::find(&error) {
+        return anyhow::anyhow!("the certificate of the gateway at {gateway} was refused: {fault}");
+    }
+    let error = anyhow::Error::from(error.without_url());
+    error.context(format!("the gateway at {gateway} does not respond"))
 }
 
 /// The failure that a problem (RFC 9457) describes.

@@ -2,6 +2,8 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
+use telemetry::CertificateFault;
+
 use crate::{Refusal, Unresolved};
 
 /// Why a request had no response, in words for the owner of the webhook.
@@ -19,6 +21,9 @@ pub enum SendError {
     /// No response arrived in time.
     #[error("timed out after {}", seconds(.0))]
     TimedOut(Duration),
+    /// The server's certificate was refused.
+    #[error("the server's certificate was refused: {0}")]
+    Certificate(CertificateFault),
     /// The TLS handshake failed.
     #[error("TLS: {0}")]
     Tls(String),
@@ -79,7 +84,10 @@ fn known(error: &(dyn StdError + 'static)) -> Option<SendError> {
         return Some((*unresolved).into());
     }
     if let Some(tls) = error.downcast_ref::<rustls::Error>() {
-        return Some(SendError::Tls(tls.to_string()));
+        return Some(match CertificateFault::find(tls) {
+            Some(fault) => SendError::Certificate(fault),
+            None => SendError::Tls(tls.to_string()),
+        });
     }
     let io = error.downcast_ref::<io::Error>()?;
     if io.kind() == io::ErrorKind::ConnectionRefused {

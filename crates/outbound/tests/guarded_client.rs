@@ -14,6 +14,7 @@ use outbound::{
     Unresolved,
 };
 use reqwest::header::HeaderMap;
+use testkit::PrivateCa;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use url::Url;
@@ -183,6 +184,11 @@ async fn every_failure_has_a_plain_reason() {
         why(format!("http://{silent}/")).await,
         "timed out after 0.5 s"
     );
+    let untrusted = PrivateCa::new().server("127.0.0.1");
+    let untrusted = testkit::tls_in_front_of(plain, untrusted).await;
+    let refused = why(format!("https://127.0.0.1:{untrusted}/")).await;
+    let expected = "the server's certificate was refused: unknown issuer";
+    assert!(refused.starts_with(expected), "{refused}");
     let tls = why(format!("https://{plain}/")).await;
     assert!(tls.starts_with("TLS: "), "{tls}");
     let broken = why(format!("http://{garbage}/")).await;

@@ -8,11 +8,14 @@
 //! - [`TraceSettings`] says where spans are exported to. Without an endpoint there is no export, and the functions that make
 //!   spans for it alone, such as [`statement_span`], do nothing.
 //! - [`Outage`] logs when something begins to fail and when it works again, and not each failure.
+//! - [`CertificateFault`] names what is wrong with the certificate of a server that was called.
 //! - [`metrics_recorder`] collects what the `metrics` macros record. [`METRICS`] lists all of it.
 //!
 //! No e-mail address, password, token, code or secret goes into a log, span or metric.
 
 mod catalog;
+mod certificate_fault;
+mod collector_client;
 mod context;
 mod json_lines;
 mod log_writer;
@@ -22,6 +25,7 @@ mod outgoing;
 mod traces;
 
 pub use catalog::{Label, METRICS, Metric, MetricKind, describe_metrics};
+pub use certificate_fault::{CertificateFault, tls_error};
 pub use context::{RequestContext, SpanKind, TraceContext};
 pub use json_lines::JsonLines;
 pub use log_writer::{DroppedLines, LogWriter, print_error};

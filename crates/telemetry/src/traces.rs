@@ -19,6 +19,8 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 use url::Url;
 
+use crate::collector_client::CollectorClient;
+
 /// The target of spans that are exported and not logged.
 pub(crate) const EXPORT_ONLY: &str = "trace";
 /// How long an export, and the last one of a process, may take.
@@ -153,7 +155,7 @@ impl TraceExport {
         let base = endpoint.as_str().trim_end_matches('/');
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(client)
+            .with_http_client(CollectorClient::new(client))
             .with_endpoint(format!("{base}/v1/traces"))
             .with_timeout(EXPORT_TIMEOUT)
             .build()?;

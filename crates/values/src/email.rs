@@ -46,6 +46,12 @@ impl FromText for EmailAddress {
         let well_formed = given
             .rsplit_once('@')
             .is_some_and(|(local, domain)| is_dot_atom(local) && is_host_name(domain));
+        if !given.is_ascii() && given.contains('@') {
+            return Err(Invalid::new(
+                "invalid-email",
+                "Must be an e-mail address of ASCII characters. Write a domain with other letters in punycode, such as xn--mnchen-3ya.example.",
+            ));
+        }
         if !well_formed {
             return Err(Invalid::new(
                 "invalid-email",
@@ -103,7 +109,7 @@ impl utoipa::PartialSchema for EmailAddress {
         use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat, Type};
         ObjectBuilder::new()
             .schema_type(Type::String)
-            .description(Some("An e-mail address. Whitespace around it is removed."))
+            .description(Some("An e-mail address of ASCII characters; a domain with other letters is written in punycode. Whitespace around it is removed."))
             .format(Some(SchemaFormat::Custom("email".to_owned())))
             .max_length(Some(MAX_LENGTH))
             .examples(["ada@example.com"])
@@ -177,6 +183,18 @@ mod tests {
         assert!(!parses(&format!("{}@example.com", "a".repeat(65))));
         assert!(!parses(&format!("a@{}.com", "b".repeat(64))));
         assert!(!parses(&format!("a@{}com", "b.".repeat(130))));
+    }
+
+    #[test]
+    fn an_address_beyond_ascii_is_refused_with_a_hint() {
+        for text in ["müller@example.com", "info@münchen.example"] {
+            let error = format!("{:?}", EmailAddress::from_text(text).unwrap_err());
+            assert!(
+                error.contains("invalid-email") && error.contains("punycode"),
+                "{error}"
+            );
+        }
+        assert!(parses("info@xn--mnchen-3ya.example"));
     }
 
     #[test]

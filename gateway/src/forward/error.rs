@@ -1,6 +1,7 @@
 use actix_web::http::StatusCode;
 use http_kit::Problem;
 use hyper_util::client::legacy::Error;
+use telemetry::CertificateFault;
 
 /// `504 upstream-timeout`.
 pub(super) fn upstream_timeout() -> Problem {
@@ -15,7 +16,10 @@ pub(super) fn upstream_timeout() -> Problem {
 /// `502 bad-gateway` for a service that could not be reached or did not respond.
 pub(super) fn no_response(error: &Error) -> Problem {
     let connected = !error.is_connect();
-    tracing::warn!(?error, connected, "a service did not respond");
+    match CertificateFault::find(error) {
+        Some(fault) => tracing::warn!(%fault, "the certificate of a service was refused"),
+        None => tracing::warn!(?error, connected, "a service did not respond"),
+    }
     let (kind, detail) = if connected {
         (
             "broken",

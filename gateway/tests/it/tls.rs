@@ -243,6 +243,90 @@ async fn unusable_tls_files_are_named_at_start() {
     );
 }
 
+/// The error of a start with these files.
+async fn error_of(certificate: &str, key: &str) -> String {
+    let settings = read(&[
+        ("TLS_CERTIFICATE_FILE", certificate),
+        ("TLS_PRIVATE_KEY_FILE", key),
+    ]);
+    let error = gateway::run(settings.unwrap()).await.unwrap_err();
+    format!("{error:#}")
+}
+
+#[tokio::test]
+async fn the_error_says_what_is_wrong_with_a_key_or_a_chain() {
+    let _ = testkit::Http::to(([127, 0, 0, 1], 1).into());
+    let files = Files::new();
+    let (certificate, key) = (files.path("certificate.pem"), files.path("key.pem"));
+    let other = files.path("other.pem");
+    let pem = |label: &str, der: &[u8]| pem::encode(&pem::Pem::new(label, der));
+    // The beginnings of PKCS#8 keys, which name the kind of the key.
+    let p521 = b"\x30\x10\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x05\x2b\x81\x04\x00\x23";
+    let pss = b"\x30\x0d\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x0a\x05\x00";
+    for (text, expected) in [
+        (pem("PRIVATE KEY", p521), "an ECDSA key on P-521; use RSA"),
+        (pem("PRIVATE KEY", pss), "an RSA-PSS key; use RSA"),
+        (
+            pem("PRIVATE KEY", b"\x30\x00"),
+            "an unsupported type or size",
+        ),
+        (
+            pem("ENCRYPTED PRIVATE KEY", b"x"),
+            "the private key is encrypted; decrypt it",
+        ),
+        (
+            "-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\n".to_owned(),
+            "is encrypted",
+        ),
+        (
+            fs::read_to_string(&certificate).unwrap(),
+            "it holds: CERTIFICATE",
+        ),
+        ("MIIB".to_owned(), "it has no line `-----BEGIN …-----`"),
+    ] {
+        fs::write(&other, &text).unwrap();
+        let error = error_of(&certificate, &other).await;
+        assert!(
+            error.contains("TLS_PRIVATE_KEY_FILE") && error.contains(expected),
+            "{error}"
+        );
+    }
+    fs::write(&other, b"\xff\xfe-\0-\0").unwrap();
+    assert!(error_of(&certificate, &other).await.contains("UTF-16"));
+
+    let foreign = generate_simple_self_signed(["ca.example".to_owned()]).unwrap();
+    let own = fs::read_to_string(&certificate).unwrap();
+    fs::write(&other, foreign.cert.pem() + &own).unwrap();
+    let error = error_of(&other, &key).await;
+    assert!(
+        error.contains("the server's certificate must be first"),
+        "{error}"
+    );
+    fs::write(&other, foreign.cert.pem()).unwrap();
+    let error = error_of(&other, &key).await;
+    assert!(
+        error.contains("belongs to none of the certificates"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn files_may_begin_with_a_byte_order_mark() {
+    let _ = testkit::Http::to(([127, 0, 0, 1], 1).into());
+    let files = Files::new();
+    let (certificate, key) = (files.path("certificate.pem"), files.path("key.pem"));
+    for file in [&certificate, &key] {
+        let text = fs::read_to_string(file).unwrap();
+        fs::write(file, format!("\u{feff}{text}")).unwrap();
+    }
+    let settings = read(&[
+        ("TLS_CERTIFICATE_FILE", &certificate),
+        ("TLS_PRIVATE_KEY_FILE", &key),
+    ]);
+    let gateway = gateway::run(settings.unwrap()).await.unwrap();
+    assert!(gateway.stop(Duration::from_secs(5)).await);
+}
+
 fn read(given: &[(&str, &str)]) -> Result<GatewaySettings, app_config::Error> {
     let own = [
         ("LISTEN_ADDRESS", "127.0.0.1:0"),

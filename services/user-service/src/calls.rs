@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use reqwest::{Client, RequestBuilder, Response, redirect};
-use telemetry::{CallOutcome, RequestContext};
+use telemetry::{CallOutcome, CertificateFault, RequestContext};
 use url::Url;
 
 /// The time for connecting, the request and the response together.
@@ -11,7 +11,7 @@ pub(crate) const CALL_TIMEOUT: Duration = Duration::from_secs(10);
 const IDLE_CONNECTIONS_PER_HOST: usize = 8;
 
 /// Why a call failed. It contains no address and no token, because callers of the API see it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallError {
     /// No response in time.
     #[error("did not respond within {} s", CALL_TIMEOUT.as_secs())]
@@ -19,6 +19,9 @@ pub(crate) enum CallError {
     /// No connection.
     #[error("could not be reached")]
     Unreachable,
+    /// TLS, with a certificate that was refused.
+    #[error("has a certificate that was refused: {0}")]
+    Certificate(CertificateFault),
     /// The connection ended, or the response was not HTTP.
     #[error("closed the connection")]
     Broken,
@@ -34,6 +37,8 @@ impl From<reqwest::Error> for CallError {
     fn from(error: reqwest::Error) -> Self {
         if error.is_timeout() {
             Self::Timeout
+        } else if let Some(fault) = CertificateFault::find(&error) {
+            Self::Certificate(fault)
         } else if error.is_connect() {
             Self::Unreachable
         } else if error.is_decode() {
@@ -92,7 +97,20 @@ pub(crate) fn append_path(base: &Url, first: &[&str], then: &[&str]) -> Url {
 
 #[cfg(test)]
 mod tests {
+    use testkit::{PrivateCa, tls_in_front_of};
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_refused_certificate_is_named() {
+        let config = PrivateCa::new().server("localhost");
+        let port = tls_in_front_of(([127, 0, 0, 1], 1).into(), config).await;
+        let url = format!("https://localhost:{port}/");
+        let error = client().unwrap().get(url).send().await.unwrap_err();
+        let error = CallError::from(error).to_string();
+        let expected = "has a certificate that was refused: unknown issuer";
+        assert!(error.starts_with(expected), "{error}");
+    }
 
     #[test]
     fn segments_are_appended_to_the_path_of_the_base() {

@@ -1,7 +1,7 @@
 //! Prepares a database with the project's roles, schemas and rights, by `deploy/postgres/bootstrap.sql`.
 
 use std::{
-    process::{Output, Stdio},
+    process::{Command, Output, Stdio},
     thread,
     time::Duration,
 };
@@ -112,6 +112,22 @@ fn create_database(admin_url: &str) -> Result<()> {
 /// When the server is unavailable or a statement fails.
 pub fn execute(url: &str, script: &str) -> Result<()> {
     psql(url, script, None)
+}
+
+/// A `psql` that reads statements from its standard input, with tuples only as its output.
+///
+/// # Errors
+/// When `psql` is not installed.
+pub fn session(url: &str) -> Result<Command> {
+    let mut command = client::command("psql", url)?;
+    command.args([
+        "--no-psqlrc",
+        "--quiet",
+        "--tuples-only",
+        "--set",
+        "ON_ERROR_STOP=1",
+    ]);
+    Ok(command)
 }
 
 fn psql(url: &str, script: &str, passwords: Option<&RolePasswords>) -> Result<()> {

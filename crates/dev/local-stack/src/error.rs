@@ -44,6 +44,18 @@ pub enum Error {
         /// Its output.
         output: String,
     },
+    /// A server runs in this folder that is not known to have been started here.
+    #[error(
+        "{} names process {pid}, which another container or an earlier version of this project started, so it is left \
+         alone. Stop it where it runs (`kill {pid}`), and then try again",
+        file.display()
+    )]
+    NotOwn {
+        /// Its process.
+        pid: i32,
+        /// The file that names it.
+        file: PathBuf,
+    },
     /// A process did not end after it was killed.
     #[error("process {pid} is still running {after:?} after it was killed")]
     StillRunning {

@@ -25,6 +25,7 @@ pub mod packages;
 mod pid_file;
 pub mod ports;
 mod postgres;
+pub mod private;
 pub mod process;
 mod rabbitmq;
 pub mod random;

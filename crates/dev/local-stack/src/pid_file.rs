@@ -1,28 +1,100 @@
 //! Files that keep a server's process known from one program to the next.
+//!
+//! A file may be older than the last start of the machine, or shared with another container, where the same pid is
+//! another process. So it also says where the pid is valid. And a server keeps a lock on its log for as long as it runs,
+//! which is visible wherever the file is.
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fs::{self, File},
+    path::PathBuf,
+    time::Duration,
+};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     Error, Result,
     process::{Identity, tail, wait_until},
+    random,
 };
 
 #[derive(Debug)]
 pub(crate) struct PidFile {
     path: PathBuf,
+    /// The log of the process.
+    log: PathBuf,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Content {
+    #[serde(flatten)]
+    process: Identity,
+    /// Absent in files of earlier versions.
+    #[serde(default)]
+    scope: Option<PidScope>,
+}
+
+/// Where a pid and a start time are valid.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct PidScope {
+    boot: String,
+    /// The namespace of pids, which a container has of its own.
+    namespace: String,
+}
+
+impl PidScope {
+    fn current() -> Option<Self> {
+        let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
+        Some(Self {
+            boot: boot.trim().to_owned(),
+            namespace: namespace.display().to_string(),
+        })
+    }
 }
 
 impl PidFile {
-    pub(crate) fn new(path: PathBuf) -> Self {
-        Self { path }
+    pub(crate) fn new(path: PathBuf, log: PathBuf) -> Self {
+        Self { path, log }
     }
 
-    /// Returns the process of the file if it is still running.
-    pub(crate) fn running(&self) -> Option<Identity> {
+    fn read(&self) -> Option<Content> {
         let text = fs::read_to_string(&self.path).ok()?;
-        serde_json::from_str::<Identity>(&text)
-            .ok()
-            .filter(Identity::is_alive)
+        serde_json::from_str(&text).ok()
+    }
+
+    /// Returns the process of the file if it is still running. It is one that this or another program of this folder
+    /// started here since the last start of the machine.
+    pub(crate) fn running(&self) -> Option<Identity> {
+        let Content { process, scope } = self.read()?;
+        let is_valid = scope.is_some() && scope == PidScope::current();
+        (is_valid && process.is_alive()).then_some(process)
+    }
+
+    /// Fails if a process of the file runs that is not known to be this one's: it was started in another container, or by
+    /// an earlier version. It must be left alone, and so must its files.
+    pub(crate) fn ensure_own(&self) -> Result<()> {
+        let Some(Content { process, scope }) = self.read() else {
+            return Ok(());
+        };
+        let runs = match scope {
+            Some(scope) if Some(&scope) == PidScope::current().as_ref() => false,
+            Some(_) => self.log_is_locked(),
+            None => process.is_alive(),
+        };
+        if runs {
+            return Err(Error::NotOwn {
+                pid: process.pid,
+                file: self.path.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    fn log_is_locked(&self) -> bool {
+        // Closing the file releases the lock.
+        let lock = File::open(&self.log).map(|file| file.try_lock());
+        matches!(lock, Ok(Err(fs::TryLockError::WouldBlock)))
     }
 
     /// Waits until the server `accepts` connections. Fails when it ends or is not ready within `limit`.
@@ -30,7 +102,6 @@ impl PidFile {
         &self,
         server: &'static str,
         limit: Duration,
-        log: PathBuf,
         accepts: impl Fn() -> bool,
     ) -> Result<()> {
         let ready = wait_until(limit, || match self.running() {
@@ -45,21 +116,109 @@ impl PidFile {
         Err(Error::NotReady {
             server,
             what,
-            tail: tail(&log, 30),
-            log,
+            tail: tail(&self.log, 30),
+            log: self.log.clone(),
         })
     }
 
     pub(crate) fn write(&self, process: Identity) -> Result<()> {
-        let text = serde_json::to_string(&process).map_err(|source| Error::State {
+        let content = Content {
+            process,
+            scope: PidScope::current(),
+        };
+        let text = serde_json::to_string(&content).map_err(|source| Error::State {
             path: self.path.clone(),
             source,
         })?;
-        fs::write(&self.path, text).map_err(Error::file("writing", &self.path))
+        random::write_private(&self.path, text.as_bytes())
     }
 
     pub(crate) fn remove(&self) {
         // A missing file is fine, and one that cannot be removed names a process that has ended.
         let _ = fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use serde_json::{Value, json};
+    use tempfile::TempDir;
+
+    use super::*;
+    use crate::process::Detached;
+
+    fn start() -> (TempDir, PidFile, Identity) {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, log) = (folder.path().join("pid"), folder.path().join("log"));
+        let mut sleep = Detached::new(Path::new("sleep"), &log);
+        sleep.command().arg("300");
+        let process = sleep.spawn().unwrap();
+        let file = PidFile::new(path, log);
+        file.write(process).unwrap();
+        (folder, file, process)
+    }
+
+    /// Changes the file as if it had been written by another program.
+    fn change(file: &PidFile, change: impl FnOnce(&mut Value)) {
+        let mut content = serde_json::from_slice(&fs::read(&file.path).unwrap()).unwrap();
+        change(&mut content);
+        fs::write(&file.path, content.to_string()).unwrap();
+    }
+
+    #[test]
+    fn a_process_that_was_started_here_is_known() {
+        let (_folder, file, process) = start();
+        assert_eq!(file.running(), Some(process));
+        file.ensure_own().unwrap();
+        process.kill().unwrap();
+        assert_eq!(file.running(), None);
+        file.ensure_own().unwrap();
+    }
+
+    #[test]
+    fn another_process_with_the_pid_is_not_the_one_of_the_file() {
+        let (_folder, file, process) = start();
+        for (pointer, value) in [
+            ("/start_time", json!(process.start_time + 1)),
+            ("/scope/boot", json!("earlier")),
+            ("/scope/namespace", json!("pid:[1]")),
+            ("/scope", Value::Null),
+        ] {
+            file.write(process).unwrap();
+            change(&file, |content| {
+                *content.pointer_mut(pointer).unwrap() = value
+            });
+            assert_eq!(file.running(), None, "{pointer}");
+        }
+        assert!(process.is_alive());
+        process.kill().unwrap();
+    }
+
+    #[test]
+    fn a_process_of_another_container_or_of_an_earlier_version_is_left_alone_while_it_runs() {
+        let (_folder, file, process) = start();
+        for (pointer, value) in [
+            ("/scope/namespace", json!("pid:[1]")),
+            ("/scope", Value::Null),
+        ] {
+            file.write(process).unwrap();
+            change(&file, |content| {
+                *content.pointer_mut(pointer).unwrap() = value
+            });
+            let error = file.ensure_own().unwrap_err().to_string();
+            assert!(error.contains(&format!("kill {}", process.pid)), "{error}");
+        }
+        change(&file, |content| {
+            *content.pointer_mut("/scope").unwrap() = json!({"boot": "b", "namespace": "n"})
+        });
+        assert!(file.ensure_own().is_err());
+        process.kill().unwrap();
+        file.ensure_own().unwrap();
+        change(&file, |content| {
+            *content.pointer_mut("/scope").unwrap() = Value::Null
+        });
+        file.ensure_own().unwrap();
     }
 }

@@ -16,6 +16,7 @@ use nix::sys::signal::Signal;
 use crate::{
     Durability, Error, Result, Stop, packages,
     pid_file::PidFile,
+    private,
     process::{Detached, Identity},
     random,
 };
@@ -53,7 +54,7 @@ impl Postgres {
         password: &str,
         durability: Durability,
     ) -> Result<Self> {
-        fs::create_dir_all(folder).map_err(Error::file("creating", folder))?;
+        private::create_reachable_folder(folder)?;
         let user = if nix::unistd::geteuid().is_root() {
             postgres_user()
         } else {
@@ -105,6 +106,7 @@ impl Postgres {
         if self.is_running() {
             return Ok(());
         }
+        self.pid_file().ensure_own()?;
         if !self.data.join("PG_VERSION").is_file() {
             self.initialise()?;
         }
@@ -130,8 +132,7 @@ impl Postgres {
     /// When it ends or is not ready within a minute. The error has the end of its log.
     pub fn wait_ready(&self) -> Result<()> {
         let accepts = || self.accepts_connections();
-        self.pid_file()
-            .wait_ready("Postgres", READY_LIMIT, self.log(), accepts)
+        self.pid_file().wait_ready("Postgres", READY_LIMIT, accepts)
     }
 
     /// Stops the server. Does nothing when it is not running.
@@ -139,6 +140,7 @@ impl Postgres {
     /// # Errors
     /// When a process does not end.
     pub fn stop(&self, how: Stop) -> Result<()> {
+        self.pid_file().ensure_own()?;
         if let Some(process) = self.pid_file().running() {
             match how {
                 // A "fast" shutdown disconnects clients and writes the data.
@@ -184,7 +186,7 @@ impl Postgres {
     }
 
     fn pid_file(&self) -> PidFile {
-        PidFile::new(self.folder.join("postgres.pid"))
+        PidFile::new(self.folder.join("postgres.pid"), self.log())
     }
 
     fn initialise(&self) -> Result<()> {
@@ -196,7 +198,7 @@ impl Postgres {
         }
         // An interrupted run leaves a folder that initdb refuses.
         self.discard()?;
-        fs::create_dir_all(&self.data).map_err(Error::file("creating", &self.data))?;
+        private::create_folder(&self.data)?;
         let password_file = self.data.with_extension("password");
         random::write_private(&password_file, self.password.as_bytes())?;
         for path in [&self.data, &password_file] {
@@ -334,7 +336,7 @@ fn data_folder(folder: &Path, user: User) -> Result<PathBuf> {
     }
     let folder =
         std::env::temp_dir().join(format!("local-postgres-{}", random::short_hash(folder)));
-    fs::create_dir_all(&folder).map_err(Error::file("creating", &folder))?;
+    private::create_reachable_folder(&folder)?;
     let owner = fs::symlink_metadata(&folder).map_err(Error::file("reading", &folder))?;
     if !owner.is_dir() || owner.uid() != 0 {
         return Err(Error::NotFound {

@@ -5,7 +5,7 @@
 
 use std::{
     ffi::OsStr,
-    fs::{File, OpenOptions},
+    fs::File,
     io::{Read, Seek, SeekFrom},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -23,7 +23,7 @@ use nix::{
 use procfs::process::{Process, all_processes};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result};
+use crate::{Error, Result, private};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
@@ -165,18 +165,22 @@ fn kill_all(family: &[Identity]) -> Result<()> {
 #[derive(Debug)]
 pub struct Detached {
     command: Command,
+    program: PathBuf,
     log: PathBuf,
 }
 
 impl Detached {
-    /// Prepares `program`, whose output is appended to `log`. It runs through `setsid`, which replaces itself
-    /// by the program, so the pid is that of the program.
+    /// Prepares `program`, whose output is appended to `log`. Only the user can read the log and the files that the program
+    /// creates. It runs through `sh` and `setsid`, which replace themselves by the program, so the pid is that of the
+    /// program.
     #[must_use]
     pub fn new(program: &Path, log: &Path) -> Self {
-        let mut command = Command::new("setsid");
+        let mut command = Command::new("sh");
+        command.args(["-c", "umask 077 && exec setsid \"$@\"", "sh"]);
         command.arg(program);
         Self {
             command,
+            program: program.to_owned(),
             log: log.to_owned(),
         }
     }
@@ -191,11 +195,9 @@ impl Detached {
     /// # Errors
     /// When the log cannot be written or the program cannot be started.
     pub fn spawn(mut self) -> Result<Identity> {
-        let out = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&self.log)
-            .map_err(Error::file("opening", &self.log))?;
+        let out = private::append(&self.log)?;
+        // Held for as long as the process has its output: see `PidFile`.
+        let _ = out.try_lock_shared();
         let err = out.try_clone().map_err(Error::file("opening", &self.log))?;
         let child = self
             .command
@@ -204,8 +206,8 @@ impl Detached {
             .stderr(err)
             .spawn()
             .map_err(Error::system(format!(
-                "starting {:?}",
-                self.command.get_program()
+                "starting {}",
+                self.program.display()
             )))?;
         let pid = i32::try_from(child.id()).unwrap_or_default();
         // A process that has already ended has no identity. Start time 0 makes it count as ended.

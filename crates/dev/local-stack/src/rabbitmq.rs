@@ -18,6 +18,7 @@ use crate::{
     description::RabbitMqDescription,
     packages,
     pid_file::PidFile,
+    private,
     process::{Detached, Identity, tail, wait_until},
     random,
 };
@@ -122,6 +123,7 @@ impl RabbitMq {
         if self.is_running() {
             return Ok(());
         }
+        self.pid_file().ensure_own()?;
         self.write_configuration()?;
         self.spawn_port_mapper()?;
         let mut server = Detached::new(&packages::rabbitmq_server()?, &self.log());
@@ -139,8 +141,7 @@ impl RabbitMq {
     /// When the server ends or is not ready within two minutes. The error has the end of its log.
     pub fn wait_ready(&self) -> Result<()> {
         let accepts = || self.is_amqp_ready() && self.is_management_ready();
-        self.pid_file()
-            .wait_ready("RabbitMQ", READY_LIMIT, self.log(), accepts)
+        self.pid_file().wait_ready("RabbitMQ", READY_LIMIT, accepts)
     }
 
     /// Stops the server, and its port mapper unless it is a node of a cluster. Does nothing when they are not running.
@@ -148,6 +149,7 @@ impl RabbitMq {
     /// # Errors
     /// When a process does not end.
     pub fn stop(&self, how: Stop) -> Result<()> {
+        self.pid_file().ensure_own()?;
         if let Some(process) = self.pid_file().running() {
             match how {
                 Stop::Graceful => process.stop(Signal::SIGTERM, STOP_LIMIT)?,
@@ -176,6 +178,7 @@ impl RabbitMq {
     }
 
     pub(crate) fn stop_port_mapper(&self) -> Result<()> {
+        self.port_mapper_pid_file().ensure_own()?;
         if let Some(process) = self.port_mapper_pid_file().running() {
             process.kill()?;
         }
@@ -242,6 +245,7 @@ impl RabbitMq {
         if !self.owns_port_mapper() || self.port_mapper_pid_file().running().is_some() {
             return Ok(());
         }
+        self.port_mapper_pid_file().ensure_own()?;
         let program = packages::on_path("epmd").ok_or_else(|| Error::NotFound {
             what: "epmd, Erlang's port mapper".to_owned(),
         })?;
@@ -280,17 +284,18 @@ impl RabbitMq {
     }
 
     fn pid_file(&self) -> PidFile {
-        PidFile::new(self.folder.join("rabbitmq.pid"))
+        PidFile::new(self.folder.join("rabbitmq.pid"), self.log())
     }
 
     fn port_mapper_pid_file(&self) -> PidFile {
-        PidFile::new(self.folder.join("epmd.pid"))
+        PidFile::new(self.folder.join("epmd.pid"), self.log())
     }
 
     fn write_configuration(&self) -> Result<()> {
+        private::create_folder(&self.folder)?;
         for folder in ["home", "mnesia", "log", "conf.d"] {
             let folder = self.folder.join(folder);
-            fs::create_dir_all(&folder).map_err(Error::file("creating", &folder))?;
+            private::create_folder(&folder)?;
         }
         if let Some(cluster) = &self.cluster {
             self.write_cookie(&cluster.cookie)?;
@@ -302,7 +307,8 @@ impl RabbitMq {
             ("enabled_plugins", "[rabbitmq_management].\n".to_owned()),
         ] {
             let file = self.folder.join(name);
-            fs::write(&file, content).map_err(Error::file("writing", &file))?;
+            // One of them has the password.
+            random::write_private(&file, content.as_bytes())?;
         }
         Ok(())
     }

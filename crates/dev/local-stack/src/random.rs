@@ -1,13 +1,12 @@
 //! Random values, and the files that keep them secret.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{Read, Write},
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
     path::Path,
 };
 
-use crate::{Error, Result};
+use crate::{Error, Result, private};
 
 /// Returns `N` bytes from the system's random number generator.
 ///
@@ -38,21 +37,15 @@ pub fn password() -> Result<String> {
 /// When the file or its folder cannot be written.
 pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(Error::file("creating", folder))?;
+        if !folder.is_dir() {
+            private::create_folder(folder)?;
+        }
     }
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
     let draft = Path::new(&draft);
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(draft)
-        .and_then(|mut file| {
-            file.set_permissions(fs::Permissions::from_mode(0o600))?;
-            file.write_all(content)
-        })
+    private::truncate(draft)?
+        .write_all(content)
         .map_err(Error::file("writing", draft))?;
     fs::rename(draft, path).map_err(Error::file("writing", path))
 }
@@ -71,6 +64,8 @@ pub(crate) fn short_hash(path: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]

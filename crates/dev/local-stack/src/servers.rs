@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Description, Durability, Error, Options, Parts, Postgres, RabbitMq, Result, RolePasswords,
-    Stop, description::PostgresDescription, packages, ports, rabbitmq, random,
+    Stop, description::PostgresDescription, packages, ports, private, rabbitmq, random,
 };
 
 /// A private Postgres and a private RabbitMQ.
@@ -137,7 +137,7 @@ impl Servers {
     /// When packages cannot be installed or a server does not become ready. Then nothing is left running.
     pub fn start(options: &Options, say: &dyn Fn(&str)) -> Result<Self> {
         packages::ensure(options.parts.needs(), say)?;
-        fs::create_dir_all(&options.folder).map_err(Error::file("creating", &options.folder))?;
+        private::create_reachable_folder(&options.folder)?;
         let folder = options
             .folder
             .canonicalize()

@@ -8,6 +8,7 @@
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
 //! - [`MailServer`]: a mail server that records what it gets.
+//! - [`PrivateCa`]: a certification authority that only a test trusts.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
 //! - [`Browser`]: Chromium with an emulated [`Screen`].
 //! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
@@ -28,6 +29,7 @@
 
 mod broker;
 mod browser;
+mod certificates;
 mod database;
 mod eventually;
 mod forger;
@@ -43,12 +45,13 @@ mod token_authority;
 
 pub use broker::TestBroker;
 pub use browser::{Browser, Screen};
+pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
 pub use database::{TestDatabase, lines};
 pub use eventually::eventually;
 pub use forger::{Forger, Forgery, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
 pub use keys::ed25519_pem;
-pub use mail_server::{Mail, MailServer};
+pub use mail_server::{Mail, MailServer, MailTls};
 pub use migrations::assert_migrations_can_be_undone;
 pub use name_server::TestNameServer;
 pub use redaction::redact;

@@ -41,7 +41,7 @@ pub fn with_own_system<T>(
 pub fn clean_up(workspace: &Workspace, keep: Keep) -> anyhow::Result<()> {
     // The second pass finds processes that were starting during the first.
     for _ in 0..2 {
-        for (_, identity) in processes::running(workspace) {
+        for (_, identity) in processes::running(workspace)? {
             identity.kill()?;
         }
     }

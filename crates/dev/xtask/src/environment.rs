@@ -2,9 +2,9 @@
 
 use std::{collections::BTreeMap, ffi::OsStr, process::Command};
 
-/// Marks all processes of a system. Its value is the folder of the system, so that `down` finds the processes
-/// even when no file has their pids.
-pub const MARKER: &str = "COUNTERSIGN_STACK";
+/// Marks all processes of a system with its identity (see `instance`), so that `down` finds the processes even when no
+/// file has their pids.
+pub const MARKER: &str = "COUNTERSIGN_INSTANCE";
 
 /// Always set, because they differ between processes.
 const ALWAYS_SET: [&str; 5] = [

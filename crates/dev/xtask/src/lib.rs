@@ -17,6 +17,7 @@ mod commands;
 pub mod duration;
 pub mod environment;
 pub mod http;
+pub mod instance;
 pub mod interrupt;
 mod launch;
 pub mod output;

@@ -8,6 +8,7 @@ use local_stack::ports;
 pub use crate::backing::Backing;
 use crate::{
     environment::{MARKER, Variables},
+    instance,
     secrets::Secrets,
     workspace::Workspace,
 };
@@ -133,6 +134,7 @@ impl Plan {
             admin_password: given("ADMIN_PASSWORD", &secrets.admin_password),
             processes: Vec::new(),
         };
+        let mark = instance::mark(workspace)?;
         let mut replicas: BTreeMap<&str, usize> = BTreeMap::new();
         for process in &mut processes {
             let replica = replicas.entry(process.program).or_default();
@@ -143,9 +145,7 @@ impl Plan {
             process
                 .variables
                 .extend(MALLOC_THRESHOLDS.map(|(name, value)| (name, value.to_owned())));
-            process
-                .variables
-                .insert(MARKER, workspace.local().display().to_string());
+            process.variables.insert(MARKER, mark.clone());
             process.variables.extend(plan.variables(
                 process.program,
                 &users,

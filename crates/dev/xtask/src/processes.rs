@@ -2,18 +2,19 @@
 
 use std::{
     collections::BTreeMap,
-    fs,
     path::PathBuf,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context, bail};
-use local_stack::process::{Detached, Identity, find_by_variable, tail, wait_until};
+use local_stack::{
+    private,
+    process::{Detached, Identity, tail, wait_until},
+};
 use nix::sys::signal::Signal;
 
 use crate::{
-    environment::{self, MARKER},
-    http,
+    environment, http, instance,
     interrupt::Interrupt,
     output::say,
     plan::{LAST_STAGE, Plan, Planned},
@@ -38,9 +39,9 @@ pub fn prepare_logs(
         .collect();
     for (_, log) in &logs {
         if let Some(folder) = log.parent() {
-            fs::create_dir_all(folder)?;
+            private::create_folder(folder)?;
         }
-        fs::write(log, "").with_context(|| format!("emptying {}", log.display()))?;
+        private::truncate(log)?;
     }
     Ok(show.then(|| Stream::follow(logs)))
 }
@@ -117,13 +118,13 @@ fn wait_ready(
 }
 
 /// Returns all processes of the system, each with the name of its program.
-pub(crate) fn running(workspace: &Workspace) -> Vec<(String, Identity)> {
-    find_by_variable(MARKER, workspace.local().as_os_str())
+pub(crate) fn running(workspace: &Workspace) -> anyhow::Result<Vec<(String, Identity)>> {
+    instance::processes(workspace)
 }
 
 /// Asks all processes of the system to stop, and kills those that take too long. Returns how many there were.
 pub(crate) fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
-    let all = running(workspace);
+    let all = running(workspace)?;
     for (_, identity) in &all {
         identity.signal(Signal::SIGTERM);
     }
@@ -159,6 +160,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::environment::MARKER;
 
     #[test]
     fn a_marked_process_is_found_and_stopped() {
@@ -166,10 +168,12 @@ mod tests {
         // A workspace of its own, so that this test never finds a real system.
         let workspace = Workspace::at(folder.path());
         let mut sleep = Detached::new(Path::new("sleep"), &folder.path().join("log"));
-        sleep.command().arg("300").env(MARKER, workspace.local());
+        let mark = instance::mark(&workspace).unwrap();
+        sleep.command().arg("300").env(MARKER, mark);
         let identity = sleep.spawn().unwrap();
         let found = wait_until(Duration::from_secs(5), || {
             running(&workspace)
+                .unwrap()
                 .into_iter()
                 .find(|(program, _)| program == "sleep")
         });

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::Context as _;
+use local_stack::private;
 
 use crate::output::say;
 use crate::plan::{ALL_SERVICES, PACKAGES, names_of_services};
@@ -85,8 +86,9 @@ fn link_services(program: &Path) -> anyhow::Result<Programs> {
 /// # Errors
 /// A file cannot be copied.
 pub fn copy(workspace: &Workspace, programs: Programs) -> anyhow::Result<Programs> {
+    private::create_reachable_folder(&workspace.local())?;
     let folder = workspace.local().join("bin");
-    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    private::create_folder(&folder)?;
     let mut copies = BTreeMap::new();
     let copy = |(name, built): (String, PathBuf)| {
         let program =

@@ -3,7 +3,7 @@
 use std::{
     collections::BTreeMap,
     env,
-    fs::{self, File},
+    fs::File,
     os::unix::process::CommandExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -11,6 +11,7 @@ use std::{
 
 use anyhow::{Context, bail, ensure};
 use cargo_metadata::Message;
+use local_stack::private;
 
 use crate::output::say;
 
@@ -83,7 +84,7 @@ impl Workspace {
     pub fn lock(&self, name: &str) -> anyhow::Result<File> {
         let path = self.local().join(format!("{name}.lock"));
         let failed = || format!("locking {}", path.display());
-        fs::create_dir_all(self.local()).with_context(failed)?;
+        private::create_reachable_folder(&self.local())?;
         let file = File::create(&path).with_context(failed)?;
         if file.try_lock().is_err() {
             say(&format!("waiting for another `cargo xtask {name}`"));

@@ -4,6 +4,7 @@ use std::time::Duration;
 use clap::Args;
 use reqwest::blocking::Client;
 use serde_json::{Value, json};
+use telemetry::CertificateFault;
 
 use crate::api::client;
 use crate::failure::{Failure, Outcome};
@@ -131,7 +132,10 @@ fn state(client: &Client, name: &str, url: &str) -> Value {
         (Err(error), _) | (_, Err(error)) => json!({
             "name": name,
             "ready": false,
-            "error": format!("{:#}", anyhow::Error::from(error.without_url())),
+            "error": match CertificateFault::find(&error) {
+                Some(fault) => format!("its certificate was refused: {fault}"),
+                None => format!("{:#}", anyhow::Error::from(error.without_url())),
+            },
         }),
     }
 }

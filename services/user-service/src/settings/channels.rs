@@ -5,7 +5,7 @@ use app_config::{PublicUrl, Reader, SettingValue as _, Settings};
 use url::{Host, Url};
 use values::Secret;
 
-use super::Sender;
+use super::{EhloName, Sender};
 
 /// The placeholder of the code in a link.
 pub(super) const CODE: &str = "{{code}}";
@@ -34,6 +34,8 @@ pub struct MailSettings {
     pub smtp_url: Secret,
     /// The `From` of e-mails.
     pub from: Sender,
+    /// The name by which the worker introduces itself to the mail server (`EHLO`).
+    pub ehlo_name: String,
 }
 
 impl Settings for ChannelSettings {
@@ -44,7 +46,7 @@ impl Settings for ChannelSettings {
                 "WEBHOOK_USER_FORGOT_PASSWORD",
                 "The URL that receives the codes for forgotten passwords as JSON.",
             )?,
-            mail: MailSettings::read(reader)?,
+            mail: MailSettings::read(reader, &public_url)?,
             log: reader.or_default(
                 "FORGOT_PASSWORD_LOG",
                 "false",
@@ -81,18 +83,33 @@ pub(super) fn read_link(
 }
 
 impl MailSettings {
-    fn read(reader: &mut Reader) -> Result<Option<Self>, app_config::Error> {
+    fn read(
+        reader: &mut Reader,
+        public_url: &PublicUrl,
+    ) -> Result<Option<Self>, app_config::Error> {
         let smtp_url = reader.optional::<Secret>(
             "SMTP_URL",
-            "The mail server for codes, such as smtps://user:password@mail.example.com. It requires MAIL_FROM.",
+            "The mail server for codes, such as smtps://user:password@mail.example.com. It requires MAIL_FROM. The server's certificate is checked with the trust store of the system (SSL_CERT_FILE, SSL_CERT_DIR).",
         )?;
         let from = reader.optional::<Sender>("MAIL_FROM", "The sender of e-mails with codes.")?;
+        let ehlo_name = reader.optional::<EhloName>(
+            "SMTP_EHLO_NAME",
+            "The name by which the notification-worker introduces itself to the mail server (EHLO). The default is the host of PUBLIC_URL, or the domain of MAIL_FROM if that is an address or a name without a dot.",
+        )?;
         match (smtp_url, from) {
             (Some(smtp_url), Some(from)) => {
                 if !is_encrypted_or_local(&smtp_url) {
                     reader.warn("SMTP_URL does not require TLS: codes and the mail server's password can be read on the network. Use smtps://, or add ?tls=required.");
                 }
-                Ok(Some(Self { smtp_url, from }))
+                let ehlo_name = ehlo_name
+                    .or_else(|| EhloName::of_path(&smtp_url))
+                    .or_else(|| EhloName::of_host(public_url))
+                    .map_or_else(|| from.0.email.domain().to_owned(), |EhloName(name)| name);
+                Ok(Some(Self {
+                    smtp_url,
+                    from,
+                    ehlo_name,
+                }))
             }
             (Some(_), None) => Err(app_config::Error::Missing {
                 name: "MAIL_FROM",

@@ -2,12 +2,14 @@
 
 mod channels;
 mod deletion_worker;
+mod ehlo_name;
 mod notification_worker;
 mod sender;
 mod user_service;
 
 pub use channels::{ChannelSettings, MailSettings};
 pub use deletion_worker::{DeletionWorkerSettings, EngineSettings};
+use ehlo_name::EhloName;
 pub use notification_worker::{NotificationWorkerSettings, TaskMailSettings};
 pub use sender::Sender;
 pub use user_service::{

@@ -11,10 +11,15 @@ impl SettingValue for Sender {
     const EXAMPLE: &'static str = "no-reply@example.com";
 
     fn parse(text: &str) -> Result<Self, String> {
-        let mailbox = text.trim().parse();
-        mailbox
-            .map(Self)
-            .map_err(|_| "it is not an e-mail address".to_owned())
+        let mailbox = text.trim().parse::<Mailbox>();
+        let mailbox = mailbox.map_err(|_| "it is not an e-mail address".to_owned())?;
+        if !AsRef::<str>::as_ref(&mailbox.email).is_ascii() {
+            return Err(
+                "its address has characters beyond ASCII; write the domain in punycode (xn--…)"
+                    .to_owned(),
+            );
+        }
+        Ok(Self(mailbox))
     }
 }
 
@@ -33,6 +38,9 @@ mod tests {
                 .name
                 .is_none()
         );
+        assert!(Sender::parse("Büro <info@xn--mnchen-3ya.example>").is_ok());
+        let error = Sender::parse("info@münchen.example").unwrap_err();
+        assert!(error.contains("punycode"), "{error}");
         assert!(Sender::parse("ada").is_err());
         assert!(Sender::parse("a@b.c\r\nBcc: d@e.f").is_err());
     }

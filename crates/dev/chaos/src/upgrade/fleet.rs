@@ -1,7 +1,6 @@
 //! The running processes, and how one is replaced.
 
 use std::{
-    fs::File,
     process::Command,
     thread,
     time::{Duration, Instant},
@@ -11,7 +10,7 @@ use anyhow::{Context, bail, ensure};
 use local_stack::{
     Durability, Servers,
     packages::{self, Need},
-    ports,
+    ports, private,
     process::{Identity, tail, wait_until},
 };
 use nix::sys::signal::Signal;
@@ -174,7 +173,7 @@ impl Fleet {
                 .arg("migrate")
                 .env("DATABASE_OWNER_URL", owner)
                 .env("LOG_FORMAT", "text")
-                .stdout(File::create(&log).context("creating a log")?)
+                .stdout(private::truncate(&log).context("creating a log")?)
                 .status()
                 .with_context(|| format!("running {service} migrate"))?;
             ensure!(

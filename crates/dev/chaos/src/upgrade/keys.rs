@@ -7,6 +7,7 @@ use std::{
 };
 
 use anyhow::{Context, ensure};
+use local_stack::private;
 use xtask::{plan::Planned, workspace::Workspace};
 
 /// The settings of each process that name a key, and the files of `deploy/rotate-keys`.
@@ -33,7 +34,7 @@ impl Keys {
         processes: &mut [Planned],
     ) -> anyhow::Result<Self> {
         let folder = workspace.local().join("keys");
-        fs::create_dir_all(&folder).context("creating the folder of the keys")?;
+        private::create_folder(&folder).context("creating the folder of the keys")?;
         for process in processes {
             for pair in FILES.chunks(2) {
                 if let [(signing, signing_file), (second, second_file)] = pair

@@ -4,13 +4,16 @@ use std::process::ExitCode;
 
 use local_stack::{Servers, Stop};
 
-use crate::{output::say, processes, stack_file::Stack, workspace::Workspace};
+use crate::{instance, output::say, processes, stack_file::Stack, workspace::Workspace};
 
 /// Stops the processes, then the servers. Some of them may have ended already.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
     // First, so that a watching `up` knows that the processes are being stopped.
     Stack::remove(&workspace);
+    if let Some(advice) = instance::unproven(&workspace) {
+        say(&advice);
+    }
     let stopped = processes::stop_all(&workspace)?;
     let mut servers_ran = false;
     if let Some(servers) = Servers::find(&workspace.servers())? {

@@ -6,7 +6,7 @@ use clap::Args;
 use local_stack::process::tail;
 
 use crate::{
-    http,
+    http, instance,
     interrupt::Interrupt,
     launch::{self, LaunchOptions, Running},
     outln,
@@ -71,7 +71,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Returns `None` if a system can be started.
 fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
     let stack = Stack::read(workspace)?;
-    let alive = processes::running(workspace);
+    let alive = processes::running(workspace)?;
+    if let Some(advice) = instance::unproven(workspace) {
+        say(&advice);
+    }
     let Some(stack) = stack else {
         if !alive.is_empty() {
             say("stopping the processes of an interrupted run");
@@ -79,6 +82,11 @@ fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
         }
         return Ok(None);
     };
+    if alive.is_empty() {
+        // The file is stale, for example after a restart of the machine. Other processes may have the ports now.
+        Stack::remove(workspace);
+        return Ok(None);
+    }
     let agent = http::agent(Duration::from_secs(3));
     let unready: Vec<&str> = stack
         .processes
@@ -90,11 +98,6 @@ fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
         say("already up");
         print_summary(&stack);
         return Ok(Some(ExitCode::SUCCESS));
-    }
-    if alive.is_empty() {
-        // The file is stale, for example after a restart of the machine.
-        Stack::remove(workspace);
-        return Ok(None);
     }
     outln!(
         "{} the system is up, but not ready: {}. See .local/log, or run `cargo xtask down` first.",

@@ -1,3 +1,5 @@
+use telemetry::CertificateFault;
+
 /// Why a notification was not sent. It contains no e-mail address and no code.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum SendError {
@@ -7,6 +9,17 @@ pub(super) enum SendError {
     /// The mail server.
     #[error("the mail server {0}")]
     Mail(String),
+    /// The mail server has a certificate that was refused.
+    #[error("the mail server's certificate was refused: {0}")]
+    MailCertificate(CertificateFault),
+    /// The mail server refused the recipient or the mail for good.
+    #[error("the mail server refused the {what} with {code}")]
+    MailRefused {
+        /// What it refused.
+        what: &'static str,
+        /// The code of its reply.
+        code: String,
+    },
     /// The operator's URL.
     #[error("the webhook {0}")]
     Webhook(String),
@@ -19,4 +32,11 @@ pub(super) enum SendError {
     /// The mail library does not accept the address.
     #[error("the address cannot receive e-mail")]
     Address,
+}
+
+impl SendError {
+    /// Whether another attempt would fail, too. Errors that an operator can end are not permanent.
+    pub(super) fn is_permanent(&self) -> bool {
+        matches!(self, Self::MailRefused { .. } | Self::Address)
+    }
 }

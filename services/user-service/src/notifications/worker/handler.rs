@@ -104,6 +104,7 @@ impl NotificationWorker {
         let (kind, channel) = known.ok_or(Undeliverable::Unknown)?;
         let code = Secret::random();
         let notification = Notification {
+            id: row.lease.id,
             kind,
             user: recipient.user,
             email: recipient.email.clone(),
@@ -135,7 +136,8 @@ impl NotificationWorker {
         tracing::warn!(attempt, error = %error, "notification not sent");
         let reason = error.to_string();
         let failures = u32::try_from(attempt).unwrap_or(u32::MAX);
-        match self.retry.pause_after(failures) {
+        let pause = self.retry.pause_after(failures);
+        match pause.filter(|_| !error.is_permanent()) {
             Some(pause) => {
                 let retry =
                     move |connection: &mut _| store::retry(connection, lease, &reason, pause);

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};
-use values::{Secret, UserId};
+use values::{NotificationId, Secret, UserId};
 
 use crate::notifications::kind::Kind;
 
@@ -29,6 +29,7 @@ impl CodeSettings {
 
 /// A notification that is ready to be sent.
 pub(super) struct Notification {
+    pub(super) id: NotificationId,
     pub(super) kind: Kind,
     pub(super) user: UserId,
     pub(super) email: String,

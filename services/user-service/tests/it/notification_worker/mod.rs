@@ -3,6 +3,7 @@
 mod aiosmtpd;
 mod channels;
 mod fixture;
+mod mail_servers;
 
 use std::time::Duration;
 

@@ -14,6 +14,7 @@ use local_stack::packages::{self, Need};
 use local_stack::ports;
 use local_stack::process::{Detached, Identity, tail};
 use xtask::environment::MARKER;
+use xtask::instance;
 use xtask::output::say;
 use xtask::workspace::Workspace;
 
@@ -143,7 +144,7 @@ fn start(
     let mut detached = Detached::new(&program, &log);
     let command = detached.command();
     command.args(options).arg(file);
-    command.env(MARKER, workspace.local());
+    command.env(MARKER, instance::mark(workspace)?);
     Ok(Process(detached.spawn()?))
 }
 

@@ -8,6 +8,7 @@ use nix::sys::signal::Signal;
 use serde_json::json;
 
 use super::{
+    drill::Drill,
     second_gateway,
     system::{System, text},
 };
@@ -17,7 +18,8 @@ pub(super) struct Step {
     pub(super) how: &'static str,
     pub(super) alerts: &'static [&'static str],
     pub(super) limit: Duration,
-    pub(super) provoke: fn(&System) -> anyhow::Result<()>,
+    /// Runs while the alerts are awaited.
+    pub(super) provoke: fn(&Drill<'_>) -> anyhow::Result<()>,
     /// Repairs what later steps need.
     pub(super) end: fn(&System) -> anyhow::Result<()>,
 }
@@ -28,7 +30,7 @@ const LONG: Duration = Duration::from_secs(200);
 const fn step(
     how: &'static str,
     alerts: &'static [&'static str],
-    provoke: fn(&System) -> anyhow::Result<()>,
+    provoke: fn(&Drill<'_>) -> anyhow::Result<()>,
 ) -> Step {
     Step {
         how,
@@ -36,6 +38,18 @@ const fn step(
         limit: SHORT,
         provoke,
         end: |_| Ok(()),
+    }
+}
+
+/// A step whose condition may take a while on a slow machine.
+const fn long_step(
+    how: &'static str,
+    alerts: &'static [&'static str],
+    provoke: fn(&Drill<'_>) -> anyhow::Result<()>,
+) -> Step {
+    Step {
+        limit: LONG,
+        ..step(how, alerts, provoke)
     }
 }
 
@@ -47,8 +61,8 @@ pub(super) const STEPS: [Step; 23] = [
         hold_due_rows,
     ),
     // Early, because fast statements of later steps would hide the slow ones.
-    step(
-        "tables locked for 2 s again and again, under load",
+    long_step(
+        "tables locked for 3 s again and again, under load",
         &[
             "SlowRequests",
             "DatabasePoolExhausted",
@@ -76,8 +90,8 @@ pub(super) const STEPS: [Step; 23] = [
         &["DeletionsFailed"],
         fail_deletion,
     ),
-    step("codes for a receiver that is down", &[], |system| {
-        (0..10).try_for_each(|_| request_codes(system, 1))
+    step("codes for a receiver that is down", &[], |drill| {
+        (0..10).try_for_each(|_| request_codes(drill.system, 1))
     }),
     step(
         "a second gateway with a private key that cannot be read",
@@ -94,18 +108,25 @@ pub(super) const STEPS: [Step; 23] = [
         &["FileDescriptorsHigh"],
         limit_descriptors,
     ),
-    step(
-        "sign-ins with a wrong password for 20 s",
+    long_step(
+        "sign-ins with a wrong password",
         &["SignInFailuresHigh"],
         fail_sign_ins,
     ),
-    step(
-        "40 sign-ups at a time",
-        &["PasswordHashingSaturated"],
-        sign_up_together,
-    ),
+    Step {
+        end: |system| system.restart_with("user-service", &[]),
+        ..long_step(
+            "40 sign-ups at a time, with passwords that take longer and longer",
+            &["PasswordHashingSaturated"],
+            sign_up_together,
+        )
+    },
     Step {
         limit: LONG,
+        end: |system| {
+            system.release_locks();
+            Ok(())
+        },
         ..step(
             "the due delivery, the due code and the due mail",
             &[
@@ -133,35 +154,35 @@ pub(super) const STEPS: [Step; 23] = [
     step(
         "a receiver that responds with 410",
         &["WebhookDeliveriesFailed"],
-        |system| system.decide(1, &system.receivers.gone),
+        |drill| drill.system.decide(1, &drill.system.receivers.gone),
     ),
     step(
         "a receiver of webhooks that is silent",
         &["ReceiverCircuitsOpen"],
-        |system| system.decide(30, &system.receivers.silent),
+        |drill| drill.system.decide(30, &drill.system.receivers.silent),
     ),
     step(
         "mails about these tasks that were not sent",
         &["TaskMailsFailing"],
         |_| Ok(()),
     ),
-    step(
+    long_step(
         "a gateway whose log no one reads, under load",
         &["LogLinesDropped"],
         leave_log_unread,
     ),
-    step("RabbitMQ killed", &[], |system| {
-        Ok(system.servers.rabbitmq.stop(Stop::Kill)?)
+    step("RabbitMQ killed", &[], |drill| {
+        Ok(drill.system.servers.rabbitmq.stop(Stop::Kill)?)
     }),
     Step {
         end: |system| system.sql("ALTER ROLE users_service LOGIN"),
-        ..step(
+        ..long_step(
             "the user service's role may not connect to Postgres",
             &["NotReady", "RevocationFeedStale", "HighErrorRate"],
             revoke_database,
         )
     },
-    step(
+    long_step(
         "the people-task service killed",
         &["ProcessDown", "InstanceDown", "GatewayCircuitOpen"],
         kill_service,
@@ -175,20 +196,16 @@ pub(super) const STEPS: [Step; 23] = [
 ];
 
 /// Locks the rows, which workers cannot take then.
-fn hold_due_rows(system: &System) -> anyhow::Result<()> {
+fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
+    let system = drill.system;
     system.signal("webhook-worker", Signal::SIGSTOP)?;
     system.signal("notification-worker", Signal::SIGSTOP)?;
     system.decide(1, &system.receivers.silent)?;
     request_codes(system, 1)?;
-    system.sql_in_background(
-        "BEGIN; SELECT FROM people_task.deliveries FOR UPDATE; SELECT FROM users.notifications FOR UPDATE; \
-         SELECT FROM people_task.task_mails FOR UPDATE; SELECT pg_sleep(180); COMMIT;"
-            .to_owned(),
-    );
-    let locked = "DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep(180)%') \
-                  THEN RAISE 'not yet'; END IF; END $$";
-    let held = local_stack::process::wait_until(SHORT, || system.sql(locked).ok());
-    held.context("the rows could not be locked")?;
+    system.hold(
+        "SELECT FROM people_task.deliveries FOR UPDATE; SELECT FROM users.notifications FOR UPDATE; \
+         SELECT FROM people_task.task_mails FOR UPDATE;",
+    )?;
     system.signal("webhook-worker", Signal::SIGCONT)?;
     system.signal("notification-worker", Signal::SIGCONT)
 }
@@ -202,8 +219,8 @@ fn request_codes(system: &System, count: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn publish_nonsense(system: &System) -> anyhow::Result<()> {
-    let broker = system.servers.rabbitmq.description();
+fn publish_nonsense(drill: &Drill<'_>) -> anyhow::Result<()> {
+    let broker = drill.system.servers.rabbitmq.description();
     let body = json!({
         "properties": {"delivery_mode": 2},
         "routing_key": "webhook.due-deliveries",
@@ -235,17 +252,21 @@ fn publish_nonsense(system: &System) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn restart_worker(system: &System) -> anyhow::Result<()> {
+fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
+    const STARTED: &str = "process_start_time_seconds{job=\"deletion-worker\"}";
+    drill.wait_for_change(STARTED, None)?;
     for _ in 0..3 {
-        system.kill("deletion-worker")?;
-        system.restart("deletion-worker")?;
         // Prometheus must see each start.
-        thread::sleep(Duration::from_secs(3));
+        let before = drill.value(STARTED);
+        drill.system.kill("deletion-worker")?;
+        drill.system.restart("deletion-worker")?;
+        drill.wait_for_change(STARTED, before)?;
     }
     Ok(())
 }
 
-fn fail_deletion(system: &System) -> anyhow::Result<()> {
+fn fail_deletion(drill: &Drill<'_>) -> anyhow::Result<()> {
+    let system = drill.system;
     let email = format!("deleted.{}@example.com", unique()?);
     let created = system.post("/user", json!({"email": email, "password": "a password"}))?;
     let user = created.get("user").context("there is no user")?;
@@ -253,7 +274,8 @@ fn fail_deletion(system: &System) -> anyhow::Result<()> {
 }
 
 /// A delivery is parked after two claims that were lost with others and three that were lost alone.
-fn end_worker_while_it_sends(system: &System) -> anyhow::Result<()> {
+fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
+    let system = drill.system;
     let mut accepted = system.receivers.accepted();
     system.decide(1, &system.receivers.counting)?;
     for attempt in 1..=5 {
@@ -267,64 +289,93 @@ fn end_worker_while_it_sends(system: &System) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn leave_log_unread(system: &System) -> anyhow::Result<()> {
-    system.kill("gateway")?;
-    system.restart_unread("gateway")?;
-    system.load(40, Duration::from_secs(15), "/people-task/tasks", None);
+fn leave_log_unread(drill: &Drill<'_>) -> anyhow::Result<()> {
+    drill.system.kill("gateway")?;
+    drill.system.restart_unread("gateway")?;
+    drill
+        .system
+        .load(40, "/people-task/tasks", None, || drill.is_over());
     Ok(())
 }
 
-fn limit_descriptors(system: &System) -> anyhow::Result<()> {
-    let pid = system.identity("webhook-worker")?.pid;
-    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))?.count();
-    let status = Command::new("prlimit")
-        .args([
-            "--pid",
-            &pid.to_string(),
-            &format!("--nofile={}:", open + 3),
-        ])
-        .status()
-        .context("running prlimit")?;
-    ensure!(status.success(), "prlimit failed");
-    Ok(())
+/// The number of open files changes, so the limit follows it.
+fn limit_descriptors(drill: &Drill<'_>) -> anyhow::Result<()> {
+    let pid = drill.system.identity("webhook-worker")?.pid;
+    drill.keep_up(|| {
+        let open = std::fs::read_dir(format!("/proc/{pid}/fd"))?.count();
+        let limit = format!("--nofile={}:", open + 3);
+        let mut command = Command::new("prlimit");
+        let command = command.args(["--pid", &pid.to_string(), &limit]);
+        let status = command.status().context("running prlimit")?;
+        ensure!(status.success(), "prlimit failed");
+        Ok(())
+    })
 }
 
-fn fail_sign_ins(system: &System) -> anyhow::Result<()> {
+fn fail_sign_ins(drill: &Drill<'_>) -> anyhow::Result<()> {
     let wrong = json!({"username": "wrong@example.com", "password": "a wrong password"});
     // After a few failures the account is not even looked at for a while, so these are fast.
-    system.load(4, Duration::from_secs(20), "/user/auth", Some(&wrong));
+    drill
+        .system
+        .load(4, "/user/auth", Some(&wrong), || drill.is_over());
     Ok(())
 }
 
-fn sign_up_together(system: &System) -> anyhow::Result<()> {
+/// The queue has room for some passwords only, so on a fast machine more sign-ups would not make them wait longer, and each
+/// password must take longer.
+fn sign_up_together(drill: &Drill<'_>) -> anyhow::Result<()> {
+    const ROUND: Duration = Duration::from_secs(25);
     let email = format!("together.{}@example.com", unique()?);
     let body = json!({"email": email, "password": "a password"});
-    // The address is looked at after the password has been hashed.
-    system.load(40, Duration::from_secs(25), "/user", Some(&body));
+    for cost in 12..=17 {
+        let cost = cost.to_string();
+        drill
+            .system
+            .restart_with("user-service", &[("BCRYPT_COST", &cost)])?;
+        let end = drill.elapsed() + ROUND;
+        // The address is looked at after the password has been hashed.
+        drill.system.load(40, "/user", Some(&body), || {
+            drill.is_over() || drill.elapsed() > end
+        });
+        if drill.is_over() {
+            break;
+        }
+    }
     Ok(())
 }
 
-fn lock_tables(system: &System) -> anyhow::Result<()> {
-    let script = "BEGIN; LOCK TABLE people_task.tasks, people_task.task_states; SELECT pg_sleep(2); COMMIT;\n";
-    // The load ends first: fast requests after the last lock would hide the slow ones.
-    system.sql_in_background(script.repeat(13));
-    system.load(40, Duration::from_secs(22), "/people-task/tasks", None);
+/// Requests are sent only while the tables are locked, and each waits for the end of the lock: there are no fast ones.
+fn lock_tables(drill: &Drill<'_>) -> anyhow::Result<()> {
+    const LOCK: &str = "LOCK TABLE people_task.tasks, people_task.task_states;";
+    const HELD_FOR: Duration = Duration::from_secs(3);
+    while !drill.is_over() {
+        let lock = drill.system.lock(LOCK)?;
+        thread::scope(|scope| {
+            scope.spawn(|| drill.system.send_together(40, "/people-task/tasks"));
+            thread::sleep(HELD_FOR);
+            drop(lock);
+        });
+    }
     Ok(())
 }
 
-fn revoke_database(system: &System) -> anyhow::Result<()> {
-    system.sql(
+fn revoke_database(drill: &Drill<'_>) -> anyhow::Result<()> {
+    drill.system.sql(
         "ALTER ROLE users_service NOLOGIN; \
          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'users_service';",
     )?;
     let credentials = json!({"username": "nobody@example.com", "password": "a password"});
-    system.load(8, Duration::from_secs(20), "/user/auth", Some(&credentials));
+    drill
+        .system
+        .load(8, "/user/auth", Some(&credentials), || drill.is_over());
     Ok(())
 }
 
-fn kill_service(system: &System) -> anyhow::Result<()> {
-    system.kill("people-task-service")?;
-    system.load(4, Duration::from_secs(15), "/people-task/tasks", None);
+fn kill_service(drill: &Drill<'_>) -> anyhow::Result<()> {
+    drill.system.kill("people-task-service")?;
+    drill
+        .system
+        .load(4, "/people-task/tasks", None, || drill.is_over());
     Ok(())
 }
 

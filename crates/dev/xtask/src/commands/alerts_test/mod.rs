@@ -4,22 +4,20 @@
 //! The alerts are those of `deploy/observability/alerts.yml` with two changes: each `for` is two seconds, and the
 //! thresholds of memory and of connections to Postgres are ones that a small system reaches.
 
+mod drill;
 mod faults;
+mod held_lock;
 mod prometheus;
 mod receivers;
 mod second_gateway;
 mod system;
 
-use std::{
-    path::PathBuf,
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::{path::PathBuf, process::ExitCode, thread, time::Duration};
 
 use clap::Args;
 use local_stack::process::wait_until;
 
-use self::{faults::STEPS, prometheus::Prometheus, system::System};
+use self::{drill::Drill, faults::STEPS, faults::Step, prometheus::Prometheus, system::System};
 use crate::{
     cleanup::with_own_system, interrupt::Interrupt, outln, output::say, paint, workspace::Workspace,
 };
@@ -75,6 +73,56 @@ impl Outcome {
     }
 }
 
+/// Provokes the alerts of a step until all of them fire or its time is over.
+fn run_step(
+    step: &Step,
+    system: &System,
+    prometheus: &Prometheus,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Outcome>> {
+    let drill = Drill::begin(system, prometheus, step.limit);
+    let outcomes = thread::scope(|scope| {
+        let provoking = scope.spawn(|| {
+            let provoked = (step.provoke)(&drill);
+            if provoked.is_err() {
+                drill.finish();
+            }
+            provoked
+        });
+        let outcomes = await_alerts(step, &drill, prometheus, interrupt);
+        drill.finish();
+        let provoked = provoking.join();
+        provoked.map_err(|_| anyhow::anyhow!("the step panicked"))??;
+        outcomes
+    })?;
+    (step.end)(system)?;
+    Ok(outcomes)
+}
+
+fn await_alerts(
+    step: &Step,
+    drill: &Drill<'_>,
+    prometheus: &Prometheus,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Outcome>> {
+    let mut outcomes = Vec::new();
+    for alert in step.alerts {
+        let fired = wait_until(drill.left(), || {
+            if interrupt.came() || drill.is_over() {
+                return Some(None);
+            }
+            prometheus.value_if_firing(alert).map(Some)
+        });
+        interrupt.check()?;
+        let fired = fired.flatten().map(|value| (value, drill.elapsed()));
+        if fired.is_none() {
+            prometheus.explain(alert);
+        }
+        outcomes.push(Outcome::report(alert, fired));
+    }
+    Ok(outcomes)
+}
+
 fn test(
     workspace: &Workspace,
     arguments: &Arguments,
@@ -91,20 +139,7 @@ fn test(
     let mut outcomes = Vec::new();
     for step in &STEPS {
         say(step.how);
-        let begin = Instant::now();
-        (step.provoke)(&system)?;
-        for alert in step.alerts {
-            let fired = wait_until(step.limit.saturating_sub(begin.elapsed()), || {
-                if interrupt.came() {
-                    return Some(None);
-                }
-                prometheus.value_if_firing(alert).map(Some)
-            });
-            interrupt.check()?;
-            let fired = fired.flatten().map(|value| (value, begin.elapsed()));
-            outcomes.push(Outcome::report(alert, fired));
-        }
-        (step.end)(&system)?;
+        outcomes.extend(run_step(step, &system, &prometheus, interrupt)?);
     }
     let covered = |name: &String| outcomes.iter().any(|one| &one.alert == name);
     let missing: Vec<String> = prometheus

@@ -7,9 +7,10 @@ use std::{
 };
 
 use anyhow::Context;
+use local_stack::{private, random};
 use rcgen::generate_simple_self_signed;
 
-use super::system::System;
+use super::drill::Drill;
 use crate::{plan::Plan, workspace::Workspace};
 
 const NAME: &str = "gateway-2";
@@ -18,13 +19,16 @@ const MAX_CONNECTIONS: usize = 8;
 /// Gives the second gateway a certificate and a small limit of connections.
 pub(super) fn prepare(workspace: &Workspace, plan: &mut Plan) -> anyhow::Result<()> {
     let folder = workspace.local().join("tls");
-    fs::create_dir_all(&folder)?;
+    private::create_folder(&folder)?;
     let certified =
         generate_simple_self_signed(["localhost".to_owned()]).context("creating a certificate")?;
     let certificate = folder.join("certificate.pem");
     fs::write(&certificate, certified.cert.pem())?;
     let private_key = private_key(workspace);
-    fs::write(&private_key, certified.signing_key.serialize_pem())?;
+    random::write_private(
+        &private_key,
+        certified.signing_key.serialize_pem().as_bytes(),
+    )?;
     let path = |path: &Path| path.display().to_string();
     let settings = [
         ("TLS_CERTIFICATE_FILE", path(&certificate)),
@@ -47,15 +51,20 @@ fn private_key(workspace: &Workspace) -> PathBuf {
 }
 
 /// Replaces its private key with something else.
-pub(super) fn break_private_key(system: &System) -> anyhow::Result<()> {
-    Ok(fs::write(private_key(&system.workspace), "not a key")?)
+pub(super) fn break_private_key(drill: &Drill<'_>) -> anyhow::Result<()> {
+    Ok(fs::write(
+        private_key(&drill.system.workspace),
+        "not a key",
+    )?)
 }
 
 /// Opens more connections than it serves.
-pub(super) fn connect_often(system: &System) -> anyhow::Result<()> {
-    let address = system.address(NAME)?;
-    let connect = |_| TcpStream::connect(&address);
-    let connections: Result<Vec<_>, _> = (0..MAX_CONNECTIONS * 4).map(connect).collect();
-    connections.context("connecting to the second gateway")?;
-    Ok(())
+pub(super) fn connect_often(drill: &Drill<'_>) -> anyhow::Result<()> {
+    let address = drill.system.address(NAME)?;
+    drill.keep_up(|| {
+        let connect = |_| TcpStream::connect(&address);
+        let connections: Result<Vec<_>, _> = (0..MAX_CONNECTIONS * 4).map(connect).collect();
+        connections.context("connecting to the second gateway")?;
+        Ok(())
+    })
 }

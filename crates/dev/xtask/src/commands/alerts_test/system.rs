@@ -21,10 +21,12 @@ use nix::{
     unistd,
 };
 use serde_json::{Value, json};
+use ureq::Agent;
 
-use super::receivers::Receivers;
+use super::{held_lock::HeldLock, receivers::Receivers};
 use crate::{
     client::{Call, Client},
+    environment::Variables,
     interrupt::Interrupt,
     output::say,
     own_system::{self, Layout},
@@ -77,6 +79,7 @@ pub(super) struct System {
     pub(super) servers: Servers,
     database_url: String,
     processes: Mutex<Vec<(Planned, Identity)>>,
+    held: Mutex<Vec<HeldLock>>,
     /// Logs that no one reads.
     unread: Mutex<Vec<fs::File>>,
     pub(super) gateway: Client,
@@ -123,6 +126,7 @@ impl System {
             servers: own.servers,
             database_url: own.admin_url,
             processes: Mutex::new(running),
+            held: Mutex::default(),
             unread: Mutex::default(),
             gateway,
             gateway_url: plan.gateway.clone(),
@@ -188,38 +192,22 @@ impl System {
         Ok(())
     }
 
-    /// Sends requests on this many threads until the deadline, and ignores the responses. Each thread is a client of its
+    /// Sends requests on this many threads until `is_over`, and ignores the responses. Each thread is a client of its
     /// own for the gateway.
     pub(super) fn load(
         &self,
         threads: usize,
-        duration: Duration,
         path: &str,
         body: Option<&Value>,
+        is_over: impl Fn() -> bool + Sync,
     ) {
-        let end = std::time::Instant::now() + duration;
         thread::scope(|scope| {
             for number in 0..threads {
+                let is_over = &is_over;
                 scope.spawn(move || {
                     let agent = crate::http::agent(Duration::from_secs(20));
-                    let url = format!("{}{path}", self.gateway_url);
-                    while std::time::Instant::now() < end {
-                        let address = format!("10.1.0.{}", number % 250 + 1);
-                        let authorization = format!("Bearer {}", self.token);
-                        // What fails is seen in the metrics.
-                        let response = match body {
-                            None => agent
-                                .get(&url)
-                                .header("x-forwarded-for", address)
-                                .header("authorization", authorization)
-                                .call(),
-                            Some(body) => agent
-                                .post(&url)
-                                .header("x-forwarded-for", address)
-                                .header("content-type", "application/json")
-                                .send(body.to_string()),
-                        };
-                        if !response.is_ok_and(|response| response.status().is_success()) {
+                    while !is_over() {
+                        if !self.send(&agent, number, path, body) {
                             thread::sleep(PAUSE_AFTER_FAILURE);
                         }
                     }
@@ -228,16 +216,58 @@ impl System {
         });
     }
 
+    /// Sends one request on each of this many threads, and waits for their responses.
+    pub(super) fn send_together(&self, threads: usize, path: &str) {
+        thread::scope(|scope| {
+            for number in 0..threads {
+                scope.spawn(move || {
+                    let agent = crate::http::agent(Duration::from_secs(20));
+                    self.send(&agent, number, path, None)
+                });
+            }
+        });
+    }
+
+    /// Whether the response is a success. What fails is seen in the metrics.
+    fn send(&self, agent: &Agent, number: usize, path: &str, body: Option<&Value>) -> bool {
+        let url = format!("{}{path}", self.gateway_url);
+        let address = format!("10.1.0.{}", number % 250 + 1);
+        let response = match body {
+            None => agent
+                .get(&url)
+                .header("x-forwarded-for", address)
+                .header("authorization", format!("Bearer {}", self.token))
+                .call(),
+            Some(body) => agent
+                .post(&url)
+                .header("x-forwarded-for", address)
+                .header("content-type", "application/json")
+                .send(body.to_string()),
+        };
+        response.is_ok_and(|response| response.status().is_success())
+    }
+
     /// Runs SQL as the superuser.
     pub(super) fn sql(&self, script: &str) -> anyhow::Result<()> {
         Ok(bootstrap::execute(&self.database_url, script)?)
     }
 
-    /// Runs SQL that takes a while.
-    pub(super) fn sql_in_background(&self, script: String) {
-        let url = self.database_url.clone();
-        // The end of the servers ends it, too.
-        thread::spawn(move || bootstrap::execute(&url, &script));
+    /// Runs statements in a transaction, and returns when they have their locks.
+    pub(super) fn lock(&self, statements: &str) -> anyhow::Result<HeldLock> {
+        HeldLock::acquire(&self.database_url, statements)
+    }
+
+    /// Like [`System::lock`], until [`System::release_locks`].
+    pub(super) fn hold(&self, statements: &str) -> anyhow::Result<()> {
+        let lock = self.lock(statements)?;
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.push(lock);
+        Ok(())
+    }
+
+    pub(super) fn release_locks(&self) {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.clear();
     }
 
     pub(super) fn signal(&self, program: &str, signal: Signal) -> anyhow::Result<()> {
@@ -286,15 +316,34 @@ impl System {
         restarted
     }
 
+    /// Starts a process again with other settings than usual.
+    pub(super) fn restart_with(
+        &self,
+        program: &str,
+        settings: &[(&'static str, &str)],
+    ) -> anyhow::Result<()> {
+        self.kill(program)?;
+        let settings = settings
+            .iter()
+            .map(|(name, value)| (*name, (*value).to_owned()));
+        self.start_again(program, &settings.collect())
+    }
+
     /// Starts a killed process again, and waits until it is ready.
     pub(super) fn restart(&self, program: &str) -> anyhow::Result<()> {
+        self.start_again(program, &Variables::new())
+    }
+
+    fn start_again(&self, program: &str, settings: &Variables) -> anyhow::Result<()> {
         let mut all = self
             .processes
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let found = all.iter_mut().find(|(planned, _)| planned.name == program);
         let (planned, identity) = found.with_context(|| format!("there is no {program}"))?;
-        *identity = processes::spawn(&self.workspace, planned, &self.programs)?;
+        let mut changed = planned.clone();
+        changed.variables.extend(settings.clone());
+        *identity = processes::spawn(&self.workspace, &changed, &self.programs)?;
         let agent = crate::http::agent(Duration::from_secs(3));
         let ready = local_stack::process::wait_until(Duration::from_secs(60), || {
             crate::http::is_ready(&agent, &planned.metrics).then_some(())

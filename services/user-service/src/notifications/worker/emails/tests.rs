@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use chrono::Utc;
 use serde_json::{Value, json};
-use values::{Language, Names as _, Secret, UserId};
+use values::{Language, Names as _, NotificationId, Secret, UserId};
 
 use super::Email;
 use crate::notifications::kind::Kind;
@@ -11,6 +11,7 @@ use crate::notifications::worker::task_mails::{MailKind, TaskMail};
 
 fn with_code(kind: Kind, language: Language, link: &str) -> Email {
     let notification = Notification {
+        id: NotificationId::generate(),
         kind,
         user: UserId::generate(),
         email: "ada@example.com".to_owned(),

@@ -86,8 +86,8 @@ impl TaskMailSender {
             self.channels.send_about_task(mail).await
         };
         let pause = match &sent {
-            Ok(()) => None,
-            Err(_) => self.retry.pause_after(attempt),
+            Err(error) if !error.is_permanent() => self.retry.pause_after(attempt),
+            _ => None,
         };
         let outcome = match (&sent, pause) {
             (Ok(()), _) => "sent",

@@ -1,10 +1,11 @@
+mod smtp;
+
+use std::fmt;
 use std::time::Duration;
 
-use anyhow::Context as _;
+use lettre::Message;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Body, Mailbox, MessageBuilder, MultiPart, SinglePart};
-use lettre::transport::smtp;
-use lettre::{AsyncSmtpTransport, AsyncTransport as _, Message, Tokio1Executor};
 use telemetry::CallOutcome;
 use values::Language;
 
@@ -13,9 +14,8 @@ use crate::notifications::worker::error::SendError;
 use crate::notifications::worker::notification::Notification;
 use crate::notifications::worker::task_mails::TaskMail;
 use crate::settings::MailSettings;
+use smtp::{MailServer, NO_RESPONSE};
 
-/// The timeout for each response of the mail server.
-const RESPONSE_TIMEOUT: Duration = Duration::from_secs(10);
 /// The timeout for the whole conversation.
 const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 /// The length limit of a line (RFC 5322 section 2.1.1).
@@ -26,12 +26,11 @@ const AUTO_SUBMITTED: &str = "Auto-Submitted";
 const LIST_UNSUBSCRIBE: &str = "List-Unsubscribe";
 const LIST_UNSUBSCRIBE_POST: &str = "List-Unsubscribe-Post";
 const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
-const NO_RESPONSE: &str = "did not respond in time";
 
 /// Sends e-mails through a mail server.
 #[derive(Debug, Clone)]
 pub(super) struct Mail {
-    transport: AsyncSmtpTransport<Tokio1Executor>,
+    server: MailServer,
     from: Mailbox,
     /// The language of codes.
     language: Language,
@@ -39,14 +38,8 @@ pub(super) struct Mail {
 
 impl Mail {
     pub(super) fn new(settings: &MailSettings, language: Language) -> anyhow::Result<Self> {
-        let transport = AsyncSmtpTransport::<Tokio1Executor>::from_url(settings.smtp_url.expose())
-            // The error could show the URL, which contains a password.
-            .map_err(|_| anyhow::anyhow!("it is not an smtp:// or smtps:// URL"))
-            .context("SMTP_URL")?
-            .timeout(Some(RESPONSE_TIMEOUT))
-            .build();
         Ok(Self {
-            transport,
+            server: MailServer::new(settings)?,
             from: settings.from.0.clone(),
             language,
         })
@@ -56,16 +49,14 @@ impl Mail {
     pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
         let email = Email::with_code(notification, self.language);
         let email = email.map_err(|_| SendError::Template)?;
-        let message = self.builder(&notification.email, None)?;
+        let message = self.builder(&notification.email, &notification.id)?;
         self.send_message(compose(message, email)?).await
     }
 
     /// Sends a mail about a task.
     pub(super) async fn send_about_task(&self, mail: &TaskMail) -> Result<(), SendError> {
         let email = Email::about_task(mail).map_err(|_| SendError::Template)?;
-        // The same for each attempt, so that mail programs recognise duplicates.
-        let id = format!("<{}@{}>", mail.id, self.from.email.domain());
-        let mut message = self.builder(&mail.to, Some(id))?;
+        let mut message = self.builder(&mail.to, &mail.id)?;
         if let Some(link) = &mail.unsubscribe_link {
             message = message
                 .raw_header(header(LIST_UNSUBSCRIBE, format!("<{}>", link.expose())))
@@ -75,26 +66,26 @@ impl Mail {
     }
 
     async fn send_message(&self, message: Message) -> Result<(), SendError> {
-        let sent = tokio::time::timeout(SEND_TIMEOUT, self.transport.send(message));
+        let sent = tokio::time::timeout(SEND_TIMEOUT, self.server.send(&message));
         let outcome = |sent: &Result<Result<_, _>, _>| match sent {
             Ok(Ok(_)) => CallOutcome::Success,
             _ => CallOutcome::Failure,
         };
         let sent = telemetry::outgoing("smtp", sent, outcome).await;
         match sent {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) => Err(failure(&error)),
+            Ok(sent) => sent,
             Err(_) => Err(SendError::Mail(NO_RESPONSE.to_owned())),
         }
     }
 
-    /// The head of a message, without its subject. Without an identifier, it gets a random one.
-    fn builder(&self, to: &str, id: Option<String>) -> Result<MessageBuilder, SendError> {
+    /// The head of a message, without its subject. Each attempt has the same `Message-ID`, so that mail programs recognise
+    /// duplicates.
+    fn builder(&self, to: &str, id: &dyn fmt::Display) -> Result<MessageBuilder, SendError> {
         let to = to.parse().map_err(|_| SendError::Address)?;
         Ok(Message::builder()
             .from(self.from.clone())
             .to(Mailbox::new(None, to))
-            .message_id(id)
+            .message_id(Some(format!("<{id}@{}>", self.from.email.domain())))
             .raw_header(header(AUTO_SUBMITTED, "auto-generated".to_owned())))
     }
 }
@@ -123,17 +114,4 @@ fn part(kind: ContentType, text: String) -> SinglePart {
         Body::new(text)
     };
     SinglePart::builder().header(kind).body(body)
-}
-
-/// The error without the server's own text, which often repeats the recipient's address.
-fn failure(error: &smtp::Error) -> SendError {
-    let what = match error.status() {
-        Some(code) => format!("responded with {code}"),
-        None if error.is_timeout() => NO_RESPONSE.to_owned(),
-        None if error.is_tls() => "has no trusted certificate (TLS)".to_owned(),
-        None if error.is_response() => "sent an invalid response".to_owned(),
-        None if error.is_client() => "does not support what SMTP_URL needs".to_owned(),
-        None => "could not be reached".to_owned(),
-    };
-    SendError::Mail(what)
 }

@@ -1,0 +1,101 @@
+//! Files and folders that other users of the machine cannot read, whatever the umask is: they hold secrets, or links that
+//! act for a user.
+
+use std::{
+    fs::{DirBuilder, File, OpenOptions, Permissions, set_permissions},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
+    path::Path,
+};
+
+use crate::{Error, Result};
+
+const FILE: u32 = 0o600;
+const FOLDER: u32 = 0o700;
+/// Others can reach files in it whose names they know, and cannot list it.
+const REACHABLE_FOLDER: u32 = 0o711;
+
+/// Creates a folder, if it is missing, that only its owner can open.
+///
+/// # Errors
+/// When it cannot be created.
+pub fn create_folder(path: &Path) -> Result<()> {
+    create(path, FOLDER)
+}
+
+/// Creates a folder, if it is missing, for other folders. The database server of root runs as another user, so that user
+/// can reach what is in it.
+///
+/// # Errors
+/// When it cannot be created.
+pub fn create_reachable_folder(path: &Path) -> Result<()> {
+    let is_root = nix::unistd::geteuid().is_root();
+    create(path, if is_root { REACHABLE_FOLDER } else { FOLDER })
+}
+
+fn create(path: &Path, mode: u32) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    let created = builder.recursive(true).mode(mode).create(path);
+    created
+        .and_then(|()| set_permissions(path, Permissions::from_mode(mode)))
+        .map_err(Error::file("creating", path))
+}
+
+/// Opens a file for appending. It is created, if it is missing.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn append(path: &Path) -> Result<File> {
+    open(path, OpenOptions::new().append(true))
+}
+
+/// Opens an empty file in place of what is in it.
+///
+/// # Errors
+/// When it cannot be opened.
+pub fn truncate(path: &Path) -> Result<File> {
+    open(path, OpenOptions::new().write(true).truncate(true))
+}
+
+fn open(path: &Path, options: &mut OpenOptions) -> Result<File> {
+    let opened = options.create(true).mode(FILE).open(path);
+    opened
+        .and_then(|file| {
+            // A file of an earlier run may be readable for others. A pipe is no file.
+            if file.metadata()?.is_file() {
+                file.set_permissions(Permissions::from_mode(FILE))?;
+            }
+            Ok(file)
+        })
+        .map_err(Error::file("opening", path))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn files_and_folders_that_were_open_become_private() {
+        let folder = tempfile::tempdir().unwrap();
+        let (inner, log) = (folder.path().join("a/b"), folder.path().join("log"));
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(&log, "before\n").unwrap();
+        set_permissions(&inner, Permissions::from_mode(0o755)).unwrap();
+        set_permissions(&log, Permissions::from_mode(0o644)).unwrap();
+        create_folder(&inner).unwrap();
+        append(&log).unwrap();
+        assert_eq!((mode(&inner), mode(&log)), (0o700, 0o600));
+        assert_eq!(fs::read_to_string(&log).unwrap(), "before\n");
+        truncate(&log).unwrap();
+        assert_eq!(fs::read_to_string(&log).unwrap(), "");
+        assert_eq!(mode(&log), 0o600);
+        let reachable = folder.path().join("c/d");
+        create_reachable_folder(&reachable).unwrap();
+        assert_eq!(mode(&reachable) & 0o066, 0);
+    }
+}

@@ -1,0 +1,256 @@
+//! The conversation with a mail server.
+//!
+//! lettre's own transport does not say which command was refused. But a refused recipient or text ends a mail, whereas
+//! a refused password, sender or connection is for the operator to repair, so the mail is tried again.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use lettre::Message;
+use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, Tls, TlsParameters};
+use lettre::transport::smtp::commands::{Data, Mail, Rcpt};
+use lettre::transport::smtp::extension::{ClientId, MailBodyParameter, MailParameter};
+use lettre::transport::smtp::{Error, SMTP_PORT, SUBMISSION_PORT, SUBMISSIONS_PORT};
+use percent_encoding::percent_decode_str;
+use telemetry::CertificateFault;
+use url::{Host, Url};
+
+use crate::notifications::worker::error::SendError;
+use crate::settings::MailSettings;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a connection stays open for the next mail, and how many do.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_IDLE: usize = 10;
+/// Servers that require a password may say so only at the recipient (RFC 4954 section 6).
+const AUTHENTICATION_REQUIRED: &str = "530";
+pub(super) const NO_RESPONSE: &str = "did not respond in time";
+
+/// A mail server, with the connections that are open to it.
+#[derive(Clone)]
+pub(super) struct MailServer {
+    address: Arc<Address>,
+    idle: Arc<Mutex<Idle>>,
+}
+
+#[derive(Default)]
+struct Idle {
+    connections: Vec<(Instant, AsyncSmtpConnection)>,
+    /// Whether a task closes those that nothing uses.
+    is_watched: bool,
+}
+
+struct Address {
+    host: String,
+    port: u16,
+    tls: Tls,
+    credentials: Option<Credentials>,
+    ehlo_name: ClientId,
+}
+
+impl MailServer {
+    /// # Errors
+    /// The URL is invalid, or the system trusts no certificate at all. The error does not contain the URL.
+    pub(super) fn new(settings: &MailSettings) -> anyhow::Result<Self> {
+        let url = Url::parse(settings.smtp_url.expose());
+        let url = url.map_err(|_| anyhow::anyhow!("it is not an smtp:// or smtps:// URL"));
+        let address = url.and_then(|url| Address::new(&url, &settings.ehlo_name));
+        Ok(Self {
+            address: Arc::new(address.context("SMTP_URL")?),
+            idle: Arc::default(),
+        })
+    }
+
+    /// Sends a mail.
+    ///
+    /// # Errors
+    /// The server did not take it, or it is unknown whether it did.
+    pub(super) async fn send(&self, message: &Message) -> Result<(), SendError> {
+        let mut connection = self.connection().await.map_err(|error| failure(&error))?;
+        let sent = converse(&mut connection, message).await;
+        if sent.is_ok() {
+            self.keep(connection);
+        } else {
+            connection.abort().await;
+        }
+        sent
+    }
+
+    async fn connection(&self) -> Result<AsyncSmtpConnection, Error> {
+        while let Some(mut connection) = self.take_idle() {
+            if connection.test_connected().await {
+                return Ok(connection);
+            }
+        }
+        self.address.connect().await
+    }
+
+    fn idle(&self) -> MutexGuard<'_, Idle> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn take_idle(&self) -> Option<AsyncSmtpConnection> {
+        let (_, connection) = self.idle().connections.pop()?;
+        Some(connection)
+    }
+
+    fn keep(&self, connection: AsyncSmtpConnection) {
+        let mut idle = self.idle();
+        if idle.connections.len() < MAX_IDLE {
+            idle.connections.push((Instant::now(), connection));
+            if !std::mem::replace(&mut idle.is_watched, true) {
+                tokio::spawn(self.clone().close_idle());
+            }
+        }
+    }
+
+    /// Closes the connections that nothing uses for a while, until there are none.
+    async fn close_idle(self) {
+        loop {
+            tokio::time::sleep(IDLE_TIMEOUT).await;
+            let (expired, is_empty) = {
+                let mut idle = self.idle();
+                let expired = idle
+                    .connections
+                    .extract_if(.., |(since, _)| since.elapsed() >= IDLE_TIMEOUT)
+                    .collect::<Vec<_>>();
+                let is_empty = idle.connections.is_empty();
+                idle.is_watched = !is_empty;
+                (expired, is_empty)
+            };
+            for (_, mut connection) in expired {
+                connection.abort().await;
+            }
+            if is_empty {
+                return;
+            }
+        }
+    }
+}
+
+impl Address {
+    fn new(url: &Url, ehlo_name: &str) -> anyhow::Result<Self> {
+        // Hosts of URLs with another scheme than http are not parsed as IPv4 addresses, which does not matter here.
+        let host = match url.host().context("it has no host")? {
+            Host::Ipv6(address) => address.to_string(),
+            host => host.to_string(),
+        };
+        let parameters = || {
+            TlsParameters::new(host.clone()).context(
+                "the trust store of the system cannot be used (SSL_CERT_FILE, SSL_CERT_DIR)",
+            )
+        };
+        let tls = url.query_pairs().find(|(name, _)| name == "tls");
+        let (default_port, tls) = match (url.scheme(), tls.as_ref().map(|(_, tls)| tls.as_ref())) {
+            ("smtp", None) => (SMTP_PORT, Tls::None),
+            ("smtp", Some("required")) => (SUBMISSION_PORT, Tls::Required(parameters()?)),
+            ("smtp", Some("opportunistic")) => (SUBMISSION_PORT, Tls::Opportunistic(parameters()?)),
+            ("smtps", _) => (SUBMISSIONS_PORT, Tls::Wrapper(parameters()?)),
+            ("smtp", Some(_)) => {
+                anyhow::bail!("its `tls` is neither `required` nor `opportunistic`")
+            }
+            _ => anyhow::bail!("it is not an smtp:// or smtps:// URL"),
+        };
+        Ok(Self {
+            port: url.port().unwrap_or(default_port),
+            tls,
+            credentials: credentials(url)?,
+            ehlo_name: ClientId::Domain(ehlo_name.to_owned()),
+            host,
+        })
+    }
+
+    async fn connect(&self) -> Result<AsyncSmtpConnection, Error> {
+        let wrapper = match &self.tls {
+            Tls::Wrapper(parameters) => Some(parameters.clone()),
+            _ => None,
+        };
+        let (server, name) = ((self.host.as_str(), self.port), &self.ehlo_name);
+        let connecting =
+            AsyncSmtpConnection::connect_tokio1(server, Some(CONNECT_TIMEOUT), name, wrapper, None);
+        let mut connection = connecting.await?;
+        match &self.tls {
+            Tls::Opportunistic(parameters) if connection.can_starttls() => {
+                connection.starttls(parameters.clone(), name).await?;
+            }
+            Tls::Required(parameters) => connection.starttls(parameters.clone(), name).await?,
+            _ => {}
+        }
+        if let Some(credentials) = &self.credentials {
+            connection.auth(DEFAULT_MECHANISMS, credentials).await?;
+        }
+        Ok(connection)
+    }
+}
+
+fn credentials(url: &Url) -> anyhow::Result<Option<Credentials>> {
+    let Some(password) = url.password() else {
+        return Ok(None);
+    };
+    let decode = |text| {
+        let decoded = percent_decode_str(text).decode_utf8();
+        decoded.context("its user or password is not UTF-8")
+    };
+    let (user, password) = (decode(url.username())?, decode(password)?);
+    let credentials = Credentials::new(user.into_owned(), password.into_owned());
+    Ok(Some(credentials))
+}
+
+async fn converse(
+    connection: &mut AsyncSmtpConnection,
+    message: &Message,
+) -> Result<(), SendError> {
+    let (envelope, text) = (message.envelope(), message.formatted());
+    let parameters = match text.is_ascii() {
+        true => Vec::new(),
+        false => vec![MailParameter::Body(MailBodyParameter::EightBitMime)],
+    };
+    let sender = Mail::new(envelope.from().cloned(), parameters);
+    let sent = connection.command(sender).await;
+    sent.map_err(|error| failure(&error))?;
+    for recipient in envelope.to() {
+        let sent = connection.command(Rcpt::new(recipient.clone(), Vec::new()));
+        sent.await.map_err(|error| refusal("recipient", &error))?;
+    }
+    let sent = connection.command(Data).await;
+    sent.map_err(|error| refusal("mail", &error))?;
+    let sent = connection.message(&text).await;
+    sent.map_err(|error| refusal("mail", &error))?;
+    Ok(())
+}
+
+/// The error of a command about the mail itself: a permanent one ends it.
+fn refusal(what: &'static str, error: &Error) -> SendError {
+    let code = error.status().filter(|_| error.is_permanent());
+    match code.map(|code| code.to_string()) {
+        Some(code) if code != AUTHENTICATION_REQUIRED => SendError::MailRefused { what, code },
+        _ => failure(error),
+    }
+}
+
+/// The error without the server's own text, which often repeats the recipient's address.
+fn failure(error: &Error) -> SendError {
+    if let Some(fault) = CertificateFault::find(error) {
+        return SendError::MailCertificate(fault);
+    }
+    let what = match error.status() {
+        Some(code) => format!("responded with {code}"),
+        None if error.is_timeout() => NO_RESPONSE.to_owned(),
+        None if telemetry::tls_error(error).is_some() => {
+            "did not complete the TLS handshake".to_owned()
+        }
+        None if error.is_response() => "sent an invalid response".to_owned(),
+        None if error.is_client() => "does not support what SMTP_URL needs".to_owned(),
+        None => "could not be reached".to_owned(),
+    };
+    SendError::Mail(what)
+}
+
+impl fmt::Debug for MailServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MailServer").finish_non_exhaustive()
+    }
+}
