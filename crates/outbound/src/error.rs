@@ -2,6 +2,8 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
+use hyper_util::client::legacy::Error;
+
 use crate::{Refusal, Unresolved};
 
 /// Why a request had no response, in words for the owner of the webhook.
@@ -49,8 +51,8 @@ impl From<Refusal> for SendError {
 
 impl SendError {
     /// Finds the reason among the causes of the client's error.
-    pub(crate) fn of(error: &reqwest::Error, limit: Duration) -> Self {
-        let mut timed_out = error.is_timeout();
+    pub(crate) fn of(error: &Error, limit: Duration) -> Self {
+        let mut timed_out = false;
         let mut innermost = error.to_string();
         let mut cause: Option<&(dyn StdError + 'static)> = error.source();
         while let Some(error) = cause {
