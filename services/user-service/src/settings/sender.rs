@@ -1,5 +1,6 @@
 use app_config::SettingValue;
 use lettre::message::Mailbox;
+use values::is_visible;
 
 /// The sender of e-mails: an address, or a name with an address in angle brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,10 +12,16 @@ impl SettingValue for Sender {
     const EXAMPLE: &'static str = "no-reply@example.com";
 
     fn parse(text: &str) -> Result<Self, String> {
-        let mailbox = text.trim().parse();
-        mailbox
-            .map(Self)
-            .map_err(|_| "it is not an e-mail address".to_owned())
+        let mailbox: Mailbox = text
+            .trim()
+            .parse()
+            .map_err(|_| "it is not an e-mail address".to_owned())?;
+        match mailbox.name.as_deref() {
+            Some(name) if !is_visible(name) => {
+                Err("its name has no character that can be seen".to_owned())
+            }
+            _ => Ok(Self(mailbox)),
+        }
     }
 }
 
@@ -34,6 +41,7 @@ mod tests {
                 .is_none()
         );
         assert!(Sender::parse("ada").is_err());
+        assert!(Sender::parse("\u{200b} <ada@example.com>").is_err());
         assert!(Sender::parse("a@b.c\r\nBcc: d@e.f").is_err());
     }
 }
