@@ -127,6 +127,7 @@ fn subject(text: String) -> Result<HeaderValue, fmt::Error> {
     let mut encoded = String::new();
     let mut writer = EmailWriter::new(&mut encoded, SUBJECT.len() + ": ".len(), 0, false);
     rfc2047::encode(&text, &mut writer)?;
+    drop(writer);
     let name = HeaderName::new_from_ascii_str(SUBJECT);
     Ok(HeaderValue::dangerous_new_pre_encoded(name, text, encoded))
 }
