@@ -150,25 +150,25 @@ impl FromRequest for ServiceCaller {
     }
 }
 
-/// The token of the `Authorization` header (RFC 6750 section 2.1), if there is one.
+/// The token of the `Authorization` header (RFC 6750 section 2.1), if there is one. Without a token, many clients send an
+/// empty header or what their language makes of a missing value: that counts as no token.
 pub(crate) fn bearer_token(request: &HttpRequest) -> Result<Option<String>, Problem> {
+    let invalid = || unauthenticated(Rejection::Invalid);
     let mut headers = request.headers().get_all(AUTHORIZATION);
     let Some(header) = headers.next() else {
         return Ok(None);
     };
-    let invalid = || unauthenticated(Rejection::Invalid);
     if headers.next().is_some() {
         return Err(invalid());
     }
-    let (scheme, token) = header
-        .to_str()
-        .ok()
-        .and_then(|header| header.split_once(' '))
-        .ok_or_else(invalid)?;
-    if scheme.eq_ignore_ascii_case("bearer") {
-        Ok(Some(token.trim().to_owned()))
-    } else {
-        Err(invalid())
+    let header = header.to_str().map_err(|_| invalid())?.trim();
+    let (scheme, token) = header.split_once([' ', '\t']).unwrap_or((header, ""));
+    let is_missing = |text| matches!(text, "" | "null" | "undefined");
+    match token.trim() {
+        _ if is_missing(header) => Ok(None),
+        _ if !scheme.eq_ignore_ascii_case("bearer") => Err(invalid()),
+        token if is_missing(token) => Ok(None),
+        token => Ok(Some(token.to_owned())),
     }
 }
 
@@ -267,5 +267,56 @@ http_kit::problem_responses! {
     /// Problems of operations that need a token with the scope `admin`.
     pub AdminProblems: TokenProblems {
         insufficient_scope(ADMIN_SCOPE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::test::TestRequest;
+
+    use super::bearer_token;
+
+    #[test]
+    fn what_clients_send_without_a_token_counts_as_none() {
+        let token = |headers: &[&str]| {
+            let mut request = TestRequest::default();
+            for header in headers {
+                request = request.append_header(("authorization", *header));
+            }
+            bearer_token(&request.to_http_request()).map_err(|problem| problem.code())
+        };
+        for missing in [
+            "",
+            " ",
+            "Bearer",
+            "bearer ",
+            "Bearer \t",
+            "Bearer null",
+            "BEARER  null ",
+            "Bearer undefined",
+            "null",
+            "undefined",
+        ] {
+            assert_eq!(token(&[missing]), Ok(None), "{missing:?}");
+        }
+        assert_eq!(token(&[]), Ok(None));
+        for (given, expected) in [
+            ("Bearer a.b.c", "a.b.c"),
+            ("bearer  a.b.c ", "a.b.c"),
+            ("Bearer nullx", "nullx"),
+            ("Bearer null null", "null null"),
+        ] {
+            assert_eq!(token(&[given]), Ok(Some(expected.to_owned())), "{given}");
+        }
+        for invalid in [
+            &["Basic"][..],
+            &["Basic null"],
+            &["a.b.c"],
+            &["Bearer=null"],
+            &["Bearer a", "Bearer a"],
+            &["Bearer", "Bearer a"],
+        ] {
+            assert_eq!(token(invalid), Err("invalid-token"), "{invalid:?}");
+        }
     }
 }

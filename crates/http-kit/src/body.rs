@@ -3,21 +3,22 @@ use std::pin::Pin;
 
 use actix_web::dev::Payload;
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use actix_web::http::header::CONTENT_LENGTH;
 use actix_web::{FromRequest, HttpRequest};
 use bytes::BytesMut;
 use futures_util::StreamExt as _;
 use serde_json::{Map, Value};
 use values::Invalid;
 
-use crate::{Fields, Problem};
+use crate::body_encoding::{check_headers, explain};
+use crate::{Fields, Problem, exact_json};
 
 /// The largest body that is read: 256 KiB.
 pub const BODY_LIMIT: usize = 256 * 1024;
 
 /// A JSON object of at most [`BODY_LIMIT`] bytes.
 ///
-/// `415` for another content type, `413` for a longer body, `400` if it is not a JSON object.
+/// `415` for another content type or encoding, `413` for a longer body, `400` if it is not a JSON object.
 #[derive(Debug)]
 pub struct JsonBody(pub Fields);
 
@@ -34,9 +35,9 @@ impl FromRequest for JsonBody {
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let (request, payload) = (request.clone(), payload.take());
         Box::pin(async move {
-            check_content_type(&request)?;
+            check_headers(&request)?;
             let bytes = read(&request, payload).await?;
-            parse_object(&bytes).map(Fields::new).map(Self)
+            parse_object(bytes).map(Self)
         })
     }
 }
@@ -52,33 +53,13 @@ impl FromRequest for OptionalJsonBody {
             if bytes.is_empty() {
                 return Ok(Self(Fields::new(Map::new())));
             }
-            check_content_type(&request)?;
+            check_headers(&request)?;
             if bytes.trim_ascii() == b"null" {
                 return Ok(Self(Fields::new(Map::new())));
             }
-            parse_object(&bytes).map(Fields::new).map(Self)
+            parse_object(bytes).map(Self)
         })
     }
-}
-
-fn check_content_type(request: &HttpRequest) -> Result<(), Problem> {
-    let given = request.headers().get(CONTENT_TYPE);
-    let essence = given
-        .and_then(|value| value.to_str().ok())
-        .and_then(|value| value.split(';').next())
-        .map(str::trim);
-    if essence.is_some_and(|essence| essence.eq_ignore_ascii_case("application/json")) {
-        return Ok(());
-    }
-    Err(unsupported_media_type())
-}
-
-pub(crate) fn unsupported_media_type() -> Problem {
-    Problem::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "unsupported-media-type",
-        "The body must be JSON: send it with `Content-Type: application/json`.",
-    )
 }
 
 /// `413 body-too-large`, for a body longer than [`BODY_LIMIT`].
@@ -108,14 +89,23 @@ async fn read(request: &HttpRequest, mut payload: Payload) -> Result<BytesMut, P
     Ok(body)
 }
 
-fn parse_object(bytes: &[u8]) -> Result<Map<String, Value>, Problem> {
-    match serde_json::from_slice(bytes) {
-        Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(Problem::invalid_field(
-            "body",
-            Invalid::new("invalid-type", "Must be a JSON object."),
-        )),
-        Err(error) => Err(malformed_json(error.line(), error.column())),
+fn parse_object(bytes: BytesMut) -> Result<Fields, Problem> {
+    let wrong = |name: &str, invalid| Err(Problem::invalid_field(name, invalid));
+    let error = match serde_json::from_slice(&bytes) {
+        Ok(Value::Object(object)) => return Ok(Fields::of_body(object, bytes.freeze())),
+        Ok(_) => {
+            return wrong(
+                "body",
+                Invalid::new("invalid-type", "Must be a JSON object."),
+            );
+        }
+        Err(error) => error,
+    };
+    match exact_json::field_with_huge_number(&bytes, &error) {
+        Some(name) => wrong(&name, exact_json::inexact_number()),
+        None => {
+            Err(explain(&bytes).unwrap_or_else(|| malformed_json(error.line(), error.column())))
+        }
     }
 }
 

@@ -1,7 +1,8 @@
+use bytes::Bytes;
 use serde_json::{Map, Value};
 use values::{EmailAddress, FromText, Invalid, Secret, TaskId, UserId, WebhookId};
 
-use crate::{FieldError, Problem};
+use crate::{FieldError, Problem, exact_json};
 
 /// Parses a JSON object field by field and collects the errors.
 ///
@@ -9,6 +10,8 @@ use crate::{FieldError, Problem};
 #[derive(Debug)]
 pub struct Fields {
     object: Map<String, Value>,
+    /// The text of the object; empty for one that was not parsed.
+    body: Bytes,
     errors: Vec<FieldError>,
 }
 
@@ -16,8 +19,14 @@ impl Fields {
     /// Starts to parse an object.
     #[must_use]
     pub fn new(object: Map<String, Value>) -> Self {
+        Self::of_body(object, Bytes::new())
+    }
+
+    /// Starts to parse the object of a body.
+    pub(crate) fn of_body(object: Map<String, Value>, body: Bytes) -> Self {
         Self {
             object,
+            body,
             errors: Vec::new(),
         }
     }
@@ -27,7 +36,7 @@ impl Fields {
         let value = self.object.get(name).filter(|value| !value.is_null());
         let result = value.map_or_else(
             || Err(Invalid::new("required", "Is required.")),
-            T::from_json,
+            |value| self.parse(name, value),
         );
         self.record(name, result)
     }
@@ -35,7 +44,7 @@ impl Fields {
     /// Parses a field that may be absent or null.
     pub fn optional<T: FieldValue>(&mut self, name: &str) -> Option<T> {
         let value = self.object.get(name).filter(|value| !value.is_null())?;
-        let result = T::from_json(value);
+        let result = self.parse(name, value);
         self.record(name, result)
     }
 
@@ -45,7 +54,7 @@ impl Fields {
         if value.is_null() {
             return Some(None);
         }
-        let result = T::from_json(value);
+        let result = self.parse(name, value);
         self.record(name, result).map(Some)
     }
 
@@ -83,6 +92,14 @@ impl Fields {
         }
     }
 
+    fn parse<T: FieldValue>(&self, name: &str, value: &Value) -> Result<T, Invalid> {
+        let parsed = T::from_json(value)?;
+        if T::IS_KEPT {
+            exact_json::check(&self.body, name)?;
+        }
+        Ok(parsed)
+    }
+
     fn record<T>(&mut self, name: &str, result: Result<T, Invalid>) -> Option<T> {
         match result {
             Ok(value) => Some(value),
@@ -96,6 +113,10 @@ impl Fields {
 
 /// A type of fields in JSON bodies.
 pub trait FieldValue: Sized {
+    /// Whether callers get the JSON back that they sent. Then what the parser would change is refused: numbers with more
+    /// digits than are kept, and members with the same name.
+    const IS_KEPT: bool = false;
+
     /// Parses a value that is not null.
     ///
     /// # Errors

@@ -15,9 +15,11 @@
 //! Nothing here depends on tokens, the database or the queue.
 
 mod body;
+mod body_encoding;
 mod client_network;
 mod combine;
 mod documentation;
+mod exact_json;
 mod fields;
 pub mod forwarded_for;
 mod health;

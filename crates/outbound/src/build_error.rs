@@ -8,7 +8,7 @@ use hickory_resolver::net::NetError;
 pub enum BuildError {
     /// For example, there are no root certificates.
     #[error("the HTTP client cannot be created")]
-    Client(#[from] reqwest::Error),
+    Client(#[source] io::Error),
     /// The name servers cannot be set up.
     #[error("the DNS resolver cannot be created")]
     Resolver(#[from] NetError),

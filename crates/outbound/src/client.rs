@@ -2,13 +2,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use reqwest::header::HeaderMap;
-use reqwest::redirect::Policy;
-use reqwest::{Response, StatusCode};
-use url::Url;
+use http::header::{ACCEPT, AUTHORIZATION, USER_AGENT};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Incoming;
+use hyper_util::client::legacy::{Client, Error};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+use crate::connector::Connector;
 use crate::guarded_resolver::GuardedResolver;
-use crate::{AddressPolicy, BuildError, Resolve, SendError};
+use crate::{AddressPolicy, BuildError, Resolve, SendError, TargetUrl};
 
 /// Shorter than the idle timeout of common servers (Node's is 5 s), so that requests seldom use a connection
 /// that the server is closing.
@@ -54,7 +57,7 @@ pub struct TruncatedResponse {
 /// An HTTP client for URLs that come from callers.
 #[derive(Debug, Clone)]
 pub struct GuardedClient {
-    client: reqwest::Client,
+    client: Client<Connector, Full<Bytes>>,
     policy: AddressPolicy,
     limits: Limits,
 }
@@ -69,23 +72,18 @@ impl GuardedClient {
         resolver: Arc<dyn Resolve>,
         limits: Limits,
     ) -> Result<Self, BuildError> {
-        // rustls needs a process-wide provider. An error means that it is installed already.
-        let _ = rustls::crypto::ring::default_provider().install_default();
         let guarded = GuardedResolver {
             policy: policy.clone(),
             resolver,
         };
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("countersign/", env!("CARGO_PKG_VERSION")))
-            .dns_resolver(Arc::new(guarded))
-            .redirect(Policy::none())
-            .no_proxy()
-            .referer(false)
-            .connect_timeout(limits.connect_timeout)
-            .timeout(limits.timeout + BODY_TIMEOUT)
-            .pool_max_idle_per_host(limits.idle_per_host)
+        let connector =
+            Connector::new(guarded, limits.connect_timeout).map_err(BuildError::Client)?;
+        let client = Client::builder(TokioExecutor::new())
+            .timer(TokioTimer::new())
+            .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE_TIMEOUT)
-            .build()?;
+            .pool_max_idle_per_host(limits.idle_per_host)
+            .build(connector);
         Ok(Self {
             client,
             policy,
@@ -99,15 +97,14 @@ impl GuardedClient {
     /// No response head arrived in time, or the policy does not permit the URL or its addresses.
     pub async fn post(
         &self,
-        url: &Url,
+        url: &TargetUrl,
         headers: HeaderMap,
         body: impl Into<Bytes>,
     ) -> Result<TruncatedResponse, SendError> {
         // The resolver is not asked for a literal address.
-        self.policy.check_url(url)?;
+        self.policy.check_url(url.parsed())?;
         let started = Instant::now();
-        let request = self.client.post(url.clone()).headers(headers);
-        let sent = request.body(body.into()).send();
+        let sent = self.client.request(request(url, headers, body.into()));
         let response = match tokio::time::timeout(self.limits.timeout, sent).await {
             Ok(Ok(response)) => response,
             Ok(Err(error)) => return Err(self.explain(&error, started)),
@@ -116,7 +113,7 @@ impl GuardedClient {
         Ok(self.read_beginning(response).await)
     }
 
-    fn explain(&self, error: &reqwest::Error, started: Instant) -> SendError {
+    fn explain(&self, error: &Error, started: Instant) -> SendError {
         match SendError::of(error, self.limits.timeout) {
             // The connection timeout is the shorter one.
             SendError::TimedOut(limit) if started.elapsed() < limit => {
@@ -127,23 +124,37 @@ impl GuardedClient {
     }
 
     /// Reads the beginning of the body. The response counts even if that fails.
-    async fn read_beginning(&self, mut response: Response) -> TruncatedResponse {
-        let status = response.status();
-        let headers = std::mem::take(response.headers_mut());
+    async fn read_beginning(&self, response: Response<Incoming>) -> TruncatedResponse {
+        let (head, mut body) = response.into_parts();
         let mut beginning = Vec::new();
         let reading = async {
             while beginning.len() <= self.limits.body_bytes
-                && let Ok(Some(chunk)) = response.chunk().await
+                && let Some(Ok(frame)) = body.frame().await
             {
+                let chunk = frame.into_data().unwrap_or_default();
                 beginning.extend_from_slice(&chunk);
             }
         };
         let _ = tokio::time::timeout(BODY_TIMEOUT, reading).await;
         beginning.truncate(self.limits.body_bytes);
         TruncatedResponse {
-            status,
-            headers,
+            status: head.status,
+            headers: head.headers,
             beginning,
         }
     }
+}
+
+fn request(url: &TargetUrl, mut headers: HeaderMap, body: Bytes) -> Request<Full<Bytes>> {
+    const AGENT: &str = concat!("countersign/", env!("CARGO_PKG_VERSION"));
+    headers.insert(USER_AGENT, HeaderValue::from_static(AGENT));
+    headers.insert(ACCEPT, HeaderValue::from_static("*/*"));
+    if let Some(authorization) = url.authorization() {
+        headers.insert(AUTHORIZATION, authorization.clone());
+    }
+    let mut request = Request::new(Full::new(body));
+    *request.method_mut() = Method::POST;
+    *request.uri_mut() = url.uri().clone();
+    *request.headers_mut() = headers;
+    request
 }

@@ -2,6 +2,7 @@ use std::error::Error as StdError;
 use std::io;
 use std::time::Duration;
 
+use hyper_util::client::legacy::Error;
 use telemetry::CertificateFault;
 
 use crate::{Refusal, Unresolved};
@@ -54,8 +55,8 @@ impl From<Refusal> for SendError {
 
 impl SendError {
     /// Finds the reason among the causes of the client's error.
-    pub(crate) fn of(error: &reqwest::Error, limit: Duration) -> Self {
-        let mut timed_out = error.is_timeout();
+    pub(crate) fn of(error: &Error, limit: Duration) -> Self {
+        let mut timed_out = false;
         let mut innermost = error.to_string();
         let mut cause: Option<&(dyn StdError + 'static)> = error.source();
         while let Some(error) = cause {

@@ -2,6 +2,7 @@
 //!
 //! A caller registers a URL, and the system sends requests to it from inside its network. So:
 //!
+//! - [`TargetUrl`] is called byte for byte as it was given.
 //! - [`AddressPolicy`] decides which addresses may be called: public ones, and those that the operator allows.
 //! - [`AddressPolicy::check_registration`] refuses a URL early, so that the caller is told.
 //! - [`GuardedClient`] checks the addresses again at every connection, so a name that resolves differently the
@@ -17,12 +18,14 @@
 mod address_policy;
 mod build_error;
 mod client;
+mod connector;
 mod error;
 mod guarded_resolver;
 mod lookup_permits;
 mod resolver;
 mod retry_after;
 mod system_config;
+mod target;
 
 pub use address_policy::{AddressPolicy, Refusal};
 pub use build_error::BuildError;
@@ -30,3 +33,4 @@ pub use client::{GuardedClient, Limits, TruncatedResponse};
 pub use error::SendError;
 pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved};
 pub use retry_after::retry_after;
+pub use target::{InvalidUrl, TargetUrl};

@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime};
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use http::header::{HeaderMap, RETRY_AFTER};
 
 /// How long `Retry-After` asks to wait, in seconds or until an HTTP date (RFC 9110 section 10.2.3). It is zero
 /// for a date in the past, and `None` without a valid header.

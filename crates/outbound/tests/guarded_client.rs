@@ -9,14 +9,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use app_config::{Networks, SettingValue as _};
+use http::HeaderMap;
 use outbound::{
     AddressPolicy, GuardedClient, Limits, Refusal, Resolve, Resolved, SendError, SystemResolver,
-    Unresolved,
+    TargetUrl, Unresolved,
 };
-use reqwest::header::HeaderMap;
 use testkit::PrivateCa;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use tokio::sync::mpsc;
 use url::Url;
 
 /// A resolver that returns the scripted addresses of a host one after the other, and then the last ones.
@@ -51,6 +52,24 @@ impl Resolve for Scripted {
     }
 }
 
+/// A server that records the heads of requests and accepts each.
+async fn recording_server() -> (SocketAddr, mpsc::UnboundedReceiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (sender, heads) = mpsc::unbounded_channel();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut head = Vec::new();
+            while !head.ends_with(b"{}") {
+                stream.read_buf(&mut head).await.unwrap();
+            }
+            sender.send(String::from_utf8(head).unwrap()).unwrap();
+            let _ = stream.write_all(CLOSING.as_bytes()).await;
+        }
+    });
+    (address, heads)
+}
+
 /// A server that sends one response on every connection.
 async fn server(response: &'static str) -> (SocketAddr, Arc<AtomicUsize>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -80,10 +99,11 @@ fn client(allowed: &str, resolver: impl Resolve) -> GuardedClient {
 }
 
 async fn post(client: &GuardedClient, url: &str) -> Result<outbound::TruncatedResponse, SendError> {
-    let url = Url::parse(url).unwrap();
+    let url = TargetUrl::parse(url).unwrap();
     client.post(&url, HeaderMap::new(), "{}").await
 }
 
+const CLOSING: &str = "HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 const OK: &str = "HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
 
 #[tokio::test]
@@ -97,6 +117,53 @@ async fn an_allowed_address_is_called_and_its_response_returned() {
     );
     let by_name = format!("http://localhost:{}/", address.port());
     assert_eq!(post(&client, &by_name).await.unwrap().status, 200);
+}
+
+#[tokio::test]
+async fn a_url_is_called_byte_for_byte() {
+    let (address, mut heads) = recording_server().await;
+    let client = client("127.0.0.0/8", Scripted::default());
+    for (given, target) in [
+        ("", "/"),
+        ("?a=1", "/?a=1"),
+        ("/?q='x'&r=\"y\"", "/?q='x'&r=%22y%22"),
+        ("/a/../b/./c//d;e=1,2", "/a/../b/./c//d;e=1,2"),
+        (
+            "/%7euser/%2e%2E/a%2fb?c=%27%c3%BC+%20",
+            "/%7euser/%2e%2E/a%2fb?c=%27%c3%BC+%20",
+        ),
+        (
+            "/{id}/[1]|a^b\\c?f[x]={y}|z^\\",
+            "/{id}/[1]|a^b\\c?f[x]={y}|z^\\",
+        ),
+        (
+            "/a b/ü?ß=日本#part?x",
+            "/a%20b/%C3%BC?%C3%9F=%E6%97%A5%E6%9C%AC",
+        ),
+        ("//x@y:z/", "//x@y:z/"),
+    ] {
+        let response = post(&client, &format!("HTTP://{address}{given}")).await;
+        assert_eq!(response.unwrap().status, 200, "{given}");
+        let head = heads.recv().await.unwrap();
+        let line = format!("POST {target} HTTP/1.1\r\n");
+        assert!(head.starts_with(&line), "{given}: {head}");
+        assert!(head.contains(&format!("\r\nhost: {address}\r\n")), "{head}");
+        assert!(!head.contains("authorization"), "{head}");
+    }
+}
+
+#[tokio::test]
+async fn user_and_password_of_a_stored_url_are_sent_as_basic_authorisation() {
+    let (address, mut heads) = recording_server().await;
+    let client = client("127.0.0.0/8", Scripted::default());
+    let url = format!("http://ada:p%40ss@{address}/?q='");
+    assert_eq!(post(&client, &url).await.unwrap().status, 200);
+    let head = heads.recv().await.unwrap();
+    assert!(head.starts_with("POST /?q=' HTTP/1.1\r\n"), "{head}");
+    assert!(
+        head.contains("\r\nauthorization: Basic YWRhOnBAc3M=\r\n"),
+        "{head}"
+    );
 }
 
 #[tokio::test]

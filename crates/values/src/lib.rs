@@ -19,5 +19,5 @@ pub use invalid::{FromText, Invalid};
 pub use language::Language;
 pub use names::Names;
 pub use secret::{Fingerprint, Secret};
-pub use text::bounded_text;
+pub use text::{bounded_text, is_visible, visible_text};
 pub use timestamp::Timestamp;

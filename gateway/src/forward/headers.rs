@@ -14,10 +14,11 @@ use crate::client_info::ClientInfo;
 use crate::routes::Route;
 
 /// The request headers that services read. `content-length` is set with the body.
-static FORWARDED: [ForwardedName; 9] = [
+static FORWARDED: [ForwardedName; 10] = [
     ForwardedName::new("accept"),
     ForwardedName::new("accept-language"),
     ForwardedName::new("authorization"),
+    ForwardedName::new("content-encoding"),
     ForwardedName::new("content-type"),
     ForwardedName::new("if-match"),
     ForwardedName::new("if-none-match"),

@@ -42,6 +42,9 @@ impl SettingValue for PagesName {
             0 => Err("it is empty".to_owned()),
             length if length > MAX_NAME => Err(format!("it has {length} characters")),
             _ if name.contains(char::is_control) => Err("it has a control character".to_owned()),
+            _ if !values::is_visible(name) => {
+                Err("it has no character that can be seen".to_owned())
+            }
             _ => Ok(Self(name.to_owned())),
         }
     }

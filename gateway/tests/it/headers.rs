@@ -8,7 +8,7 @@ const NOT_FORWARDED: &str = "X-Auth-User X_Auth_User X.Auth.User x-AUTH-user X-U
     X-Original-URL Expect Range x_task_secret";
 
 /// The headers that a service receives of a request with all of them.
-const FORWARDED: &str = "accept accept-language content-length host traceparent tracestate \
+const FORWARDED: &str = "accept accept-language content-encoding content-length host traceparent tracestate \
     user-agent x-forwarded-for x-forwarded-host x-forwarded-proto x-request-id";
 
 #[tokio::test]
@@ -20,6 +20,7 @@ async fn only_allow_listed_headers_reach_a_service() {
     }
     let request = request
         .header("Accept-Language", "de")
+        .header("Content-Encoding", "gzip")
         .header("Tracestate", "a=1");
     let request = request
         .header("User-Agent", "tests/1")

@@ -235,9 +235,11 @@ pub async fn expect_forgeries_refused(http: &Http, path: &str, forger: &Forger) 
         assert!(challenge.starts_with("Bearer "), "{}", forgery.what);
     }
     let good = forger.good();
+    for value in ["", "Bearer", "Bearer ", "Bearer null", "bearer undefined"] {
+        let reply = http.get(path).header("authorization", value).send().await;
+        reply.expect_problem(401, "token-missing");
+    }
     for value in [
-        "Bearer".to_owned(),
-        "Bearer ".to_owned(),
         format!("Bearer {good} {good}"),
         format!("Bearer {good}, Bearer {good}"),
         format!("Bearer={good}"),

@@ -7,7 +7,7 @@
 use http_kit::{OptionalJsonBody, Problem};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::ObjectBuilder;
-use values::{FromText, Invalid, Secret, bounded_text};
+use values::{FromText, Invalid, Secret, bounded_text, is_visible};
 
 use crate::requests::text_fields;
 use crate::tasks::requests::TaskVersion;
@@ -30,7 +30,8 @@ pub(crate) struct DecisionRequest {
 }
 
 impl DecisionRequest {
-    /// Parses the body of a request. An empty secret or comment counts as absent.
+    /// Parses the body of a request. An empty secret counts as absent, and so does a comment without a
+    /// character that can be seen.
     ///
     /// # Errors
     /// `400` with every invalid field.
@@ -41,7 +42,7 @@ impl DecisionRequest {
         fields.finish()?;
         Ok(Self {
             secret: secret.filter(|secret| !secret.expose().is_empty()),
-            comment: comment.filter(|comment| !comment.as_str().is_empty()),
+            comment: comment.filter(|comment| is_visible(comment.as_str())),
             version,
         })
     }

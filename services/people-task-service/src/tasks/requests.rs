@@ -11,7 +11,7 @@ use http_kit::{Fields, Problem, Query, combine_errors};
 use listing::{Conditions, ListQuery, Sort};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat};
-use values::{EmailAddress, FromText, Invalid, Language, Names as _, bounded_text};
+use values::{EmailAddress, FromText, Invalid, Language, Names as _, bounded_text, visible_text};
 
 use crate::requests::text_fields;
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection, TaskSort};
@@ -28,7 +28,7 @@ const DATE_FORMAT: &str = "%Y-%m-%d %H:%M:%S";
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct CreateTaskRequest {
-    /// What the approver decides about; whitespace around it is dropped.
+    /// What the approver decides about, with at least one character that can be seen; whitespace around it is dropped.
     pub(crate) title: TaskTitle,
     /// E-mail address of the person who needs the decision.
     pub(crate) requester: EmailAddress,
@@ -150,7 +150,8 @@ pub(crate) fn parse_selection(query: &Query) -> Result<TaskSelection, Problem> {
     Ok(TaskSelection { role, conditions })
 }
 
-/// What the approver decides about: 1 to 500 characters, without the whitespace around them.
+/// What the approver decides about: 1 to 500 characters, without the whitespace around them, and at least one that can
+/// be seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TaskTitle(String);
 
@@ -162,7 +163,7 @@ impl TaskTitle {
 
 impl FromText for TaskTitle {
     fn from_text(text: &str) -> Result<Self, Invalid> {
-        bounded_text(text.trim(), 1, MAX_TITLE).map(|title| Self(title.to_owned()))
+        visible_text(text.trim(), 1, MAX_TITLE).map(|title| Self(title.to_owned()))
     }
 }
 
@@ -241,6 +242,7 @@ fn parse_utc(text: &str) -> Option<DateTime<Utc>> {
 
 text_fields! {
     TaskTitle = ObjectBuilder::new()
+        .format(Some(SchemaFormat::Custom("visible-text".to_owned())))
         .min_length(Some(1))
         .max_length(Some(MAX_TITLE))
         .pattern(Some(NOT_BLANK));
@@ -265,6 +267,9 @@ mod tests {
         assert!(title(&"é".repeat(500)).is_ok());
         assert_eq!(title(&"é".repeat(501)).unwrap_err().code, "too-long");
         assert_eq!(title("a\0b").unwrap_err().code, "nul-character");
+        assert_eq!(title("\u{3164}\u{200b}").unwrap_err().code, "invisible");
+        let joined = "نامه\u{200c}ها 👩\u{200d}💻\u{ad}";
+        assert_eq!(title(joined).unwrap(), joined);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use std::fmt;
 
 use http_kit::{FieldValue, Fields, Problem};
+use outbound::{InvalidUrl, TargetUrl};
 use serde_json::Value;
 use url::Url;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaFormat, Type};
@@ -26,7 +27,8 @@ const SECRET_PATTERN: &str = "^whsec_([A-Za-z0-9+/]{4}){8,20}([A-Za-z0-9+/]{4}([
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]
 pub(crate) struct RegisterWebhookRequest {
-    /// Where to send the call: http or https. It is kept as given, with its query.
+    /// Where to send the call: http or https, without user name and password. It is kept and called byte for byte as
+    /// given; only what no request line can have is percent-encoded, and the fragment is not sent.
     pub(crate) url: WebhookUrl,
     /// The task's id.
     #[schema(rename = "taskId")]
@@ -61,11 +63,11 @@ impl RegisterWebhookRequest {
     }
 }
 
-/// Where a webhook is sent: http or https, at most 2,048 characters, kept as given.
+/// Where a webhook is sent: http or https, at most 2,048 characters, kept and called as given.
 #[derive(Debug, Clone)]
 pub(crate) struct WebhookUrl {
     given: String,
-    parsed: Url,
+    target: TargetUrl,
 }
 
 impl WebhookUrl {
@@ -74,33 +76,32 @@ impl WebhookUrl {
         &self.given
     }
 
-    /// The URL that is called.
+    /// The URL, to check its address.
     pub(crate) fn parsed(&self) -> &Url {
-        &self.parsed
+        self.target.parsed()
     }
 
     /// Whether its host is a name, which is looked up, and not an address.
     pub(crate) fn has_name(&self) -> bool {
-        self.parsed.domain().is_some()
+        self.parsed().domain().is_some()
     }
 }
 
 impl FromText for WebhookUrl {
     fn from_text(text: &str) -> Result<Self, Invalid> {
         bounded_text(text, 1, MAX_URL)?;
-        // The parser silently drops whitespace, so the URL that is kept would not be the one that is called.
-        let plain = !text.contains(|c: char| c.is_whitespace() || c.is_control());
-        let parsed = Url::parse(text)
-            .ok()
-            .filter(|url| plain && matches!(url.scheme(), "http" | "https") && url.has_host());
-        match parsed {
-            Some(parsed) => Ok(Self {
+        match TargetUrl::parse_new(text) {
+            Ok(target) => Ok(Self {
                 given: text.to_owned(),
-                parsed,
+                target,
             }),
-            None => Err(Invalid::new(
+            Err(InvalidUrl::Malformed) => Err(Invalid::new(
                 "invalid-url",
-                "Must be a URL that begins with http:// or https://.",
+                "Must be a URL that begins with http:// or https:// and a host.",
+            )),
+            Err(InvalidUrl::Credentials) => Err(Invalid::new(
+                "credentials-in-url",
+                "Must not contain a user name or a password. Put a secret into the query instead.",
             )),
         }
     }
@@ -206,7 +207,7 @@ mod tests {
             "http://engine.example.com/flows/1?correlationId=a%2Fb&correlationInPort=in",
             "HTTPS://Engine.Example.com:443/%7euser/../x?b=2&a=1#part",
             "http://127.0.0.1:8090",
-            "http://user:password@[::1]/",
+            "http://[::1]/a'b?c=d e|ü",
         ] {
             assert_eq!(WebhookUrl::from_text(text).unwrap().as_str(), text);
         }
@@ -229,6 +230,8 @@ mod tests {
         ] {
             assert!(WebhookUrl::from_text(text).is_err(), "{text:?}");
         }
+        let refused = WebhookUrl::from_text("http://user:password@engine.example.com/");
+        assert_eq!(refused.unwrap_err().code, "credentials-in-url");
         let long = format!("http://example.com/{}", "a".repeat(2_048 - 19));
         assert!(WebhookUrl::from_text(&long).is_ok());
         assert!(WebhookUrl::from_text(&format!("{long}a")).is_err());

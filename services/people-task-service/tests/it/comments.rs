@@ -71,6 +71,7 @@ async fn an_empty_comment_is_none_and_a_long_one_is_refused() {
         json!({}),
         json!({"comment": null}),
         json!({"comment": " \n"}),
+        json!({"comment": "\u{200b}\u{3164}"}),
     ] {
         let task = app.create(&grace, json!({})).await;
         let reply = decide(&app, &grace, &task, "reject", &none).await;
@@ -98,7 +99,8 @@ async fn a_task_can_require_a_comment_for_its_rejection() {
     let app = Fixture::start().await;
     let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
     let task = app.create(&ada, json!({"commentRequired": true})).await;
-    for body in [json!({}), json!({"comment": "  "})] {
+    for comment in [Value::Null, json!("  "), json!("\u{2800}\u{200d}")] {
+        let body = json!({"comment": comment});
         let reply = decide(&app, &grace, &task, "reject", &body).await;
         reply.expect_problem(400, "validation-failed");
         assert_eq!(reply.bad_fields(), ["comment"]);

@@ -105,6 +105,34 @@ async fn every_invalid_field_is_reported() {
 }
 
 #[tokio::test]
+async fn a_title_needs_a_character_that_can_be_seen_and_keeps_its_joiners() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    for title in [
+        "\u{200b}",
+        "\u{3164}",
+        "\u{ad}",
+        "\u{2800}",
+        "\u{200d}\u{fe0f}",
+        "\u{e0041} \u{301}",
+    ] {
+        let body = json!({"title": title});
+        for reply in [
+            app.try_create(&ada, body.clone()).await,
+            app.put(&ada, &task.path, &body).await,
+        ] {
+            reply.expect_problem(400, "validation-failed");
+            assert_eq!(reply.bad_fields(), ["title"], "{title:?}");
+        }
+    }
+    for title in ["نامه\u{200c}ها", "👩\u{200d}💻", "a\u{200b}", "👍🏽\u{fe0f}"] {
+        let reply = app.try_create(&ada, json!({"title": title})).await;
+        assert_eq!(reply.expect(200).json["title"], title);
+    }
+}
+
+#[tokio::test]
 async fn unknown_fields_are_ignored() {
     let app = Fixture::start().await;
     let ada = app.user("ada@example.com");

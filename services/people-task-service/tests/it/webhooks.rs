@@ -57,6 +57,33 @@ async fn every_invalid_field_is_reported() {
 }
 
 #[tokio::test]
+async fn a_url_with_credentials_or_two_readings_is_refused() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    for (url, code) in [
+        ("http://ada:secret@127.0.0.1:8090/", "credentials-in-url"),
+        ("http://ada@127.0.0.1:8090/", "credentials-in-url"),
+        ("http://example.com\\@127.0.0.1:8090/", "invalid-url"),
+        ("http:127.0.0.1:8090/", "invalid-url"),
+        ("http:///127.0.0.1:8090/", "invalid-url"),
+        ("http://127.0.0.1%3a8090/", "invalid-url"),
+        ("http://127.0.0.1:8090/a\tb", "invalid-url"),
+    ] {
+        let reply = app
+            .try_register(&ada, &json!({"url": url, "taskId": task.id}))
+            .await;
+        reply.expect_problem(400, "validation-failed");
+        assert_eq!(reply.bad_fields(), ["url"]);
+        assert_eq!(reply.json["errors"][0]["code"], code, "{url}");
+    }
+    let url = "http://127.0.0.1:8090/a b/../{c}?d='e'|\u{fc}#f";
+    let body = json!({"url": url, "taskId": task.id});
+    let reply = app.try_register(&ada, &body).await.expect(200);
+    assert_eq!(reply.json["url"], url);
+}
+
+#[tokio::test]
 async fn a_private_address_is_refused_unless_it_is_allowed() {
     let app = Fixture::start_with(&[("WEBHOOK_ALLOWED_NETWORKS", "127.0.0.2/32")]).await;
     let ada = app.user("ada@example.com");

@@ -3,7 +3,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use bcrypt::BcryptError;
+use bcrypt::{BcryptError, BcryptResult};
 use tokio::sync::oneshot;
 
 use super::error::HashError;
@@ -27,6 +27,17 @@ pub(crate) struct Hasher {
 
 /// Does its work and sends the result, or sends the error instead.
 type Job = Box<dyn FnOnce(Result<(), HashError>) + Send>;
+
+/// What a comparison with a hash found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The password is wrong.
+    Wrong,
+    /// The password is right.
+    Right,
+    /// The password is right, but the hash was made of another form than NFC and should be replaced.
+    RightInOtherForm,
+}
 
 impl Hasher {
     /// Starts the threads. They end when the last clone is dropped.
@@ -75,11 +86,12 @@ impl Hasher {
         password: Password,
         hash: String,
     ) -> Result<bool, HashError> {
-        self.run(client, move || match password.possible() {
-            Some(password) => bcrypt::verify(password, &hash),
+        let compare = move |text: Option<&str>| match text {
+            Some(text) => bcrypt::verify(text, &hash),
             None => Ok(false),
-        })
-        .await
+        };
+        let verdict = self.compare(client, &password, compare).await?;
+        Ok(verdict != Verdict::Wrong)
     }
 
     /// Checks a password against a hash, if there is one. It takes the same time without a hash and for hashes
@@ -93,12 +105,38 @@ impl Hasher {
         password: Password,
         hash: Option<String>,
         highest_cost: Option<u32>,
-    ) -> Result<bool, HashError> {
+    ) -> Result<Verdict, HashError> {
         let total = highest_cost.map_or(self.cost, |highest| highest.max(self.cost));
-        self.run(client, move || {
-            work::check(password.possible(), hash.as_deref(), total, work::decoy)
-        })
-        .await
+        let compare =
+            move |text: Option<&str>| work::check(text, hash.as_deref(), total, work::decoy);
+        self.compare(client, &password, compare).await
+    }
+
+    /// Compares each form of a password until one is right. Each comparison takes a turn of its own in the queue, so a
+    /// password with three forms takes three turns of its network's share.
+    async fn compare(
+        &self,
+        client: &ClientNetwork,
+        password: &Password,
+        compare: impl Fn(Option<&str>) -> BcryptResult<bool> + Clone + Send + 'static,
+    ) -> Result<Verdict, HashError> {
+        let forms = password.forms();
+        if forms.is_empty() {
+            self.run(client, move || compare(None)).await?;
+            return Ok(Verdict::Wrong);
+        }
+        for form in forms {
+            let (compare, text) = (compare.clone(), form.text);
+            let compare = move || compare(Some(text.expose()));
+            if self.run(client, compare).await? {
+                return Ok(if form.is_normal {
+                    Verdict::Right
+                } else {
+                    Verdict::RightInOtherForm
+                });
+            }
+        }
+        Ok(Verdict::Wrong)
     }
 
     /// Whether a hash has another cost than new ones, and should be replaced.
@@ -171,7 +209,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use values::Secret;
 
-    use super::{HashError, Hasher, QUEUE_PER_THREAD};
+    use super::{HashError, Hasher, QUEUE_PER_THREAD, Verdict};
     use crate::client_network::ClientNetwork;
     use crate::hashing::password::{NewPassword, Password, PasswordRules};
 
@@ -206,16 +244,40 @@ mod tests {
         for (stored, highest) in [(4, None), (5, None), (6, Some(6)), (4, Some(6))] {
             let hash = bcrypt::hash("right", stored).unwrap();
             for (text, hash, expected) in [
-                ("right", Some(hash.clone()), true),
-                ("wrong", Some(hash.clone()), false),
-                ("", Some(hash), false),
-                ("right", None, false),
+                ("right", Some(hash.clone()), Verdict::Right),
+                ("wrong", Some(hash.clone()), Verdict::Wrong),
+                ("", Some(hash), Verdict::Wrong),
+                ("right", None, Verdict::Wrong),
             ] {
                 let password = Password::from(Secret::new(text));
                 let client = client();
                 let verified = hasher.verify_in_equal_time(&client, password, hash, highest);
                 assert_eq!(verified.await.unwrap(), expected, "{stored} {text}");
             }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_hash_of_any_form_is_found_and_one_of_another_form_than_nfc_is_outdated() {
+        let hasher = Hasher::with_threads(4, 1);
+        let (composed, decomposed) = ("\u{e9}".repeat(2), "e\u{301}".repeat(2));
+        let mixed = "\u{e9}e\u{301}".to_owned();
+        for (stored, typed, expected) in [
+            (&composed, &decomposed, Verdict::Right),
+            (&composed, &mixed, Verdict::Right),
+            (&decomposed, &composed, Verdict::RightInOtherForm),
+            (&decomposed, &mixed, Verdict::RightInOtherForm),
+            (&mixed, &mixed, Verdict::RightInOtherForm),
+            (&mixed, &composed, Verdict::Wrong),
+        ] {
+            let hash = bcrypt::hash(stored, 4).unwrap();
+            let password = Password::from(Secret::new(typed));
+            let (client, stored_hash) = (client(), Some(hash.clone()));
+            let verified =
+                hasher.verify_in_equal_time(&client, password.clone(), stored_hash, None);
+            assert_eq!(verified.await.unwrap(), expected, "{stored} {typed}");
+            let verified = hasher.verify(&client, password, hash).await.unwrap();
+            assert_eq!(verified, expected != Verdict::Wrong);
         }
     }
 

@@ -9,5 +9,5 @@ mod requests;
 mod work;
 
 pub(crate) use error::{HashError, HashProblems};
-pub(crate) use hasher::Hasher;
+pub(crate) use hasher::{Hasher, Verdict};
 pub(crate) use password::{NewPassword, Password, PasswordRules};

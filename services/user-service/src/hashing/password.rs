@@ -1,3 +1,4 @@
+use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use utoipa::ToSchema;
 use values::{Invalid, Secret};
 
@@ -11,11 +12,11 @@ pub(crate) struct PasswordRules {
     pub(crate) min_length: usize,
 }
 
-/// A password that a user may choose: long enough, and not truncated by bcrypt.
+/// A password that a user may choose, in NFC as RFC 8265 says: long enough, and not truncated by bcrypt.
 #[derive(Debug, Clone, ToSchema)]
 #[schema(
     value_type = String,
-    description = "At least 5 characters (the operator can require more), at most 72 bytes.",
+    description = "At least 5 characters (the operator can require more), at most 72 bytes, both in Unicode's normal form C.",
     format = Password,
     min_length = 5,
     max_length = 72,
@@ -24,26 +25,28 @@ pub(crate) struct PasswordRules {
 pub(crate) struct NewPassword(Secret);
 
 impl NewPassword {
-    /// Checks a password against the rules.
+    /// Normalises a password and checks it against the rules.
     ///
     /// # Errors
     /// `too-short` or `too-long`.
     pub(crate) fn parse(text: Secret, rules: PasswordRules) -> Result<Self, Invalid> {
+        let text = nfc(&text);
         let min = rules.min_length;
         if text.expose().chars().count() < min {
             let message = format!("Must have at least {min} characters.");
             return Err(Invalid::new("too-short", message));
         }
-        if !Password::fits(&text) {
+        if !fits(&text) {
             let message = format!("Must have at most {MAX_BYTES} bytes.");
             return Err(Invalid::new("too-long", message));
         }
         Ok(Self(text))
     }
 
-    /// A password that was verified against its hash. Today's rules do not apply to it.
-    pub(crate) fn verified(text: Secret) -> Self {
-        Self(text)
+    /// A password that was verified against its hash. Today's rules do not apply to it, but normalising may make it
+    /// too long for bcrypt: then it keeps the hash that it has.
+    pub(crate) fn verified(text: &Secret) -> Option<Self> {
+        Some(nfc(text)).filter(fits).map(Self)
     }
 
     pub(crate) fn expose(&self) -> &str {
@@ -55,14 +58,28 @@ impl NewPassword {
 #[derive(Debug, Clone)]
 pub(crate) struct Password(Secret);
 
-impl Password {
-    /// The password, unless it is too long for any user to have.
-    pub(crate) fn possible(&self) -> Option<&str> {
-        Self::fits(&self.0).then(|| self.0.expose())
-    }
+/// A form of a password, and whether it is the normal one.
+#[derive(Debug, Clone)]
+pub(super) struct PasswordForm {
+    pub(super) text: Secret,
+    pub(super) is_normal: bool,
+}
 
-    fn fits(text: &Secret) -> bool {
-        text.expose().len() <= MAX_BYTES
+impl Password {
+    /// The forms of the password that a stored hash may have: NFC, and, for hashes that were made before passwords were
+    /// normalised, the text as typed and NFD. Equal ones are one form, and those that are too long for any user to have
+    /// are left out. So most passwords have one form, and the number tells nothing about an account.
+    pub(super) fn forms(&self) -> Vec<PasswordForm> {
+        let normal = nfc(&self.0);
+        let mut forms: Vec<PasswordForm> = Vec::with_capacity(1);
+        for text in [normal.clone(), self.0.clone(), nfd(&self.0)] {
+            let is_new = |form: &PasswordForm| form.text.expose() != text.expose();
+            if fits(&text) && forms.iter().all(is_new) {
+                let is_normal = text.expose() == normal.expose();
+                forms.push(PasswordForm { text, is_normal });
+            }
+        }
+        forms
     }
 }
 
@@ -78,16 +95,39 @@ impl From<NewPassword> for Password {
     }
 }
 
+fn fits(text: &Secret) -> bool {
+    text.expose().len() <= MAX_BYTES
+}
+
+fn nfc(text: &Secret) -> Secret {
+    Secret::new(ComposingNormalizerBorrowed::new_nfc().normalize(text.expose()))
+}
+
+fn nfd(text: &Secret) -> Secret {
+    Secret::new(DecomposingNormalizerBorrowed::new_nfd().normalize(text.expose()))
+}
+
 #[cfg(test)]
 mod tests {
     use values::Secret;
 
     use super::{NewPassword, Password, PasswordRules};
 
+    const COMPOSED: &str = "caf\u{e9}s";
+    const DECOMPOSED: &str = "cafe\u{301}s";
+    /// One accent in each form.
+    const MIXED: &str = "\u{e9}e\u{301}";
+
     fn code(text: &str) -> Option<&'static str> {
         let rules = PasswordRules { min_length: 5 };
         let parsed = NewPassword::parse(Secret::new(text), rules);
         parsed.err().map(|invalid| invalid.code)
+    }
+
+    fn forms(text: impl Into<String>) -> Vec<(String, bool)> {
+        let forms = Password::from(Secret::new(text)).forms();
+        let form = |form: &super::PasswordForm| (form.text.expose().to_owned(), form.is_normal);
+        forms.iter().map(form).collect()
     }
 
     #[test]
@@ -101,11 +141,38 @@ mod tests {
     }
 
     #[test]
-    fn a_claimed_password_of_more_than_72_bytes_is_no_password() {
-        let possible = |length| {
-            let password = Password::from(Secret::new("a".repeat(length)));
-            password.possible().is_some()
-        };
-        assert!(possible(72) && !possible(73));
+    fn characters_and_bytes_are_those_of_the_normal_form() {
+        let decomposed = "e\u{301}";
+        assert_eq!(code(&decomposed.repeat(4)), Some("too-short"));
+        assert_eq!(code(&decomposed.repeat(5)), None);
+        assert_eq!(code(&decomposed.repeat(36)), None);
+        assert_eq!(code(&decomposed.repeat(37)), Some("too-long"));
+        // The normal form of this character has twice as many bytes.
+        assert_eq!(code(&"\u{958}".repeat(12)), None);
+        assert_eq!(code(&"\u{958}".repeat(13)), Some("too-long"));
+    }
+
+    #[test]
+    fn a_password_has_as_many_forms_as_differ() {
+        let composed = || (COMPOSED.to_owned(), true);
+        let decomposed = || (DECOMPOSED.to_owned(), false);
+        assert_eq!(forms("correct horse"), [("correct horse".to_owned(), true)]);
+        assert_eq!(forms(COMPOSED), [composed(), decomposed()]);
+        assert_eq!(forms(DECOMPOSED), [composed(), decomposed()]);
+        let mixed: Vec<_> = forms(MIXED).into_iter().map(|(text, _)| text).collect();
+        assert_eq!(mixed, ["\u{e9}\u{e9}", MIXED, "e\u{301}e\u{301}"]);
+        // Only NFC, and neither compatibility forms nor case or width, is the same password.
+        assert_eq!(forms("ﬁＡ\u{a0}x"), [("ﬁＡ\u{a0}x".to_owned(), true)]);
+    }
+
+    #[test]
+    fn a_form_of_more_than_72_bytes_is_left_out() {
+        assert_eq!(forms("a".repeat(72)).len(), 1);
+        assert_eq!(forms("a".repeat(73)), []);
+        let long = "\u{e9}".repeat(36);
+        assert_eq!(forms(&long), [(long, true)]);
+        let typed = "\u{958}".repeat(24);
+        assert_eq!(forms(&typed), [(typed.clone(), false)]);
+        assert!(NewPassword::verified(&Secret::new(typed)).is_none());
     }
 }

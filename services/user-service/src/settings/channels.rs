@@ -2,6 +2,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 use app_config::{PublicUrl, Reader, SettingValue as _, Settings};
+use outbound::TargetUrl;
 use url::{Host, Url};
 use values::Secret;
 
@@ -14,7 +15,7 @@ pub(super) const CODE: &str = "{{code}}";
 #[derive(Debug, Clone)]
 pub struct ChannelSettings {
     /// The URL that receives codes as JSON.
-    pub webhook: Option<Url>,
+    pub webhook: Option<TargetUrl>,
     /// A mail server.
     pub mail: Option<MailSettings>,
     /// Whether the worker logs the link. For development only.

@@ -1,5 +1,6 @@
 use app_config::SettingValue;
 use lettre::message::Mailbox;
+use values::is_visible;
 
 /// The sender of e-mails: an address, or a name with an address in angle brackets.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +20,12 @@ impl SettingValue for Sender {
                     .to_owned(),
             );
         }
-        Ok(Self(mailbox))
+        match mailbox.name.as_deref() {
+            Some(name) if !is_visible(name) => {
+                Err("its name has no character that can be seen".to_owned())
+            }
+            _ => Ok(Self(mailbox)),
+        }
     }
 }
 
@@ -42,6 +48,7 @@ mod tests {
         let error = Sender::parse("info@münchen.example").unwrap_err();
         assert!(error.contains("punycode"), "{error}");
         assert!(Sender::parse("ada").is_err());
+        assert!(Sender::parse("\u{200b} <ada@example.com>").is_err());
         assert!(Sender::parse("a@b.c\r\nBcc: d@e.f").is_err());
     }
 }

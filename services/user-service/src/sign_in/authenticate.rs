@@ -11,7 +11,7 @@ use crate::audit::AuditAction;
 use crate::back_off::{self, AttemptKey, CountedAttempt};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::hashing::{NewPassword, Password};
+use crate::hashing::{NewPassword, Password, Verdict};
 
 /// How often an attempt starts over because the account changed while its password was checked.
 const MAX_RACES: usize = 2;
@@ -27,14 +27,20 @@ pub(super) async fn authenticate(
     for _ in 0..MAX_RACES {
         let pending = count_attempt(context, attempt.clone()).await?;
         user = pending.candidate.as_ref().map(|found| found.id);
-        let is_right = verify_password(context, &attempt.client, &password, &pending).await?;
+        let verdict = verify_password(context, &attempt.client, &password, &pending).await?;
+        let is_right = verdict != Verdict::Wrong;
         let Some(candidate) = pending.candidate.filter(|_| is_right) else {
             record_outcome("failed");
             return Err(refuse(context, user, attempt, SignInError::InvalidCredentials).await);
         };
         tracing::Span::current().record("user.id", candidate.id.to_string());
         let client = &attempt.client;
-        let new_hash = hash_of_current_cost(context, client, &candidate, &password).await;
+        let is_outdated = verdict == Verdict::RightInOtherForm
+            || context.hasher.is_outdated(&candidate.password_hash);
+        let new_hash = match is_outdated {
+            true => renew_hash(context, client, &password).await,
+            false => None,
+        };
         let is_active = candidate.is_active;
         let counted = pending.counted;
         let recorded = record_success(context, &attempt, counted, candidate, new_hash).await?;
@@ -76,13 +82,13 @@ async fn count_attempt(context: &Context, attempt: Attempt) -> Result<Pending, S
     context.database.transaction(count).await
 }
 
-/// Whether the password is correct. An attempt whose password could not be checked does not count.
+/// Checks the password. An attempt whose password could not be checked does not count.
 async fn verify_password(
     context: &Context,
     client: &ClientNetwork,
     password: &Secret,
     pending: &Pending,
-) -> Result<bool, SignInError> {
+) -> Result<Verdict, SignInError> {
     let claimed = Password::from(password.clone());
     let stored = pending.candidate.as_ref();
     let hash = stored.map(|found| found.password_hash.clone());
@@ -118,17 +124,13 @@ async fn record_success(
     context.database.transaction(record).await
 }
 
-/// A new hash, if the stored one does not have the current cost. The sign-in succeeds without it, too.
-async fn hash_of_current_cost(
+/// A hash of NFC with the current cost, in place of one that is outdated. The sign-in succeeds without it, too.
+async fn renew_hash(
     context: &Context,
     client: &ClientNetwork,
-    candidate: &Candidate,
     password: &Secret,
 ) -> Option<String> {
-    if !context.hasher.is_outdated(&candidate.password_hash) {
-        return None;
-    }
-    let password = NewPassword::verified(password.clone());
+    let password = NewPassword::verified(password)?;
     context.hasher.hash(client, password).await.ok()
 }
 

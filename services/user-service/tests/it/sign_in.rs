@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use diesel::connection::SimpleConnection as _;
-use diesel::sql_types::BigInt;
+use diesel::sql_types::{BigInt, Text};
 use diesel::{QueryableByName, RunQueryDsl as _};
 use futures_util::future::{join, join_all};
 use insta::assert_json_snapshot;
@@ -11,6 +11,12 @@ use serde_json::{Value, json};
 use testkit::{Reply, eventually, lines};
 
 use crate::fixture::{ADMIN, Fixture, PASSWORD, Person, redacted};
+
+#[derive(QueryableByName)]
+struct Hash {
+    #[diesel(sql_type = Text)]
+    password_hash: String,
+}
 
 pub(crate) async fn try_from(
     app: &Fixture,
@@ -98,6 +104,86 @@ async fn every_byte_of_a_password_of_72_bytes_counts() {
         let reply = app.sign_in("ada@example.com", &wrong).await;
         reply.expect_problem(401, "invalid-credentials");
     }
+}
+
+/// Two accents, in Unicode's forms C and D, and once in each.
+const FORMS: [&str; 3] = [
+    "passw\u{f6}rd \u{e9}",
+    "passwo\u{308}rd e\u{301}",
+    "passw\u{f6}rd e\u{301}",
+];
+
+fn stored_hash(app: &Fixture, email: &str) -> String {
+    let hash: Hash = diesel::sql_query("SELECT password_hash FROM users.users WHERE email = $1")
+        .bind::<Text, _>(email)
+        .get_result(&mut app.admin_connection())
+        .unwrap();
+    hash.password_hash
+}
+
+#[tokio::test]
+async fn a_password_is_the_same_in_every_form_of_unicode() {
+    let app = Fixture::start().await;
+    for (number, password) in FORMS.iter().enumerate() {
+        let email = format!("ada{number}@example.com");
+        let body = json!({"email": email, "password": password});
+        let _ = app.http.post("/user").json(&body).send().await.expect(200);
+        for form in FORMS {
+            let _ = app.sign_in(&email, form).await.expect(200);
+        }
+        assert!(bcrypt::verify(FORMS[0], &stored_hash(&app, &email)).unwrap());
+        let other = app.sign_in(&email, "password e").await;
+        other.expect_problem(401, "invalid-credentials");
+    }
+    let new = json!({"oldPassword": FORMS[2], "newPassword": "e\u{301}".repeat(36)});
+    let ada = Person::of(&app.sign_in("ada0@example.com", FORMS[0]).await.expect(200));
+    let _ = app
+        .post(&ada, "/user/change-password", &new)
+        .await
+        .expect(200);
+    let _ = app
+        .sign_in("ada0@example.com", &"\u{e9}".repeat(36))
+        .await
+        .expect(200);
+}
+
+#[tokio::test]
+async fn a_hash_of_a_password_that_was_not_normalised_works_and_is_renewed() {
+    let app = Fixture::start().await;
+    let ada = app.sign_up("ada@example.com").await;
+    let store = |password: &str| {
+        let hash = bcrypt::hash(password, 4).unwrap();
+        diesel::sql_query("UPDATE users.users SET password_hash = $1 WHERE email = $2")
+            .bind::<Text, _>(&hash)
+            .bind::<Text, _>("ada@example.com")
+            .execute(&mut app.admin_connection())
+            .unwrap();
+        hash
+    };
+    for (stored, typed) in [(1, 0), (1, 1), (1, 2), (2, 2)] {
+        let before = store(FORMS[stored]);
+        let _ = app
+            .sign_in("ada@example.com", FORMS[typed])
+            .await
+            .expect(200);
+        let renewed = stored_hash(&app, "ada@example.com");
+        assert_ne!(renewed, before);
+        assert!(bcrypt::verify(FORMS[0], &renewed).unwrap());
+        // The token of before stays valid: the password is the same.
+        app.assert_token(&ada, true).await;
+        for form in FORMS {
+            let _ = app.sign_in("ada@example.com", form).await.expect(200);
+        }
+        assert_eq!(stored_hash(&app, "ada@example.com"), renewed);
+    }
+    let _ = store(FORMS[2]);
+    let unlike = app.sign_in("ada@example.com", FORMS[1]).await;
+    unlike.expect_problem(401, "invalid-credentials");
+    let change = json!({"oldPassword": FORMS[2], "newPassword": "battery staple"});
+    let _ = app
+        .post(&ada, "/user/change-password", &change)
+        .await
+        .expect(200);
 }
 
 #[tokio::test]

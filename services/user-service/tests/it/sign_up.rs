@@ -201,6 +201,85 @@ async fn extreme_numbers_in_metadata_are_kept() {
 }
 
 #[tokio::test]
+async fn metadata_is_returned_as_it_was_sent_or_refused() {
+    let app = Fixture::start().await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let path = format!("/users/{}", ada.id);
+    let put = async |metadata: &str| {
+        let put = app.http.put(&path).bearer(&admin.token);
+        let put = put.header("content-type", "application/json");
+        put.body(format!(r#"{{"metadata": {metadata}}}"#))
+            .send()
+            .await
+    };
+    for (sent, returned) in [
+        ("1.0", json!(1.0)),
+        ("1e2", json!(100.0)),
+        ("0.1", json!(0.1)),
+        ("1.10", json!(1.1)),
+        ("-0", json!(0.0)),
+        ("9007199254740993", json!(9_007_199_254_740_993_u64)),
+        ("18446744073709551615", json!(u64::MAX)),
+        ("0.30000000000000004", json!(0.300_000_000_000_000_04)),
+    ] {
+        let user = put(&format!(r#"{{"a": [{{"b": {sent}}}]}}"#))
+            .await
+            .expect(200)
+            .json;
+        let number = &user["metadata"]["a"][0]["b"];
+        assert_eq!(number, &returned, "{sent}");
+    }
+    for (metadata, code) in [
+        (r#"{"a": 18446744073709551616}"#, "inexact-number"),
+        (
+            r#"{"a": {"b": [0.12345678901234567891]}}"#,
+            "inexact-number",
+        ),
+        (r#"{"a": 1e400}"#, "inexact-number"),
+        (r#"{"a": [-1e-400]}"#, "inexact-number"),
+        (r#"{"a": 1, "b": {"c": 1, "c": 2}}"#, "duplicate-name"),
+        (r#"{"a": "\u0000"}"#, "nul-character"),
+    ] {
+        let reply = put(metadata).await;
+        reply.expect_problem(400, "validation-failed");
+        assert_eq!(reply.bad_fields(), ["metadata"], "{metadata}");
+        assert_eq!(reply.json["errors"][0]["code"], code, "{metadata}");
+    }
+    let surrogate = put(r#"{"a": "\ud800"}"#).await;
+    surrogate.expect_problem(400, "malformed-json");
+    let deep = put(&format!(
+        "{{\"a\": {}{}}}",
+        "[".repeat(200),
+        "]".repeat(200)
+    ))
+    .await;
+    deep.expect_problem(400, "malformed-json");
+}
+
+#[tokio::test]
+async fn a_body_in_another_encoding_is_refused_with_the_cause() {
+    let app = Fixture::start().await;
+    let json = "application/json";
+    let post = |content_type: &str| app.http.post("/user").header("content-type", content_type);
+    let good = format!(r#"{{"email": "ada@example.com", "password": "{PASSWORD}"}}"#);
+    let compressed = post(json)
+        .header("content-encoding", "gzip")
+        .body(good.clone());
+    let reply = compressed.send().await;
+    reply.expect_problem(415, "unsupported-media-type");
+    assert_eq!(reply.header("accept-encoding"), Some("identity"));
+    let latin_1 = post("application/json; charset=ISO-8859-1").body(good.clone());
+    let reply = latin_1.send().await;
+    reply.expect_problem(415, "unsupported-media-type");
+    assert!(reply.text_of("detail").contains("utf-8"));
+    let marked = post(json).body(format!("\u{feff}{good}")).send().await;
+    marked.expect_problem(400, "malformed-json");
+    assert!(marked.text_of("detail").contains("byte order mark"));
+    let utf_8 = post("application/json; Charset=\"UTF-8\"").body(good);
+    let _ = utf_8.send().await.expect(200);
+}
+
+#[tokio::test]
 async fn the_operator_chooses_plan_vendor_and_password_length() {
     let app = Fixture::start_with(&[
         ("DEFAULT_USER_PLAN", "trial"),

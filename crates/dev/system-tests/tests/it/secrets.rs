@@ -333,29 +333,35 @@ async fn use_mails(system: &System, mails: &MailServer, leaks: &mut Leaks) {
     .await;
 }
 
-/// Registers webhooks with secrets in their URLs: one that succeeds, three that fail, three that are refused.
+/// Registers webhooks with secrets in their URLs: one that succeeds, three that fail, four that are refused.
 async fn register_webhooks(system: &System, leaks: &mut Leaks, token: &str, task: &Task) {
     // The worker needs the URL and the signing secret, so both are stored as they are.
     let url = &["people_task.webhooks.url"];
-    leaks.add_stored("a password in a URL", URL_PASSWORD, url);
     leaks.add_stored("a secret in a URL's query", URL_QUERY, url);
+    let _ = leaks.add("a password in a URL", URL_PASSWORD);
     let secret = &["people_task.webhooks.secret"];
     leaks.add_stored("a webhook's signing secret", WHSEC, secret);
     let receiver = system.webhook_url();
     let authority = receiver.strip_prefix("http://").unwrap();
     for url in [
-        format!("http://user:{URL_PASSWORD}@{authority}?correlationId=right&key={URL_QUERY}"),
-        format!("http://user:{URL_PASSWORD}@{authority}?status=500&key={URL_QUERY}"),
-        format!("http://user:{URL_PASSWORD}@127.0.0.1:9/?key={URL_QUERY}"),
-        format!("https://user:{URL_PASSWORD}@{authority}?key={URL_QUERY}"),
+        format!("http://{authority}?correlationId=right&key={URL_QUERY}"),
+        format!("http://{authority}?status=500&key={URL_QUERY}"),
+        format!("http://127.0.0.1:9/?key={URL_QUERY}"),
+        format!("https://{authority}?key={URL_QUERY}"),
     ] {
         let body = json!({"url": url, "taskId": task.id, "secret": WHSEC});
         let _ = system.post("/people-task/webhooks", token, &body).await;
     }
-    let link_local = format!("http://user:{URL_PASSWORD}@[fe80::1]/?key={URL_QUERY}");
+    let link_local = format!("http://[fe80::1]/?key={URL_QUERY}");
+    let credentials = format!("http://user:{URL_PASSWORD}@{authority}?key={URL_QUERY}");
     let ftp = format!("ftp://user:{URL_PASSWORD}@host/?key={URL_QUERY}");
     let wrong = WRONG_SECRET.repeat(2);
-    for (url, secret) in [(link_local, WHSEC), (ftp, WHSEC), (receiver, &wrong)] {
+    for (url, secret) in [
+        (link_local, WHSEC),
+        (credentials, WHSEC),
+        (ftp, WHSEC),
+        (receiver, &wrong),
+    ] {
         let body = json!({"url": url, "taskId": task.id, "secret": secret});
         let post = system.http.post("/people-task/webhooks").bearer(token);
         leaks.add_refusal(400, &post.json(&body).send().await);

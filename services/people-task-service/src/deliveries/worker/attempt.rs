@@ -4,12 +4,11 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt as _;
-use outbound::{GuardedClient, SendError, TruncatedResponse, Unresolved};
+use outbound::{GuardedClient, SendError, TargetUrl, TruncatedResponse, Unresolved};
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::{RequestContext, SpanKind};
 use tracing::Span;
-use url::Url;
 use values::{DeliveryId, FromText as _, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::responses::Attempt;
@@ -122,7 +121,7 @@ impl Sender {
 
     async fn send(&self, claimed: ClaimedDelivery) -> Result<TruncatedResponse, SendError> {
         let broken = |what: &str| SendError::Broken(what.to_owned());
-        let url = Url::parse(&claimed.url).map_err(|_| broken("the URL is invalid"))?;
+        let url = TargetUrl::parse(&claimed.url).map_err(|_| broken("the URL is invalid"))?;
         let secret = claimed.secret.as_deref().map(WebhookSecret::from_text);
         let secret = secret.and_then(Result::ok);
         let (id, timestamp) = (claimed.delivery_id, Utc::now().timestamp());

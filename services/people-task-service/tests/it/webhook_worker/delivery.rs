@@ -12,6 +12,41 @@ use crate::webhook_worker::fixture::{
 };
 
 #[tokio::test]
+async fn a_url_is_called_as_registered_and_a_stored_one_with_its_credentials() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(204)),
+    );
+    let urls = [
+        receiver.url("/a/../b?q='x'&r=%27|y&s=a%2Fb#part"),
+        receiver.url("//c;d?e=[f]&g={h}"),
+        format!("http://ada:s%20p@{}/i'j", receiver.address),
+    ];
+    let ids = fixture.decide(&urls);
+    let worker = fixture.worker(&[]).await;
+    for id in &ids {
+        let _ = fixture.wait_for_status(id, "sent").await;
+    }
+    let calls = receiver.calls();
+    let mut paths: Vec<_> = calls.iter().map(|call| call.path.as_str()).collect();
+    paths.sort_unstable();
+    assert_eq!(
+        paths,
+        ["//c;d?e=[f]&g={h}", "/a/../b?q='x'&r=%27|y&s=a%2Fb", "/i'j"]
+    );
+    for call in &calls {
+        let expected = if call.path == "/i'j" {
+            "Basic YWRhOnMgcA=="
+        } else {
+            ""
+        };
+        assert_eq!(call.header("authorization"), expected);
+        assert_eq!(call.header("accept"), "*/*");
+    }
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[tokio::test]
 async fn a_decision_arrives_with_the_task_and_the_documented_headers() {
     let (fixture, receiver) = (
         Fixture::new(),

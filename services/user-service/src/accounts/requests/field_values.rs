@@ -143,12 +143,15 @@ impl PartialSchema for ComponentTypes {
 
 impl ToSchema for ComponentTypes {}
 
-/// An object that clients store with an account: at most 4 KiB as JSON.
+/// An object that clients store with an account: at most 4 KiB as JSON, with numbers that are kept exactly and no name
+/// twice.
 #[derive(Debug, Clone, PartialEq, Eq, Default, ToSchema)]
 #[schema(value_type = Object)]
 pub(in crate::accounts) struct Metadata(pub(in crate::accounts) Map<String, Value>);
 
 impl FieldValue for Metadata {
+    const IS_KEPT: bool = true;
+
     fn from_json(value: &Value) -> Result<Self, Invalid> {
         let object = Map::<String, Value>::from_json(value)?;
         if value.to_string().len() > MAX_METADATA_BYTES {

@@ -5,6 +5,7 @@ import datetime
 import json
 import os
 import string
+import unicodedata
 
 import requests
 import schemathesis
@@ -56,9 +57,9 @@ def before_call(context, case, kwargs):
 
 
 def shortened(password):
-    """Shortens a password to the 72 bytes that bcrypt accepts. JSON Schema counts characters."""
+    """Shortens a password to the 72 bytes that bcrypt accepts, in NFC. JSON Schema counts characters."""
     if isinstance(password, str) and len(password) <= 72:
-        while len(password.encode(errors="surrogatepass")) > 72:
+        while len(unicodedata.normalize("NFC", password).encode(errors="surrogatepass")) > 72:
             password = password[:-1]
     return password
 
@@ -88,6 +89,9 @@ URL_HOST = texts(string.ascii_lowercase, 1, 20).map(lambda name: f"{name}.invali
 # RFC 3986 allows neither whitespace nor control characters.
 URL_REST = st.text(alphabet=st.characters(exclude_categories=("Z", "C")), max_size=60)
 
+# Letters of whole blocks that every version of Unicode shows.
+VISIBLE = st.characters(min_codepoint=0x21, max_codepoint=0x17F, exclude_categories=("Z", "C"))
+
 MOMENT = st.datetimes(min_value=datetime.datetime(2, 1, 1)).map(lambda at: at.replace(microsecond=0))
 
 schemathesis.openapi.format("email", joined("@", LOCAL, HOST))
@@ -97,6 +101,7 @@ schemathesis.openapi.format(
         lambda parts: f"{parts[0]}://{parts[1]}/{parts[2]}"
     ),
 )
+schemathesis.openapi.format("visible-text", joined("", st.text(max_size=20), VISIBLE, st.text(max_size=20)))
 schemathesis.openapi.format(
     "decision-by",
     st.one_of(

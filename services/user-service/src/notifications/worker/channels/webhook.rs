@@ -2,12 +2,11 @@ use std::sync::Arc;
 
 use app_config::Networks;
 use outbound::{
-    AddressPolicy, BuildError, GuardedClient, Limits, SystemResolver, TruncatedResponse,
+    AddressPolicy, BuildError, GuardedClient, Limits, SystemResolver, TargetUrl, TruncatedResponse,
 };
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use serde::Serialize;
 use telemetry::{CallOutcome, RequestContext};
-use url::Url;
 use values::{Names as _, Timestamp, UserId};
 
 use crate::notifications::kind::Kind;
@@ -21,7 +20,7 @@ const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 #[derive(Debug, Clone)]
 pub(super) struct Webhook {
     client: GuardedClient,
-    url: Url,
+    url: TargetUrl,
 }
 
 /// The body of the request. The receiver must pass the link on to the user.
@@ -39,7 +38,7 @@ struct Body<'a> {
 }
 
 impl Webhook {
-    pub(super) fn new(url: Url, allowed: Networks) -> Result<Self, BuildError> {
+    pub(super) fn new(url: TargetUrl, allowed: Networks) -> Result<Self, BuildError> {
         let policy = AddressPolicy::new(allowed);
         let resolver = Arc::new(SystemResolver::from_system()?);
         let client = GuardedClient::new(policy, resolver, Limits::default())?;

@@ -12,18 +12,24 @@ pub(super) fn one_line(text: &str, max: usize) -> String {
     shorten(&without_marks(&words.collect::<Vec<_>>().join(" ")), max)
 }
 
-/// The beginning of a Markdown text as plain text, with its paragraphs as lines.
+/// The beginning of a Markdown text as plain text, with its paragraphs as lines. What looks like HTML stays as it was
+/// written, because `<words>` in angle brackets are seldom meant as HTML.
 pub(super) fn excerpt(markdown: &str, max: usize) -> String {
     let mut text = String::new();
     for event in Parser::new(markdown) {
         match event {
-            Event::Text(part) | Event::Code(part) => text.push_str(&part),
-            Event::Html(_) | Event::InlineHtml(_) => {}
+            Event::Text(part) | Event::Code(part) | Event::Html(part) | Event::InlineHtml(part) => {
+                text.push_str(&part);
+            }
             Event::Start(Tag::Item) => text.push_str("\n- "),
             Event::SoftBreak => text.push(' '),
             Event::HardBreak => text.push('\n'),
             Event::End(
-                TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::Item | TagEnd::CodeBlock,
+                TagEnd::Paragraph
+                | TagEnd::Heading(_)
+                | TagEnd::Item
+                | TagEnd::CodeBlock
+                | TagEnd::HtmlBlock,
             ) => text.push('\n'),
             _ => {}
         }
@@ -72,8 +78,27 @@ mod tests {
         let markdown = "# Why\n\nThe **first** one\njams, [see](https://example.com).\n\n- a\n- `b`\n\n<script>x</script>";
         assert_eq!(
             excerpt(markdown, 100),
-            "Why\nThe first one jams, see.\n- a\n- b"
+            "Why\nThe first one jams, see.\n- a\n- b\n<script>x</script>"
         );
         assert_eq!(excerpt("one two three", 8), "one two…");
+        for (markdown, text) in [
+            (
+                "Use <your name> and <b>bold</b>.",
+                "Use <your name> and <b>bold</b>.",
+            ),
+            ("<p>\na <i>b</i>\n</p>\n\nc", "<p>\na <i>b</i>\n</p>\nc"),
+            ("<!-- a\n\nb -->\n\nc", "<!-- a\nb -->\nc"),
+            (
+                "- <img src=x>\n- <a href=\"u\">v</a>",
+                "- <img src=x>\n- <a href=\"u\">v</a>",
+            ),
+            (
+                "x < y > z, a<b, &lt;c&gt;, `<d>`, \\<e>",
+                "x < y > z, a<b, <c>, <d>, <e>",
+            ),
+            ("<style>\nf\n\ng</style>", "<style>\nf\ng</style>"),
+        ] {
+            assert_eq!(excerpt(markdown, 100), text, "{markdown}");
+        }
     }
 }

@@ -114,11 +114,33 @@ fn a_link_cannot_break_out_of_the_html() {
 }
 
 #[test]
+fn html_in_a_description_loads_nothing_and_links_to_nothing() {
+    let hostile = "<img src=\"http://evil.example/i.png\"> <a href='http://evil.example/'>a</a>\n\n\
+        ![i](http://evil.example/i.png) [a](http://evil.example/)\n\n<div style=\"background:url(http://evil.example)\">\nb</div>";
+    let email = about_task(
+        MailKind::Asked,
+        Language::English,
+        &json!({"description": hostile}),
+    );
+    assert!(!email.html.contains("<img") && email.html.matches("<a ").count() == 3);
+    assert!(!email.html.contains("=\"http://evil") && !email.html.contains("='http://evil"));
+    assert!(email.plain.contains(
+        "> <img src=\"http://evil.example/i.png\"> <a href='http://evil.example/'>a</a>"
+    ));
+}
+
+#[test]
 fn texts_of_people_cannot_break_out_of_a_mail() {
     let hostile = "</h1><script>x</script>\r\nBcc: eve@example.com\u{202e}";
     let changes = json!({"title": hostile, "description": hostile, "requester": hostile});
     let email = about_task(MailKind::Asked, Language::English, &changes);
     assert!(!email.html.contains("<script>") && !email.html.contains('\u{202e}'));
+    assert!(
+        email
+            .html
+            .contains("&#60;/h1&#62;&#60;script&#62;x&#60;/script&#62;")
+    );
+    assert!(email.plain.contains("> </h1><script>x</script>"));
     assert!(!email.subject.contains(['\r', '\n', '\u{202e}']));
     assert!(!email.plain.lines().any(|line| line.starts_with("Bcc")));
     let long = json!({"title": "é".repeat(500)});

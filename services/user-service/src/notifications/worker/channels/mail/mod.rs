@@ -3,6 +3,8 @@ mod smtp;
 use std::fmt;
 use std::time::Duration;
 
+use email_encoding::headers::rfc2047;
+use email_encoding::headers::writer::EmailWriter;
 use lettre::Message;
 use lettre::message::header::{ContentTransferEncoding, ContentType, HeaderName, HeaderValue};
 use lettre::message::{Body, Mailbox, MessageBuilder, MultiPart, SinglePart};
@@ -20,6 +22,7 @@ use smtp::{MailServer, NO_RESPONSE};
 const SEND_TIMEOUT: Duration = Duration::from_secs(20);
 /// The length limit of a line (RFC 5322 section 2.1.1).
 const MAX_LINE_LENGTH: usize = 998;
+const SUBJECT: &str = "Subject";
 /// Keeps automatic responders from replying (RFC 3834).
 const AUTO_SUBMITTED: &str = "Auto-Submitted";
 /// One-click unsubscribing (RFC 8058).
@@ -98,10 +101,25 @@ fn compose(message: MessageBuilder, email: Email) -> Result<Message, SendError> 
     let bodies = MultiPart::alternative()
         .singlepart(part(ContentType::TEXT_PLAIN, email.plain))
         .singlepart(part(ContentType::TEXT_HTML, email.html));
+    let subject = subject(email.subject).map_err(|_| SendError::Template)?;
     message
-        .subject(email.subject)
+        .raw_header(subject)
         .multipart(bodies)
         .map_err(|_| SendError::Address)
+}
+
+/// A subject. The library writes ASCII as it is, so a title that looks like an encoded word of RFC 2047 is encoded here:
+/// otherwise mail programs would show what it decodes to.
+fn subject(text: String) -> Result<HeaderValue, fmt::Error> {
+    if !text.contains("=?") {
+        return Ok(header(SUBJECT, text));
+    }
+    let mut encoded = String::new();
+    let mut writer = EmailWriter::new(&mut encoded, SUBJECT.len() + ": ".len(), 0, false);
+    rfc2047::encode(&text, &mut writer)?;
+    drop(writer);
+    let name = HeaderName::new_from_ascii_str(SUBJECT);
+    Ok(HeaderValue::dangerous_new_pre_encoded(name, text, encoded))
 }
 
 /// A body. The library would break a long link with soft line ends, which some mail programs do not undo,
@@ -114,4 +132,59 @@ fn part(kind: ContentType, text: String) -> SinglePart {
         Body::new(text)
     };
     SinglePart::builder().header(kind).body(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine as _;
+    use base64::prelude::BASE64_STANDARD;
+
+    use super::{Email, Message, compose};
+
+    /// The subject as a mail program shows it, which ignores the whitespace between encoded words.
+    fn shown_subject(subject: &str) -> String {
+        let email = Email {
+            subject: subject.to_owned(),
+            plain: "plain".to_owned(),
+            html: "html".to_owned(),
+        };
+        let message = Message::builder()
+            .from("a@example.com".parse().unwrap())
+            .to("b@example.com".parse().unwrap());
+        let message = String::from_utf8(compose(message, email).unwrap().formatted()).unwrap();
+        let (_, rest) = message.split_once("\r\nSubject: ").unwrap();
+        let end = rest
+            .match_indices("\r\n")
+            .find(|(at, _)| !rest[at + 2..].starts_with(' '));
+        let header = &rest[..end.unwrap().0];
+        assert!(header.lines().all(|line| line.len() <= 76), "{header}");
+        let mut bytes = Vec::new();
+        for word in header
+            .split("\r\n ")
+            .flat_map(|line| line.split_inclusive("?="))
+        {
+            match word
+                .strip_prefix("=?utf-8?b?")
+                .and_then(|word| word.strip_suffix("?="))
+            {
+                Some(encoded) => bytes.extend(BASE64_STANDARD.decode(encoded).unwrap()),
+                None => bytes.extend(word.as_bytes()),
+            }
+        }
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_subject_arrives_as_written_even_if_it_looks_like_an_encoded_word() {
+        for subject in [
+            "Please decide: Buy a printer",
+            "Please decide: =?utf-8?q?Pay_Eve?=",
+            "Please decide: =?UTF-8?B?UGF5IEV2ZQ==?= =?utf-8?q?now?=",
+            "Bitte entscheiden: größer =?utf-8?q?x=0D=0ABcc:_eve@example.com?= ✓",
+            "a=?b",
+            &"=?utf-8?q?é?= 日本 ".repeat(20),
+        ] {
+            assert_eq!(shown_subject(subject), subject.trim_end());
+        }
+    }
 }

@@ -1,0 +1,266 @@
+//! What the JSON parser changes without an error: numbers with more digits than a 64-bit integer or float has, and
+//! members of an object with the same name, of which it keeps the last. The text of the body still shows them.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use serde_json::{Error, Number, Value};
+use values::Invalid;
+
+/// The members of an object in their order, with the text of their values.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+/// Checks that a field of a body, at any depth, was parsed without losing anything.
+///
+/// # Errors
+/// `inexact-number` or `duplicate-name`.
+pub(crate) fn check(body: &[u8], field: &str) -> Result<(), Invalid> {
+    match find(body, field) {
+        Some(value) => check_value(value),
+        None => Ok(()),
+    }
+}
+
+/// The field that holds a number too large to be parsed, if that is why a body could not be parsed.
+pub(crate) fn field_with_huge_number(body: &[u8], error: &Error) -> Option<String> {
+    // The library has no other way to tell.
+    if !error.to_string().starts_with("number out of range") {
+        return None;
+    }
+    let Members(fields) = serde_json::from_slice(body).ok()?;
+    let is_invalid = |value: &RawValue| serde_json::from_str::<Value>(value.get()).is_err();
+    let mut invalid = fields.into_iter().filter(|(_, value)| is_invalid(value));
+    invalid.next().map(|(name, _)| name)
+}
+
+/// Why a number is refused.
+pub(crate) fn inexact_number() -> Invalid {
+    Invalid::new(
+        "inexact-number",
+        "Numbers must be integers of 64 bits, or have at most 17 digits and fit into a 64-bit float without rounding. \
+         Send others as strings.",
+    )
+}
+
+fn find<'a>(body: &'a [u8], field: &str) -> Option<&'a RawValue> {
+    let Members(fields) = serde_json::from_slice(body).ok()?;
+    let mut found = fields.into_iter().rev().filter(|(name, _)| name == field);
+    found.next().map(|(_, value)| value)
+}
+
+fn check_value(value: &RawValue) -> Result<(), Invalid> {
+    let text = value.get();
+    match text.as_bytes().first() {
+        Some(b'{') => check_object(text),
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+            items.into_iter().try_for_each(check_value)
+        }
+        Some(b'-' | b'0'..=b'9') if !is_exact(text) => Err(inexact_number()),
+        _ => Ok(()),
+    }
+}
+
+fn check_object(text: &str) -> Result<(), Invalid> {
+    let Ok(Members(members)) = serde_json::from_str(text) else {
+        return Ok(());
+    };
+    let mut names = HashSet::with_capacity(members.len());
+    for (name, value) in members {
+        check_value(value)?;
+        if !names.insert(name) {
+            let message = "Must not have two members with the same name in one object.";
+            return Err(Invalid::new("duplicate-name", message));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the parser keeps the value of a number.
+fn is_exact(text: &str) -> bool {
+    let parsed = serde_json::from_str::<Number>(text);
+    let kept = parsed.is_ok_and(|number| decimal(&number.to_string()) == decimal(text));
+    kept && decimal(text).is_some()
+}
+
+/// A number as its sign, its digits without zeros at either end, and the exponent of the last digit. `None` if the
+/// exponent is too large. Zero has no sign.
+fn decimal(text: &str) -> Option<(bool, String, i64)> {
+    let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
+    let unsigned = mantissa.strip_prefix('-');
+    let (whole, fraction) = unsigned
+        .unwrap_or(mantissa)
+        .split_once('.')
+        .unwrap_or((unsigned.unwrap_or(mantissa), ""));
+    let digits = format!("{whole}{fraction}");
+    let significant = digits.trim_end_matches('0');
+    let dropped = i64::try_from(digits.len() - significant.len()).ok()?;
+    let significant = significant.trim_start_matches('0');
+    if significant.is_empty() {
+        return Some((false, String::new(), 0));
+    }
+    let exponent = exponent
+        .parse::<i64>()
+        .ok()?
+        .checked_add(dropped)?
+        .checked_sub(i64::try_from(fraction.len()).ok()?)?;
+    Some((unsigned.is_some(), significant.to_owned(), exponent))
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Members<'de>, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::Value;
+
+    use super::{check, decimal, field_with_huge_number};
+
+    fn code(metadata: &str) -> Option<&'static str> {
+        let body =
+            format!(r#"{{"other": 1e999, "metadata": {metadata}, "last": 0.10000000000000001}}"#);
+        check(body.as_bytes(), "metadata")
+            .err()
+            .map(|invalid| invalid.code)
+    }
+
+    #[test]
+    fn a_number_that_is_kept_is_exact() {
+        for number in [
+            "0",
+            "-0",
+            "0.0",
+            "-0.0",
+            "0e5",
+            "1",
+            "1.0",
+            "1.10",
+            "1e2",
+            "1E+2",
+            "100e-2",
+            "0.1",
+            "-2.5e-3",
+            "123456.789e3",
+            "9007199254740993",
+            "18446744073709551615",
+            "-9223372036854775808",
+            "1e20",
+            "100000000000000000000",
+            "1e308",
+            "1.7976931348623157e308",
+            "5e-324",
+            "0.30000000000000004",
+            "12345678901234567",
+            "3.141592653589793",
+        ] {
+            assert_eq!(code(number), None, "{number}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_would_be_changed_is_refused_at_any_depth() {
+        for number in [
+            "18446744073709551616",
+            "-9223372036854775809",
+            "123456789012345678901234567890",
+            "0.10000000000000001",
+            "3.14159265358979323846",
+            "1.00000000000000000001",
+            "9007199254740993.0",
+            "9007199254740993e1",
+            "1e309",
+            "-1e400",
+            "1e-400",
+            "4.9e-324",
+            "1e99999999999999999999",
+            "1e-99999999999999999999",
+            "0.123456789012345678",
+        ] {
+            for metadata in [
+                number.to_owned(),
+                format!(r#"{{"a": [true, "1e999", {{"b": [ {number}]}}]}}"#),
+            ] {
+                assert_eq!(code(&metadata), Some("inexact-number"), "{metadata}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_given_twice_is_refused_at_any_depth() {
+        assert_eq!(
+            code(r#"{"a": 1, "b": {"a": 1}, "c": [{"a": 1}, {"a": 2}]}"#),
+            None
+        );
+        assert_eq!(code(r#"{"a": 1, "a": 1}"#), Some("duplicate-name"));
+        assert_eq!(code(r#"{"a": 1, "\u0061": 2}"#), Some("duplicate-name"));
+        assert_eq!(
+            code(r#"[{"a": {"b": 1, "c": 2, "b": 3}}]"#),
+            Some("duplicate-name")
+        );
+    }
+
+    #[test]
+    fn the_last_field_of_a_name_counts_as_it_does_for_the_parser() {
+        assert!(check(br#"{"m": 1e999, "m": 1}"#, "m").is_ok());
+        assert!(check(br#"{"m": 1, "\u006d": 1e999}"#, "m").is_err());
+        assert!(check(b"", "m").is_ok());
+    }
+
+    #[test]
+    fn the_field_of_a_number_that_cannot_be_parsed_is_found() {
+        let find = |body: &str| {
+            let error = serde_json::from_str::<Value>(body).unwrap_err();
+            field_with_huge_number(body.as_bytes(), &error)
+        };
+        assert_eq!(
+            find(r#"{"a": 1e308, "b": {"c": [1e309]}}"#).as_deref(),
+            Some("b")
+        );
+        assert_eq!(find(r#"{"a": "1e309", "b": }"#), None);
+        assert_eq!(find(r#"{"a": 1e309, "b": }"#), None);
+        assert_eq!(find(&"[".repeat(100_000)), None);
+        assert_eq!(find("[1e309]"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn every_float_and_integer_that_a_program_writes_is_exact(float in any::<f64>(), signed in any::<i64>(), unsigned in any::<u64>()) {
+            prop_assume!(float.is_finite());
+            for number in [serde_json::to_string(&float).unwrap(), format!("{float:e}"), signed.to_string(), unsigned.to_string()] {
+                prop_assert_eq!(code(&number), None, "{}", number);
+            }
+        }
+
+        #[test]
+        fn an_accepted_number_comes_back_equal(text in "-?(0|[1-9][0-9]{0,25})([.][0-9]{1,25})?([eE][+-]?[0-9]{1,3})?") {
+            if code(&text).is_none() {
+                let value: Value = serde_json::from_str(&text).unwrap();
+                prop_assert_eq!(decimal(&value.to_string()), decimal(&text));
+            }
+        }
+    }
+}
