@@ -27,6 +27,9 @@ fn describe(fault: &CertificateError) -> Cow<'static, str> {
         CertificateError::UnknownIssuer => {
             "unknown issuer: its CA is not in the trust store of the system"
         }
+        CertificateError::BadSignature => {
+            "unknown issuer: the CA of its name in the trust store of the system has another key"
+        }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             "host name mismatch: it was issued for other names"
         }
