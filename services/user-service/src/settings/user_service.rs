@@ -189,7 +189,7 @@ impl Settings for CodeRequestSettings {
                 "FORGOT_PASSWORD_PER_ACCOUNT",
                 "10",
                 allowed,
-                "Codes that can be requested within an hour for one e-mail address, for a forgotten password and to confirm the address each; 0 for no limit.",
+                "Codes that can be requested within an hour for one e-mail address, for a forgotten password and to confirm the address each; 0 for no limit. It does not apply to codes for a forgotten password that are requested from a network from which the user signed in before.",
                 accepts,
             )?,
             per_client: reader.in_range(

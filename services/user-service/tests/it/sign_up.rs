@@ -446,7 +446,8 @@ async fn while_addresses_must_be_confirmed_only_an_administrator_gives_another_u
     ]
     .concat();
     let any = app.replica(&any).await;
-    let _ = any.post("/user").json(&squatting).send().await.expect(200);
+    let free = names("free@example.com", "eve@example.org");
+    let _ = any.post("/user").json(&free).send().await.expect(200);
     let off = app.replica(&verification("off")).await;
     let other = names("other@example.com", "eve@example.net");
     let _ = off.post("/user").json(&other).send().await.expect(200);
