@@ -127,6 +127,8 @@ pub const METRICS: &[Metric] = metrics! {
     Counter deletions_started_total() of USER_SERVICE: "Deletions of users that were started.";
     Counter deletions_total(outcome = ["completed", "failed"]) of DELETION_WORKER: "Deletions of users that ended.";
     Counter deletion_steps_total(step, outcome) of DELETION_WORKER: "Attempts at steps of deletions.";
+    Counter user_changes_total(outcome = ["failed", "told"]) of DELETION_WORKER: "Calls that tell the people-task service of changes of users.";
+    Gauge user_changes_oldest_seconds() of DELETION_WORKER: "How long the oldest change of a user has waited to be told to the people-task service.";
     Counter notification_attempts_total(channel = ["log", "mail", "webhook"], outcome = ["failed", "sent"]) of NOTIFICATION_WORKER: "Attempts to send codes to users.";
     Counter task_mail_attempts_total(kind = ["asked", "decided", "due", "reminder"], outcome = ["fail", "retry", "sent"]) of NOTIFICATION_WORKER: "Attempts to send mails about tasks.";
     // Tasks.

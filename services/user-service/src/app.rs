@@ -27,7 +27,7 @@ use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
 use crate::{
     accounts, audit, deletions, notifications, passwords, queues, revocations, sign_in,
-    verification,
+    user_changes, verification,
 };
 
 /// bcrypt costs below this one are for tests.
@@ -104,6 +104,8 @@ async fn start_context(
     let ServicePools { database, lists } = pools.clone();
     let has_engine = settings.flow_engine.is_some();
     deletions::record_with_engine(&database, has_engine).await?;
+    let confirmation_required = settings.email_verification == EmailVerification::Required;
+    user_changes::record_confirmation_required(&database, confirmation_required).await?;
     let hasher = Hasher::start(settings.passwords.cost);
     measure(running, pools, hasher.clone());
     let rules = PasswordRules {

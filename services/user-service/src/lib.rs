@@ -36,6 +36,7 @@ mod schema;
 mod schema_tests;
 pub mod settings;
 mod sign_in;
+mod user_changes;
 mod verification;
 
 pub use app::{openapi, run};

@@ -33,6 +33,16 @@ diesel::table! {
         email_since -> Timestamptz,
         reactivated -> Nullable<Timestamptz>,
         segment -> BigInt,
+        access_changed -> Nullable<Timestamptz>,
+    }
+}
+
+diesel::table! {
+    user_changes (user_id) {
+        user_id -> Binary,
+        changed -> Timestamptz,
+        attempts -> Integer,
+        next_attempt -> Timestamptz,
     }
 }
 
@@ -133,6 +143,7 @@ diesel::table! {
         one_row -> Bool,
         with_engine -> Bool,
         recorded -> Timestamptz,
+        confirmation_required -> Nullable<Bool>,
     }
 }
 
@@ -212,6 +223,7 @@ diesel::define_sql_function! {
 diesel::joinable!(codes -> users (user_id));
 diesel::joinable!(deletion_steps -> deletions (deletion_id));
 diesel::joinable!(sign_in_names -> users (user_id));
+diesel::joinable!(user_changes -> users (user_id));
 diesel::allow_tables_to_appear_in_same_query!(
     code_requests,
     codes,
@@ -224,5 +236,6 @@ diesel::allow_tables_to_appear_in_same_query!(
     sign_in_failures,
     sign_in_names,
     sign_in_refusals,
+    user_changes,
     users,
 );

@@ -1,9 +1,10 @@
 use clap::{Args, Subcommand};
+use serde_json::Value;
 
 use crate::api::Api;
 use crate::commands::users;
 use crate::confirmation::confirm;
-use crate::failure::Outcome;
+use crate::failure::{Failure, Outcome};
 use crate::global::Global;
 use crate::json::member;
 use crate::output::{Column, Output};
@@ -60,7 +61,7 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
     match command {
         Command::List(arguments) => list(arguments, &api, output),
         Command::Status(ticket) => {
-            let user = user_id(&api, &ticket.user)?;
+            let user = user_id(&ticket.user, |name| users::find(&api, name))?;
             let path = ["users", &user, "delete-status", &ticket.ticket];
             output.one(&api.get(&path, &[])?);
             Ok(())
@@ -72,8 +73,10 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
             Ok(())
         }
         Command::Cancel(ticket) => {
+            let user = user_id(&ticket.user, |name| {
+                users::find_to_change(&api, name, global)
+            })?;
             confirm("Cancel the deletion?", global.yes)?;
-            let user = user_id(&api, &ticket.user)?;
             let cancelled = api.delete(&["users", &user, "delete-status", &ticket.ticket])?;
             output.done("The deletion is cancelled.", &cancelled);
             Ok(())
@@ -96,10 +99,12 @@ fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
 }
 
 /// The identifier of a user, who may not exist any more.
-fn user_id(api: &Api, user: &str) -> Result<String, crate::failure::Failure> {
-    let is_id = user.len() == 24 && user.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_id {
+fn user_id(
+    user: &str,
+    find: impl FnOnce(&str) -> Result<Value, Failure>,
+) -> Result<String, Failure> {
+    if users::is_id(user) {
         return Ok(user.to_owned());
     }
-    Ok(users::id(&users::find(api, user)?).to_owned())
+    Ok(users::id(&find(user)?).to_owned())
 }

@@ -39,7 +39,7 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
 
 fn revoke(user: &str, global: &Global, output: Output) -> Outcome {
     let api = Api::open(global.credentials())?;
-    let user = users::find(&api, user)?;
+    let user = users::find_to_change(&api, user, global)?;
     let revoked = api.post(&["users", users::id(&user), "revoke-tokens"], None)?;
     let sentence = format!(
         "The access tokens of {} are revoked. Every gateway and service refuses them within a second.",

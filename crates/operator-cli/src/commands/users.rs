@@ -2,7 +2,7 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 
 use crate::api::Api;
-use crate::confirmation::confirm;
+use crate::confirmation::{confirm, confirm_in_person};
 use crate::failure::{Failure, Outcome};
 use crate::global::Global;
 use crate::json::{member, set, text};
@@ -104,10 +104,10 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
             Ok(())
         }
         Command::Create(arguments) => create(arguments, &api, output),
-        Command::Disable(user) => set_active(&user.user, false, &api, output),
-        Command::Enable(user) => set_active(&user.user, true, &api, output),
-        Command::ResetPassword(arguments) => reset_password(arguments, &api, output),
-        Command::MakeAdmin(user) => make_admin(&user.user, &api, output),
+        Command::Disable(user) => set_active(&user.user, false, &api, global, output),
+        Command::Enable(user) => set_active(&user.user, true, &api, global, output),
+        Command::ResetPassword(arguments) => reset_password(arguments, &api, global, output),
+        Command::MakeAdmin(user) => make_admin(&user.user, &api, global, output),
         Command::Delete(user) => delete(&user.user, &api, global, output),
     }
 }
@@ -148,8 +148,13 @@ fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
     Ok(())
 }
 
-fn reset_password(arguments: &ResetPassword, api: &Api, output: Output) -> Outcome {
-    let user = find(api, &arguments.user.user)?;
+fn reset_password(
+    arguments: &ResetPassword,
+    api: &Api,
+    global: &Global,
+    output: Output,
+) -> Outcome {
+    let user = find_to_change(api, &arguments.user.user, global)?;
     let password = arguments.password.read()?;
     let changed = change(api, &user, &json!({"password": password.text}))?;
     show_password(&changed, "has a new password", &password, output);
@@ -168,8 +173,8 @@ fn show_password(user: &Value, what: &str, password: &NewPassword, output: Outpu
     output.done(&sentence, &result);
 }
 
-fn set_active(user: &str, active: bool, api: &Api, output: Output) -> Outcome {
-    let user = find(api, user)?;
+fn set_active(user: &str, active: bool, api: &Api, global: &Global, output: Output) -> Outcome {
+    let user = find_to_change(api, user, global)?;
     let changed = change(api, &user, &json!({"isActive": active}))?;
     let what = if active {
         "can sign in again."
@@ -180,8 +185,8 @@ fn set_active(user: &str, active: bool, api: &Api, output: Output) -> Outcome {
     Ok(())
 }
 
-fn make_admin(user: &str, api: &Api, output: Output) -> Outcome {
-    let user = find(api, user)?;
+fn make_admin(user: &str, api: &Api, global: &Global, output: Output) -> Outcome {
+    let user = find_to_change(api, user, global)?;
     let mut scope = member(&user, "scope")
         .as_array()
         .cloned()
@@ -199,7 +204,7 @@ fn make_admin(user: &str, api: &Api, output: Output) -> Outcome {
 }
 
 fn delete(user: &str, api: &Api, global: &Global, output: Output) -> Outcome {
-    let user = find(api, user)?;
+    let user = find_to_change(api, user, global)?;
     let question = format!(
         "Delete {} with all tasks, flows and tokens? This cannot be undone.",
         name(&user)
@@ -221,12 +226,11 @@ fn change(api: &Api, user: &Value, body: &Value) -> Result<Value, Failure> {
 
 /// The user with this identifier, username or e-mail address.
 pub(crate) fn find(api: &Api, user: &str) -> Result<Value, Failure> {
-    let is_id = user.len() == 24 && user.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if is_id {
+    if is_id(user) {
         return api.get(&["users", user], &[]);
     }
     for field in ["username", "email"] {
-        let filter = format!("{field}:{user}");
+        let filter = format!("{field}:{}", user.replace(',', r"\,"));
         let found = api.get(&["users"], &[("filter", &filter), ("limit", "1")])?;
         if let Some(user) = found.get(0) {
             return Ok(user.clone());
@@ -237,10 +241,75 @@ pub(crate) fn find(api: &Api, user: &str) -> Result<Value, Failure> {
     )))
 }
 
+/// The user with this identifier, username or e-mail address, for a command that changes the user.
+///
+/// A username need not be an address that its user can read, so a user who was found by one of two different names is
+/// perhaps not the one who is meant.
+///
+/// # Errors
+/// There is no such user, or the username and the e-mail address differ and the operator does not confirm the user.
+pub(crate) fn find_to_change(api: &Api, wanted: &str, global: &Global) -> Result<Value, Failure> {
+    let user = find(api, wanted)?;
+    if is_id(wanted) || has_one_name(&user, wanted) {
+        return Ok(user);
+    }
+    let question = format!(
+        "The user who was found has the username {} and the e-mail address {}. Is this the user you mean?",
+        text(&user, "username"),
+        text(&user, "email")
+    );
+    let remedy = format!("If it is, give the identifier {} instead.", id(&user));
+    confirm_in_person(&question, &remedy, global.yes)?;
+    Ok(user)
+}
+
+/// Whether a text is an identifier, which is the same for only one user at all times.
+pub(crate) fn is_id(text: &str) -> bool {
+    text.len() == 24 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether the username and the e-mail address are both what the operator gave.
+fn has_one_name(user: &Value, wanted: &str) -> bool {
+    let wanted = wanted.trim().to_lowercase();
+    ["username", "email"].map(|field| text(user, field).to_lowercase()) == [wanted.as_str(); 2]
+}
+
 pub(crate) fn id(user: &Value) -> &str {
     text(user, "id")
 }
 
-pub(crate) fn name(user: &Value) -> &str {
-    text(user, "username")
+/// The username, and the e-mail address if it is another one.
+pub(crate) fn name(user: &Value) -> String {
+    let (username, email) = (text(user, "username"), text(user, "email"));
+    if username.to_lowercase() == email.to_lowercase() {
+        return username.to_owned();
+    }
+    format!("{username} (e-mail address {email})")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{has_one_name, is_id, name};
+
+    #[test]
+    fn a_user_with_two_names_is_shown_with_both() {
+        let user = |username, email| json!({"username": username, "email": email});
+        let ada = user("Ada@example.com", "ada@Example.com");
+        assert_eq!(name(&ada), "Ada@example.com");
+        assert!(has_one_name(&ada, " ADA@example.com"));
+        assert!(!has_one_name(&ada, "ada@example.co"));
+        let eve = user("ceo@example.com", "eve@example.org");
+        for text in ["ceo@example.com", "eve@example.org"] {
+            assert!(name(&eve).contains(text));
+            assert!(!has_one_name(&eve, text));
+        }
+    }
+
+    #[test]
+    fn only_24_hexadecimal_digits_are_an_identifier() {
+        assert!(is_id("6b0211b15a326b85ddc6477a"));
+        assert!(!is_id("6b0211b15a326b85ddc6477") && !is_id("ada@example.com.example."));
+    }
 }

@@ -10,6 +10,7 @@ mod field_values;
 mod names;
 mod sign_up_caller;
 
+use auth::Caller;
 use http_kit::{Fields, Problem};
 use utoipa::ToSchema;
 use values::EmailAddress;
@@ -19,7 +20,9 @@ pub(super) use self::field_values::{ComponentTypes, Metadata, Plan, Scopes, Vend
 use self::names::Names;
 pub(super) use self::sign_up_caller::SignUpCaller;
 
+use crate::context::Context;
 use crate::hashing::{NewPassword, PasswordRules};
+use crate::settings::{EmailVerification, SignUpUsernames};
 
 /// The body of the creation of a user.
 #[derive(Debug, ToSchema)]
@@ -32,16 +35,35 @@ pub(super) struct CreateUserRequest {
     pub(super) by_admin: AdminFields,
 }
 
+/// What the body of the creation of a user may contain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SignUpRules {
+    passwords: PasswordRules,
+    is_admin: bool,
+    any_username: bool,
+}
+
+impl SignUpRules {
+    /// The rules for a caller. A username that no one confirms could be the address of another person, who could then
+    /// not sign up.
+    pub(super) fn of(context: &Context, caller: Option<&Caller>) -> Self {
+        let is_admin = caller.is_some_and(Caller::is_admin);
+        Self {
+            passwords: context.rules,
+            is_admin,
+            any_username: is_admin
+                || context.email_verification == EmailVerification::Off
+                || context.sign_up.usernames == SignUpUsernames::Any,
+        }
+    }
+}
+
 impl CreateUserRequest {
-    /// Parses a body. The fields that are for administrators are ignored, valid or not, if `is_admin` is false.
-    pub(super) fn parse(
-        mut fields: Fields,
-        rules: PasswordRules,
-        is_admin: bool,
-    ) -> Result<Self, Problem> {
-        let password = NewPassword::read(&mut fields, "password", rules);
-        let names = Names::read(&mut fields);
-        let by_admin = if is_admin {
+    /// Parses a body. The fields that are for administrators are ignored, valid or not, if the caller is none.
+    pub(super) fn parse(mut fields: Fields, rules: SignUpRules) -> Result<Self, Problem> {
+        let password = NewPassword::read(&mut fields, "password", rules.passwords);
+        let names = Names::read(&mut fields, rules.any_username);
+        let by_admin = if rules.is_admin {
             AdminFields::read(&mut fields)
         } else {
             AdminFields::default()

@@ -14,7 +14,7 @@ use super::error::{SignUpProblems, UpdateProblems, UserProblems};
 use super::list::{count, list};
 use super::list_query::{UserConditions, UserListQuery, UserSort};
 use super::read::{UserLookups, read, read_current};
-use super::requests::{CreateUserRequest, SignUpCaller, UpdateUserRequest};
+use super::requests::{CreateUserRequest, SignUpCaller, SignUpRules, UpdateUserRequest};
 use super::responses::{CurrentUserResponse, SignInResponse, UserResponse};
 use super::revoke_tokens::revoke_tokens;
 use super::update::update;
@@ -28,7 +28,8 @@ use crate::hashing::HashProblems;
 /// Open to anyone by default. If `API_USER_CREATE_SCOPE` is set, a token with one of its scopes is
 /// required. The response signs the new user in. With an administrator's token the body may also carry
 /// `scope`, `isActive`, `plan`, `vendor` and `metadata`, under the rules of `PUT /users/{userId}`; for other
-/// callers these fields are ignored.
+/// callers these fields are ignored. While `EMAIL_VERIFICATION` is `required`, only an administrator can give a
+/// `username` that differs from `email`, unless `SIGN_UP_USERNAMES` is `any`.
 #[utoipa::path(
     operation_id = "createUser",
     tag = "users",
@@ -47,8 +48,8 @@ pub(crate) async fn create_user(
     client: ClientNetwork,
     body: JsonBody,
 ) -> Result<Json<SignInResponse>, Problem> {
-    let is_admin = caller.as_ref().is_some_and(Caller::is_admin);
-    let request = CreateUserRequest::parse(body.0, context.rules, is_admin)?;
+    let rules = SignUpRules::of(&context, caller.as_ref());
+    let request = CreateUserRequest::parse(body.0, rules)?;
     let (user, token) = create(&context, &client, request, caller, meta).await?;
     Ok(Json(SignInResponse::new(user, &token)))
 }

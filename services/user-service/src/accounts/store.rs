@@ -16,18 +16,17 @@ pub(crate) use user::{TokenSubject, User};
 
 use std::collections::HashMap;
 
-use audit_log::{Actor, AuthMethod, Entry, RequestMeta};
+use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::{Connection, Error};
-use diesel::dsl::{not, now};
+use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Timestamptz};
-use values::{Fingerprint, UserId};
+use values::UserId;
 
 use self::changed_columns::ChangedColumns;
 use super::change::UserChange;
-use crate::audit::AuditAction;
-use crate::notifications::{Kind, code_store};
+use crate::notifications::code_store::VALID_REQUESTS;
 use crate::schema::users;
 
 #[diesel::declare_sql_function]
@@ -181,7 +180,8 @@ pub(super) fn update(
         moves_email.then(|| users::email_confirmed.eq(None::<DateTime<Utc>>)),
         moves_email.then(|| users::email_since.eq(now)),
         users::epoch.eq(users::epoch + i64::from(change.revokes_tokens)),
-        users::code_generation.eq(users::code_generation + i64::from(change.revokes_codes)),
+        users::code_generation
+            .eq(users::code_generation + VALID_REQUESTS * i64::from(change.revokes_codes)),
         users::mtime.eq(now),
     );
     let update = diesel::update(users::table.find(id))
@@ -200,7 +200,7 @@ pub(crate) fn deactivate(
         .set((
             users::is_active.eq(false),
             users::epoch.eq(users::epoch + 1),
-            users::code_generation.eq(users::code_generation + 1),
+            users::code_generation.eq(users::code_generation + VALID_REQUESTS),
             users::mtime.eq(now),
         ))
         .returning(User::as_returning());
@@ -219,33 +219,6 @@ pub(crate) fn delete(connection: &mut Connection, id: UserId) -> Result<(), Erro
     .execute(connection)?;
     diesel::delete(users::table.find(id)).execute(connection)?;
     Ok(())
-}
-
-/// Records that the user's current address was confirmed by a code that was sent to it. `None` if the
-/// code is unknown, used, expired, or of an earlier address, or if the user is being deleted.
-pub(crate) fn verify_email(
-    connection: &mut Connection,
-    code: Fingerprint,
-    meta: RequestMeta,
-) -> Result<Option<UserId>, Error> {
-    let Some((id, email_key)) = code_store::find_user_of_verification(connection, code)? else {
-        return Ok(None);
-    };
-    let current = users::table
-        .find(id)
-        .filter(users::email_key.eq(email_key))
-        .filter(not(users::deletion_in_progress));
-    let verify = diesel::update(current)
-        .set(users::email_confirmed.eq(now.into_sql::<Timestamptz>().nullable()))
-        .returning(users::id);
-    let entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
-    let verified = entry
-        .authenticated_by(AuthMethod::VerificationCode)
-        .record_with(verify)
-        .get_result::<UserId>(connection)
-        .optional()?;
-    let deleted = code_store::delete_of_kind(connection, id, Kind::VerifyEmail)?;
-    Ok(verified.filter(|_| deleted > 0))
 }
 
 /// Records that the user's current address is confirmed, unless it was before.

@@ -3,7 +3,7 @@ use database::{Connection, Error};
 use sha2::{Digest as _, Sha256};
 use values::UserId;
 
-use super::known_network_store::is_known;
+use super::known_network_store::is_known_network;
 use super::pause::FailureScope;
 use crate::client_network::ClientNetwork;
 
@@ -32,12 +32,10 @@ impl AttemptKey {
         user: Option<UserId>,
         client: &ClientNetwork,
     ) -> Result<Self, Error> {
-        // A new identifier belongs to no user.
-        let user = user.unwrap_or_else(UserId::generate);
         Ok(Self {
             name_hash,
             client: client.clone(),
-            is_known_network: is_known(connection, user, client)?,
+            is_known_network: is_known_network(connection, user, client)?,
         })
     }
 

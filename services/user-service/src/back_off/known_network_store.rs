@@ -22,12 +22,14 @@ fn network_hash(user: UserId, client: &ClientNetwork) -> [u8; 32] {
     hash.chain_update(client.as_str()).finalize().into()
 }
 
-/// Whether the user has signed in from a network.
-pub(super) fn is_known(
+/// Whether the user has signed in from a network. The same statement runs if there is no user.
+pub(crate) fn is_known_network(
     connection: &mut Connection,
-    user: UserId,
+    user: Option<UserId>,
     client: &ClientNetwork,
 ) -> Result<bool, Error> {
+    // A new identifier belongs to no user.
+    let user = user.unwrap_or_else(UserId::generate);
     let row = known_networks::table.find((user, network_hash(user, client).to_vec()));
     Ok(diesel::select(exists(row)).get_result(connection)?)
 }

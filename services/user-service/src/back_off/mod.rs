@@ -19,6 +19,6 @@ mod store;
 pub(crate) use attempt::{AttemptKey, CountedAttempt, name_hash};
 pub(crate) use end::end_back_off;
 pub(crate) use error::{BackOffProblems, TooManyAttempts};
-pub(crate) use known_network_store::{forget_networks, record_network};
+pub(crate) use known_network_store::{forget_networks, is_known_network, record_network};
 pub(crate) use refund::refund_on_error;
 pub(crate) use store::{count, delete_all_failures, delete_failures, delete_failures_batch};

@@ -8,48 +8,47 @@ use values::{Fingerprint, Names as _, UserId};
 use super::kind::Kind;
 use crate::schema::{codes, users};
 
-/// The user who was sent a code that is still valid and sets a new password.
-pub(crate) fn find_user_of_reset(
+/// The codes of this many requests for a forgotten password are valid at once, so that requests of a stranger do not
+/// invalidate the code that its user is about to use. A change that ends all codes raises the user's `code_generation` by
+/// as much, a request by one.
+pub(crate) const VALID_REQUESTS: i64 = 3;
+
+/// The user who was sent a code of a kind that is still valid.
+pub(crate) fn find_user(
     connection: &mut Connection,
+    kind: Kind,
     code: Fingerprint,
 ) -> Result<Option<UserId>, Error> {
-    Ok(codes::table
+    let valid = codes::table
         .inner_join(users::table)
         .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
-        .filter(codes::purpose.eq(Kind::ForgotPassword.name()))
-        .filter(codes::generation.eq(users::code_generation))
+        .filter(codes::purpose.eq(kind.name()))
         .filter(codes::expires.gt(now))
-        .select(users::id)
-        .first(connection)
-        .optional()?)
+        .select(users::id);
+    let found = match kind {
+        Kind::ForgotPassword => valid
+            .filter(codes::generation.gt(users::code_generation - VALID_REQUESTS))
+            .first::<UserId>(connection),
+        // The code also sets a password, so it ends with the confirmation of the address.
+        Kind::VerifyEmail => valid
+            .filter(codes::email_key.eq(users::email_key.nullable()))
+            .filter(users::email_confirmed.is_null())
+            .first::<UserId>(connection),
+    };
+    Ok(found.optional()?)
 }
 
-/// The user who was sent a code that is still valid and confirms an e-mail address, and the key of the address.
-pub(crate) fn find_user_of_verification(
-    connection: &mut Connection,
-    code: Fingerprint,
-) -> Result<Option<(UserId, String)>, Error> {
-    Ok(codes::table
-        .inner_join(users::table)
-        .filter(codes::fingerprint.eq(code.as_bytes().as_slice()))
-        .filter(codes::purpose.eq(Kind::VerifyEmail.name()))
-        .filter(codes::email_key.eq(users::email_key.nullable()))
-        .filter(codes::expires.gt(now))
-        .select((users::id, users::email_key))
-        .first(connection)
-        .optional()?)
-}
-
-/// Deletes every code of a user and kind, valid or not, and returns how many there were.
-pub(crate) fn delete_of_kind(
+/// Deletes every code of a user and these kinds, valid or not.
+pub(crate) fn delete(
     connection: &mut Connection,
     user: UserId,
-    kind: Kind,
-) -> Result<usize, Error> {
+    kinds: &[Kind],
+) -> Result<(), Error> {
     let codes = codes::table
         .filter(codes::user_id.eq(user))
-        .filter(codes::purpose.eq(kind.name()));
-    Ok(diesel::delete(codes).execute(connection)?)
+        .filter(codes::purpose.eq_any(kinds.iter().map(|kind| kind.name())));
+    diesel::delete(codes).execute(connection)?;
+    Ok(())
 }
 
 /// Deletes at most `batch` codes of a user, for any purpose, and returns how many were deleted.

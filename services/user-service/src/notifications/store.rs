@@ -64,14 +64,10 @@ pub(crate) fn insert(
         .collect()
 }
 
-/// Deletes the pending notifications about a forgotten password of a user who no longer needs a code.
-pub(crate) fn delete_pending_forgot_password(
-    connection: &mut Connection,
-    user: UserId,
-) -> Result<(), Error> {
+/// Deletes the pending notifications of a user who no longer needs a code.
+pub(crate) fn delete_pending(connection: &mut Connection, user: UserId) -> Result<(), Error> {
     diesel::delete(notifications::table)
         .filter(notifications::user_id.eq(user))
-        .filter(notifications::kind.eq(Kind::ForgotPassword.name()))
         .filter(notifications::finished.is_null())
         .execute(connection)?;
     Ok(())

@@ -10,7 +10,7 @@ use crate::hashing::HashError;
 
 /// Why a password was not changed or a code was not sent.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PasswordError {
+pub(crate) enum PasswordError {
     /// The user of the token was deleted, or the token was revoked concurrently.
     #[error("the token was revoked")]
     CallerGone,
@@ -74,7 +74,7 @@ impl From<PasswordError> for Problem {
             PasswordError::TooManyRequests(wait) => Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "rate-limited",
-                "Too many codes were requested. The newest code still works. Request another one \
+                "Too many codes were requested. The newest codes still work. Request another one \
                  after `Retry-After`.",
             )
             .retry_after(wait),

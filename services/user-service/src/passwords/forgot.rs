@@ -5,9 +5,10 @@ use telemetry::RequestContext;
 use values::EmailAddress;
 
 use super::error::PasswordError;
-use super::rate_limit::count_code_request;
+use super::rate_limit::{CodeRequest, count_code_request};
 use super::store;
 use crate::audit::AuditAction;
+use crate::back_off::is_known_network;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::notifications::store::QueuedNotification;
@@ -33,9 +34,16 @@ pub(super) async fn forgot(
         return Err(PasswordError::NotConfigured);
     }
     let (limits, counted) = (context.code_requests, email.clone());
+    let verification = context.email_verification;
     let count = move |connection: &mut Connection| {
-        let kind = Kind::ForgotPassword;
-        match count_code_request(connection, limits, kind, &counted, &client_network)? {
+        let user = store::find_user_by_trusted_email(connection, &counted, verification)?;
+        let limited = CodeRequest {
+            kind: Kind::ForgotPassword,
+            email: &counted,
+            client: &client_network,
+            from_known_network: is_known_network(connection, user, &client_network)?,
+        };
+        match count_code_request(connection, limits, limited)? {
             Some(wait) => Err(PasswordError::TooManyRequests(wait)),
             None => Ok(()),
         }
@@ -45,7 +53,7 @@ pub(super) async fn forgot(
     let request = RequestContext::current_or_fresh();
     let row_request = request.clone();
     let insert = move |connection: &mut Connection| {
-        let recipient = store::invalidate_codes(connection, &email)?;
+        let recipient = store::begin_code_request(connection, &email)?;
         let action = AuditAction::PasswordResetRequested;
         let user = recipient.map(|recipient| recipient.user);
         let entry = action.entry_about(Actor::Anonymous, user, meta);

@@ -2,7 +2,8 @@
 //! network, so that one client cannot flood many mailboxes.
 //!
 //! The counts are in the database, so all replicas share them. Requests for unknown addresses count, too,
-//! so the limit does not reveal which addresses exist.
+//! so the limit does not reveal which addresses exist. The limit of an address does not apply to networks from which its
+//! user has signed in.
 
 use std::time::Duration;
 
@@ -25,26 +26,54 @@ pub(crate) fn mailbox_hash(kind: Kind, email: &str) -> [u8; 32] {
     }
 }
 
+/// A request for a code.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CodeRequest<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) email: &'a EmailAddress,
+    pub(crate) client: &'a ClientNetwork,
+    /// Whether the user with the address has signed in from the client's network. Then the limit of the address does not
+    /// apply, so that strangers cannot use it up.
+    pub(crate) from_known_network: bool,
+}
+
+impl CodeRequest<'_> {
+    /// What is counted together with the request for its address. A request from a known network has a count of its own,
+    /// so that the same statements run for it.
+    fn mailbox(&self) -> [u8; 32] {
+        let mailbox = mailbox_hash(self.kind, self.email.normalized());
+        if !self.from_known_network {
+            return mailbox;
+        }
+        let own = Sha256::new().chain_update(mailbox);
+        own.chain_update(self.client.as_str()).finalize().into()
+    }
+}
+
 /// Counts a request for a code. If the request exceeds a limit, returns how long to wait, and the caller must roll back
 /// the transaction, so that the request does not count.
 pub(crate) fn count_code_request(
     connection: &mut Connection,
     limits: CodeRequestSettings,
-    kind: Kind,
-    email: &EmailAddress,
-    client_network: &ClientNetwork,
+    request: CodeRequest<'_>,
 ) -> Result<Option<Duration>, Error> {
     // Always in this order, so that two transactions cannot deadlock.
-    let client = Sha256::digest(client_network.as_str()).into();
-    let mailbox = mailbox_hash(kind, email.normalized());
-    for (scope, subject, per_hour) in [
-        (LimitScope::Client, client, limits.per_client),
-        (LimitScope::Account, mailbox, limits.per_account),
+    let client = Sha256::digest(request.client.as_str()).into();
+    let exempt = request.from_known_network;
+    for (scope, subject, per_hour, applies) in [
+        (LimitScope::Client, client, limits.per_client, true),
+        (
+            LimitScope::Account,
+            request.mailbox(),
+            limits.per_account,
+            !exempt,
+        ),
     ] {
         if per_hour == 0 {
             continue;
         }
-        if let Some(wait) = store::count_code_request(connection, scope, subject, per_hour)? {
+        let excess = store::count_code_request(connection, scope, subject, per_hour)?;
+        if let Some(wait) = excess.filter(|_| applies) {
             metrics::counter!("code_requests_refused_total", "counted" => scope.name())
                 .increment(1);
             return Ok(Some(wait));

@@ -15,7 +15,7 @@ use super::requests::{
     ResetPasswordRequest,
 };
 use super::reset::reset;
-use super::reset_forgotten::reset_forgotten;
+use super::reset_by_code::reset_by_code;
 use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
 use crate::accounts::{CodeProblems, DeletionProblems, EmptyResponse, UserProblems};
 use crate::audit::RequestActor;
@@ -23,6 +23,7 @@ use crate::back_off::BackOffProblems;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::hashing::HashProblems;
+use crate::notifications::Kind;
 
 /// Change your password
 ///
@@ -82,8 +83,10 @@ pub(crate) async fn reset_password(
 /// Request a code for a forgotten password
 ///
 /// Sends a code through every configured channel. The response is the same for an unknown address, for which
-/// nothing is sent. A new request invalidates earlier codes. Requests are limited for each e-mail address
-/// and for each client address (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`).
+/// nothing is sent. The codes of the last three requests are valid, until one of them is used or the password or
+/// the address changes. Requests are limited for each e-mail address and for each client address
+/// (`FORGOT_PASSWORD_PER_ACCOUNT`, `FORGOT_PASSWORD_PER_CLIENT`); a client address from which the user signed in before
+/// has only the second limit.
 #[utoipa::path(
     operation_id = "forgotPassword",
     tag = "users",
@@ -112,7 +115,7 @@ pub(crate) async fn forgot_password(
 
 /// Reset a forgotten password
 ///
-/// Takes a code, which can be used once, within an hour (`FORGOT_PASSWORD_TTL`). Revokes all tokens of the user
+/// Takes a code, which can be used once, within an hour (`FORGOT_PASSWORD_TTL`). Revokes all other codes and all tokens of the user
 /// and ends the back-off after failed sign-ins.
 #[utoipa::path(
     operation_id = "resetForgottenPassword",
@@ -132,6 +135,7 @@ pub(crate) async fn reset_forgotten_password(
     body: JsonBody,
 ) -> Result<Json<EmptyResponse>, Problem> {
     let request = ResetForgottenPasswordRequest::parse(body.0, context.rules)?;
-    reset_forgotten(&context, &client, request, meta).await?;
+    let code = (Kind::ForgotPassword, request.code.fingerprint());
+    reset_by_code(&context, &client, code, request.password, meta).await?;
     Ok(Json(EmptyResponse {}))
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use audit_log::Entry;
+use chrono::{DateTime, Utc};
 use database::{Connection, Error};
 use diesel::dsl::now;
 use diesel::prelude::*;
@@ -10,8 +11,10 @@ use diesel::sql_types::{BigInt, Binary, Double, Text};
 use values::{EmailAddress, Names as _, UserId};
 
 use crate::accounts::TokenSubject;
+use crate::notifications::code_store::VALID_REQUESTS;
 use crate::notifications::store::Recipient;
 use crate::schema::{code_requests, users};
+use crate::settings::EmailVerification;
 
 /// The username and the password's hash of a user with this epoch.
 pub(super) fn find_credentials(
@@ -39,6 +42,24 @@ pub(super) fn find_user_by_email(
         .optional()?)
 }
 
+/// The user with an e-mail address that gives access to tasks: someone who only claims the address may have signed in
+/// from anywhere.
+pub(super) fn find_user_by_trusted_email(
+    connection: &mut Connection,
+    email: &EmailAddress,
+    verification: EmailVerification,
+) -> Result<Option<UserId>, Error> {
+    let user = users::table
+        .filter(users::email_key.eq(email.normalized()))
+        .select((users::id, users::email_confirmed))
+        .first::<(UserId, Option<DateTime<Utc>>)>(connection)
+        .optional()?;
+    let is_trusted = |confirmed: bool| confirmed || verification == EmailVerification::Off;
+    Ok(user
+        .filter(|(_, confirmed)| is_trusted(confirmed.is_some()))
+        .map(|(id, _)| id))
+}
+
 /// Updates a password and revokes all earlier tokens and codes. With `epoch`, only if it is still the
 /// user's.
 pub(super) fn update_password(
@@ -56,7 +77,7 @@ pub(super) fn update_password(
         .set((
             users::password_hash.eq(hash),
             users::epoch.eq(users::epoch + 1),
-            users::code_generation.eq(users::code_generation + 1),
+            users::code_generation.eq(users::code_generation + VALID_REQUESTS),
             users::mtime.eq(now),
         ))
         .returning(TokenSubject::as_returning());
@@ -66,21 +87,21 @@ pub(super) fn update_password(
         .optional()?)
 }
 
-/// Invalidates all codes of the user with this e-mail address, if there is one who is not being deleted. Returns the
-/// user as the recipient of the next code.
-pub(super) fn invalidate_codes(
+/// Begins a request for a code by the user with this e-mail address, if there is one who is not being deleted. The codes
+/// of earlier requests than the last few become invalid. Returns the user as the recipient of the code.
+pub(super) fn begin_code_request(
     connection: &mut Connection,
     email: &EmailAddress,
 ) -> Result<Option<Recipient>, Error> {
     let user = users::table
         .filter(users::email_key.eq(email.normalized()))
         .filter(diesel::dsl::not(users::deletion_in_progress));
-    let invalidated = diesel::update(user)
+    let begun = diesel::update(user)
         .set(users::code_generation.eq(users::code_generation + 1))
         .returning((users::id, users::code_generation))
         .get_result::<(UserId, i64)>(connection)
         .optional()?;
-    Ok(invalidated.map(|(user, generation)| Recipient {
+    Ok(begun.map(|(user, generation)| Recipient {
         user,
         generation: Some(generation),
     }))

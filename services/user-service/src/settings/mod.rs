@@ -14,5 +14,5 @@ pub use notification_worker::{NotificationWorkerSettings, TaskMailSettings};
 pub use sender::Sender;
 pub use user_service::{
     CodeRequestSettings, EmailVerification, FirstAdmin, PasswordSettings, SignUpSettings,
-    TokenSettings, UserServiceSettings,
+    SignUpUsernames, TokenSettings, UserServiceSettings,
 };

@@ -65,6 +65,28 @@ impl SettingValue for EmailVerification {
     }
 }
 
+/// Which usernames a sign-up may choose.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SignUpUsernames {
+    /// The e-mail address only, while addresses must be confirmed.
+    Email,
+    /// Any that is free.
+    Any,
+}
+
+impl SettingValue for SignUpUsernames {
+    const ALLOWED: &'static str = "`email` or `any`";
+    const EXAMPLE: &'static str = "email";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "email" => Ok(Self::Email),
+            "any" => Ok(Self::Any),
+            _ => Err("unknown value".to_owned()),
+        }
+    }
+}
+
 /// How many codes for forgotten passwords can be requested within an hour; 0 for no limit.
 #[derive(Debug, Clone, Copy)]
 pub struct CodeRequestSettings {
@@ -107,6 +129,8 @@ pub struct SignUpSettings {
     pub vendor: Option<String>,
     /// A caller needs one of these scopes. `None` opens sign-up to anyone.
     pub scopes: Option<Vec<String>>,
+    /// Which usernames a caller who is not an administrator may choose.
+    pub usernames: SignUpUsernames,
 }
 
 /// The administrator to create at start if there is none.
@@ -165,7 +189,7 @@ impl Settings for CodeRequestSettings {
                 "FORGOT_PASSWORD_PER_ACCOUNT",
                 "10",
                 allowed,
-                "Codes that can be requested within an hour for one e-mail address, for a forgotten password and to confirm the address each; 0 for no limit.",
+                "Codes that can be requested within an hour for one e-mail address, for a forgotten password and to confirm the address each; 0 for no limit. It does not apply to codes for a forgotten password that are requested from a network from which the user signed in before.",
                 accepts,
             )?,
             per_client: reader.in_range(
@@ -236,6 +260,11 @@ impl Settings for SignUpSettings {
             plan: reader.or_default("DEFAULT_USER_PLAN", "free", "The plan of new users.")?,
             vendor: reader.optional("DEFAULT_USER_VENDOR", "The vendor of new users.")?,
             scopes: scopes.map(|Csv(scopes)| scopes),
+            usernames: reader.or_default(
+                "SIGN_UP_USERNAMES",
+                "email",
+                "With `email`, while EMAIL_VERIFICATION is `required`, a new user's username must be the e-mail address, unless an administrator creates the user: no one confirms usernames. With `any`, it may be any address that no other user has.",
+            )?,
         })
     }
 }

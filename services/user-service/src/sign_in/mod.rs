@@ -11,3 +11,5 @@ mod refuse;
 mod requests;
 pub(crate) mod routes;
 mod store;
+
+pub(crate) use refuse::record_refusal;

@@ -1,4 +1,4 @@
-use audit_log::{Actor, AuthMethod};
+use audit_log::{Actor, AuthMethod, RequestMeta};
 use database::Connection;
 use serde_json::json;
 use values::UserId;
@@ -8,25 +8,46 @@ use super::error::SignInError;
 use super::store;
 use crate::accounts;
 use crate::audit::AuditAction;
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
 
+/// The reason that the audit log gives for the right password of an inactive account.
+const INACTIVE: &str = "account-inactive";
 /// How many refusals of unknown names are logged for one client network and hour.
 const LOGGED_FOR_UNKNOWN_NAMES: i32 = 60;
 /// How many refusals of users are logged for one client network and hour. They are kept for longer, but a
 /// network would need many users for so many, because each user's attempts must wait.
 const LOGGED_FOR_USERS: i32 = 600;
 
-/// Records a refused attempt and returns its error. The same statements run for an unknown name.
-///
-/// One client network cannot fill the audit log: the last entry that it gets within an hour says that it
-/// reached the limit.
+/// Records a refused attempt and returns its error.
 pub(super) async fn refuse(
     context: &Context,
     user: Option<UserId>,
     attempt: Attempt,
     refusal: SignInError,
 ) -> SignInError {
-    let inactive = matches!(refusal, SignInError::Inactive);
+    let reason = match refusal {
+        SignInError::Inactive => INACTIVE,
+        _ => "invalid-credentials",
+    };
+    match record_refusal(context, user, &attempt.client, attempt.meta, reason).await {
+        Ok(()) => refusal,
+        Err(error) => error.into(),
+    }
+}
+
+/// Records a refused attempt to prove a password. The same statements run for an unknown name.
+///
+/// One client network cannot fill the audit log: the last entry that it gets within an hour says that it
+/// reached the limit.
+pub(crate) async fn record_refusal(
+    context: &Context,
+    user: Option<UserId>,
+    client: &ClientNetwork,
+    meta: RequestMeta,
+    reason: &'static str,
+) -> Result<(), database::Error> {
+    let client = client.clone();
     // A new identifier belongs to no user.
     let id = user.unwrap_or_else(UserId::generate);
     let record = move |connection: &mut Connection| {
@@ -36,17 +57,16 @@ pub(super) async fn refuse(
         } else {
             LOGGED_FOR_UNKNOWN_NAMES
         };
-        let refusals = store::count_refusal(connection, &attempt.client, user.is_some())?;
+        let refusals = store::count_refusal(connection, &client, user.is_some())?;
         if refusals > limit {
             metrics::counter!("sign_in_refusals_not_logged_total").increment(1);
             return Ok::<_, database::Error>(());
         }
-        let entry = AuditAction::SignInRefused.entry_about(Actor::Anonymous, user, attempt.meta);
-        let (entry, reason) = if inactive {
-            let entry = entry.authenticated_by(AuthMethod::Password);
-            (entry, "account-inactive")
+        let entry = AuditAction::SignInRefused.entry_about(Actor::Anonymous, user, meta);
+        let entry = if reason == INACTIVE {
+            entry.authenticated_by(AuthMethod::Password)
         } else {
-            (entry, "invalid-credentials")
+            entry
         };
         let detail = if refusals == limit {
             json!({"reason": reason, "limitReached": true})
@@ -56,8 +76,5 @@ pub(super) async fn refuse(
         entry.detail(detail).record(connection)?;
         Ok(())
     };
-    match context.database.transaction(record).await {
-        Ok(()) => refusal,
-        Err(error) => error.into(),
-    }
+    context.database.transaction(record).await
 }

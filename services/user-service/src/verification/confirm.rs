@@ -1,21 +1,137 @@
-use audit_log::RequestMeta;
+use audit_log::{Actor, AuthMethod, Entry, RequestMeta};
+use auth::Caller;
 use database::Connection;
-use values::Secret;
+use values::{Fingerprint, Secret, UserId};
 
 use super::error::VerificationError;
-use crate::accounts;
+use super::requests::{Proof, VerifyEmailRequest};
+use super::store::{self, Credentials};
+use crate::accounts::{self, User};
+use crate::audit::AuditAction;
+use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
+use crate::client_network::ClientNetwork;
 use crate::context::Context;
+use crate::hashing::Password;
+use crate::notifications::{Kind, code_store};
+use crate::passwords::reset_by_code;
+use crate::sign_in::record_refusal;
 
-/// Confirms an e-mail address by the code that was sent to it.
-#[tracing::instrument(skip_all)]
+const KIND: Kind = Kind::VerifyEmail;
+
+/// Confirms an e-mail address by the code that was sent to it, if the caller also has the account or takes it over.
+///
+/// Without that, the owner of a mailbox who follows the link would confirm the account of a stranger who signed up with
+/// the address, and the stranger could decide the owner's tasks.
+#[tracing::instrument(skip_all, fields(user.id))]
 pub(super) async fn confirm(
     context: &Context,
-    code: &Secret,
+    client: &ClientNetwork,
+    request: VerifyEmailRequest,
     meta: RequestMeta,
 ) -> Result<(), VerificationError> {
-    let code = code.fingerprint();
-    let verify = move |connection: &mut Connection| {
-        accounts::store::verify_email(connection, code, meta)?.ok_or(VerificationError::InvalidCode)
+    let code = request.code.fingerprint();
+    match request.proof {
+        Proof::Token(caller) => confirm_as(context, code, &caller, meta).await,
+        Proof::Password(password) => {
+            confirm_with_password(context, client, code, password, meta).await
+        }
+        Proof::NewPassword(password) => {
+            Ok(reset_by_code(context, client, (KIND, code), password, meta).await?)
+        }
+    }
+}
+
+/// Confirms the address of the token's user.
+async fn confirm_as(
+    context: &Context,
+    code: Fingerprint,
+    caller: &Caller,
+    meta: RequestMeta,
+) -> Result<(), VerificationError> {
+    let (id, epoch) = (caller.id(), caller.epoch());
+    let confirm = move |connection: &mut Connection| {
+        let user = lock_user(connection, code)?;
+        if user.id != id {
+            return Err(VerificationError::OtherAccount);
+        }
+        if user.epoch != epoch {
+            return Err(VerificationError::CallerGone);
+        }
+        confirm_locked(connection, id, meta)
     };
-    context.database.transaction(verify).await.map(drop)
+    context.database.transaction(confirm).await
+}
+
+/// Confirms the address of the account that has this password. A wrong one counts like a failed sign-in by the username.
+async fn confirm_with_password(
+    context: &Context,
+    client: &ClientNetwork,
+    code: Fingerprint,
+    password: Secret,
+    meta: RequestMeta,
+) -> Result<(), VerificationError> {
+    let (credentials, attempt) = count_attempt(context, code, client).await?;
+    let id = credentials.id;
+    tracing::Span::current().record("user.id", id.to_string());
+    let stored = credentials.password_hash.clone();
+    let hasher = &context.hasher;
+    let verified = hasher.verify(client, Password::from(password), stored);
+    let verified = verified.await.map_err(VerificationError::from);
+    if !back_off::refund_on_error(&context.database, &attempt, verified).await? {
+        record_refusal(context, Some(id), client, meta, "wrong-password").await?;
+        return Err(VerificationError::WrongPassword);
+    }
+    let confirm = move |connection: &mut Connection| {
+        if lock_user(connection, code)?.id != id {
+            return Err(VerificationError::InvalidCode);
+        }
+        if !store::has_credentials(connection, &credentials)? {
+            return Err(VerificationError::WrongPassword);
+        }
+        back_off::delete_failures(connection, &attempt)?;
+        confirm_locked(connection, id, meta)
+    };
+    context.database.transaction(confirm).await
+}
+
+/// Finds the account of a code, and counts an attempt to prove its password unless the account must wait.
+async fn count_attempt(
+    context: &Context,
+    code: Fingerprint,
+    client: &ClientNetwork,
+) -> Result<(Credentials, CountedAttempt), VerificationError> {
+    let client = client.clone();
+    let count = move |connection: &mut Connection| {
+        let id = code_store::find_user(connection, KIND, code)?;
+        let id = id.ok_or(VerificationError::InvalidCode)?;
+        let credentials = store::find_credentials(connection, id)?;
+        let credentials = credentials.ok_or(VerificationError::InvalidCode)?;
+        let name = name_hash(credentials.username.normalized());
+        let key = AttemptKey::load(connection, name, Some(id), &client)?;
+        Ok((credentials, back_off::count(connection, key)??))
+    };
+    context.database.transaction(count).await
+}
+
+/// The user of a code, locked until the transaction ends, so that the second of two concurrent requests finds the code
+/// used.
+fn lock_user(connection: &mut Connection, code: Fingerprint) -> Result<User, VerificationError> {
+    let invalid = || VerificationError::InvalidCode;
+    let id = code_store::find_user(connection, KIND, code)?.ok_or_else(invalid)?;
+    let user = accounts::store::lock(connection, id)?.ok_or_else(invalid)?;
+    if user.deletion_in_progress || code_store::find_user(connection, KIND, code)? != Some(id) {
+        return Err(invalid());
+    }
+    Ok(user)
+}
+
+fn confirm_locked(
+    connection: &mut Connection,
+    id: UserId,
+    meta: RequestMeta,
+) -> Result<(), VerificationError> {
+    let entry: Entry = AuditAction::EmailVerified.entry(Actor::User(id), id, meta);
+    let entry = entry.authenticated_by(AuthMethod::VerificationCode);
+    accounts::store::confirm_email(connection, id, entry)?;
+    Ok(code_store::delete(connection, id, &[KIND])?)
 }

@@ -1,10 +1,14 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
+use auth::TokenProblems;
 use http_kit::Problem;
 use service_http::{DatabaseProblems, database_problem};
 
-use crate::accounts::AccountError;
+use crate::accounts::{AccountError, CodeProblems, DeletionProblems};
+use crate::back_off::{BackOffProblems, TooManyAttempts};
+use crate::hashing::{HashError, HashProblems};
+use crate::passwords::PasswordError;
 
 /// Why an address was not confirmed or a code was not sent.
 #[derive(Debug, thiserror::Error)]
@@ -12,9 +16,24 @@ pub(super) enum VerificationError {
     /// The code is unknown, used or expired, or was sent to another address.
     #[error("the code is invalid")]
     InvalidCode,
-    /// The user of the token was deleted.
-    #[error("the token's user was deleted")]
+    /// The user of the token was deleted, or the token was revoked concurrently.
+    #[error("the token was revoked")]
     CallerGone,
+    /// The code was sent for another account than that of the token.
+    #[error("the code is of another account")]
+    OtherAccount,
+    /// The password is not the account's.
+    #[error("the password is wrong")]
+    WrongPassword,
+    /// Too many wrong passwords in a row.
+    #[error(transparent)]
+    TooManyAttempts(#[from] TooManyAttempts),
+    /// Checking the password failed.
+    #[error(transparent)]
+    Hash(#[from] HashError),
+    /// The new password was not set.
+    #[error(transparent)]
+    NewPassword(#[from] PasswordError),
     /// The address is confirmed.
     #[error("the address is confirmed")]
     AlreadyConfirmed,
@@ -34,6 +53,20 @@ impl From<VerificationError> for Problem {
         match error {
             VerificationError::InvalidCode => AccountError::InvalidCode.into(),
             VerificationError::CallerGone => AccountError::CallerGone.into(),
+            VerificationError::OtherAccount => Self::new(
+                StatusCode::FORBIDDEN,
+                "code-of-another-account",
+                "The code is of another account than the token. Confirm the address with that account's token or \
+                 password, or with a new password.",
+            ),
+            VerificationError::WrongPassword => Self::new(
+                StatusCode::BAD_REQUEST,
+                "wrong-password",
+                "The field `password` is not the account's password.",
+            ),
+            VerificationError::TooManyAttempts(error) => error.into(),
+            VerificationError::Hash(error) => error.into(),
+            VerificationError::NewPassword(error) => error.into(),
             VerificationError::AlreadyConfirmed => Self::new(
                 StatusCode::CONFLICT,
                 "email-already-confirmed",
@@ -57,6 +90,11 @@ impl From<VerificationError> for Problem {
 }
 
 http_kit::problem_responses! {
+    /// Problems of confirming an address.
+    pub(crate) ConfirmProblems: CodeProblems, TokenProblems, DeletionProblems, BackOffProblems, HashProblems {
+        VerificationError::WrongPassword,
+        VerificationError::OtherAccount => "The token is of another account than the code, which stays valid.",
+    }
     /// Problems of requesting another code.
     pub(crate) ResendProblems: DatabaseProblems {
         VerificationError::AlreadyConfirmed,

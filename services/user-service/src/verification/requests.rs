@@ -1,6 +1,14 @@
+use std::borrow::Cow;
+
+use actix_web::{FromRequest as _, HttpRequest};
+use auth::{Caller, MaybeCaller};
 use http_kit::{Fields, Problem};
-use utoipa::ToSchema;
-use values::Secret;
+use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, SchemaType, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+use values::{Invalid, Secret};
+
+use crate::hashing::{NewPassword, PasswordRules};
 
 /// The body of a confirmation of an e-mail address.
 #[derive(Debug, ToSchema)]
@@ -8,11 +16,88 @@ pub(super) struct VerifyEmailRequest {
     /// The code that was sent.
     #[schema(value_type = String)]
     pub(super) code: Secret,
+    #[serde(flatten)]
+    pub(super) proof: Proof,
+}
+
+/// What shows, besides the code, that the person who has the mailbox also has the account.
+#[derive(Debug)]
+pub(super) enum Proof {
+    Token(Caller),
+    Password(Secret),
+    /// The person takes the account over: everyone who used it is signed out.
+    NewPassword(NewPassword),
 }
 
 impl VerifyEmailRequest {
-    pub(super) fn parse(mut fields: Fields) -> Result<Self, Problem> {
+    /// Parses a body. The token counts only without a password, so that an expired one is no obstacle.
+    pub(super) async fn parse(
+        mut fields: Fields,
+        rules: PasswordRules,
+        request: &HttpRequest,
+    ) -> Result<Self, Problem> {
+        let needs_token = !fields.has("password") && !fields.has("newPassword");
+        let caller = if needs_token {
+            MaybeCaller::extract(request).await?.0
+        } else {
+            None
+        };
         let code = fields.required("code");
-        fields.finish_with(code).map(|code| Self { code })
+        let proof = Proof::read(&mut fields, rules, caller);
+        let (code, proof) = fields.finish_with(code.zip(proof))?;
+        Ok(Self { code, proof })
+    }
+}
+
+impl Proof {
+    /// `None` means that `fields` holds an error.
+    fn read(fields: &mut Fields, rules: PasswordRules, caller: Option<Caller>) -> Option<Self> {
+        if fields.has("password") && fields.has("newPassword") {
+            let message = "Cannot be given together with `password`.";
+            fields.reject("newPassword", Invalid::new("ambiguous", message));
+            return None;
+        }
+        if fields.has("newPassword") {
+            return NewPassword::read(fields, "newPassword", rules).map(Self::NewPassword);
+        }
+        if fields.has("password") {
+            return fields.required("password").map(Self::Password);
+        }
+        if caller.is_none() {
+            let message = "Is required, unless `newPassword` or a token of the account (`Authorization`) is given: the \
+                           code alone does not show whose the account is.";
+            fields.reject("password", Invalid::new("required", message));
+        }
+        caller.map(Self::Token)
+    }
+}
+
+impl PartialSchema for Proof {
+    fn schema() -> RefOr<Schema> {
+        let or_null = || SchemaType::from_iter([Type::String, Type::Null]);
+        let password = |description| {
+            ObjectBuilder::new()
+                .schema_type(or_null())
+                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Password)))
+                .description(Some(description))
+        };
+        ObjectBuilder::new()
+            .property(
+                "password",
+                password("The account's password, if there is neither a token nor `newPassword`."),
+            )
+            .property(
+                "newPassword",
+                password("A new password for the account, under the rules of new passwords. It signs out all who use the account.")
+                    .min_length(Some(5))
+                    .max_length(Some(72)),
+            )
+            .into()
+    }
+}
+
+impl ToSchema for Proof {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("AccountProof")
     }
 }

@@ -9,7 +9,7 @@ use crate::audit::{AuditAction, RequestActor};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::notifications::Kind;
-use crate::passwords::count_code_request;
+use crate::passwords::{CodeRequest, count_code_request};
 use crate::settings::CodeRequestSettings;
 
 /// Queues another code for the user's e-mail address, for every channel. Earlier codes stay valid.
@@ -51,8 +51,14 @@ fn queue(
     if user.email_confirmed.is_some() {
         return Err(VerificationError::AlreadyConfirmed);
     }
-    let kind = Kind::VerifyEmail;
-    if let Some(wait) = count_code_request(connection, limits, kind, &user.email, client)? {
+    let request = CodeRequest {
+        kind: Kind::VerifyEmail,
+        email: &user.email,
+        client,
+        // A user who has not confirmed the address may be a stranger to its mailbox.
+        from_known_network: false,
+    };
+    if let Some(wait) = count_code_request(connection, limits, request)? {
         return Err(VerificationError::TooManyRequests(wait));
     }
     Ok(confirmation.queue(connection, id)?)

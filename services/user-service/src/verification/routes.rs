@@ -1,17 +1,16 @@
 //! The HTTP side of confirming e-mail addresses.
 
-use actix_web::post;
 use actix_web::web::{Data, Json};
+use actix_web::{HttpRequest, post};
 use audit_log::RequestMeta;
 use auth::{Caller, TokenProblems};
 use http_kit::{JsonBody, Problem};
-use service_http::DatabaseProblems;
 
 use super::confirm::confirm;
-use super::error::ResendProblems;
+use super::error::{ConfirmProblems, ResendProblems};
 use super::requests::VerifyEmailRequest;
 use super::resend::resend;
-use crate::accounts::{CodeProblems, EmptyResponse};
+use crate::accounts::EmptyResponse;
 use crate::audit::RequestActor;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
@@ -19,22 +18,30 @@ use crate::context::Context;
 /// Confirm an e-mail address
 ///
 /// Takes the code that was sent to it: after sign-up or a change of the address if `EMAIL_VERIFICATION` is `required`,
-/// or on request. The user's next token says that the address is confirmed.
+/// or on request. With the code comes what shows that the caller has the account, too: the account's token, its
+/// `password`, or a `newPassword`, which is set and signs out all who use the account. So no one confirms an account
+/// that another person made with the address. A wrong `password` counts like a failed sign-in. The token is read only
+/// without a password. The user's next token says that the address is confirmed.
 #[utoipa::path(
     operation_id = "verifyEmail",
     tag = "users",
     request_body = VerifyEmailRequest,
-    responses((status = 200, description = "The address is confirmed.", body = EmptyResponse), CodeProblems, DatabaseProblems),
-    security(())
+    responses(
+        (status = 200, description = "The address is confirmed.", body = EmptyResponse),
+        ConfirmProblems
+    ),
+    security((), ("bearer" = []))
 )]
 #[post("/user/verify-email")]
 pub(crate) async fn verify_email(
     context: Data<Context>,
     meta: RequestMeta,
+    client: ClientNetwork,
     body: JsonBody,
+    http_request: HttpRequest,
 ) -> Result<Json<EmptyResponse>, Problem> {
-    let request = VerifyEmailRequest::parse(body.0)?;
-    confirm(&context, &request.code, meta).await?;
+    let request = VerifyEmailRequest::parse(body.0, context.rules, &http_request).await?;
+    confirm(&context, &client, request, meta).await?;
     Ok(Json(EmptyResponse {}))
 }
 

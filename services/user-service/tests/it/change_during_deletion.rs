@@ -90,7 +90,11 @@ async fn codes_do_not_work_during_a_deletion_and_none_are_sent() {
     let reset = json!({"code": "forgot-password", "password": "battery staple"});
     let reply = post("/user/forgot-password/reset", reset).await;
     reply.expect_problem(400, "invalid-code");
-    let reply = post("/user/verify-email", json!({"code": "verify-email"})).await;
+    let reply = post(
+        "/user/verify-email",
+        json!({"code": "verify-email", "password": PASSWORD}),
+    )
+    .await;
     reply.expect_problem(400, "invalid-code");
     let email = json!({"email": "ada@example.com"});
     let _ = post("/user/forgot-password", email).await.expect(200);

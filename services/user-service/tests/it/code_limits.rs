@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::json;
 use testkit::{Http, Reply};
 
-use crate::fixture::Fixture;
+use crate::fixture::{Fixture, PASSWORD};
 
 const ADA: &str = "Ada@example.com";
 const UNKNOWN: &str = "unknown@example.com";
@@ -143,4 +143,53 @@ async fn an_invalid_request_is_not_counted() {
         reply.expect_problem(400, "validation-failed");
     }
     let _ = forgot(&app.http, "198.51.100.1", ADA).await.expect(200);
+}
+
+async fn sign_in(http: &Http, client: &str, email: &str) {
+    let request = http.post("/user/auth").header("X-Forwarded-For", client);
+    let body = json!({"username": email, "password": PASSWORD});
+    let _ = request.json(&body).send().await.expect(200);
+}
+
+#[tokio::test]
+async fn strangers_do_not_use_up_the_requests_of_a_user_on_a_known_network() {
+    const HOME: &str = "203.0.113.7";
+    let app = with_limits("2", "5").await;
+    for email in [ADA, "bob@example.com"] {
+        let _ = app.sign_up(email).await;
+    }
+    sign_in(&app.http, HOME, ADA).await;
+    for stranger in ["198.51.100.1", "198.51.100.2"] {
+        let _ = forgot(&app.http, stranger, ADA).await.expect(200);
+    }
+    refused(&forgot(&app.http, "198.51.100.3", ADA).await);
+    for _ in 0..5 {
+        let _ = forgot(&app.http, HOME, ADA).await.expect(200);
+    }
+    // The limit of the client still applies, and requests from the known network do not use up those of others.
+    refused(&forgot(&app.http, HOME, ADA).await);
+    backdate_requests(&app, 60);
+    let _ = forgot(&app.http, "198.51.100.3", ADA).await.expect(200);
+    // The network is known for one account only.
+    for _ in 0..2 {
+        let _ = forgot(&app.http, HOME, "bob@example.com").await.expect(200);
+    }
+    refused(&forgot(&app.http, HOME, "bob@example.com").await);
+}
+
+#[tokio::test]
+async fn an_unconfirmed_address_has_no_known_network() {
+    const STRANGER: &str = "198.51.100.1";
+    let app = Fixture::start_with(&[
+        ("EMAIL_VERIFICATION", "required"),
+        ("FORGOT_PASSWORD_LOG", "true"),
+        ("FORGOT_PASSWORD_PER_ACCOUNT", "2"),
+    ])
+    .await;
+    let _ = app.sign_up(ADA).await;
+    sign_in(&app.http, STRANGER, ADA).await;
+    for _ in 0..2 {
+        let _ = forgot(&app.http, STRANGER, ADA).await.expect(200);
+    }
+    refused(&forgot(&app.http, STRANGER, ADA).await);
 }

@@ -238,8 +238,10 @@ async fn a_code_resets_a_password_once() {
     let ada = app.sign_up("ada@example.com").await;
     store_code(&app, &ada, "first", "1 hour");
     store_code(&app, &ada, "second", "1 hour");
-    let _ = forgot(&app, "ada@example.com").await.expect(200);
-    // A new request invalidates earlier codes.
+    // The third request after it invalidates a code.
+    for _ in 0..3 {
+        let _ = forgot(&app, "ada@example.com").await.expect(200);
+    }
     reset_forgotten(&app, "first", NEW)
         .await
         .expect_problem(400, "invalid-code");
@@ -264,6 +266,30 @@ async fn a_code_resets_a_password_once() {
 }
 
 #[tokio::test]
+async fn the_codes_of_the_last_three_requests_are_valid_until_one_is_used() {
+    let app = Fixture::start_with(&LOG).await;
+    for used in 1..=5 {
+        let email = format!("user{used}@example.com");
+        let person = app.sign_up(&email).await;
+        let code = |request: u32| format!("code {used} {request}");
+        for request in 1..=5 {
+            let _ = forgot(&app, &email).await.expect(200);
+            store_code(&app, &person, &code(request), "1 hour");
+        }
+        let reply = reset_forgotten(&app, &code(used), NEW).await;
+        if used < 3 {
+            reply.expect_problem(400, "invalid-code");
+            continue;
+        }
+        let _ = reply.expect(200);
+        for request in 1..=5 {
+            let reply = reset_forgotten(&app, &code(request), "another one").await;
+            reply.expect_problem(400, "invalid-code");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_expired_code_is_invalid() {
     let app = Fixture::start_with(&LOG).await;
     let ada = app.sign_up("ada@example.com").await;
@@ -282,11 +308,18 @@ async fn a_change_of_password_or_address_invalidates_codes() {
         ("b", json!({"email": "moved@example.com"})),
     ] {
         let person = app.sign_up(&format!("{name}@example.com")).await;
-        store_code(&app, &person, name, "1 hour");
+        for request in 0..3 {
+            store_code(&app, &person, &format!("{name}{request}"), "1 hour");
+            let _ = forgot(&app, &format!("{name}@example.com"))
+                .await
+                .expect(200);
+        }
+        store_code(&app, &person, &format!("{name}3"), "1 hour");
         let _ = app.update(&admin, &person.id, &update).await.expect(200);
-        reset_forgotten(&app, name, NEW)
-            .await
-            .expect_problem(400, "invalid-code");
+        for request in 0..=3 {
+            let reply = reset_forgotten(&app, &format!("{name}{request}"), NEW).await;
+            reply.expect_problem(400, "invalid-code");
+        }
     }
 }
 

@@ -475,3 +475,59 @@ async fn concurrent_replicas_create_one_administrator_and_never_overwrite_it() {
         .await
         .expect_problem(401, "invalid-credentials");
 }
+
+#[tokio::test]
+async fn while_addresses_must_be_confirmed_only_an_administrator_gives_another_username() {
+    let verification = |value| {
+        [
+            ("EMAIL_VERIFICATION", value),
+            ("FORGOT_PASSWORD_LOG", "true"),
+        ]
+    };
+    let app = Fixture::start_with(&verification("required")).await;
+    let admin = app.admin().await;
+    let names = |username: &str, email: &str| json!({"username": username, "email": email, "password": PASSWORD});
+    let squatting = names("chief@example.com", "eve@example.org");
+    let refused = sign_up(&app, squatting.clone()).await;
+    refused.expect_problem(400, "validation-failed");
+    assert_eq!(refused.bad_fields(), ["username"]);
+    let user = app.sign_up("user@example.com").await;
+    for token in [user.token.as_str(), "junk"] {
+        let request = app.http.post("/user").bearer(token).json(&squatting);
+        assert_eq!(request.send().await.bad_fields(), ["username"]);
+    }
+    // One address in two cases, or given once.
+    let _ = sign_up(&app, names("Ada@example.com", "ada@Example.com"))
+        .await
+        .expect(200);
+    let chief = app.sign_up("chief@example.com").await;
+    let by_admin = names("boss@example.com", "bob@example.com");
+    let _ = app.post(&admin, "/user", &by_admin).await.expect(200);
+    let renamed = json!({"username": "the-chief@example.com"});
+    let _ = app.update(&admin, &chief.id, &renamed).await.expect(200);
+    // An account that exists keeps its names.
+    let _ = app
+        .sign_in("the-chief@example.com", PASSWORD)
+        .await
+        .expect(200);
+
+    let scopes = [
+        &verification("required")[..],
+        &[("API_USER_CREATE_SCOPE", "user")],
+    ]
+    .concat();
+    let closed = app.replica(&scopes).await;
+    let request = closed.post("/user").bearer(&user.token).json(&squatting);
+    assert_eq!(request.send().await.bad_fields(), ["username"]);
+    let any = [
+        &verification("required")[..],
+        &[("SIGN_UP_USERNAMES", "any")],
+    ]
+    .concat();
+    let any = app.replica(&any).await;
+    let free = names("free@example.com", "eve@example.org");
+    let _ = any.post("/user").json(&free).send().await.expect(200);
+    let off = app.replica(&verification("off")).await;
+    let other = names("other@example.com", "eve@example.net");
+    let _ = off.post("/user").json(&other).send().await.expect(200);
+}

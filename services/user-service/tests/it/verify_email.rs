@@ -3,6 +3,7 @@
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::{Bool, Text};
 use diesel::{QueryableByName, RunQueryDsl as _};
+use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::{Reply, TestDatabase};
 
@@ -16,8 +17,17 @@ const REQUIRED: [(&str, &str); 2] = [
 ];
 
 async fn verify(app: &Fixture, code: &str) -> Reply {
+    verify_with(app, &json!({"code": code, "password": PASSWORD})).await
+}
+
+async fn verify_with(app: &Fixture, body: &Value) -> Reply {
     let request = app.http.post("/user/verify-email");
-    request.json(&json!({"code": code})).send().await
+    request.json(body).send().await
+}
+
+async fn verify_as(app: &Fixture, person: &Person, code: &str) -> Reply {
+    let body = json!({"code": code});
+    app.post(person, "/user/verify-email", &body).await
 }
 
 /// The claim of a token, without checking its signature.
@@ -73,6 +83,116 @@ async fn an_address_counts_after_its_code_was_returned() {
     verify(&app, "first")
         .await
         .expect_problem(400, "invalid-code");
+}
+
+#[tokio::test]
+async fn the_code_alone_confirms_nothing() {
+    let app = Fixture::start_with(&REQUIRED).await;
+    let ada = app.sign_up("ada@example.com").await;
+    store_code(&app, &ada, "code");
+    let reply = verify_with(&app, &json!({"code": "code"})).await;
+    reply.expect_problem(400, "validation-failed");
+    assert_eq!(reply.bad_fields(), ["password"]);
+    for way in ["newPassword", "Authorization"] {
+        assert!(reply.text.contains(way), "{}", reply.text);
+    }
+    let reply = verify_with(&app, &json!({})).await;
+    assert_eq!(reply.bad_fields(), ["code", "password"]);
+    let both = json!({"code": "code", "password": PASSWORD, "newPassword": "battery staple"});
+    assert_eq!(verify_with(&app, &both).await.bad_fields(), ["newPassword"]);
+    assert!(!is_verified(&sign_in(&app, "ada@example.com").await.token));
+    let _ = verify_as(&app, &ada, "code").await.expect(200);
+    assert!(is_verified(&sign_in(&app, "ada@example.com").await.token));
+}
+
+#[tokio::test]
+async fn a_token_confirms_the_address_of_its_own_account_only() {
+    let app = Fixture::start_with(&REQUIRED).await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    let eve = app.sign_up("eve@example.com").await;
+    store_code(&app, &ada, "code");
+    for other in [&eve, &admin] {
+        let reply = verify_as(&app, other, "code").await;
+        reply.expect_problem(403, "code-of-another-account");
+    }
+    let junk = app.http.post("/user/verify-email").bearer("junk");
+    let junk = junk.json(&json!({"code": "code"})).send().await;
+    junk.expect_problem(401, "invalid-token");
+    let path = format!("/users/{}/revoke-tokens", ada.id);
+    let _ = app.post(&admin, &path, &json!({})).await.expect(200);
+    let reply = verify_as(&app, &ada, "code").await;
+    reply.expect_problem(401, "token-revoked");
+    // A token is not read if there is a password.
+    let request = app.http.post("/user/verify-email").bearer(&ada.token);
+    let request = request.json(&json!({"code": "code", "password": PASSWORD}));
+    let _ = request.send().await.expect(200);
+    assert!(!is_verified(&sign_in(&app, "eve@example.com").await.token));
+}
+
+#[tokio::test]
+async fn a_new_password_takes_the_account_from_the_stranger_who_made_it() {
+    const NEW: &str = "battery staple";
+    let app = Fixture::start_with(&REQUIRED).await;
+    let stranger = app.sign_up("ada@example.com").await;
+    for code in ["first", "second"] {
+        store_code(&app, &stranger, code);
+    }
+    let take = |code: &str, password: &str| json!({"code": code, "newPassword": password});
+    // The new password is validated before the code.
+    let reply = verify_with(&app, &take("junk", "1234")).await;
+    reply.expect_problem(400, "validation-failed");
+    assert_eq!(reply.bad_fields(), ["newPassword"]);
+    let reply = verify_with(&app, &take("junk", NEW)).await;
+    reply.expect_problem(400, "invalid-code");
+    // The stranger's own changes do not help.
+    let change = json!({"oldPassword": PASSWORD, "newPassword": "of the stranger"});
+    let reply = app.post(&stranger, "/user/change-password", &change).await;
+    let stranger = Person {
+        token: reply.expect(200).text_of("token"),
+        ..stranger
+    };
+    let (first, second) = (take("first", NEW), take("second", NEW));
+    let replies = join_all([&first, &first, &second].map(|body| verify_with(&app, body))).await;
+    let winners = replies.iter().filter(|reply| reply.status == 200).count();
+    assert_eq!(winners, 1, "{replies:?}");
+    app.assert_token(&stranger, false).await;
+    for old in [PASSWORD, "of the stranger"] {
+        let reply = app.sign_in("ada@example.com", old).await;
+        reply.expect_problem(401, "invalid-credentials");
+    }
+    let owner = Person::of(&app.sign_in("ada@example.com", NEW).await.expect(200));
+    assert!(is_verified(&owner.token));
+    for code in ["first", "second"] {
+        let reply = verify_with(&app, &take(code, "another one")).await;
+        reply.expect_problem(400, "invalid-code");
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_counts_like_a_failed_sign_in_and_keeps_the_code() {
+    let app = Fixture::start_with(&REQUIRED).await;
+    let (admin, ada) = (app.admin().await, app.sign_up("ada@example.com").await);
+    store_code(&app, &ada, "code");
+    let wrong = json!({"code": "code", "password": "wrong"});
+    for _ in 0..5 {
+        let reply = verify_with(&app, &wrong).await;
+        reply.expect_problem(400, "wrong-password");
+    }
+    let reply = verify(&app, "code").await;
+    reply.expect_problem(429, "too-many-attempts");
+    assert!(reply.header("retry-after").is_some());
+    let reply = app.sign_in("ada@example.com", PASSWORD).await;
+    reply.expect_problem(429, "too-many-attempts");
+    let path = format!("/audit?filter=subject:{},action:sign-in-refused", ada.id);
+    let entries = app.get(&admin, &path).await.expect(200).json;
+    assert_eq!(entries.as_array().unwrap().len(), 5);
+    assert_eq!(entries[0]["detail"], json!({"reason": "wrong-password"}));
+    app.admin_connection()
+        .batch_execute("UPDATE users.sign_in_failures SET blocked_until = now()")
+        .unwrap();
+    let _ = verify(&app, "code").await.expect(200);
+    // The right password ends the back-off.
+    let _ = sign_in(&app, "ada@example.com").await;
 }
 
 #[tokio::test]
@@ -194,10 +314,15 @@ async fn a_code_that_resets_a_password_confirms_the_address() {
     app.admin_connection()
         .batch_execute("UPDATE users.codes SET purpose = 'forgot-password', email_key = NULL")
         .unwrap();
+    store_code(&app, &ada, "unused");
     let reset = app.http.post("/user/forgot-password/reset");
     let reset = reset.json(&json!({"code": "reset", "password": PASSWORD}));
     let _ = reset.send().await.expect(200);
     assert!(is_verified(&sign_in(&app, "ada@example.com").await.token));
+    // It could set a password, too.
+    let unused = json!({"code": "unused", "newPassword": "battery staple"});
+    let reply = verify_with(&app, &unused).await;
+    reply.expect_problem(400, "invalid-code");
     let reply = resend(&app, &sign_in(&app, "ada@example.com").await).await;
     reply.expect_problem(409, "email-already-confirmed");
 }
@@ -284,9 +409,10 @@ fn the_migration_finds_confirmed_addresses_in_the_audit_log() {
         user(6, "(1, 'password-reset', 'token', NULL)"),
         user(7, "(1, 'first-admin-made', '', NULL)"),
     ];
+    let later = include_str!("../../migrations/00000000000020_user_changes/down.sql");
     let down = include_str!("../../migrations/00000000000011_confirmed_addresses/down.sql");
     let up = include_str!("../../migrations/00000000000011_confirmed_addresses/up.sql");
-    for statements in ["SET search_path = users", down, &users.concat(), up] {
+    for statements in ["SET search_path = users", later, down, &users.concat(), up] {
         connection.batch_execute(statements).unwrap();
     }
     let confirmed: Vec<Confirmed> = diesel::sql_query(

@@ -205,9 +205,14 @@ async fn an_e_mail_address_is_confirmed_on_the_linked_page() {
 
     let phone = Browser::phone().await;
     phone.open(&link).await;
+    phone.fill("Password", "a wrong password").await;
+    phone.click("Confirm").await;
+    phone.sees("The current password is wrong.").await;
+    phone.fill("Password", System::PASSWORD).await;
     phone.click("Confirm").await;
     phone.sees("Your e-mail address is confirmed.").await;
     phone.open(&link).await;
+    phone.fill("Password", System::PASSWORD).await;
     phone.click("Confirm").await;
     phone.sees("This code is invalid or has expired.").await;
     phone.assert_no_errors().await;

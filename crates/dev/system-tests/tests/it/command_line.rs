@@ -142,6 +142,52 @@ async fn users_are_created_disabled_enabled_promoted_and_get_new_passwords() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_user_with_another_username_than_address_is_changed_by_identifier_only() {
+    const CHIEF: &str = "chief@example.com";
+    const EVE: &str = "eve@example.org";
+    let system = System::start().await;
+    let cli = CommandLine::of(&system);
+    let names = json!({"username": CHIEF, "email": EVE, "password": System::PASSWORD});
+    let reply = system.http.post("/user").json(&names).send().await;
+    let id = reply.expect(200).json["user"]["id"].clone();
+    let id = id.as_str().unwrap();
+    for command in [
+        &["users", "make-admin"][..],
+        &["users", "disable"],
+        &["users", "enable"],
+        &["users", "reset-password"],
+        &["users", "delete"],
+        &["tokens", "revoke"],
+        &["deletions", "cancel"],
+    ] {
+        let ticket: &[&str] = if command[0] == "deletions" {
+            &["ticket"]
+        } else {
+            &[]
+        };
+        for (name, yes) in [(CHIEF, &["--yes"][..]), (EVE, &["--yes"]), (CHIEF, &[])] {
+            let refused = cli.run(&[command, &[name], ticket, yes].concat()).await;
+            assert_eq!(refused.code, 4, "{command:?}: {}", refused.stderr);
+            for shown in [CHIEF, EVE, id, "Nothing was done"] {
+                assert!(refused.stderr.contains(shown), "{}", refused.stderr);
+            }
+        }
+    }
+    assert_eq!(cli.json(&["users", "show", CHIEF]).await["isActive"], true);
+    let promoted = cli.run(&["users", "make-admin", id]).await;
+    assert_eq!(promoted.code, 0, "{}", promoted.stderr);
+    let both = format!("{CHIEF} (e-mail address {EVE})");
+    assert!(promoted.stdout.contains(&both), "{}", promoted.stdout);
+    // One address in another case is one name.
+    system.sign_up(ADA).await;
+    let admin = cli
+        .json(&["users", "make-admin", "ADA@example.com", "--yes"])
+        .await;
+    assert_eq!(admin["email"], ADA);
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn nothing_is_destroyed_without_a_confirmation() {
     let system = System::start().await;
     let cli = CommandLine::of(&system);

@@ -73,15 +73,18 @@ function facts(user) {
     .map(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
 
+/** The username, and the e-mail address if it is another one: anyone may have chosen another person's address as username. */
+const nameOf = ({ username, email }) => foreign(username.toLowerCase() === email.toLowerCase() ? username : `${username} (${email})`);
+
 function tools(user, reload) {
-  const name = foreign(user.username);
+  const name = nameOf(user);
   const setActive = async (isActive) => {
     const isSure = isActive || await confirm(t("deactivate"), tWith("deactivateText", { name }), t("deactivate"));
     return isSure && updateUser(user.id, { isActive });
   };
-  const signOut = async () => await confirm(t("signOutUser"), tWith("signOutText", { name: foreign(user.username) }), t("signOutUser"))
+  const signOut = async () => await confirm(t("signOutUser"), tWith("signOutText", { name: nameOf(user) }), t("signOutUser"))
     && revokeTokens(user.id);
-  const remove = async () => await confirm(t("deleteUser"), tWith("deleteText", { name: foreign(user.username) }), t("deleteUser"))
+  const remove = async () => await confirm(t("deleteUser"), tWith("deleteText", { name: nameOf(user) }), t("deleteUser"))
     && startDeletion(user.id);
   return element("div", { class: "actions" },
     user.isActive ? action(t("deactivate"), () => setActive(false), () => reload(t("deactivated")))
@@ -96,7 +99,7 @@ export function show(view, state) {
   const title = heading(ticket ? t("deletion") : t("user"));
   const body = element("div", {});
   const render = (user) => {
-    title.replaceChildren(foreign(user.username));
+    title.replaceChildren(nameOf(user));
     document.title = `${user.username} · ${t("administration")}`;
     body.replaceChildren(element("section", { class: "card" }, facts(user), tools(user, reload)), editForm(user, reload));
   };

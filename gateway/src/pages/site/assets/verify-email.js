@@ -1,29 +1,83 @@
+// Confirms an e-mail address by the code of a link, for a person who also has the account: with the token of this tab or the
+// account's password. A person whose address someone else used takes the account over by a new password.
+
 import { call } from "./api.js";
 import { $, element, labelled, notify, withButtonsDisabled } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { codeFromLink } from "./link.js";
+import { signOut, token } from "./session.js";
 import { t } from "./texts.js";
 
+const password = (id, label, kind, help) => labelled(t(label),
+  element("input", { id, name: id, type: "password", autocomplete: kind, required: true }), help);
+
+const linkTo = (text, way) => element("p", { class: "links" },
+  element("button", { type: "button", class: "link", onclick: () => show(way) }, text));
+
+/** What a person shows besides the code: the fields, what the button says, the other way, and what is sent. */
+const ways = {
+  token: () => ({ fields: [element("p", {}, t("verifyHere"))], action: "confirm", other: [], options: () => ({ token: token() }) }),
+  password: () => ({
+    fields: [password("password", "password", "current-password", t("verifyPassword"))], action: "confirm",
+    other: [linkTo(t("noPassword"), "newPassword")],
+    options: () => ({ body: { password: $("password").value } }),
+  }),
+  newPassword: () => ({
+    fields: [element("p", {}, t("verifyNewPassword")), password("password", "newPassword", "new-password", t("passwordRule")),
+      password("repeated", "repeatPassword", "new-password")], action: "setAndConfirm",
+    other: [linkTo(t("knowPassword"), "password")],
+    options: () => ({ body: { newPassword: $("password").value } }),
+  }),
+};
+
+const chosen = element("div", {});
 const form = element("form", { class: "card narrow", method: "post", action: "/verify-email", onsubmit: submit },
   element("h1", {}, t("verifyTitle")),
   labelled(t("code"), element("input", { id: "code", autocomplete: "one-time-code", autocapitalize: "off", spellcheck: "false", required: true })),
-  element("div", { class: "actions" }, element("button", {}, t("confirm"))));
+  chosen);
+let way;
+let options;
+
+function show(name) {
+  const focus = way !== undefined;
+  way = name;
+  const shown = ways[way]();
+  options = shown.options;
+  chosen.replaceChildren(...shown.fields, element("div", { class: "actions" }, element("button", {}, t(shown.action))), ...shown.other);
+  notify("");
+  if (focus) chosen.querySelector("input")?.focus();
+}
 
 function submit(event) {
   event.preventDefault();
+  if (way === "newPassword" && $("password").value !== $("repeated").value) {
+    notify(t("passwordsDiffer"), "bad");
+    return;
+  }
   withButtonsDisabled(form, async () => {
     try {
-      await call("POST", "/user/verify-email", { body: { code: code.value.trim() } });
+      const { body, ...rest } = options();
+      await call("POST", "/user/verify-email", { ...rest, body: { code: code.value.trim(), ...body } });
       form.hidden = true;
-      notify(t("verified"), "good");
+      if (way === "newPassword") signOut();
+      notify(way === "newPassword" ? [t("verifiedNew"), " ", element("a", { href: "/" }, t("signIn"))] : t("verified"), "good");
     } catch (error) {
-      code.closest(".field").hidden = false;
-      notify(error.message, "bad");
+      failed(error);
     }
   });
+}
+
+function failed(error) {
+  if (error.code === "invalid-code") code.closest(".field").hidden = false;
+  // The token of this tab has ended, or is of another account: the person can still confirm with a password.
+  if (way === "token" && [401, 403].includes(error.status)) {
+    show("password");
+    notify(t(error.status === 401 ? "verifyNotSignedIn" : "verifyOtherAccount"));
+  } else notify(error.message, "bad");
 }
 
 document.title = t("verifyTitle");
 showFrame();
 $("content").replaceChildren(form);
 const code = codeFromLink();
+show(token() ? "token" : "password");

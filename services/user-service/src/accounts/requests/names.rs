@@ -14,17 +14,24 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(super) fn read(fields: &mut Fields) -> Option<Self> {
+    /// `any_username` says whether the username may differ from the e-mail address.
+    pub(super) fn read(fields: &mut Fields, any_username: bool) -> Option<Self> {
         let username = fields.optional::<EmailAddress>("username");
         let email = fields.optional::<EmailAddress>("email");
         if !fields.has("username") && !fields.has("email") {
             let message = "Is required, unless `email` is given.";
             fields.reject("username", Invalid::new("required", message));
         }
-        Some(Self {
+        let names = Self {
             username: username.clone().or_else(|| email.clone())?,
             email: email.or(username)?,
-        })
+        };
+        if !any_username && names.username != names.email {
+            let message =
+                "Must be the e-mail address, because no one confirms usernames. Leave it out.";
+            fields.reject("username", Invalid::new("not-the-email", message));
+        }
+        Some(names)
     }
 }
 
@@ -38,7 +45,9 @@ impl PartialSchema for Names {
         };
         AnyOfBuilder::new()
             .description(Some(
-                "At least one of `username` and `email` is required; each defaults to the other.",
+                "At least one of `username` and `email` is required; each defaults to the other. While \
+                 `EMAIL_VERIFICATION` is `required`, both must be the same without an administrator's token \
+                 (`SIGN_UP_USERNAMES`).",
             ))
             .item(with_required("username", "email"))
             .item(with_required("email", "username"))

@@ -1,4 +1,4 @@
-//! The process that deletes users.
+//! The process that deletes users. It also tells the people-task service of changes of users (`user_changes`).
 //!
 //! - A job is a row; a message only says that the row is due. The worker that holds the claim does the
 //!   first unfinished step and records the result in one transaction, which fails if the claim was lost
@@ -22,6 +22,7 @@ use anyhow::Context as _;
 use auth::{Signer, SigningKey};
 use database::Database;
 use jobs::{RetentionRule, RetryPolicy, WorkerConfig};
+use reqwest::Client;
 use service_runtime::Running;
 
 use crate::calls;
@@ -30,6 +31,7 @@ use crate::deletions::people_tasks::PeopleTasks;
 use crate::deletions::store::find_with_engine;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::DeletionWorkerSettings;
+use crate::user_changes::{UserChangeClient, UserChangeSender};
 use executor::StepExecutor;
 use handler::DeletionWorker;
 
@@ -47,8 +49,16 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
     let mut running = Running::new();
     let database = Database::connect(&settings.database);
     check_engine(&database, settings.engine.is_some()).await?;
+    let (client, signer) = (
+        calls::client().context("no HTTP client")?,
+        signer(&settings)?,
+    );
+    let service = settings.people_task_service.clone();
+    let changes = UserChangeClient::new(client.clone(), service, Arc::clone(&signer));
+    let sender = UserChangeSender::new(database.clone(), changes, settings.lease);
+    running.spawn(sender.run(running.shutdown()));
     let worker = DeletionWorker {
-        executor: executor(&settings, &database)?,
+        executor: executor(&settings, &database, client, signer),
         lease: settings.lease,
         retry: retry_policy(&settings),
         max_age: settings.max_age,
@@ -91,23 +101,28 @@ async fn check_engine(database: &Database, with_engine: bool) -> anyhow::Result<
     )
 }
 
+/// A signer that only makes tokens for services, which have their own audience and lifetime.
+fn signer(settings: &DeletionWorkerSettings) -> anyhow::Result<Arc<Signer>> {
+    let key = SigningKey::from_pem(&settings.signing_key).context("TOKEN_SIGNING_KEY")?;
+    let issuer = settings.issuer.clone();
+    let signer = Signer::new(&key, &[], issuer.clone(), issuer, Duration::ZERO);
+    Ok(Arc::new(signer))
+}
+
 fn executor(
     settings: &DeletionWorkerSettings,
     database: &Database,
-) -> anyhow::Result<StepExecutor> {
-    let key = SigningKey::from_pem(&settings.signing_key).context("TOKEN_SIGNING_KEY")?;
-    // This signer only makes tokens for services, which have their own audience and lifetime.
-    let issuer = settings.issuer.clone();
-    let signer = Signer::new(&key, &[], issuer.clone(), issuer, Duration::ZERO);
-    let client = calls::client().context("no HTTP client")?;
+    client: Client,
+    signer: Arc<Signer>,
+) -> StepExecutor {
     let engine = settings.engine.as_ref();
     let service = settings.people_task_service.clone();
-    Ok(StepExecutor {
+    StepExecutor {
         database: database.clone(),
         engine: engine.map(|engine| Engine::new(client.clone(), engine)),
-        people_tasks: PeopleTasks::new(client, service, Arc::new(signer)),
+        people_tasks: PeopleTasks::new(client, service, signer),
         settle_time: settings.settle_time,
-    })
+    }
 }
 
 #[cfg(test)]

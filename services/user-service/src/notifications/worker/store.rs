@@ -10,6 +10,7 @@ use values::{Names as _, NotificationId, UserId};
 
 use super::notification::Notification;
 use crate::notifications::JOBS;
+use crate::notifications::code_store::VALID_REQUESTS;
 use crate::notifications::kind::Kind;
 use crate::schema::{codes, notifications, users};
 
@@ -24,10 +25,10 @@ pub(super) struct ClaimedRow {
 }
 
 impl ClaimedRow {
-    /// Whether the code would be invalid already: a newer one was requested, or the password or the address was changed.
+    /// Whether the code would be invalid already: newer ones were requested, or the password or the address was changed.
     pub(super) fn is_superseded(&self, recipient: &Recipient) -> bool {
         self.generation
-            .is_some_and(|generation| generation != recipient.generation)
+            .is_some_and(|generation| generation <= recipient.generation - VALID_REQUESTS)
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
-use actix_web::web::{Data, Json, Path, post};
+use actix_web::web::{Data, Json, Path, post, put};
 use actix_web::{App, HttpRequest, HttpResponse};
 use app_config::{Reader, Settings as _};
 use auth::{ServiceCaller, SigningKey, Verifier};
@@ -264,6 +264,19 @@ struct Tasks {
     responses: VecDeque<ErasureResponse>,
     /// `X-Request-Id` and `traceparent` of the latest call.
     context: Option<(String, String)>,
+    /// The states of users that were told, in order.
+    changes: Vec<(String, Value)>,
+    change_response: ChangeResponse,
+}
+
+/// What the internal operation about a changed user does after it took the state.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) enum ChangeResponse {
+    #[default]
+    Success,
+    Failure,
+    /// It never responds, so that the worker can be killed before it knows.
+    Never,
 }
 
 /// Replaces the people-task service: it checks the caller and records the calls.
@@ -294,6 +307,7 @@ impl PeopleTasks {
                 .app_data(Data::clone(&verifier))
                 .app_data(Data::clone(&shared))
                 .route("/internal/users/{id}/erase", post().to(erase))
+                .route("/internal/users/{id}", put().to(change))
         })
         .unwrap();
         Self { running, tasks }
@@ -309,8 +323,40 @@ impl PeopleTasks {
         self.tasks.lock().unwrap().context.clone()
     }
 
+    pub(crate) fn will_respond_to_changes(&self, response: ChangeResponse) {
+        self.tasks.lock().unwrap().change_response = response;
+    }
+
+    /// The states that were told of a user, in order.
+    pub(crate) fn changes(&self, user: UserId) -> Vec<Value> {
+        let tasks = self.tasks.lock().unwrap();
+        let of_user = tasks
+            .changes
+            .iter()
+            .filter(|(id, _)| *id == user.to_string());
+        of_user.map(|(_, state)| state.clone()).collect()
+    }
+
     pub(crate) fn calls(&self) -> Vec<Erasure> {
         self.tasks.lock().unwrap().calls.clone()
+    }
+}
+
+async fn change(
+    _caller: ServiceCaller,
+    user: Path<String>,
+    body: Json<Value>,
+    tasks: Data<Mutex<Tasks>>,
+) -> HttpResponse {
+    let response = {
+        let mut tasks = tasks.lock().unwrap();
+        tasks.changes.push((user.into_inner(), body.into_inner()));
+        tasks.change_response
+    };
+    match response {
+        ChangeResponse::Success => HttpResponse::Ok().json(json!({})),
+        ChangeResponse::Failure => HttpResponse::ServiceUnavailable().finish(),
+        ChangeResponse::Never => std::future::pending().await,
     }
 }
 

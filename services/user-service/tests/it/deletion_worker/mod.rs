@@ -6,6 +6,7 @@ pub(crate) mod end_to_end;
 mod engine_setting;
 pub(crate) mod fixture;
 mod retries;
+mod user_changes;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

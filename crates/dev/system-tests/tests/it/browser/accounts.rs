@@ -86,6 +86,66 @@ async fn a_person_who_forgot_the_password_signs_in_with_a_new_one() {
     system.stop().await;
 }
 
+/// The link of the mail that confirms the address of a new account.
+async fn confirmation_link(system: &System, email: &str) -> String {
+    let query = format!("kind=forgot-password&email={email}");
+    let message = system.wait_for_request(&query).await;
+    let link = message["body"]["link"].as_str().unwrap();
+    link.replace("http://localhost:8080", system.http.base())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_who_is_signed_in_confirms_the_address_without_a_password() {
+    let system = System::start_with(&[("EMAIL_VERIFICATION", "required")]).await;
+    let phone = Browser::phone().await;
+    for email in [EMAIL, REQUESTER] {
+        system.sign_up(email).await;
+    }
+    phone.open(system.http.base()).await;
+    sign_in(&phone, EMAIL, System::PASSWORD).await;
+    phone.sees("Your e-mail address is not confirmed").await;
+    phone
+        .open(&confirmation_link(&system, REQUESTER).await)
+        .await;
+    phone.sees("You are signed in.").await;
+    phone.click("Confirm").await;
+    phone.sees("You are signed in with another account.").await;
+    phone.open(&confirmation_link(&system, EMAIL).await).await;
+    phone.click("Confirm").await;
+    phone.sees("Your e-mail address is confirmed.").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_takes_over_the_account_that_a_stranger_made() {
+    let system = System::start_with(&[("EMAIL_VERIFICATION", "required")]).await;
+    let stranger = system.sign_up(EMAIL).await;
+    let phone = Browser::phone().await;
+    phone.open(&confirmation_link(&system, EMAIL).await).await;
+    phone
+        .click("I did not create this account, or I don’t know its password")
+        .await;
+    phone.sees("signs out everyone who uses the account").await;
+    phone.fill("New password", "new password").await;
+    phone.fill("Repeat new password", "other password").await;
+    phone.click("Set password and confirm").await;
+    phone.sees("The passwords do not match.").await;
+    phone.fill("Repeat new password", "new password").await;
+    phone.click("Set password and confirm").await;
+    phone.sees("your new password is set").await;
+    phone.follow("Sign in").await;
+    sign_in(&phone, EMAIL, "new password").await;
+    phone.sees("Nothing to decide.").await;
+    eventually("the stranger to be signed out", || async {
+        let reply = system.http.get("/user").bearer(&stranger).send().await;
+        (reply.status == 401).then_some(())
+    })
+    .await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_creator_adds_a_webhook_and_sends_its_delivery_again() {
     let system = System::start().await;

@@ -3,7 +3,7 @@
 use values::Language;
 
 use super::Email;
-use super::layout::{Button, Content, Link};
+use super::layout::{Button, Content, Fact, Link};
 use super::texts::{self, Texts};
 use crate::notifications::kind::Kind;
 use crate::notifications::worker::notification::Notification;
@@ -28,6 +28,11 @@ impl Email {
             subject: code.subject.to_owned(),
             heading: code.subject.to_owned(),
             paragraphs: vec![code.reason],
+            // The username may be one that the recipient does not know.
+            facts: vec![Fact {
+                label: texts.account,
+                value: notification.email.clone(),
+            }],
             buttons: vec![Button {
                 label: code.button,
                 prompt: code.prompt,

@@ -9,6 +9,7 @@ use values::Language;
 pub(super) struct Texts {
     pub(super) forgot_password: CodeTexts,
     pub(super) verify_email: CodeTexts,
+    pub(super) account: &'static str,
     pub(super) copy_link: &'static str,
     pub(super) task: TaskTexts,
 }
@@ -67,11 +68,13 @@ static ENGLISH: Texts = Texts {
     },
     verify_email: CodeTexts {
         subject: "Confirm your e-mail address",
-        reason: "This address was added to an account.",
+        reason: "This address was added to an account. Confirm it with the password of that account.",
         prompt: "Open this link to confirm the address",
         button: "Confirm the address",
-        otherwise: "If you did not expect this message, ignore it.",
+        otherwise: "If you did not create the account, ignore this message, or open the link and choose a new password: \
+                    it locks out the person who created it. Never enter a password that someone else gave you.",
     },
+    account: "Account",
     copy_link: "Or copy this address into your browser:",
     task: TaskTexts {
         asked: KindTexts {
@@ -117,11 +120,14 @@ static GERMAN: Texts = Texts {
     },
     verify_email: CodeTexts {
         subject: "E-Mail-Adresse bestätigen",
-        reason: "Diese Adresse wurde bei einem Konto eingetragen.",
+        reason: "Diese Adresse wurde bei einem Konto eingetragen. Bestätigen Sie sie mit dem Passwort dieses Kontos.",
         prompt: "Öffnen Sie diesen Link, um die Adresse zu bestätigen",
         button: "Adresse bestätigen",
-        otherwise: "Wenn Sie diese Nachricht nicht erwartet haben, ignorieren Sie sie.",
+        otherwise: "Wenn Sie das Konto nicht angelegt haben, ignorieren Sie diese Nachricht, oder öffnen Sie den Link und \
+                    wählen Sie ein neues Passwort: Damit sperren Sie aus, wer es angelegt hat. Geben Sie nie ein Passwort \
+                    ein, das Ihnen jemand anderes genannt hat.",
     },
+    account: "Konto",
     copy_link: "Oder kopieren Sie diese Adresse in Ihren Browser:",
     task: TaskTexts {
         asked: KindTexts {

@@ -1,0 +1,2 @@
+-- The rows go with their table.
+SELECT 1;

@@ -1,0 +1,121 @@
+use std::time::{Duration, Instant};
+
+use database::{Connection, Database};
+use futures_util::future::join_all;
+use telemetry::{RequestContext, SpanKind};
+use tokio_util::sync::CancellationToken;
+
+use super::client::{TellError, UserChangeClient};
+use super::outage::Outage;
+use super::store::{self, UserState};
+
+/// Changes that a worker claims, and calls that it makes, at once.
+const BATCH: i64 = 16;
+/// The pause after the first failed call about a user, and the longest.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+/// How often the age of the oldest change is measured.
+const MEASURED_EVERY: Duration = Duration::from_secs(10);
+
+/// Tells the people-task service of changes of users.
+pub(crate) struct UserChangeSender {
+    database: Database,
+    client: UserChangeClient,
+    /// How long no other worker tells of the changes that this one has claimed.
+    lease: Duration,
+    database_outage: Outage,
+    call_outage: Outage,
+}
+
+impl UserChangeSender {
+    pub(crate) fn new(database: Database, client: UserChangeClient, lease: Duration) -> Self {
+        Self {
+            database,
+            client,
+            lease,
+            database_outage: Outage::none_of("reading changes of users"),
+            call_outage: Outage::none_of("telling the people-task service of changes of users"),
+        }
+    }
+
+    /// Tells of changes until it is cancelled. Calls under way then are finished.
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
+        let mut measured: Option<Instant> = None;
+        while !shutdown.is_cancelled() {
+            if measured.is_none_or(|at| at.elapsed() >= MEASURED_EVERY) {
+                self.measure().await;
+                measured = Some(Instant::now());
+            }
+            if self.tell_due().await {
+                continue;
+            }
+            let pause = self.database_outage.pause().max(self.call_outage.pause());
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = shutdown.cancelled() => {}
+            }
+        }
+    }
+
+    /// Tells of a batch of changes that are due, in an outage of one. Returns whether there may be more.
+    async fn tell_due(&mut self) -> bool {
+        let (limit, lease) = (if self.call_outage.is_on() { 1 } else { BATCH }, self.lease);
+        let claim = move |connection: &mut Connection| store::claim(connection, limit, lease);
+        let due = match self.database.transaction(claim).await {
+            Ok(due) => due,
+            Err(error) => {
+                self.database_outage.go_on(&error);
+                return false;
+            }
+        };
+        self.database_outage.end();
+        let results = join_all(due.iter().map(|state| self.tell(state))).await;
+        let told = results.iter().filter(|result| result.is_ok()).count();
+        let failed = due.iter().zip(&results);
+        let failed = failed.filter(|(_, result)| result.is_err());
+        let failed: Vec<_> = failed.map(|(state, _)| state.clone()).collect();
+        let error = results.into_iter().find_map(Result::err);
+        match error {
+            Some(error) if told == 0 => self.call_outage.go_on(&error),
+            _ if told > 0 => self.call_outage.end(),
+            _ => {}
+        }
+        self.retry_later(failed).await;
+        told > 0
+    }
+
+    /// Tells of one user, and deletes the change.
+    async fn tell(&self, state: &UserState) -> Result<(), TellError> {
+        let call = self.client.tell(state);
+        let context = RequestContext::fresh();
+        let told = context
+            .scope(SpanKind::Client, "user-change.tell", call)
+            .await;
+        let outcome = if told.is_ok() { "told" } else { "failed" };
+        metrics::counter!("user_changes_total", "outcome" => outcome).increment(1);
+        told?;
+        let told = state.clone();
+        let delete = move |connection: &mut Connection| store::delete(connection, &told);
+        Ok(self.database.run(delete).await?)
+    }
+
+    /// Without it, which an outage of the database prevents, they are due when the claim ends.
+    async fn retry_later(&mut self, failed: Vec<UserState>) {
+        if failed.is_empty() {
+            return;
+        }
+        let retry = move |connection: &mut Connection| {
+            store::retry(connection, &failed, FIRST_RETRY, LONGEST_RETRY)
+        };
+        if let Err(error) = self.database.run(retry).await {
+            self.database_outage.go_on(&error);
+        }
+    }
+
+    async fn measure(&mut self) {
+        match self.database.run(store::oldest_age).await {
+            Ok(age) => metrics::gauge!("user_changes_oldest_seconds").set(age.as_secs_f64()),
+            Err(error) => self.database_outage.go_on(&error),
+        }
+    }
+}

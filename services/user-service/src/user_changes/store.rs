@@ -1,0 +1,161 @@
+//! Changes of users that the people-task service has not been told, in the database. A trigger writes the rows.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use database::{Connection, Error, interval};
+use diesel::dsl::{min, now};
+use diesel::prelude::*;
+use diesel::sql_types::{BigInt, Interval, Timestamptz};
+use values::{EmailAddress, UserId};
+
+use crate::schema::{deletion_settings, user_changes, users};
+
+/// What the people-task service knows of a user.
+#[derive(Debug, Clone)]
+pub(crate) struct UserState {
+    pub(crate) user: UserId,
+    /// The time of the latest change that the state contains.
+    pub(crate) changed: DateTime<Utc>,
+    pub(crate) is_active: bool,
+    pub(crate) is_admin: bool,
+    /// The address, if it gives access to tasks.
+    pub(crate) email: Option<EmailAddress>,
+}
+
+#[derive(Debug, Queryable)]
+struct Row {
+    user: UserId,
+    noted: DateTime<Utc>,
+    access_changed: Option<DateTime<Utc>>,
+    is_active: bool,
+    scope: Vec<String>,
+    email: EmailAddress,
+    email_confirmed: Option<DateTime<Utc>>,
+}
+
+impl Row {
+    fn state(self, confirmation_required: bool) -> UserState {
+        let is_trusted = self.email_confirmed.is_some() || !confirmation_required;
+        UserState {
+            user: self.user,
+            // A user who was inactive before changes were noted has no time of a change.
+            changed: self
+                .access_changed
+                .max(Some(self.noted))
+                .unwrap_or(self.noted),
+            is_active: self.is_active,
+            is_admin: self.scope.iter().any(|scope| scope == auth::ADMIN_SCOPE),
+            email: Some(self.email).filter(|_| is_trusted),
+        }
+    }
+}
+
+/// Claims at most `limit` due changes for a time, and loads the present states of their users. `None` while the
+/// user-service has not said which addresses give access to tasks.
+///
+/// Must run in a transaction. It waits for no lock.
+pub(super) fn claim(
+    connection: &mut Connection,
+    limit: i64,
+    lease: Duration,
+) -> Result<Vec<UserState>, Error> {
+    let Some(confirmation_required) = find_confirmation_required(connection)? else {
+        return Ok(Vec::new());
+    };
+    // The DSL has no subquery that locks rows.
+    let claimed: Vec<Claimed> = diesel::sql_query(
+        "UPDATE user_changes SET attempts = attempts + 1, next_attempt = now() + $2
+         WHERE user_id = ANY(ARRAY(
+            SELECT user_id FROM user_changes WHERE next_attempt <= now()
+            ORDER BY next_attempt LIMIT $1 FOR UPDATE SKIP LOCKED))
+         RETURNING user_id",
+    )
+    .bind::<BigInt, _>(limit)
+    .bind::<Interval, _>(interval(lease))
+    .load(connection)?;
+    let claimed = claimed.into_iter().map(|claimed| claimed.user_id);
+    let rows: Vec<Row> = user_changes::table
+        .inner_join(users::table)
+        .filter(user_changes::user_id.eq_any(claimed.collect::<Vec<_>>()))
+        .select((
+            user_changes::user_id,
+            user_changes::changed,
+            users::access_changed,
+            users::is_active,
+            users::scope,
+            users::email,
+            users::email_confirmed,
+        ))
+        .load(connection)?;
+    let states = rows.into_iter().map(|row| row.state(confirmation_required));
+    Ok(states.collect())
+}
+
+#[derive(QueryableByName)]
+#[diesel(table_name = user_changes)]
+struct Claimed {
+    user_id: UserId,
+}
+
+/// Deletes the changes that a state contains.
+pub(super) fn delete(connection: &mut Connection, told: &UserState) -> Result<(), Error> {
+    let change = user_changes::table
+        .find(told.user)
+        .filter(user_changes::changed.le(told.changed));
+    diesel::delete(change).execute(connection)?;
+    Ok(())
+}
+
+/// Makes changes that were not told due again after a pause that doubles with every attempt. Later changes of the same
+/// users are due already.
+pub(super) fn retry(
+    connection: &mut Connection,
+    states: &[UserState],
+    first: Duration,
+    longest: Duration,
+) -> Result<(), Error> {
+    let users = states.iter().map(|state| state.user.as_bytes().to_vec());
+    let times = states.iter().map(|state| state.changed);
+    // The DSL has neither `least` nor a join in an UPDATE.
+    diesel::sql_query(
+        "UPDATE user_changes AS c
+         SET next_attempt = now() + least($3 * 2 ^ least(c.attempts - 1, 20), $4)
+         FROM unnest($1, $2) AS told (user_id, changed)
+         WHERE c.user_id = told.user_id AND c.changed <= told.changed",
+    )
+    .bind::<diesel::sql_types::Array<diesel::sql_types::Binary>, _>(users.collect::<Vec<_>>())
+    .bind::<diesel::sql_types::Array<Timestamptz>, _>(times.collect::<Vec<_>>())
+    .bind::<Interval, _>(interval(first))
+    .bind::<Interval, _>(interval(longest))
+    .execute(connection)?;
+    Ok(())
+}
+
+/// How long the oldest change has waited.
+pub(super) fn oldest_age(connection: &mut Connection) -> Result<Duration, Error> {
+    let (oldest, clock): (Option<DateTime<Utc>>, DateTime<Utc>) = user_changes::table
+        .select((min(user_changes::changed), now.into_sql::<Timestamptz>()))
+        .first(connection)?;
+    let age = oldest.and_then(|oldest| (clock - oldest).to_std().ok());
+    Ok(age.unwrap_or_default())
+}
+
+/// Records whether only confirmed addresses give access to tasks.
+pub(super) fn record_confirmation_required(
+    connection: &mut Connection,
+    required: bool,
+) -> Result<(), Error> {
+    diesel::update(deletion_settings::table)
+        .set(deletion_settings::confirmation_required.eq(required))
+        .execute(connection)?;
+    Ok(())
+}
+
+fn find_confirmation_required(connection: &mut Connection) -> Result<Option<bool>, Error> {
+    let found = deletion_settings::table.select(deletion_settings::confirmation_required);
+    Ok(found
+        .first::<Option<bool>>(connection)
+        .optional()?
+        .flatten())
+}
