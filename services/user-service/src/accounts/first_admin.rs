@@ -28,7 +28,7 @@ pub(crate) async fn create_first_admin(
     if database.run(exists).await? {
         return Ok(());
     }
-    let password = NewPassword::parse(settings.password, rules).context("ADMIN_PASSWORD")?;
+    let password = NewPassword::parse(&settings.password, rules).context("ADMIN_PASSWORD")?;
     let new = NewUser {
         id: UserId::generate(),
         email: settings.username.clone(),

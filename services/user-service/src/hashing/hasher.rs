@@ -218,7 +218,7 @@ mod tests {
     }
 
     fn new_password(text: &str) -> NewPassword {
-        NewPassword::parse(Secret::new(text), PasswordRules { min_length: 5 }).unwrap()
+        NewPassword::parse(&Secret::new(text), PasswordRules { min_length: 5 }).unwrap()
     }
 
     #[tokio::test]

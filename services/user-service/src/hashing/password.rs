@@ -29,8 +29,8 @@ impl NewPassword {
     ///
     /// # Errors
     /// `too-short` or `too-long`.
-    pub(crate) fn parse(text: Secret, rules: PasswordRules) -> Result<Self, Invalid> {
-        let text = nfc(&text);
+    pub(crate) fn parse(text: &Secret, rules: PasswordRules) -> Result<Self, Invalid> {
+        let text = nfc(text);
         let min = rules.min_length;
         if text.expose().chars().count() < min {
             let message = format!("Must have at least {min} characters.");
@@ -120,7 +120,7 @@ mod tests {
 
     fn code(text: &str) -> Option<&'static str> {
         let rules = PasswordRules { min_length: 5 };
-        let parsed = NewPassword::parse(Secret::new(text), rules);
+        let parsed = NewPassword::parse(&Secret::new(text), rules);
         parsed.err().map(|invalid| invalid.code)
     }
 

@@ -7,7 +7,7 @@ impl NewPassword {
     /// Reads a required field of a body. `None` means that `fields` holds an error.
     pub(crate) fn read(fields: &mut Fields, name: &str, rules: PasswordRules) -> Option<Self> {
         let text = fields.required::<Secret>(name)?;
-        Self::read_text(fields, name, text, rules)
+        Self::read_text(fields, name, &text, rules)
     }
 
     /// Reads an optional field of a body.
@@ -17,13 +17,13 @@ impl NewPassword {
         rules: PasswordRules,
     ) -> Option<Self> {
         let text = fields.optional::<Secret>(name)?;
-        Self::read_text(fields, name, text, rules)
+        Self::read_text(fields, name, &text, rules)
     }
 
     fn read_text(
         fields: &mut Fields,
         name: &str,
-        text: Secret,
+        text: &Secret,
         rules: PasswordRules,
     ) -> Option<Self> {
         Self::parse(text, rules)
