@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{BrokerSettings, supervise};
+use crate::connection::{BrokerConnection, BrokerSettings, supervise};
 use crate::error::{Error, with_timeout};
 use crate::message::Message;
 use crate::publish::publish;
@@ -75,34 +75,7 @@ impl Publisher {
             outgoing,
             state: Arc::clone(&state),
         };
-        let task = async move {
-            // One session runs at a time, so the lock is never contended.
-            let incoming = Mutex::new(incoming);
-            let blocking = Outage::new("the broker accepts no messages because of an alarm");
-            supervise(
-                "publisher",
-                &settings,
-                queue,
-                &shutdown,
-                |connection| async {
-                    let mut incoming = incoming.lock().await;
-                    let channel = &connection.channel;
-                    let events = connection.events();
-                    let session = session(channel, queue, &mut incoming, &state, &shutdown);
-                    let outcome = tokio::select! {
-                        outcome = session => outcome,
-                        outcome = follow_alarms(events, queue, &state, &blocking) => outcome,
-                        () = grace_after(&shutdown) => Err(Error::Timeout),
-                    };
-                    state.connected.store(false, Ordering::Release);
-                    state.set_blocked(queue, false);
-                    connection.close().await;
-                    outcome
-                },
-            )
-            .await;
-        };
-        (publisher, task)
+        (publisher, run(settings, queue, incoming, state, shutdown))
     }
 
     /// Queues messages for publishing and returns at once. A message that does not fit the buffer is
@@ -179,6 +152,35 @@ async fn follow_alarms(
     }
 }
 
+/// Publishes what is sent, in one session after the other.
+async fn run(
+    settings: BrokerSettings,
+    queue: Queue,
+    incoming: mpsc::Receiver<Message>,
+    state: Arc<State>,
+    shutdown: CancellationToken,
+) {
+    // One session runs at a time, so the lock is never contended.
+    let incoming = Mutex::new(incoming);
+    let blocking = Outage::new("the broker accepts no messages because of an alarm");
+    let publish = async |connection: BrokerConnection| {
+        let mut incoming = incoming.lock().await;
+        let (channel, events) = (&connection.channel, connection.events());
+        let session = session(channel, queue, &mut incoming, &state, &shutdown);
+        let outcome = tokio::select! {
+            outcome = session => outcome,
+            outcome = follow_alarms(events, queue, &state, &blocking) => outcome,
+            () = grace_after(&shutdown) => Err(Error::Timeout),
+        };
+        state.connected.store(false, Ordering::Release);
+        state.set_blocked(queue, false);
+        connection.close().await;
+        outcome
+    };
+    let publish = |connection| publish(connection);
+    supervise("publisher", &settings, queue, &shutdown, publish).await;
+}
+
 async fn grace_after(shutdown: &CancellationToken) {
     shutdown.cancelled().await;
     tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
@@ -192,14 +194,7 @@ async fn session(
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
     with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let mut check = DepthCheck {
-        channel,
-        queue,
-        has_published: false,
-        intervals: 0,
-    };
-    check.read(state).await?;
-    check.read_dead_letters(state).await?;
+    let mut check = DepthCheck::start(channel, queue, state).await?;
     state.connected.store(true, Ordering::Release);
     let mut unconfirmed = FuturesUnordered::new();
     let mut batch = Vec::with_capacity(BATCH);
@@ -272,7 +267,19 @@ struct DepthCheck<'a> {
     intervals: u32,
 }
 
-impl DepthCheck<'_> {
+impl<'a> DepthCheck<'a> {
+    async fn start(channel: &'a Channel, queue: Queue, state: &State) -> Result<Self, Error> {
+        let mut check = Self {
+            channel,
+            queue,
+            has_published: false,
+            intervals: 0,
+        };
+        check.read(state).await?;
+        check.read_dead_letters(state).await?;
+        Ok(check)
+    }
+
     async fn tick(&mut self, state: &State) -> Result<(), Error> {
         self.intervals = (self.intervals + 1) % IDLE_INTERVALS;
         let is_full = self.intervals == 0;

@@ -9,7 +9,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
-use database::{BatchLimits, ServicePools};
+use database::{BatchLimits, Database, ServicePools};
 use http_kit::{Health, ProblemBody};
 use messaging::{BrokerSettings, Publisher, Queue};
 use service_http::{BearerToken, Document, Lists};
@@ -95,6 +95,18 @@ fn check_verification(settings: &UserServiceSettings) -> anyhow::Result<()> {
     }
 }
 
+/// Records what the database itself must know of the settings.
+async fn record_settings(
+    database: &Database,
+    settings: &UserServiceSettings,
+) -> anyhow::Result<()> {
+    let has_engine = settings.flow_engine.is_some();
+    deletions::record_with_engine(database, has_engine).await?;
+    let confirmation_required = settings.email_verification == EmailVerification::Required;
+    user_changes::record_confirmation_required(database, confirmation_required).await?;
+    Ok(())
+}
+
 /// Builds the context, and starts the background tasks that keep it and the revocations up to date.
 async fn start_context(
     settings: UserServiceSettings,
@@ -103,9 +115,7 @@ async fn start_context(
     let pools = ServicePools::connect(&settings.database);
     let ServicePools { database, lists } = pools.clone();
     let has_engine = settings.flow_engine.is_some();
-    deletions::record_with_engine(&database, has_engine).await?;
-    let confirmation_required = settings.email_verification == EmailVerification::Required;
-    user_changes::record_confirmation_required(&database, confirmation_required).await?;
+    record_settings(&database, &settings).await?;
     let hasher = Hasher::start(settings.passwords.cost);
     measure(running, pools, hasher.clone());
     let rules = PasswordRules {

@@ -188,7 +188,7 @@ mod tests {
         ] {
             file.write(process).unwrap();
             change(&file, |content| {
-                *content.pointer_mut(pointer).unwrap() = value
+                *content.pointer_mut(pointer).unwrap() = value;
             });
             assert_eq!(file.running(), None, "{pointer}");
         }
@@ -205,19 +205,19 @@ mod tests {
         ] {
             file.write(process).unwrap();
             change(&file, |content| {
-                *content.pointer_mut(pointer).unwrap() = value
+                *content.pointer_mut(pointer).unwrap() = value;
             });
             let error = file.ensure_own().unwrap_err().to_string();
             assert!(error.contains(&format!("kill {}", process.pid)), "{error}");
         }
         change(&file, |content| {
-            *content.pointer_mut("/scope").unwrap() = json!({"boot": "b", "namespace": "n"})
+            *content.pointer_mut("/scope").unwrap() = json!({"boot": "b", "namespace": "n"});
         });
         assert!(file.ensure_own().is_err());
         process.kill().unwrap();
         file.ensure_own().unwrap();
         change(&file, |content| {
-            *content.pointer_mut("/scope").unwrap() = Value::Null
+            *content.pointer_mut("/scope").unwrap() = Value::Null;
         });
         file.ensure_own().unwrap();
     }

@@ -174,12 +174,7 @@ async fn converse(stream: Box<dyn Stream>, tls: Option<TlsAcceptor>, state: &Mut
                 "250 ok\r\n".to_owned()
             }
             "AUTH" => "235 ok\r\n".to_owned(),
-            "DATA" => {
-                stream.write_all(b"354 go\r\n").await.unwrap();
-                stream.flush().await.unwrap();
-                mail.text = read_text(&mut stream).await;
-                take(&mail, state)
-            }
+            "DATA" => take(&mut stream, &mut mail, state).await,
             "RCPT" | "NOOP" | "RSET" => "250 ok\r\n".to_owned(),
             _ => "502 unknown\r\n".to_owned(),
         };
@@ -193,7 +188,10 @@ async fn start_tls(mut stream: Connection, tls: Option<TlsAcceptor>) -> Option<C
     Some(BufReader::new(Box::new(encrypted)))
 }
 
-fn take(mail: &Mail, state: &Mutex<State>) -> String {
+async fn take(stream: &mut Connection, mail: &mut Mail, state: &Mutex<State>) -> String {
+    stream.write_all(b"354 go\r\n").await.unwrap();
+    stream.flush().await.unwrap();
+    mail.text = read_text(stream).await;
     state.lock().unwrap().texts.push(mail.text.clone());
     refused(".", mail, state).unwrap_or_else(|| {
         state.lock().unwrap().mails.push(mail.clone());
