@@ -134,7 +134,7 @@ pub(crate) fn lacks_resources(information: &(dyn DatabaseErrorInformation + Send
     ];
     let names = |name: &&str| texts.iter().any(|text| text.contains(name));
     names_file(information.message())
-        || RESOURCES.iter().any(|name| names(&name))
+        || RESOURCES.iter().any(names)
         || names(&"out of memory")
         || is_disk_full(information)
 }
@@ -152,7 +152,7 @@ fn names_file(message: &str) -> bool {
         let mut names = message.split(*directory).skip(1);
         names.any(|name| name.starts_with(|first: char| first.is_ascii_digit()))
     };
-    DIRECTORIES.iter().any(|directory| numbers(&directory))
+    DIRECTORIES.iter().any(numbers)
 }
 
 /// Whether diesel's name of a prepared statement is unknown to the server, or known too well: the connection is not

@@ -43,7 +43,7 @@ pub struct Publisher {
     state: Arc<State>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     connected: AtomicBool,
     /// Whether the broker accepts no messages, because its memory or its disk is almost full.
@@ -64,12 +64,7 @@ impl Publisher {
         }
         blocked_gauge(queue).set(0);
         let (outgoing, incoming) = mpsc::channel(BUFFER);
-        let state = Arc::new(State {
-            connected: AtomicBool::default(),
-            blocked: watch::Sender::default(),
-            depth: AtomicU32::default(),
-            dead_letters: AtomicU32::default(),
-        });
+        let state = Arc::<State>::default();
         let publisher = Self {
             queue,
             outgoing,
@@ -192,12 +187,7 @@ async fn session(
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
     with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let mut check = DepthCheck {
-        channel,
-        queue,
-        has_published: false,
-        intervals: 0,
-    };
+    let mut check = DepthCheck::new(channel, queue);
     check.read(state).await?;
     check.read_dead_letters(state).await?;
     state.connected.store(true, Ordering::Release);
@@ -223,10 +213,7 @@ async fn session(
                     unconfirmed.extend(confirm.map(with_timeout));
                 }
             }
-            _ = interval.tick() => tokio::select! {
-                checked = check.tick(state) => checked?,
-                _ = blocked.wait_for(|blocked| *blocked) => {}
-            },
+            _ = interval.tick() => check.tick_unblocked(state, &mut blocked).await?,
             () = shutdown.cancelled() => break,
         }
     }
@@ -272,7 +259,28 @@ struct DepthCheck<'a> {
     intervals: u32,
 }
 
-impl DepthCheck<'_> {
+impl<'a> DepthCheck<'a> {
+    fn new(channel: &'a Channel, queue: Queue) -> Self {
+        Self {
+            channel,
+            queue,
+            has_published: false,
+            intervals: 0,
+        }
+    }
+
+    /// Reads the depths, unless the broker blocks the connection.
+    async fn tick_unblocked(
+        &mut self,
+        state: &State,
+        blocked: &mut watch::Receiver<bool>,
+    ) -> Result<(), Error> {
+        tokio::select! {
+            checked = self.tick(state) => checked,
+            _ = blocked.wait_for(|blocked| *blocked) => Ok(()),
+        }
+    }
+
     async fn tick(&mut self, state: &State) -> Result<(), Error> {
         self.intervals = (self.intervals + 1) % IDLE_INTERVALS;
         let is_full = self.intervals == 0;
