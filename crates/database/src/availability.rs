@@ -41,6 +41,8 @@ struct State {
     failed: Option<FailedAttempt>,
     /// When the disk was last found full, until it is known to have space.
     full: Option<Instant>,
+    /// When a check last found the server read-only.
+    read_only: Option<Instant>,
 }
 
 #[derive(Debug)]
@@ -123,7 +125,7 @@ impl Availability {
         connection: &mut PgConnection,
     ) -> Result<Option<&'static str>, Error> {
         if is_read_only(connection)? {
-            // The connection is replaced: another one may lead to the primary.
+            self.state().read_only = Some(Instant::now());
             observer::put_outcome(connection, Outcome::read_only(READ_ONLY));
             return Ok(Some(READ_ONLY));
         }
@@ -137,6 +139,12 @@ impl Availability {
         self.keeping.end();
         self.writing.end();
         Ok(None)
+    }
+
+    /// Whether a connection that was opened then may lead to a server that only reads, while a new one may lead to the
+    /// primary. A connection also keeps the `default_transaction_read_only` of its beginning.
+    pub(crate) fn is_outdated(&self, opened: Instant) -> bool {
+        self.state().read_only.is_some_and(|found| opened < found)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -16,6 +16,7 @@ const TRUSTED_FOR: Duration = Duration::from_secs(1);
 /// A pooled connection, and when it last worked: `None` if its last use failed.
 pub(crate) struct Session {
     pub(crate) connection: PgConnection,
+    opened: Instant,
     last_success: Option<Instant>,
     /// It is replaced by a new connection.
     discarded: bool,
@@ -23,9 +24,11 @@ pub(crate) struct Session {
 
 impl Session {
     fn new(connection: PgConnection) -> Self {
+        let opened = Instant::now();
         Self {
             connection,
-            last_success: Some(Instant::now()),
+            opened,
+            last_success: Some(opened),
             discarded: false,
         }
     }
@@ -101,10 +104,13 @@ impl ManageConnection for Connector {
     fn connect(&self) -> Result<Session, Error> {
         self.gate
             .run(|| self.availability.connect(|| self.open()))
-            .unwrap_or_else(|| Err(pool_is_closing()))
+            .unwrap_or_else(|| Err(bad_connection("the pool is closing")))
     }
 
     fn is_valid(&self, session: &mut Session) -> Result<(), Error> {
+        if self.availability.is_outdated(session.opened) {
+            return Err(bad_connection("the server was read-only"));
+        }
         if self.is_trusted(session) {
             return Ok(());
         }
@@ -144,10 +150,8 @@ impl ConnectGate {
     }
 }
 
-fn pool_is_closing() -> Error {
-    Error::ConnectionError(diesel::ConnectionError::BadConnection(
-        "the pool is closing".to_owned(),
-    ))
+fn bad_connection(reason: &str) -> Error {
+    Error::ConnectionError(diesel::ConnectionError::BadConnection(reason.to_owned()))
 }
 
 /// Adds timeouts that the URL does not set itself: for opening a connection (`connect_timeout`, at least two

@@ -174,18 +174,15 @@ async fn a_database_that_only_reads_fails_its_check_until_it_accepts_changes() {
     };
     set_read_only("on");
     let database = connect(&test, LIMITS);
-    eventually("the check to fail", || async {
-        let reason = database.check().await.err()?;
-        reason
-            .starts_with("the database is read-only")
-            .then_some(())
-    })
-    .await;
+    // Both connections of the pool are opened.
+    let both = [(); 2].map(|()| database.run(run("SELECT pg_sleep(0.2)")));
+    for done in futures_util::future::join_all(both).await {
+        done.unwrap();
+    }
+    let reason = database.check().await.unwrap_err();
+    assert!(reason.starts_with("the database is read-only"), "{reason}");
     set_read_only("off");
-    eventually("the check to pass", || async {
-        database.check().await.ok()
-    })
-    .await;
+    assert_eq!(database.check().await, Ok(()));
 }
 
 /// Lets every change of the notes fail as if the disk were full.

@@ -13,7 +13,7 @@ use tokio::sync::{Mutex, mpsc, watch};
 use tokio::time::{Instant, interval_at};
 use tokio_util::sync::CancellationToken;
 
-use crate::connection::{BrokerConnection, BrokerSettings, supervise};
+use crate::connection::{BrokerSettings, supervise};
 use crate::error::{Error, with_timeout};
 use crate::message::Message;
 use crate::publish::publish;
@@ -43,7 +43,7 @@ pub struct Publisher {
     state: Arc<State>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct State {
     connected: AtomicBool,
     /// Whether the broker accepts no messages, because its memory or its disk is almost full.
@@ -64,18 +64,40 @@ impl Publisher {
         }
         blocked_gauge(queue).set(0);
         let (outgoing, incoming) = mpsc::channel(BUFFER);
-        let state = Arc::new(State {
-            connected: AtomicBool::default(),
-            blocked: watch::Sender::default(),
-            depth: AtomicU32::default(),
-            dead_letters: AtomicU32::default(),
-        });
+        let state = Arc::<State>::default();
         let publisher = Self {
             queue,
             outgoing,
             state: Arc::clone(&state),
         };
-        (publisher, run(settings, queue, incoming, state, shutdown))
+        let task = async move {
+            // One session runs at a time, so the lock is never contended.
+            let incoming = Mutex::new(incoming);
+            let blocking = Outage::new("the broker accepts no messages because of an alarm");
+            supervise(
+                "publisher",
+                &settings,
+                queue,
+                &shutdown,
+                |connection| async {
+                    let mut incoming = incoming.lock().await;
+                    let channel = &connection.channel;
+                    let events = connection.events();
+                    let session = session(channel, queue, &mut incoming, &state, &shutdown);
+                    let outcome = tokio::select! {
+                        outcome = session => outcome,
+                        outcome = follow_alarms(events, queue, &state, &blocking) => outcome,
+                        () = grace_after(&shutdown) => Err(Error::Timeout),
+                    };
+                    state.connected.store(false, Ordering::Release);
+                    state.set_blocked(queue, false);
+                    connection.close().await;
+                    outcome
+                },
+            )
+            .await;
+        };
+        (publisher, task)
     }
 
     /// Queues messages for publishing and returns at once. A message that does not fit the buffer is
@@ -152,35 +174,6 @@ async fn follow_alarms(
     }
 }
 
-/// Publishes what is sent, in one session after the other.
-async fn run(
-    settings: BrokerSettings,
-    queue: Queue,
-    incoming: mpsc::Receiver<Message>,
-    state: Arc<State>,
-    shutdown: CancellationToken,
-) {
-    // One session runs at a time, so the lock is never contended.
-    let incoming = Mutex::new(incoming);
-    let blocking = Outage::new("the broker accepts no messages because of an alarm");
-    let publish = async |connection: BrokerConnection| {
-        let mut incoming = incoming.lock().await;
-        let (channel, events) = (&connection.channel, connection.events());
-        let session = session(channel, queue, &mut incoming, &state, &shutdown);
-        let outcome = tokio::select! {
-            outcome = session => outcome,
-            outcome = follow_alarms(events, queue, &state, &blocking) => outcome,
-            () = grace_after(&shutdown) => Err(Error::Timeout),
-        };
-        state.connected.store(false, Ordering::Release);
-        state.set_blocked(queue, false);
-        connection.close().await;
-        outcome
-    };
-    let publish = |connection| publish(connection);
-    supervise("publisher", &settings, queue, &shutdown, publish).await;
-}
-
 async fn grace_after(shutdown: &CancellationToken) {
     shutdown.cancelled().await;
     tokio::time::sleep(SHUTDOWN_TIMEOUT).await;
@@ -194,7 +187,9 @@ async fn session(
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
     with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let mut check = DepthCheck::start(channel, queue, state).await?;
+    let mut check = DepthCheck::new(channel, queue);
+    check.read(state).await?;
+    check.read_dead_letters(state).await?;
     state.connected.store(true, Ordering::Release);
     let mut unconfirmed = FuturesUnordered::new();
     let mut batch = Vec::with_capacity(BATCH);
@@ -218,10 +213,7 @@ async fn session(
                     unconfirmed.extend(confirm.map(with_timeout));
                 }
             }
-            _ = interval.tick() => tokio::select! {
-                checked = check.tick(state) => checked?,
-                _ = blocked.wait_for(|blocked| *blocked) => {}
-            },
+            _ = interval.tick() => check.tick_unblocked(state, &mut blocked).await?,
             () = shutdown.cancelled() => break,
         }
     }
@@ -268,16 +260,25 @@ struct DepthCheck<'a> {
 }
 
 impl<'a> DepthCheck<'a> {
-    async fn start(channel: &'a Channel, queue: Queue, state: &State) -> Result<Self, Error> {
-        let mut check = Self {
+    fn new(channel: &'a Channel, queue: Queue) -> Self {
+        Self {
             channel,
             queue,
             has_published: false,
             intervals: 0,
-        };
-        check.read(state).await?;
-        check.read_dead_letters(state).await?;
-        Ok(check)
+        }
+    }
+
+    /// Reads the depths, unless the broker blocks the connection.
+    async fn tick_unblocked(
+        &mut self,
+        state: &State,
+        blocked: &mut watch::Receiver<bool>,
+    ) -> Result<(), Error> {
+        tokio::select! {
+            checked = self.tick(state) => checked,
+            _ = blocked.wait_for(|blocked| *blocked) => Ok(()),
+        }
     }
 
     async fn tick(&mut self, state: &State) -> Result<(), Error> {

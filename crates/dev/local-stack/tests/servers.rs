@@ -80,6 +80,23 @@ impl Drop for Discarded {
     }
 }
 
+/// Checks that a database of another encoding is refused, and that nothing was changed.
+fn assert_only_utf8_is_prepared(description: &Description) {
+    let latin =
+        "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
+    let postgres = description.postgres.admin_url_of("postgres").unwrap();
+    query(&postgres, latin).unwrap();
+    let latin = description.postgres.admin_url_of("latin").unwrap();
+    let refused = bootstrap::run(&latin, &description.postgres.passwords);
+    let refused = refused.unwrap_err().to_string();
+    assert!(refused.contains("must have UTF8"), "{refused}");
+    let roles = query(
+        &latin,
+        "SELECT count(*) FROM pg_roles WHERE rolname LIKE '%\\_service'",
+    );
+    assert_eq!(roles.unwrap(), "0");
+}
+
 #[test]
 fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
     let base = tempfile::tempdir().unwrap();
@@ -94,19 +111,7 @@ fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
     let description = servers.description();
 
     let admin_url = description.postgres.admin_url_of("countersign").unwrap();
-    let latin =
-        "CREATE DATABASE latin ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0";
-    let postgres = description.postgres.admin_url_of("postgres").unwrap();
-    query(&postgres, latin).unwrap();
-    let latin = description.postgres.admin_url_of("latin").unwrap();
-    let refused = bootstrap::run(&latin, &description.postgres.passwords);
-    let refused = refused.unwrap_err().to_string();
-    assert!(refused.contains("must have UTF8"), "{refused}");
-    let roles = query(
-        &latin,
-        "SELECT count(*) FROM pg_roles WHERE rolname LIKE '%\\_service'",
-    );
-    assert_eq!(roles.unwrap(), "0");
+    assert_only_utf8_is_prepared(&description);
     bootstrap::run(&admin_url, &description.postgres.passwords).unwrap();
     let urls = bootstrap::run(&admin_url, &description.postgres.passwords).unwrap();
     assert_eq!(urls, description.postgres.roles_of("countersign").unwrap());

@@ -49,7 +49,7 @@ async fn on_a_full_disk_changes_get_503_and_the_service_is_not_ready() {
                 MESSAGE = 'could not extend file \"base/16384/24591\": No space left on device';
         END $$",
     );
-    app.execute("CREATE TRIGGER full BEFORE INSERT ON people_task.tasks EXECUTE FUNCTION people_task.disk_is_full()");
+    app.execute("CREATE TRIGGER disk_is_full BEFORE INSERT ON people_task.tasks EXECUTE FUNCTION people_task.disk_is_full()");
     let reply = app.try_create(&ada, json!({})).await;
     reply.expect_problem(503, "database-unavailable");
     assert!(reply.header("retry-after").is_some());
@@ -60,7 +60,7 @@ async fn on_a_full_disk_changes_get_503_and_the_service_is_not_ready() {
         "the disk of the database is full"
     );
     let _ = app.get(&ada, &task.path).await.expect(200);
-    app.execute("DROP TRIGGER full ON people_task.tasks");
+    app.execute("DROP TRIGGER disk_is_full ON people_task.tasks");
     let _ = app.create(&ada, json!({})).await;
     let ready = readiness(&app, 200).await;
     assert_eq!(ready["reasons"], json!(null));
