@@ -9,7 +9,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
-use database::{BatchLimits, ServicePools};
+use database::{BatchLimits, Database, ServicePools};
 use http_kit::{Health, ProblemBody};
 use messaging::{BrokerSettings, Publisher, Queue};
 use service_http::{BearerToken, Document, Lists};
@@ -103,9 +103,7 @@ async fn start_context(
     let pools = ServicePools::connect(&settings.database);
     let ServicePools { database, lists } = pools.clone();
     let has_engine = settings.flow_engine.is_some();
-    deletions::record_with_engine(&database, has_engine).await?;
-    let confirmation_required = settings.email_verification == EmailVerification::Required;
-    user_changes::record_confirmation_required(&database, confirmation_required).await?;
+    record_settings(&database, has_engine, settings.email_verification).await?;
     let hasher = Hasher::start(settings.passwords.cost);
     measure(running, pools, hasher.clone());
     let rules = PasswordRules {
@@ -139,6 +137,17 @@ async fn start_context(
         has_engine,
     };
     Ok((context, revocations))
+}
+
+/// Records the settings that the deletion-worker depends on.
+async fn record_settings(
+    database: &Database,
+    has_engine: bool,
+    verification: EmailVerification,
+) -> Result<(), database::Error> {
+    deletions::record_with_engine(database, has_engine).await?;
+    let confirmation_required = verification == EmailVerification::Required;
+    user_changes::record_confirmation_required(database, confirmation_required).await
 }
 
 fn measure(running: &Running, pools: ServicePools, hasher: Hasher) {
