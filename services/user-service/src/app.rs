@@ -95,18 +95,6 @@ fn check_verification(settings: &UserServiceSettings) -> anyhow::Result<()> {
     }
 }
 
-/// Records what the database itself must know of the settings.
-async fn record_settings(
-    database: &Database,
-    settings: &UserServiceSettings,
-) -> anyhow::Result<()> {
-    let has_engine = settings.flow_engine.is_some();
-    deletions::record_with_engine(database, has_engine).await?;
-    let confirmation_required = settings.email_verification == EmailVerification::Required;
-    user_changes::record_confirmation_required(database, confirmation_required).await?;
-    Ok(())
-}
-
 /// Builds the context, and starts the background tasks that keep it and the revocations up to date.
 async fn start_context(
     settings: UserServiceSettings,
@@ -115,7 +103,7 @@ async fn start_context(
     let pools = ServicePools::connect(&settings.database);
     let ServicePools { database, lists } = pools.clone();
     let has_engine = settings.flow_engine.is_some();
-    record_settings(&database, &settings).await?;
+    record_settings(&database, has_engine, settings.email_verification).await?;
     let hasher = Hasher::start(settings.passwords.cost);
     measure(running, pools, hasher.clone());
     let rules = PasswordRules {
@@ -149,6 +137,17 @@ async fn start_context(
         has_engine,
     };
     Ok((context, revocations))
+}
+
+/// Records the settings that the deletion-worker depends on.
+async fn record_settings(
+    database: &Database,
+    has_engine: bool,
+    verification: EmailVerification,
+) -> Result<(), database::Error> {
+    deletions::record_with_engine(database, has_engine).await?;
+    let confirmation_required = verification == EmailVerification::Required;
+    user_changes::record_confirmation_required(database, confirmation_required).await
 }
 
 fn measure(running: &Running, pools: ServicePools, hasher: Hasher) {

@@ -41,7 +41,7 @@ diesel::table! {
     user_changes (user_id) {
         user_id -> Binary,
         changed -> Timestamptz,
-        attempts -> Integer,
+        attempts -> BigInt,
         next_attempt -> Timestamptz,
     }
 }

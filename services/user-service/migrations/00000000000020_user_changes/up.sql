@@ -9,7 +9,7 @@ ALTER TABLE users ADD COLUMN access_changed timestamptz;
 CREATE TABLE user_changes (
     user_id bytea PRIMARY KEY REFERENCES users ON DELETE CASCADE,
     changed timestamptz NOT NULL,
-    attempts integer NOT NULL DEFAULT 0,
+    attempts bigint NOT NULL DEFAULT 0,
     -- Not told before this time: the end of a worker's claim, or of the pause after a failure.
     next_attempt timestamptz NOT NULL DEFAULT now()
 );

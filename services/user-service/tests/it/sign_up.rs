@@ -479,17 +479,19 @@ async fn concurrent_replicas_create_one_administrator_and_never_overwrite_it() {
         .expect_problem(401, "invalid-credentials");
 }
 
+const CONFIRMED: [(&str, &str); 2] = [
+    ("EMAIL_VERIFICATION", "required"),
+    ("FORGOT_PASSWORD_LOG", "true"),
+];
+
+fn names(username: &str, email: &str) -> Value {
+    json!({"username": username, "email": email, "password": PASSWORD})
+}
+
 #[tokio::test]
 async fn while_addresses_must_be_confirmed_only_an_administrator_gives_another_username() {
-    let verification = |value| {
-        [
-            ("EMAIL_VERIFICATION", value),
-            ("FORGOT_PASSWORD_LOG", "true"),
-        ]
-    };
-    let app = Fixture::start_with(&verification("required")).await;
+    let app = Fixture::start_with(&CONFIRMED).await;
     let admin = app.admin().await;
-    let names = |username: &str, email: &str| json!({"username": username, "email": email, "password": PASSWORD});
     let squatting = names("chief@example.com", "eve@example.org");
     let refused = sign_up(&app, squatting.clone()).await;
     refused.expect_problem(400, "validation-failed");
@@ -499,10 +501,9 @@ async fn while_addresses_must_be_confirmed_only_an_administrator_gives_another_u
         let request = app.http.post("/user").bearer(token).json(&squatting);
         assert_eq!(request.send().await.bad_fields(), ["username"]);
     }
-    // One address in two cases, or given once.
-    let _ = sign_up(&app, names("Ada@example.com", "ada@Example.com"))
-        .await
-        .expect(200);
+    // One address in two cases.
+    let same = names("Ada@example.com", "ada@Example.com");
+    let _ = sign_up(&app, same).await.expect(200);
     let chief = app.sign_up("chief@example.com").await;
     let by_admin = names("boss@example.com", "bob@example.com");
     let _ = app.post(&admin, "/user", &by_admin).await.expect(200);
@@ -513,24 +514,21 @@ async fn while_addresses_must_be_confirmed_only_an_administrator_gives_another_u
         .sign_in("the-chief@example.com", PASSWORD)
         .await
         .expect(200);
+}
 
-    let scopes = [
-        &verification("required")[..],
-        &[("API_USER_CREATE_SCOPE", "user")],
-    ]
-    .concat();
-    let closed = app.replica(&scopes).await;
-    let request = closed.post("/user").bearer(&user.token).json(&squatting);
+#[tokio::test]
+async fn a_setting_says_whether_usernames_may_differ_from_addresses() {
+    let app = Fixture::start_with(&CONFIRMED).await;
+    let user = app.sign_up("user@example.com").await;
+    let other = names("chief@example.com", "eve@example.org");
+    let scope = [("API_USER_CREATE_SCOPE", "user")];
+    let closed = app.replica(&[&CONFIRMED[..], &scope].concat()).await;
+    let request = closed.post("/user").bearer(&user.token).json(&other);
     assert_eq!(request.send().await.bad_fields(), ["username"]);
-    let any = [
-        &verification("required")[..],
-        &[("SIGN_UP_USERNAMES", "any")],
-    ]
-    .concat();
-    let any = app.replica(&any).await;
-    let free = names("free@example.com", "eve@example.org");
-    let _ = any.post("/user").json(&free).send().await.expect(200);
-    let off = app.replica(&verification("off")).await;
+    let any = [("SIGN_UP_USERNAMES", "any")];
+    let any = app.replica(&[&CONFIRMED[..], &any].concat()).await;
+    let _ = any.post("/user").json(&other).send().await.expect(200);
+    let off = app.replica(&[]).await;
     let other = names("other@example.com", "eve@example.net");
     let _ = off.post("/user").json(&other).send().await.expect(200);
 }

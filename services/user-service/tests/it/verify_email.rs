@@ -2,7 +2,7 @@
 
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::{Bool, Text};
-use diesel::{QueryableByName, RunQueryDsl as _};
+use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use testkit::{Reply, TestDatabase};
@@ -386,13 +386,23 @@ fn user_with_entries(id: u8, entries: &str) -> String {
     )
 }
 
-#[test]
-fn the_migration_finds_confirmed_addresses_in_the_audit_log() {
+/// The addresses of users who meet a condition.
+fn emails(connection: &mut PgConnection, condition: &str) -> Vec<String> {
     #[derive(QueryableByName)]
-    struct Confirmed {
+    struct Row {
         #[diesel(sql_type = Text)]
         email: String,
     }
+    let rows: Vec<Row> = diesel::sql_query(format!(
+        "SELECT email FROM users WHERE {condition} ORDER BY email"
+    ))
+    .load(connection)
+    .unwrap();
+    rows.into_iter().map(|row| row.email).collect()
+}
+
+#[test]
+fn the_migration_finds_confirmed_addresses_in_the_audit_log() {
     let database = TestDatabase::users(MIGRATIONS);
     let mut connection = database.admin();
     let user = user_with_entries;
@@ -415,19 +425,14 @@ fn the_migration_finds_confirmed_addresses_in_the_audit_log() {
     for statements in ["SET search_path = users", later, down, &users.concat(), up] {
         connection.batch_execute(statements).unwrap();
     }
-    let confirmed: Vec<Confirmed> = diesel::sql_query(
-        "SELECT email FROM users WHERE email_confirmed IS NOT NULL ORDER BY email",
-    )
-    .load(&mut connection)
-    .unwrap();
-    let confirmed: Vec<_> = confirmed.iter().map(|row| row.email.as_str()).collect();
     let expected = [2, 4, 5, 7].map(|id| format!("user{id}@example.com"));
-    assert_eq!(confirmed, expected);
+    assert_eq!(
+        emails(&mut connection, "email_confirmed IS NOT NULL"),
+        expected
+    );
     // The third got the address a while after signing up.
-    let later: Vec<Confirmed> =
-        diesel::sql_query("SELECT email FROM users WHERE email_since <> created ORDER BY email")
-            .load(&mut connection)
-            .unwrap();
-    let later: Vec<_> = later.iter().map(|row| row.email.as_str()).collect();
-    assert_eq!(later, ["user3@example.com"]);
+    assert_eq!(
+        emails(&mut connection, "email_since <> created"),
+        ["user3@example.com"]
+    );
 }
