@@ -36,6 +36,7 @@ mod naughty_strings;
 #[cfg(test)]
 mod observability;
 #[cfg(test)]
+mod registrants;
 mod revocation;
 #[cfg(test)]
 mod secrets;
