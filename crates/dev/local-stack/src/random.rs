@@ -36,10 +36,8 @@ pub fn password() -> Result<String> {
 /// # Errors
 /// When the file or its folder cannot be written.
 pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
-    if let Some(folder) = path.parent() {
-        if !folder.is_dir() {
-            private::create_folder(folder)?;
-        }
+    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
+        private::create_folder(folder)?;
     }
     let mut draft = path.as_os_str().to_owned();
     draft.push(".new");
