@@ -254,11 +254,10 @@ async fn error_of(certificate: &str, key: &str) -> String {
 }
 
 #[tokio::test]
-async fn the_error_says_what_is_wrong_with_a_key_or_a_chain() {
+async fn the_error_says_what_is_wrong_with_a_key() {
     let _ = testkit::Http::to(([127, 0, 0, 1], 1).into());
     let files = Files::new();
-    let (certificate, key) = (files.path("certificate.pem"), files.path("key.pem"));
-    let other = files.path("other.pem");
+    let (certificate, other) = (files.path("certificate.pem"), files.path("other.pem"));
     let pem = |label: &str, der: &[u8]| pem::encode(&pem::Pem::new(label, der));
     // The beginnings of PKCS#8 keys, which name the kind of the key.
     let p521 = b"\x30\x10\x06\x07\x2a\x86\x48\xce\x3d\x02\x01\x06\x05\x2b\x81\x04\x00\x23";
@@ -293,7 +292,14 @@ async fn the_error_says_what_is_wrong_with_a_key_or_a_chain() {
     }
     fs::write(&other, b"\xff\xfe-\0-\0").unwrap();
     assert!(error_of(&certificate, &other).await.contains("UTF-16"));
+}
 
+#[tokio::test]
+async fn the_error_says_what_is_wrong_with_a_chain() {
+    let _ = testkit::Http::to(([127, 0, 0, 1], 1).into());
+    let files = Files::new();
+    let (certificate, key) = (files.path("certificate.pem"), files.path("key.pem"));
+    let other = files.path("other.pem");
     let foreign = generate_simple_self_signed(["ca.example".to_owned()]).unwrap();
     let own = fs::read_to_string(&certificate).unwrap();
     fs::write(&other, foreign.cert.pem() + &own).unwrap();

@@ -160,10 +160,10 @@ mod tests {
         (folder, file, process)
     }
 
-    /// Changes the file as if it had been written by another program.
-    fn change(file: &PidFile, change: impl FnOnce(&mut Value)) {
-        let mut content = serde_json::from_slice(&fs::read(&file.path).unwrap()).unwrap();
-        change(&mut content);
+    /// Changes the file as if another program had written it.
+    fn change(file: &PidFile, pointer: &str, value: Value) {
+        let mut content: Value = serde_json::from_slice(&fs::read(&file.path).unwrap()).unwrap();
+        *content.pointer_mut(pointer).unwrap() = value;
         fs::write(&file.path, content.to_string()).unwrap();
     }
 
@@ -187,9 +187,7 @@ mod tests {
             ("/scope", Value::Null),
         ] {
             file.write(process).unwrap();
-            change(&file, |content| {
-                *content.pointer_mut(pointer).unwrap() = value;
-            });
+            change(&file, pointer, value);
             assert_eq!(file.running(), None, "{pointer}");
         }
         assert!(process.is_alive());
@@ -204,21 +202,15 @@ mod tests {
             ("/scope", Value::Null),
         ] {
             file.write(process).unwrap();
-            change(&file, |content| {
-                *content.pointer_mut(pointer).unwrap() = value;
-            });
+            change(&file, pointer, value);
             let error = file.ensure_own().unwrap_err().to_string();
             assert!(error.contains(&format!("kill {}", process.pid)), "{error}");
         }
-        change(&file, |content| {
-            *content.pointer_mut("/scope").unwrap() = json!({"boot": "b", "namespace": "n"});
-        });
+        change(&file, "/scope", json!({"boot": "b", "namespace": "n"}));
         assert!(file.ensure_own().is_err());
         process.kill().unwrap();
         file.ensure_own().unwrap();
-        change(&file, |content| {
-            *content.pointer_mut("/scope").unwrap() = Value::Null;
-        });
+        change(&file, "/scope", Value::Null);
         file.ensure_own().unwrap();
     }
 }

@@ -36,9 +36,7 @@ pub fn password() -> Result<String> {
 /// # Errors
 /// When the file or its folder cannot be written.
 pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
-    if let Some(folder) = path.parent()
-        && !folder.is_dir()
-    {
+    if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
         private::create_folder(folder)?;
     }
     let mut draft = path.as_os_str().to_owned();

@@ -158,8 +158,6 @@ async fn converse(stream: Box<dyn Stream>, tls: Option<TlsAcceptor>, state: &Mut
             continue;
         }
         response = match command.as_str() {
-            "EHLO" if tls.is_some() => "250-test\r\n250 STARTTLS\r\n".to_owned(),
-            "EHLO" => "250-test\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME\r\n".to_owned(),
             "STAR" => match start_tls(stream, tls.take()).await {
                 Some(encrypted) => {
                     stream = encrypted;
@@ -173,11 +171,25 @@ async fn converse(stream: Box<dyn Stream>, tls: Option<TlsAcceptor>, state: &Mut
                 mail.from = address(&line);
                 "250 ok\r\n".to_owned()
             }
-            "AUTH" => "235 ok\r\n".to_owned(),
-            "DATA" => take(&mut stream, &mut mail, state).await,
-            "RCPT" | "NOOP" | "RSET" => "250 ok\r\n".to_owned(),
-            _ => "502 unknown\r\n".to_owned(),
+            "DATA" => {
+                stream.write_all(b"354 go\r\n").await.unwrap();
+                stream.flush().await.unwrap();
+                mail.text = read_text(&mut stream).await;
+                take(&mail, state)
+            }
+            other => reply(other, tls.is_some()).to_owned(),
         };
+    }
+}
+
+/// The reply to a command that changes nothing.
+fn reply(command: &str, offers_tls: bool) -> &'static str {
+    match command {
+        "EHLO" if offers_tls => "250-test\r\n250 STARTTLS\r\n",
+        "EHLO" => "250-test\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME\r\n",
+        "AUTH" => "235 ok\r\n",
+        "RCPT" | "NOOP" | "RSET" => "250 ok\r\n",
+        _ => "502 unknown\r\n",
     }
 }
 
@@ -188,10 +200,7 @@ async fn start_tls(mut stream: Connection, tls: Option<TlsAcceptor>) -> Option<C
     Some(BufReader::new(Box::new(encrypted)))
 }
 
-async fn take(stream: &mut Connection, mail: &mut Mail, state: &Mutex<State>) -> String {
-    stream.write_all(b"354 go\r\n").await.unwrap();
-    stream.flush().await.unwrap();
-    mail.text = read_text(stream).await;
+fn take(mail: &Mail, state: &Mutex<State>) -> String {
     state.lock().unwrap().texts.push(mail.text.clone());
     refused(".", mail, state).unwrap_or_else(|| {
         state.lock().unwrap().mails.push(mail.clone());
