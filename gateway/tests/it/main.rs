@@ -5,7 +5,6 @@
     clippy::indexing_slicing,
     reason = "shared test code may panic like the tests"
 )]
-#![expect(clippy::too_many_lines, reason = "tests may have up to 60 lines")]
 
 mod access;
 mod circuit_breaker;

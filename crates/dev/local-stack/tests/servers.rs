@@ -3,7 +3,6 @@
     clippy::unwrap_used,
     reason = "what is shared by tests may panic like the tests themselves"
 )]
-#![expect(clippy::too_many_lines, reason = "tests may have up to 60 lines")]
 
 use std::{
     ffi::OsString,

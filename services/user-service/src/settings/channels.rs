@@ -168,7 +168,6 @@ mod tests {
         for (public, prefix) in [
             (None, "http://localhost:8080"),
             (Some("https://c.example.com"), "https://c.example.com"),
-            (Some("https://example.com/c/"), "https://example.com/c"),
         ] {
             let pair = public.map(|url| ("PUBLIC_URL", url));
             let settings = worker(pair.as_slice()).unwrap();

@@ -4,7 +4,6 @@
     clippy::unwrap_used,
     reason = "shared code of tests may panic like the tests themselves"
 )]
-#![expect(clippy::too_many_lines, reason = "tests may have up to 60 lines")]
 
 mod audit;
 mod audit_append_only;
