@@ -18,10 +18,11 @@ const METHODS: [&str; 5] = ["GET", "HEAD", "POST", "PUT", "DELETE"];
 
 /// The request headers that the API reads. Browsers ask for those that they do not always allow, also for
 /// `accept-language` if its value is unusual.
-const REQUEST_HEADERS: [&str; 11] = [
+const REQUEST_HEADERS: [&str; 12] = [
     "accept",
     "accept-language",
     "authorization",
+    "content-encoding",
     "content-type",
     "if-match",
     "if-none-match",

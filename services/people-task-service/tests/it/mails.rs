@@ -122,13 +122,13 @@ async fn only_the_notification_worker_claims_mails() {
 async fn a_mail_has_the_secret_of_its_recipient_and_is_claimed_once() {
     let (app, ada) = start(&[
         ("MAIL_LANGUAGE", "de"),
-        ("PUBLIC_URL", "https://c.example.com/x/"),
+        ("PUBLIC_URL", "https://c.example.com/"),
     ])
     .await;
     let task = create(&app, &ada, json!({"description": "Why not?"})).await;
     let mails = claim(&app).await;
     let base = format!(
-        "https://c.example.com/x/tasks?taskId={}&secret={}",
+        "https://c.example.com/tasks?taskId={}&secret={}",
         task.id, task.approver_secret
     );
     let mail = &mails[0];
@@ -173,7 +173,7 @@ async fn a_mail_has_the_secret_of_its_recipient_and_is_claimed_once() {
         .expect(200);
     let decided = &claim(&app).await[0];
     let link = format!(
-        "https://c.example.com/x/tasks?taskId={}&secret={}&role=requester",
+        "https://c.example.com/tasks?taskId={}&secret={}&role=requester",
         english.id, english.requester_secret
     );
     for (field, value) in [

@@ -33,8 +33,8 @@ impl UserChangeSender {
             database,
             client,
             lease,
-            database_outage: Outage::none_of("reading changes of users"),
-            call_outage: Outage::none_of("telling the people-task service of changes of users"),
+            database_outage: Outage::new("changes of users cannot be read"),
+            call_outage: Outage::new("the people-task service cannot be told of changes of users"),
         }
     }
 
