@@ -14,7 +14,8 @@ const FOLDER: u32 = 0o700;
 /// Others can reach files in it whose names they know, and cannot list it.
 const REACHABLE_FOLDER: u32 = 0o711;
 
-/// Creates a folder, if it is missing, that only its owner can open.
+/// Creates a folder, if it is missing, that only its owner can open. Folders on the way to it are reachable for the
+/// database server, which may have its own in them.
 ///
 /// # Errors
 /// When it cannot be created.
@@ -33,6 +34,12 @@ pub fn create_reachable_folder(path: &Path) -> Result<()> {
 }
 
 fn create(path: &Path, mode: u32) -> Result<()> {
+    if let Some(parent) = path.parent()
+        && !parent.as_os_str().is_empty()
+        && !parent.is_dir()
+    {
+        create_reachable_folder(parent)?;
+    }
     let mut builder = DirBuilder::new();
     let created = builder.recursive(true).mode(mode).create(path);
     created
@@ -97,5 +104,16 @@ mod tests {
         let reachable = folder.path().join("c/d");
         create_reachable_folder(&reachable).unwrap();
         assert_eq!(mode(&reachable) & 0o066, 0);
+    }
+
+    #[test]
+    fn the_folders_above_a_private_one_are_as_reachable_as_the_servers_need() {
+        let folder = tempfile::tempdir().unwrap();
+        create_reachable_folder(&folder.path().join("x")).unwrap();
+        let private = folder.path().join("tool/secrets");
+        create_folder(&private).unwrap();
+        let above = mode(&folder.path().join("tool"));
+        assert_eq!(above, mode(&folder.path().join("x")));
+        assert_eq!(mode(&private), 0o700);
     }
 }

@@ -22,8 +22,13 @@ pub(crate) struct Precondition(Option<Vec<i64>>);
 pub(crate) struct IfMatch {
     /// The versions of the task that the request applies to, as `ETag` has them, or `*`. Another version is
     /// `409 task-changed`.
-    #[param(rename = "If-Match", required = false, example = "\"1\"")]
-    if_match: Option<String>,
+    #[param(
+        rename = "If-Match",
+        required = false,
+        format = "if-match",
+        example = "\"1\""
+    )]
+    if_match: String,
 }
 
 /// A task's version in a body.
