@@ -11,19 +11,22 @@ import { t } from "./texts.js";
 const password = (id, label, kind, help) => labelled(t(label),
   element("input", { id, name: id, type: "password", autocomplete: kind, required: true }), help);
 
-const linkTo = (text, way) => element("p", { class: "links" },
-  element("button", { type: "button", class: "link", onclick: () => show(way) }, text));
+/** Browsers expect it before a password. The page does not know the address. */
+const username = () => element("input", { type: "email", autocomplete: "username", hidden: true, readonly: true });
 
-/** What a person shows besides the code: the fields, what the button says, the other way, and what is sent. */
-const ways = {
+const linkTo = (text, proof) => element("p", { class: "links" },
+  element("button", { type: "button", class: "link", onclick: () => show(proof) }, text));
+
+/** What a person gives besides the code: the fields, what the button says, the link to another proof, and what is sent. */
+const proofs = {
   token: () => ({ fields: [element("p", {}, t("verifyHere"))], action: "confirm", other: [], options: () => ({ token: token() }) }),
   password: () => ({
-    fields: [password("password", "password", "current-password", t("verifyPassword"))], action: "confirm",
+    fields: [username(), password("password", "password", "current-password", t("verifyPassword"))], action: "confirm",
     other: [linkTo(t("noPassword"), "newPassword")],
     options: () => ({ body: { password: $("password").value } }),
   }),
   newPassword: () => ({
-    fields: [element("p", {}, t("verifyNewPassword")), password("password", "newPassword", "new-password", t("passwordRule")),
+    fields: [element("p", {}, t("verifyNewPassword")), username(), password("password", "newPassword", "new-password", t("passwordRule")),
       password("repeated", "repeatPassword", "new-password")], action: "setAndConfirm",
     other: [linkTo(t("knowPassword"), "password")],
     options: () => ({ body: { newPassword: $("password").value } }),
@@ -35,22 +38,22 @@ const form = element("form", { class: "card narrow", method: "post", action: "/v
   element("h1", {}, t("verifyTitle")),
   labelled(t("code"), element("input", { id: "code", autocomplete: "one-time-code", autocapitalize: "off", spellcheck: "false", required: true })),
   chosen);
-let way;
+let proof;
 let options;
 
 function show(name) {
-  const focus = way !== undefined;
-  way = name;
-  const shown = ways[way]();
+  const focus = proof !== undefined;
+  proof = name;
+  const shown = proofs[proof]();
   options = shown.options;
   chosen.replaceChildren(...shown.fields, element("div", { class: "actions" }, element("button", {}, t(shown.action))), ...shown.other);
   notify("");
-  if (focus) chosen.querySelector("input")?.focus();
+  if (focus) chosen.querySelector("input:not([hidden])")?.focus();
 }
 
 function submit(event) {
   event.preventDefault();
-  if (way === "newPassword" && $("password").value !== $("repeated").value) {
+  if (proof === "newPassword" && $("password").value !== $("repeated").value) {
     notify(t("passwordsDiffer"), "bad");
     return;
   }
@@ -59,8 +62,8 @@ function submit(event) {
       const { body, ...rest } = options();
       await call("POST", "/user/verify-email", { ...rest, body: { code: code.value.trim(), ...body } });
       form.hidden = true;
-      if (way === "newPassword") signOut();
-      notify(way === "newPassword" ? [t("verifiedNew"), " ", element("a", { href: "/" }, t("signIn"))] : t("verified"), "good");
+      if (proof === "newPassword") signOut();
+      notify(proof === "newPassword" ? [t("verifiedNew"), " ", element("a", { href: "/" }, t("signIn"))] : t("verified"), "good");
     } catch (error) {
       failed(error);
     }
@@ -70,7 +73,7 @@ function submit(event) {
 function failed(error) {
   if (error.code === "invalid-code") code.closest(".field").hidden = false;
   // The token of this tab has ended, or is of another account: the person can still confirm with a password.
-  if (way === "token" && [401, 403].includes(error.status)) {
+  if (proof === "token" && [401, 403].includes(error.status)) {
     show("password");
     notify(t(error.status === 401 ? "verifyNotSignedIn" : "verifyOtherAccount"));
   } else notify(error.message, "bad");
