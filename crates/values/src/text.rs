@@ -8,7 +8,7 @@ const UNSEEN: GeneralCategoryGroup = GeneralCategoryGroup::Mark
     .union(GeneralCategoryGroup::Separator)
     .union(GeneralCategoryGroup::Control)
     .union(GeneralCategoryGroup::Format);
-/// Letters and symbols whose shape is empty, which no property of Unicode says: blanks of hieroglyphs, of braille and of
+/// Letters and symbols whose shape is empty, which no property of Unicode says: blank signs of hieroglyphs, of braille and of
 /// music, and the placeholder of an object that is missing.
 const BLANK: [char; 5] = [
     '\u{2800}',

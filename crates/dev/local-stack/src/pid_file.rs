@@ -72,7 +72,7 @@ impl PidFile {
     }
 
     /// Fails if a process of the file runs that is not known to be this one's: it was started in another container, or by
-    /// an earlier version. It must be left alone, and so must its files.
+    /// an earlier version. Neither it nor its files may be touched.
     pub(crate) fn ensure_own(&self) -> Result<()> {
         let Some(Content { process, scope }) = self.read() else {
             return Ok(());

@@ -70,7 +70,7 @@ pub(crate) fn processes(workspace: &Workspace) -> anyhow::Result<Vec<(String, Id
 }
 
 /// What to say about processes that may be those of an earlier version of this system or of another checkout at the same
-/// path. Nothing proves which, so they are left alone.
+/// path. Nothing proves which, so they are not stopped.
 pub(crate) fn unproven(workspace: &Workspace) -> Option<String> {
     let found = find_by_variable(EARLIER_MARKER, workspace.local().as_os_str());
     let pids: Vec<String> = found.iter().map(|(_, one)| one.pid.to_string()).collect();

@@ -6,3 +6,5 @@
 mod requests;
 pub(crate) mod routes;
 pub(crate) mod store;
+
+pub(crate) use store::resume_deliveries;

@@ -31,12 +31,24 @@ const RECORD: &str = "INSERT INTO changed_users AS known (id, changed, is_active
         is_admin = excluded.is_admin, email = excluded.email
     WHERE known.changed <= excluded.changed";
 
-// At most so many that the call ends in time; the others are judged again within a quarter of an hour. The new number of
-// the claim drops a judgement that is under way and did not see this.
-const RESUME: &str = "UPDATE deliveries
-    SET suspended_for = NULL, next_attempt = now(), worker_id = NULL, lease = lease + 1
-    WHERE id = ANY(ARRAY(
-        SELECT id FROM deliveries WHERE suspended_for = $1 LIMIT 5000 FOR NO KEY UPDATE SKIP LOCKED))";
+/// The statement that makes suspended deliveries due, because their registrants may have a right to the task again. The
+/// new number of the claim drops a judgement that is under way and did not see why.
+macro_rules! resume_deliveries {
+    ($condition:literal) => {
+        concat!(
+            "UPDATE deliveries SET suspended_for = NULL, next_attempt = now(), worker_id = NULL, lease = lease + 1 WHERE ",
+            $condition
+        )
+    };
+}
+
+pub(crate) use resume_deliveries;
+
+// The limit keeps the call short. The other deliveries are judged again within a quarter of an hour.
+const RESUME: &str = resume_deliveries!(
+    "id = ANY(ARRAY(
+        SELECT id FROM deliveries WHERE suspended_for = $1 LIMIT 5000 FOR NO KEY UPDATE SKIP LOCKED))"
+);
 
 /// Deletes what was reported about a deleted user.
 pub(crate) fn delete(connection: &mut Connection, id: UserId) -> Result<(), Error> {

@@ -11,6 +11,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary, Nullable, Text, Timestamptz};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
 
+use crate::changed_users::resume_deliveries;
 use crate::schema::{task_states, tasks};
 use crate::status::TaskStatus;
 use crate::tasks::task_columns;
@@ -162,9 +163,7 @@ pub(crate) fn update(
     find(connection, id)
 }
 
-/// Deliveries that wait because who registered their webhook had no right to the task: it may have one now.
-const RESUME: &str = "UPDATE deliveries SET suspended_for = NULL, next_attempt = now(), worker_id = NULL, lease = lease + 1
-    WHERE task_id = $1 AND suspended_for IS NOT NULL";
+const RESUME: &str = resume_deliveries!("task_id = $1 AND suspended_for IS NOT NULL");
 /// It also makes another version of the task.
 const UPDATE_STATE: &str = "UPDATE task_states SET version = version + 1, mtime = now(), public = tasks.public,
     decision_by = tasks.decision_by, approver_key = tasks.approver_key, requester_key = tasks.requester_key,
