@@ -1,5 +1,5 @@
-//! Both services, all workers and the command line for operators in one program. It runs the one whose name it was started by, so a link to it is needed
-//! for each.
+//! Both services and all workers in one program. It runs the one whose name it was started by, so a link to it is needed for
+//! each.
 //!
 //! Processes of one program share the memory of its code, which is most of what an idle process needs.
 
@@ -11,8 +11,7 @@ fn main() -> ExitCode {
     let name = Path::new(&path).file_name().unwrap_or_default();
     let programs = user_service::PROGRAMS
         .iter()
-        .chain(&people_task_service::PROGRAMS)
-        .chain(&[("countersign", operator_cli::main as fn() -> ExitCode)]);
+        .chain(&people_task_service::PROGRAMS);
     match programs.clone().find(|(program, _)| name == *program) {
         Some((_, run)) => run(),
         None => {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use xtask::outln;
+use rig::outln;
 
 /// The call that is not one of "all others": hashing a password takes longer than they do.
 pub(crate) const SIGN_IN: &str = "sign-in";

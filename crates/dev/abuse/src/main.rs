@@ -20,13 +20,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use clap::Parser;
+use rig::duration::parse_duration;
+use rig::outln;
+use rig::output::say;
+use rig::stack_file::Stack;
+use rig::workspace::Workspace;
 use tokio::runtime::{Handle, Runtime};
 use tokio::time::Instant;
-use xtask::duration::parse_duration;
-use xtask::outln;
-use xtask::output::say;
-use xtask::stack_file::Stack;
-use xtask::workspace::Workspace;
 
 use crate::attacks::Attacks;
 use crate::client::Client;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use procfs::process::{ProcState, Process};
-use xtask::outln;
+use rig::outln;
 
 const INTERVAL: Duration = Duration::from_secs(1);
 

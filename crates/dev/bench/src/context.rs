@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use anyhow::{Context as _, ensure};
+use rig::workspace::Workspace;
 use serde_json::{Value, json};
-use xtask::workspace::Workspace;
 
 use crate::http::connection::Connection;
 use crate::http::request::request;

@@ -25,11 +25,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser as _;
-use xtask::cleanup::with_own_system;
-use xtask::interrupt::Interrupt;
-use xtask::output::say;
-use xtask::workspace::Workspace;
-use xtask::{errln, outln, paint};
+use rig::cleanup::with_own_system;
+use rig::interrupt::Interrupt;
+use rig::output::say;
+use rig::workspace::Workspace;
+use rig::{errln, outln, paint};
 
 use crate::arguments::Arguments;
 use crate::context::Context;

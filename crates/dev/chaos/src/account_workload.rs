@@ -9,12 +9,12 @@ use std::{
 
 use anyhow::Context;
 use local_stack::{process::wait_until, random};
-use serde_json::{Value, json};
-use xtask::{
+use rig::{
     client::{Call, Client, Response},
     interrupt::Interrupt,
     stack_file::Admin,
 };
+use serde_json::{Value, json};
 
 use crate::{
     finding::{Finding, Violation},

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use xtask::{duration::parse_duration, output::say, plan::parse_replicas};
+use rig::{duration::parse_duration, output::say, plan::parse_replicas};
 
 #[derive(Args)]
 pub(crate) struct Arguments {

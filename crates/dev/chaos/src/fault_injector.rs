@@ -13,7 +13,7 @@ use std::{
 use anyhow::Context;
 use local_stack::{Stop, bootstrap};
 use nix::sys::signal::Signal;
-use xtask::{interrupt::Interrupt, outln};
+use rig::{interrupt::Interrupt, outln};
 
 use crate::{
     receiver::Receiver,

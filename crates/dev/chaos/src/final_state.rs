@@ -7,11 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde_json::Value;
-use xtask::{
+use rig::{
     client::{Call, Client},
     interrupt::Interrupt,
 };
+use serde_json::Value;
 
 use crate::{
     history::{CallOutcome, History, Hook, Task},

@@ -43,7 +43,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use local_stack::random;
-use xtask::{
+use rig::{
     cleanup::{Keep, clean_up},
     errln,
     interrupt::Interrupt,

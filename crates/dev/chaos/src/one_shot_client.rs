@@ -8,8 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rig::client::{Call, Client};
 use serde_json::Value;
-use xtask::client::{Call, Client};
 
 use crate::{failovers::Failovers, history::CallOutcome, sync::lock};
 

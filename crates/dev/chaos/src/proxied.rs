@@ -2,7 +2,7 @@
 
 use anyhow::Context;
 use local_stack::{Postgres, RabbitMq, Servers, ports};
-use xtask::plan::Planned;
+use rig::plan::Planned;
 
 use crate::tcp_proxy::TcpProxy;
 

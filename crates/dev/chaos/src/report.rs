@@ -1,7 +1,7 @@
 //! The table that is printed at the end of a run.
 
+use rig::{outln, paint};
 use std::{collections::BTreeMap, fmt::Display, time::Duration};
-use xtask::{outln, paint};
 
 use crate::{
     account_workload::AccountResults,

@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::Context;
 use local_stack::ports;
-use xtask::{interrupt::Interrupt, output::say, own_system::Layout, workspace::Workspace};
+use rig::{interrupt::Interrupt, output::say, own_system::Layout, workspace::Workspace};
 
 use crate::{
     account_workload::AccountWorkload,

@@ -1,7 +1,7 @@
 //! Settings of the processes that make a run shorter.
 
+use rig::plan::Planned;
 use std::time::Duration;
-use xtask::plan::Planned;
 
 /// After the last fault, the remaining deliveries must arrive within this time plus one pause.
 pub(crate) const RECOVERY_LIMIT: Duration = Duration::from_secs(90);

@@ -7,11 +7,11 @@ use std::{
 
 use anyhow::ensure;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use rig::client::{Call, Client};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::Value;
 use standardwebhooks::Webhook;
 use ureq::http::HeaderMap;
-use xtask::client::{Call, Client};
 
 use crate::{rng::Rng, sync::lock};
 

@@ -21,7 +21,7 @@ use local_stack::{
     process::{Identity, tail, wait_until},
 };
 use nix::sys::signal::Signal;
-use xtask::{
+use rig::{
     http,
     interrupt::Interrupt,
     output::say,
@@ -30,7 +30,7 @@ use xtask::{
     processes, programs,
     secrets::Secrets,
     stack_file::Admin,
-    workspace::Workspace,
+    workspace::{Profile, Workspace},
 };
 
 use crate::{
@@ -284,7 +284,7 @@ fn find_programs(
     options: &LaunchOptions<'_>,
 ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let Some(folder) = options.programs else {
-        return programs::build(workspace, options.release);
+        return programs::build(workspace, Profile::of(options.release));
     };
     programs::find(folder)
 }

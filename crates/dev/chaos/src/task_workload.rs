@@ -10,8 +10,8 @@ use std::{
 };
 
 use chrono::{DateTime, SubsecRound as _, Utc};
+use rig::{client::Call, interrupt::Interrupt};
 use serde_json::{Value, json};
-use xtask::{client::Call, interrupt::Interrupt};
 
 use crate::{
     history::{CallOutcome, Decision, History, Hook, Task},

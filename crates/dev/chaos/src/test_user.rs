@@ -7,8 +7,8 @@ use std::{
 
 use anyhow::Context;
 use local_stack::{process::wait_until, random};
+use rig::client::{Call, Client};
 use serde_json::{Value, json};
-use xtask::client::{Call, Client};
 
 use crate::{
     finding::{Finding, Violation},

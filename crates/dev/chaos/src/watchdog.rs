@@ -4,7 +4,7 @@ use std::{env, fs::File, path::Path, process::ExitCode, thread, time::Duration};
 
 use anyhow::Context;
 use local_stack::process::{Detached, Identity};
-use xtask::{
+use rig::{
     cleanup::{Keep, clean_up},
     workspace::Workspace,
 };

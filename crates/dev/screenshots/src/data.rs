@@ -1,8 +1,8 @@
 //! The people, tasks and webhooks in the pictures.
 
 use chrono::{TimeDelta, Utc};
+use rig::client::{Call, Client};
 use serde_json::{Value, json};
-use xtask::client::{Call, Client};
 
 use crate::system::System;
 

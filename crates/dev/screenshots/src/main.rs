@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use xtask::paint;
-use xtask::{errln, outln};
+use rig::paint;
+use rig::{errln, outln};
 
 use crate::data::Example;
 use crate::system::System;

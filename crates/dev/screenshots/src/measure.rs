@@ -1,8 +1,8 @@
 //! How fast pages load: requests, bytes, and the time until something is shown.
 
+use rig::outln;
 use serde_json::{Value, json};
 use testkit::{Browser, Screen};
-use xtask::outln;
 
 use crate::data::Example;
 

@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rig::output::say;
 use serde_json::json;
 use testkit::{Browser, Screen};
-use xtask::output::say;
 
 use crate::data::Example;
 

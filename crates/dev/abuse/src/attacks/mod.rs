@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use reqwest::Method;
+use rig::outln;
 use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, interval_at, timeout_at};
-use xtask::outln;
 
 use crate::client::Client;
 use attack::Attack;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use anyhow::Context as _;
-use xtask::output::say;
+use rig::output::say;
 
 use crate::system::database::{Database, output};
 

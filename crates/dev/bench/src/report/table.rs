@@ -1,6 +1,6 @@
 //! Tables for a terminal.
 
-use xtask::outln;
+use rig::outln;
 
 use super::{Figure, Report, number};
 

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use rig::output::say;
 use serde_json::Value;
-use xtask::output::say;
 
 use crate::context::{Context, User};
 use crate::http::connection::{Connection, Response};

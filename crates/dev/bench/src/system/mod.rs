@@ -15,14 +15,14 @@ use local_stack::packages::{self, Need};
 use local_stack::process::Identity;
 use local_stack::{Durability, Servers, ports};
 use nix::sys::signal::Signal;
-use xtask::interrupt::Interrupt;
-use xtask::output::say;
-use xtask::own_system::{self, Layout};
-use xtask::plan::{Plan, Planned, Replicas};
-use xtask::processes;
-use xtask::programs;
-use xtask::secrets::Secrets;
-use xtask::workspace::Workspace;
+use rig::interrupt::Interrupt;
+use rig::output::say;
+use rig::own_system::{self, Layout};
+use rig::plan::{Plan, Planned, Replicas};
+use rig::processes;
+use rig::programs;
+use rig::secrets::Secrets;
+use rig::workspace::{Profile, Workspace};
 
 use self::database::Database;
 use self::usage::Usage;
@@ -92,7 +92,7 @@ impl System {
             Need::Psql,
         ];
         packages::ensure(&needs, &say)?;
-        let programs = programs::copy(workspace, programs::build(workspace, true)?)?;
+        let programs = programs::copy(workspace, programs::build(workspace, Profile::Release)?)?;
         interrupt.check()?;
         let secrets = Secrets::prepare(workspace)?;
         // Every commit is written to disk, as in production.
@@ -201,11 +201,11 @@ impl System {
     pub(crate) async fn start_process(&mut self, name: &str) -> anyhow::Result<Duration> {
         let planned = self.planned.iter().find(|process| process.name == name);
         let planned = planned.with_context(|| format!("{name} is not planned"))?;
-        let agent = xtask::http::agent(Duration::from_secs(3));
+        let agent = rig::http::agent(Duration::from_secs(3));
         let start = Instant::now();
         let identity = processes::spawn(&self.workspace, planned, &self.programs)?;
         self.running.insert(name.to_owned(), identity);
-        while !xtask::http::is_ready(&agent, &planned.metrics) {
+        while !rig::http::is_ready(&agent, &planned.metrics) {
             ensure!(identity.is_alive(), "{name} ended while it started");
             let limit = READY_LIMIT.as_secs();
             ensure!(

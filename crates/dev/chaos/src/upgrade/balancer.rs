@@ -13,7 +13,7 @@ use std::{
 
 use anyhow::Context;
 use local_stack::process::wait_until;
-use xtask::http;
+use rig::http;
 
 use crate::{sync::spawn, toggle_listener::ToggleListener};
 

@@ -3,7 +3,7 @@
 use std::{fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, bail};
-use xtask::{
+use rig::{
     baseline::{MIGRATIONS, Migrations},
     output::say,
     programs::{self, Programs},

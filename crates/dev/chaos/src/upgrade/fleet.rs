@@ -14,7 +14,7 @@ use local_stack::{
     process::{Identity, tail, wait_until},
 };
 use nix::sys::signal::Signal;
-use xtask::{
+use rig::{
     http,
     interrupt::Interrupt,
     output::say,

@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, ensure};
 use local_stack::private;
-use xtask::{plan::Planned, workspace::Workspace};
+use rig::{plan::Planned, workspace::Workspace};
 
 /// The settings of each process that name a key, and the files of `deploy/rotate-keys`.
 const FILES: [(&str, &str); 4] = [

@@ -11,11 +11,11 @@ use std::{
 
 use anyhow::Context;
 use local_stack::ports;
-use serde_json::json;
-use xtask::{
+use rig::{
     client::{Call, Client},
     interrupt::Interrupt,
 };
+use serde_json::json;
 
 use crate::{
     failovers::Failovers,

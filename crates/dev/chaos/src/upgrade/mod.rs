@@ -21,7 +21,7 @@ mod summary;
 use std::process::ExitCode;
 
 use local_stack::random;
-use xtask::{
+use rig::{
     cleanup::{Keep, clean_up},
     interrupt::Interrupt,
     outln,

@@ -3,7 +3,12 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
-use xtask::{interrupt::Interrupt, output::say, programs, workspace::Workspace};
+use rig::{
+    interrupt::Interrupt,
+    output::say,
+    programs,
+    workspace::{Profile, Workspace},
+};
 
 use super::{
     arguments::{Arguments, Part},
@@ -43,7 +48,7 @@ pub(super) fn run(
         None
     };
     interrupt.check()?;
-    let new = programs::copy(workspace, programs::build(base, false)?)?;
+    let new = programs::copy(workspace, programs::build(base, Profile::Dev)?)?;
     interrupt.check()?;
     let versions = Versions { earlier, new };
     let (earlier_drains, with_due) = (versions.earlier_drains(), versions.all_know_due());

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use anyhow::Context;
 use local_stack::ports;
-use xtask::plan::{Plan, Planned, Replicas};
+use rig::plan::{Plan, Planned, Replicas};
 
 use super::balancer::Balancer;
 use crate::settings;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use xtask::{outln, paint};
+use rig::{outln, paint};
 
 use crate::{checker::CheckResult, finding::Violation, one_shot_client::Statistics};
 

@@ -16,6 +16,7 @@ mod error;
 mod handler;
 mod notification;
 mod store;
+mod task_mail;
 mod task_mails;
 
 use std::sync::Arc;

@@ -13,10 +13,10 @@ use anyhow::{Context as _, ensure};
 use local_stack::packages::{self, Need};
 use local_stack::ports;
 use local_stack::process::{Detached, Identity, tail};
-use xtask::environment::MARKER;
-use xtask::instance;
-use xtask::output::say;
-use xtask::workspace::Workspace;
+use rig::environment::MARKER;
+use rig::instance;
+use rig::output::say;
+use rig::workspace::Workspace;
 
 use self::configuration::Ports;
 use self::token::{ISSUER, SignedToken};

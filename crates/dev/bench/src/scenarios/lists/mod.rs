@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use anyhow::bail;
-use xtask::output::say;
+use rig::output::say;
 
 use self::kinds::{Caller, Kind};
 use crate::context::Context;

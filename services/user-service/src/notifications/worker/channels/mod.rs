@@ -8,7 +8,7 @@ use anyhow::Context as _;
 
 use super::error::SendError;
 use super::notification::Notification;
-use super::task_mails::TaskMail;
+use super::task_mail::TaskMail;
 use crate::notifications::channel::Channel;
 use crate::settings::NotificationWorkerSettings;
 use mail::Mail;

@@ -4,7 +4,7 @@ use super::Email;
 use super::foreign_text::{excerpt, one_line};
 use super::layout::{Button, Content, Fact, Link};
 use super::texts::{self, KindTexts, TaskTexts, Texts};
-use crate::notifications::worker::task_mails::{MailKind, TaskMail};
+use crate::notifications::worker::task_mail::{MailKind, TaskMail};
 
 /// The characters of a title in a subject.
 const TITLE_IN_SUBJECT: usize = 100;

@@ -7,7 +7,7 @@ use values::{Language, Names as _, NotificationId, Secret, UserId};
 use super::Email;
 use crate::notifications::kind::Kind;
 use crate::notifications::worker::notification::Notification;
-use crate::notifications::worker::task_mails::{MailKind, TaskMail};
+use crate::notifications::worker::task_mail::{MailKind, TaskMail};
 
 fn with_code(kind: Kind, language: Language, link: &str) -> Email {
     let notification = Notification {

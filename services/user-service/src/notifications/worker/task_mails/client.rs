@@ -8,7 +8,7 @@ use url::Url;
 use values::{MailId, Secret};
 
 use crate::calls::{self, CallError, append_path};
-use crate::notifications::worker::task_mails::TaskMail;
+use crate::notifications::worker::task_mail::TaskMail;
 
 /// The longest pause that the service accepts. After it, the mail would be too late.
 const MAX_PAUSE: Duration = Duration::from_secs(24 * 3_600);

@@ -5,7 +5,6 @@
 //! have the same `Message-ID`, by which mail programs recognise duplicates.
 
 mod client;
-mod mail;
 
 use std::time::Duration;
 
@@ -17,10 +16,10 @@ use values::Names as _;
 
 use super::channels::Channels;
 use super::error::SendError;
+use super::task_mail::TaskMail;
 use client::Report;
 
 pub(super) use client::TaskMailClient;
-pub(super) use mail::{MailKind, TaskMail};
 
 /// Mails that one worker sends at once. The others wait in the database.
 const CONCURRENCY: usize = 16;

@@ -14,7 +14,7 @@ use values::Language;
 use crate::notifications::worker::emails::Email;
 use crate::notifications::worker::error::SendError;
 use crate::notifications::worker::notification::Notification;
-use crate::notifications::worker::task_mails::TaskMail;
+use crate::notifications::worker::task_mail::TaskMail;
 use crate::settings::MailSettings;
 use smtp::{MailServer, NO_RESPONSE};
 

@@ -1,0 +1,204 @@
+//! `cargo xtask compose-test`: runs the demo on the images, and checks that they keep their data.
+
+use std::{
+    env, fs,
+    process::{Command, ExitCode, Stdio},
+    time::Duration,
+};
+
+use anyhow::{Context, bail, ensure};
+use clap::Args;
+use local_stack::{ports, process::wait_until, random};
+use serde_json::json;
+
+use super::demo::{self, Target};
+use rig::{
+    client::{Call, Client},
+    http,
+    interrupt::Interrupt,
+    outln,
+    output::say,
+    stack_file::Admin,
+    workspace::Workspace,
+};
+
+const READY_LIMIT: Duration = Duration::from_secs(300);
+/// Only this test uses volumes and containers of this name.
+const PROJECT: &str = "countersign-test";
+
+/// How to test the composed system.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Use the existing images instead of building them.
+    #[arg(long)]
+    no_build: bool,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    let interrupt = Interrupt::watch()?;
+    let composed = Composed::new(&workspace)?;
+    composed.make_secrets()?;
+    if !arguments.no_build {
+        say("building the images");
+        composed.compose(&["build"])?;
+        interrupt.check()?;
+    }
+    composed.remove()?;
+    let tested = test(&composed, &interrupt);
+    if tested.is_err() {
+        composed.show_logs();
+    }
+    say("stopping the containers and removing the data");
+    composed.remove()?;
+    tested?;
+    outln!("\ncompose-test: ok");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn test(composed: &Composed<'_>, interrupt: &Interrupt) -> anyhow::Result<()> {
+    composed.up(interrupt)?;
+    demo::show(&composed.target()?)?;
+
+    say("checking that a user still exists after a restart");
+    let client = Client::new(&composed.gateway());
+    let user = json!({
+        "username": format!("stays.{}@example.com", random::password()?),
+        "password": random::password()?,
+    });
+    client
+        .call(&Call::new("POST", "/user").body(user.clone()))?
+        .expect(200)?;
+    composed.compose(&["down"])?;
+    composed.up(interrupt)?;
+    client
+        .call(&Call::new("POST", "/user/auth").body(user))?
+        .expect(200)?;
+    Ok(())
+}
+
+struct Composed<'workspace> {
+    workspace: &'workspace Workspace,
+    /// `docker compose`, or the older `docker-compose`.
+    program: Vec<&'static str>,
+    gateway_port: u16,
+    engine_port: u16,
+}
+
+impl<'workspace> Composed<'workspace> {
+    fn new(workspace: &'workspace Workspace) -> anyhow::Result<Self> {
+        let program = [vec!["docker", "compose"], vec!["docker-compose"]]
+            .into_iter()
+            .find(|program| succeeds(program, "version"))
+            .context("neither `docker compose` nor `docker-compose` is installed")?;
+        ensure!(
+            succeeds(&["docker"], "info"),
+            "`docker info` fails: the Docker engine is unavailable"
+        );
+        let [gateway_port, engine_port] = ports::free()?;
+        Ok(Self {
+            workspace,
+            program,
+            gateway_port,
+            engine_port,
+        })
+    }
+
+    fn gateway(&self) -> String {
+        format!("http://127.0.0.1:{}", self.gateway_port)
+    }
+
+    fn target(&self) -> anyhow::Result<Target> {
+        let path = self.workspace.root().join("deploy/secrets/admin_password");
+        let password =
+            fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+        Ok(Target {
+            gateway: self.gateway(),
+            engine: format!("http://127.0.0.1:{}", self.engine_port),
+            engine_inside: "http://demo-engine:8090".to_owned(),
+            admin: Admin {
+                username: env::var("ADMIN_USERNAME")
+                    .unwrap_or_else(|_| "admin@countersign.local".to_owned()),
+                password: password.trim().to_owned(),
+            },
+        })
+    }
+
+    fn make_secrets(&self) -> anyhow::Result<()> {
+        let status = Command::new("sh")
+            .arg("deploy/make-secrets")
+            .current_dir(self.workspace.root())
+            .status()
+            .context("running deploy/make-secrets")?;
+        ensure!(status.success(), "deploy/make-secrets failed");
+        Ok(())
+    }
+
+    fn up(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
+        say("starting the containers");
+        self.compose(&["up", "-d"])?;
+        let agent = http::agent(Duration::from_secs(3));
+        let engine = format!("http://127.0.0.1:{}", self.engine_port);
+        let ready = wait_until(READY_LIMIT, || {
+            if interrupt.came() {
+                return Some(interrupt.check());
+            }
+            (http::is_ready(&agent, &self.gateway()) && http::is_ready(&agent, &engine))
+                .then_some(Ok(()))
+        });
+        ready.with_context(|| {
+            let readiness = http::readiness(&agent, &self.gateway());
+            let limit = READY_LIMIT.as_secs();
+            format!("not ready within {limit} s; the gateway reports {readiness}")
+        })?
+    }
+
+    fn remove(&self) -> anyhow::Result<()> {
+        self.compose(&["down", "--volumes", "--remove-orphans"])
+    }
+
+    fn show_logs(&self) {
+        // The test has already failed, so a failure here is ignored.
+        let _ = self
+            .compose(&["ps"])
+            .and_then(|()| self.compose(&["logs", "--tail", "40"]));
+    }
+
+    fn compose(&self, arguments: &[&str]) -> anyhow::Result<()> {
+        let (program, first) = self.program.split_first().context("no compose program")?;
+        let status = Command::new(program)
+            .args(first)
+            .args(["--env-file", "deploy/demo.env", "--project-name", PROJECT])
+            .args([
+                "--file",
+                "docker-compose.yml",
+                "--file",
+                "deploy/compose.test.yml",
+            ])
+            .args(arguments)
+            .env("GATEWAY_PORT", self.gateway_port.to_string())
+            .env("DEMO_ENGINE_PORT", self.engine_port.to_string())
+            .current_dir(self.workspace.root())
+            .stdin(Stdio::null())
+            .status()
+            .with_context(|| format!("running {program}"))?;
+        if !status.success() {
+            bail!("{} {} failed", self.program.join(" "), arguments.join(" "));
+        }
+        Ok(())
+    }
+}
+
+fn succeeds(program: &[&str], argument: &str) -> bool {
+    let Some((program, first)) = program.split_first() else {
+        return false;
+    };
+    Command::new(program)
+        .args(first)
+        .arg(argument)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}

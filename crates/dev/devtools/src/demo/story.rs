@@ -1,0 +1,223 @@
+//! The demo: two people, a decision, a webhook, a forgotten password, and a deleted account.
+
+use std::time::{Instant, SystemTime};
+
+use anyhow::{Context, bail, ensure};
+use local_stack::random;
+use serde_json::{Value, json};
+
+use super::{
+    deletion,
+    engine::{ARRIVAL_LIMIT, Engine, milliseconds_between},
+    target::Target,
+};
+use rig::{
+    client::{Call, Client, Response},
+    transcript,
+};
+
+struct Story<'target> {
+    target: &'target Target,
+    gateway: Client,
+    engine: Engine,
+    /// Unique to this run.
+    run: String,
+}
+
+struct Person {
+    email: String,
+    password: String,
+}
+
+struct Session {
+    token: String,
+    user_id: String,
+}
+
+/// Runs the whole demo. Fails at the first unexpected response.
+pub(super) fn run(target: &Target) -> anyhow::Result<()> {
+    let story = Story {
+        target,
+        gateway: Client::new(&target.gateway),
+        engine: Engine::new(&target.engine),
+        run: random::password()?.chars().take(8).collect(),
+    };
+
+    transcript::step(1, "Two people sign up");
+    let mut ada = story.sign_up("ada")?;
+    let grace = story.sign_up("grace")?;
+
+    transcript::step(2, "Ada signs in");
+    let session = story.sign_in(&ada)?;
+
+    transcript::step(3, "Ada asks Grace for a decision and registers a webhook");
+    let task = story.create_task(&session, &ada, &grace)?;
+    let task_id = task.text("/id")?;
+    story.register_webhook(&session, task_id)?;
+
+    transcript::step(
+        4,
+        "Grace approves with the secret of her link, without signing in",
+    );
+    let decided = story.approve(task_id, task.text("/approverSecret")?)?;
+
+    transcript::step(5, "The flow engine receives the webhook");
+    story.show_webhook(task_id, decided)?;
+
+    transcript::step(6, "Ada forgets her password and sets a new one");
+    story.reset_password(&mut ada)?;
+    let session = story.sign_in(&ada)?;
+
+    transcript::step(7, "An administrator deletes Ada's account");
+    story.delete(&session.user_id)?;
+    story.check_deleted(&ada, &session)
+}
+
+impl Story<'_> {
+    fn post(&self, path: &str, body: Value) -> anyhow::Result<Response> {
+        self.gateway.call(&Call::new("POST", path).body(body))
+    }
+
+    fn sign_up(&self, name: &str) -> anyhow::Result<Person> {
+        let person = Person {
+            email: format!("{name}.{}@example.com", self.run),
+            password: random::password()?,
+        };
+        let body = json!({"email": person.email, "password": person.password});
+        let response = self.post("/user", body)?;
+        if response.repeated && response.status == 409 {
+            // The first attempt created the account, and its response was lost.
+            self.sign_in(&person)?;
+        } else {
+            response.expect(200)?.text("/token")?;
+        }
+        Ok(person)
+    }
+
+    fn try_sign_in(&self, person: &Person) -> anyhow::Result<Response> {
+        let body = json!({"username": person.email, "password": person.password});
+        self.post("/user/auth", body)
+    }
+
+    fn sign_in(&self, person: &Person) -> anyhow::Result<Session> {
+        let response = self.try_sign_in(person)?.expect(200)?;
+        Ok(Session {
+            token: response.text("/token")?.to_owned(),
+            user_id: response.text("/user/id")?.to_owned(),
+        })
+    }
+
+    fn create_task(
+        &self,
+        session: &Session,
+        requester: &Person,
+        approver: &Person,
+    ) -> anyhow::Result<Response> {
+        let body = json!({
+            "title": "Buy a chair",
+            "description": "The old one squeaks.",
+            "requester": requester.email,
+            "approver": approver.email,
+            "decisionBy": "2030-01-31 12:00:00",
+        });
+        let call = Call::new("POST", "/people-task/tasks").body(body);
+        self.gateway.call(&call.token(&session.token))?.expect(200)
+    }
+
+    fn register_webhook(&self, session: &Session, task_id: &str) -> anyhow::Result<()> {
+        let (engine, run) = (&self.target.engine_inside, &self.run);
+        let url = format!("{engine}/webhooks/flow?correlationId={run}&correlationInPort=in");
+        let body = json!({"taskId": task_id, "url": url});
+        let call = Call::new("POST", "/people-task/webhooks").body(body);
+        self.gateway
+            .call(&call.token(&session.token))?
+            .expect(200)?;
+        Ok(())
+    }
+
+    /// Returns the time of the decision.
+    fn approve(&self, task_id: &str, secret: &str) -> anyhow::Result<SystemTime> {
+        let path = format!("/people-task/tasks/{task_id}/approve?secret={secret}");
+        let mut response = self.gateway.call(&Call::new("PUT", path))?;
+        let decided = SystemTime::now();
+        if response.repeated && response.code() == "task-already-resolved" {
+            transcript::note("the first attempt approved the task");
+            let path = format!("/people-task/tasks/{task_id}?secret={secret}");
+            response = self.gateway.call(&Call::new("GET", path))?;
+        }
+        let response = response.expect(200)?;
+        ensure!(
+            response.text("/status")? == "approved",
+            "the task is not approved: {}",
+            response.body
+        );
+        Ok(decided)
+    }
+
+    fn show_webhook(&self, task_id: &str, decided: SystemTime) -> anyhow::Result<()> {
+        let query = format!("correlationId={}", self.run);
+        let item = self.engine.wait_for(&query, |item| Some(item.clone()))?;
+        transcript::received(&item);
+        let text = |pointer: &str| item.pointer(pointer).and_then(Value::as_str);
+        for (pointer, expected) in [
+            ("/body/id", task_id),
+            ("/body/status", "approved"),
+            ("/query/correlationInPort", "in"),
+        ] {
+            ensure!(
+                text(pointer) == Some(expected),
+                "{pointer} of the webhook is not {expected}: {item}"
+            );
+        }
+        let delay = milliseconds_between(decided, text("/at").unwrap_or_default())
+            .with_context(|| format!("the time of the webhook is invalid: {item}"))?;
+        transcript::note(&format!("received {} ms after the decision", delay.max(0)));
+        Ok(())
+    }
+
+    fn reset_password(&self, person: &mut Person) -> anyhow::Result<()> {
+        self.post("/user/forgot-password", json!({"email": person.email}))?
+            .expect(200)?;
+        person.password = random::password()?;
+        let query = format!("kind=forgot-password&email={}", person.email);
+        let mut tried: Vec<String> = Vec::new();
+        let end = Instant::now() + ARRIVAL_LIMIT;
+        loop {
+            let code = self.engine.wait_for(&query, |item| {
+                let code = item.pointer("/body/code")?.as_str()?;
+                (!tried.iter().any(|earlier| earlier == code)).then(|| code.to_owned())
+            })?;
+            let body = json!({"code": code, "password": person.password});
+            let response = self.post("/user/forgot-password/reset", body)?;
+            tried.push(code);
+            if response.status == 200 {
+                return Ok(());
+            }
+            if response.code() != "invalid-code" || Instant::now() > end {
+                response.expect(200)?;
+                bail!("the password could not be reset");
+            }
+            // Either this call was repeated and its first attempt set the password, or the request for a
+            // code was repeated and a newer code is on its way.
+            if response.repeated && self.try_sign_in(person)?.status == 200 {
+                return Ok(());
+            }
+        }
+    }
+
+    fn delete(&self, user_id: &str) -> anyhow::Result<()> {
+        let admin = self.sign_in(&Person {
+            email: self.target.admin.username.clone(),
+            password: self.target.admin.password.clone(),
+        })?;
+        deletion::delete(&self.target.gateway, user_id, &admin.token)
+    }
+
+    fn check_deleted(&self, person: &Person, session: &Session) -> anyhow::Result<()> {
+        self.try_sign_in(person)?.expect(401)?;
+        let call = Call::new("GET", "/user").token(&session.token);
+        self.gateway.call(&call)?.expect(401)?;
+        transcript::note("the password and the old token are refused");
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! The system that the demo uses.
+
+use std::env;
+
+use anyhow::Context;
+use clap::Args;
+
+use rig::stack_file::{Admin, Stack};
+
+/// Which system to use.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The gateway's URL. Without it, the running system is used, or one that is started for the demo.
+    #[arg(long)]
+    pub(super) url: Option<String>,
+    /// The demo engine's URL. Without it, that of the running system is used.
+    #[arg(long, value_name = "URL")]
+    engine: Option<String>,
+    /// The demo engine's URL for the services, if it is another one.
+    #[arg(long, value_name = "URL")]
+    engine_inside: Option<String>,
+}
+
+/// The URLs and credentials of a system.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) gateway: String,
+    /// The demo engine's URL for this program.
+    pub(crate) engine: String,
+    /// The demo engine's URL for the services.
+    pub(crate) engine_inside: String,
+    pub(crate) admin: Admin,
+}
+
+impl Target {
+    /// Takes what `arguments` and the environment do not name from the running system.
+    pub(super) fn new(arguments: &Arguments, running: Option<&Stack>) -> anyhow::Result<Self> {
+        let without_slash = |url: &Option<String>| {
+            let url = url.as_ref()?;
+            Some(url.trim_end_matches('/').to_owned())
+        };
+        let engine = without_slash(&arguments.engine)
+            .or_else(|| Some(running?.demo_engine.clone()))
+            .context("the demo engine's URL is missing: --engine http://…")?;
+        Ok(Self {
+            gateway: without_slash(&arguments.url)
+                .or_else(|| Some(running?.gateway.clone()))
+                .context("the gateway's URL is missing: --url http://…")?,
+            engine_inside: without_slash(&arguments.engine_inside)
+                .unwrap_or_else(|| engine.clone()),
+            engine,
+            admin: admin_from_environment()
+                .or_else(|| Some(running?.admin.clone()))
+                .context("the administrator is missing: ADMIN_USERNAME and ADMIN_PASSWORD")?,
+        })
+    }
+}
+
+impl From<&Stack> for Target {
+    fn from(stack: &Stack) -> Self {
+        Self {
+            gateway: stack.gateway.clone(),
+            engine: stack.demo_engine.clone(),
+            engine_inside: stack.demo_engine.clone(),
+            admin: stack.admin.clone(),
+        }
+    }
+}
+
+fn admin_from_environment() -> Option<Admin> {
+    Some(Admin {
+        username: env::var("ADMIN_USERNAME").ok()?,
+        password: env::var("ADMIN_PASSWORD").ok()?,
+    })
+}

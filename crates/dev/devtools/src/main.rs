@@ -1,0 +1,58 @@
+//! The commands for every day. `cargo xtask` builds and runs them.
+
+mod compose_test;
+mod countersign;
+mod demo;
+mod down;
+mod screenshots;
+mod test;
+mod up;
+
+use std::process::ExitCode;
+
+use clap::{Args, Parser};
+use rig::{errln, paint};
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The project's commands", version)]
+enum Command {
+    /// Start everything: private Postgres and RabbitMQ, all processes, and a demo flow engine.
+    Up(up::Arguments),
+    /// Stop what `up` started.
+    Down,
+    /// Run the main use case once and print every request, on the running system or on one started for it.
+    Demo(demo::Arguments),
+    /// Run all tests of the workspace on private servers. Arguments go to the test runner.
+    Test(test::Arguments),
+    /// Run the command line for operators on the running system.
+    Countersign(ProgramArguments),
+    /// Take pictures of the web pages with example data, or measure how fast they load, on a system of its own.
+    Screenshots(ProgramArguments),
+    /// Build the images, run the demo on them, restart them, and remove everything again.
+    ComposeTest(compose_test::Arguments),
+}
+
+/// The arguments of another program.
+#[derive(Args)]
+#[command(disable_help_flag = true)]
+struct ProgramArguments {
+    /// See `--help` of the command.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    arguments: Vec<String>,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Command::parse() {
+        Command::Up(arguments) => up::run(&arguments),
+        Command::Down => down::run(),
+        Command::Demo(arguments) => demo::run(&arguments),
+        Command::Test(arguments) => test::run(&arguments),
+        Command::Countersign(arguments) => countersign::run(&arguments.arguments),
+        Command::Screenshots(arguments) => screenshots::run(&arguments.arguments),
+        Command::ComposeTest(arguments) => compose_test::run(&arguments),
+    };
+    outcome.unwrap_or_else(|error| {
+        errln!("{} {error:#}", paint::red("error:"));
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,130 @@
+//! `cargo xtask test`: runs the tests on private servers.
+
+use std::{
+    path::PathBuf,
+    process::{Command, ExitCode, Stdio},
+    time::Instant,
+};
+
+use anyhow::Context;
+use clap::Args;
+use local_stack::{
+    Durability, Options, Parts, Servers, TEST_SERVERS_VARIABLE, bootstrap,
+    packages::{self, Need},
+};
+
+use rig::{errln, interrupt::Interrupt, output::say, workspace::Workspace};
+
+/// The arguments of the test runner.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Arguments of the test runner, as in `cargo xtask test -- -p gateway a_stranger`.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    runner: Vec<String>,
+}
+
+/// Stops and removes the test servers when it is dropped.
+struct DiscardOnDrop<'workspace>(&'workspace Workspace);
+
+impl Drop for DiscardOnDrop<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = Servers::discard(&self.0.test_servers()) {
+            errln!("stopping the test servers: {error}");
+        }
+    }
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    let interrupt = Interrupt::watch()?;
+    // Concurrent runs would discard each other's servers.
+    let _lock = workspace.lock("test")?;
+    let needs = [
+        Need::ClientLibrary,
+        Need::Postgres,
+        Need::RabbitMq,
+        Need::Psql,
+        Need::Chromium,
+        Need::ChromeDriver,
+    ];
+    packages::ensure(&needs, &say)?;
+    let mut command = runner(&workspace, arguments)?;
+
+    // A killed run leaves its servers.
+    Servers::discard(&workspace.test_servers())?;
+    let _discard = DiscardOnDrop(&workspace);
+    let file = start_servers(&workspace)?;
+    interrupt.check()?;
+
+    let child = command.env(TEST_SERVERS_VARIABLE, &file).spawn();
+    let status = interrupt.wait_for(child.context("running the tests")?)?;
+    let code = status
+        .code()
+        .and_then(|code| u8::try_from(code).ok())
+        .unwrap_or(1);
+    Ok(ExitCode::from(code))
+}
+
+/// Starts the servers. Returns the path of their description.
+fn start_servers(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let start = Instant::now();
+    let options = Options {
+        folder: workspace.test_servers(),
+        durability: Durability::Discardable,
+        parts: Parts::Both,
+        broker_nodes: 1,
+        standby: false,
+    };
+    let description = Servers::start(&options, &say)?.description();
+    // Roles belong to the whole server. Creating them here saves concurrent tests from conflicts.
+    bootstrap::run(
+        &description.postgres.admin_url_of("countersign")?,
+        &description.postgres.passwords,
+    )?;
+    let file = workspace.test_servers().join("description.json");
+    description.write(&file)?;
+    say(&format!(
+        "test servers ready in {:.1} s",
+        start.elapsed().as_secs_f64()
+    ));
+    Ok(file)
+}
+
+/// Returns the command that runs the tests. Without arguments it builds them first, so that no servers are
+/// started for tests that do not compile.
+fn runner(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Command> {
+    if arguments.runner.is_empty() {
+        let status = workspace
+            .cargo()
+            .args(["test", "--workspace", "--no-run", "--quiet"])
+            .stdin(Stdio::null())
+            .status()
+            .context("building the tests")?;
+        anyhow::ensure!(status.success(), "the tests do not build");
+    }
+    let mut command = workspace.cargo();
+    if has_nextest(workspace) {
+        command.args(["nextest", "run"]);
+    } else {
+        say("cargo-nextest is not installed, so cargo test runs the tests");
+        command.args(["test", "--no-fail-fast"]);
+    }
+    let selects_package =
+        |argument: &String| argument.starts_with("-p") || argument.starts_with("--package");
+    if !arguments.runner.iter().any(selects_package) {
+        command.arg("--workspace");
+    }
+    command.args(&arguments.runner).stdin(Stdio::null());
+    Ok(command)
+}
+
+fn has_nextest(workspace: &Workspace) -> bool {
+    workspace
+        .cargo()
+        .args(["nextest", "--version"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success())
+}

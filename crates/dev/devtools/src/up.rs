@@ -1,0 +1,184 @@
+//! `cargo xtask up`: starts the system.
+
+use std::{process::ExitCode, thread, time::Duration};
+
+use clap::Args;
+use local_stack::process::tail;
+
+use rig::{
+    http, instance,
+    interrupt::Interrupt,
+    launch::{self, LaunchOptions, Running},
+    outln,
+    output::say,
+    paint,
+    plan::parse_replicas,
+    processes,
+    stack_file::Stack,
+    workspace::Workspace,
+};
+
+/// What to start and how.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Return once everything is ready. `cargo xtask down` stops it.
+    #[arg(long)]
+    detach: bool,
+    /// Build and run with optimisations.
+    #[arg(long)]
+    release: bool,
+    /// The gateway's port. The default is 8080, or a free port if that is taken.
+    #[arg(long, value_name = "N")]
+    port: Option<u16>,
+    /// Run a process several times, as in `--replicas webhook-worker=3`. Can be repeated.
+    #[arg(long, value_name = "PROCESS=N", value_parser = parse_replicas)]
+    replicas: Vec<(String, usize)>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    // Without the lock, a system that another `up` is starting would look like the rest of an interrupted run.
+    let lock = workspace.lock("up")?;
+    if let Some(outcome) = already_up(&workspace)? {
+        return Ok(outcome);
+    }
+    let interrupt = Interrupt::watch()?;
+    let options = LaunchOptions {
+        optimised: arguments.release,
+        port: arguments.port,
+        replicas: arguments.replicas.iter().cloned().collect(),
+        show_logs: !arguments.detach,
+        ..LaunchOptions::default()
+    };
+    let running = launch::start(&workspace, &options, &interrupt)?;
+    drop(lock);
+    print_summary(&running.stack);
+    if arguments.detach {
+        outln!("Stop it with {}.", paint::bold("cargo xtask down"));
+        return Ok(ExitCode::SUCCESS);
+    }
+    outln!("Stop it with {}.\n", paint::bold("Ctrl-C"));
+    let outcome = watch(&workspace, &running, &interrupt);
+    say("stopping");
+    launch::stop(&workspace)?;
+    // Prints the remaining lines of the logs.
+    drop(running.stream);
+    say("stopped; the data is in .local");
+    Ok(outcome)
+}
+
+/// Checks whether a system is running. Does nothing if it is ready, and stops the rest of an interrupted run.
+/// Returns `None` if a system can be started.
+fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
+    let stack = Stack::read(workspace)?;
+    let alive = processes::running(workspace)?;
+    if let Some(advice) = instance::unproven(workspace) {
+        say(&advice);
+    }
+    let Some(stack) = stack else {
+        if !alive.is_empty() {
+            say("stopping the processes of an interrupted run");
+            launch::stop(workspace)?;
+        }
+        return Ok(None);
+    };
+    if alive.is_empty() {
+        // The file is stale, for example after a restart of the machine. Other processes may have the ports now.
+        Stack::remove(workspace);
+        return Ok(None);
+    }
+    let agent = http::agent(Duration::from_secs(3));
+    let unready: Vec<&str> = stack
+        .processes
+        .iter()
+        .filter(|process| !http::is_ready(&agent, &process.metrics))
+        .map(|process| process.name.as_str())
+        .collect();
+    if unready.is_empty() {
+        say("already up");
+        print_summary(&stack);
+        return Ok(Some(ExitCode::SUCCESS));
+    }
+    outln!(
+        "{} the system is up, but not ready: {}. See .local/log, or run `cargo xtask down` first.",
+        paint::red("error:"),
+        unready.join(", ")
+    );
+    Ok(Some(ExitCode::FAILURE))
+}
+
+/// Watches the system until it should stop or all processes have ended.
+fn watch(workspace: &Workspace, running: &Running, interrupt: &Interrupt) -> ExitCode {
+    let mut alive: Vec<_> = running.processes.iter().collect();
+    loop {
+        thread::sleep(Duration::from_millis(200));
+        if interrupt.came() {
+            return ExitCode::SUCCESS;
+        }
+        if !Stack::path(workspace).exists() {
+            say("stopped by `cargo xtask down`");
+            return ExitCode::SUCCESS;
+        }
+        alive.retain(|(process, identity)| {
+            let is_alive = identity.is_alive();
+            if !is_alive && Stack::path(workspace).exists() && !interrupt.came() {
+                let log = workspace.log(&process.name);
+                outln!(
+                    "{}\n{}",
+                    paint::red(&format!(
+                        "{} ended; the end of {}:",
+                        process.name,
+                        log.display()
+                    )),
+                    tail(&log, 10)
+                );
+            }
+            is_alive
+        });
+        if alive.is_empty() {
+            outln!("{}", paint::red("all processes have ended"));
+            return ExitCode::FAILURE;
+        }
+    }
+}
+
+fn print_summary(stack: &Stack) {
+    let Stack {
+        gateway,
+        admin,
+        demo_engine,
+        ..
+    } = stack;
+    let line = |name: &str, value: &str| outln!("  {name:14} {}", paint::cyan(value));
+    outln!("\n{}", paint::green("Countersign is up"));
+    line("gateway", gateway);
+    line("dashboard", &format!("{gateway}/tasks"));
+    line("documentation", &format!("{gateway}/docs"));
+    line("demo engine", &format!("{demo_engine}/received"));
+    line("administrator", &admin.username);
+    line("password", &admin.password);
+    outln!("\nTry it:\n");
+    for command in curl_lines(stack) {
+        outln!("  {command}\n");
+    }
+}
+
+/// Commands that sign in, create a task and list the tasks. The first one sets the token for the others.
+fn curl_lines(stack: &Stack) -> [String; 3] {
+    let Stack { gateway, admin, .. } = stack;
+    let json = "-H 'content-type: application/json'";
+    let token = "-H \"authorization: Bearer $TOKEN\"";
+    let user = &admin.username;
+    [
+        format!(
+            "TOKEN=$(curl -s {gateway}/user/auth {json} -d '{{\"username\":\"{user}\",\"password\":\"{}\"}}' \
+             | sed -E 's/.*\"token\":\"([^\"]+)\".*/\\1/')",
+            admin.password
+        ),
+        format!(
+            "curl -s {gateway}/people-task/tasks {token} {json} \
+             -d '{{\"title\":\"Buy a chair\",\"requester\":\"{user}\",\"approver\":\"{user}\"}}'"
+        ),
+        format!("curl -s {gateway}/people-task/tasks {token}"),
+    ]
+}

@@ -1,0 +1,154 @@
+//! `cargo xtask alerts-test`: starts a system of its own and Prometheus with the project's alerts, breaks one part after
+//! the other, and checks that the alerts fire.
+//!
+//! The alerts are those of `deploy/observability/alerts.yml` with two changes: each `for` is two seconds, and the
+//! thresholds of memory and of connections to Postgres are ones that a small system reaches.
+
+mod drill;
+mod faults;
+mod held_lock;
+mod prometheus;
+mod receivers;
+mod second_gateway;
+mod system;
+
+use std::{path::PathBuf, process::ExitCode, thread, time::Duration};
+
+use clap::Args;
+use local_stack::process::wait_until;
+
+use self::{drill::Drill, faults::STEPS, faults::Step, prometheus::Prometheus, system::System};
+use rig::{
+    cleanup::with_own_system, interrupt::Interrupt, outln, output::say, paint, workspace::Workspace,
+};
+
+/// What to test.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// Build and run with optimisations.
+    #[arg(long)]
+    release: bool,
+    /// Run the programs in this folder instead of building them.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "release")]
+    programs: Option<PathBuf>,
+}
+
+/// What became of an alert.
+struct Outcome {
+    alert: String,
+    /// Its value and the time until it fired.
+    fired: Option<(String, Duration)>,
+}
+
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let base = Workspace::find()?;
+    let interrupt = Interrupt::watch()?;
+    let _lock = base.lock("alerts-test")?;
+    let workspace = base.aside("alerts-test");
+    let test = || test(&workspace, arguments, &interrupt);
+    let passed = |outcomes: &Vec<Outcome>| outcomes.iter().all(|one| one.fired.is_some());
+    let outcomes = with_own_system(&workspace, &interrupt, test, passed)?;
+    if passed(&outcomes) {
+        outln!("\nalerts-test: ok");
+        return Ok(ExitCode::SUCCESS);
+    }
+    say("the logs are in .local/alerts-test/log");
+    outln!("\n{}", paint::red("alerts-test: failed"));
+    Ok(ExitCode::FAILURE)
+}
+
+impl Outcome {
+    /// Prints what became of an alert.
+    fn report(alert: &str, fired: Option<(String, Duration)>) -> Self {
+        match &fired {
+            Some((value, after)) => {
+                outln!("  {alert:28} {value:>8}  after {:3} s", after.as_secs());
+            }
+            None => outln!("  {}", paint::red(&format!("{alert:28} did not fire"))),
+        }
+        Self {
+            alert: alert.to_owned(),
+            fired,
+        }
+    }
+}
+
+/// Provokes the alerts of a step until all of them fire or its time is over.
+fn run_step(
+    step: &Step,
+    system: &System,
+    prometheus: &Prometheus,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Outcome>> {
+    let drill = Drill::begin(system, prometheus, step.limit);
+    let outcomes = thread::scope(|scope| {
+        let provoking = scope.spawn(|| {
+            let provoked = (step.provoke)(&drill);
+            if provoked.is_err() {
+                drill.finish();
+            }
+            provoked
+        });
+        let outcomes = await_alerts(step, &drill, prometheus, interrupt);
+        drill.finish();
+        let provoked = provoking.join();
+        provoked.map_err(|_| anyhow::anyhow!("the step panicked"))??;
+        outcomes
+    })?;
+    (step.end)(system)?;
+    Ok(outcomes)
+}
+
+fn await_alerts(
+    step: &Step,
+    drill: &Drill<'_>,
+    prometheus: &Prometheus,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Outcome>> {
+    let mut outcomes = Vec::new();
+    for alert in step.alerts {
+        let fired = wait_until(drill.left(), || {
+            if interrupt.came() || drill.is_over() {
+                return Some(None);
+            }
+            prometheus.value_if_firing(alert).map(Some)
+        });
+        interrupt.check()?;
+        let fired = fired.flatten().map(|value| (value, drill.elapsed()));
+        if fired.is_none() {
+            prometheus.explain(alert);
+        }
+        outcomes.push(Outcome::report(alert, fired));
+    }
+    Ok(outcomes)
+}
+
+fn test(
+    workspace: &Workspace,
+    arguments: &Arguments,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Vec<Outcome>> {
+    let system = System::start(
+        workspace,
+        arguments.release,
+        arguments.programs.as_deref(),
+        second_gateway::prepare,
+        interrupt,
+    )?;
+    let prometheus = Prometheus::start(workspace, &system)?;
+    let mut outcomes = Vec::new();
+    for step in &STEPS {
+        say(step.how);
+        outcomes.extend(run_step(step, &system, &prometheus, interrupt)?);
+    }
+    let covered = |name: &String| outcomes.iter().any(|one| &one.alert == name);
+    let missing: Vec<String> = prometheus
+        .alerts
+        .iter()
+        .filter(|name| !covered(name))
+        .cloned()
+        .collect();
+    let missing = missing.iter().map(|alert| Outcome::report(alert, None));
+    outcomes.extend(missing);
+    Ok(outcomes)
+}

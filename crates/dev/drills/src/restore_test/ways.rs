@@ -1,0 +1,159 @@
+//! The ways to take and to restore a backup.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, ensure};
+use local_stack::{
+    Postgres, Servers, Stop,
+    backup::{self, Recovery},
+    bootstrap::{self, RolePasswords},
+    database_name, with_database,
+};
+
+use rig::{environment, launch::Running, stack_file::Stack, workspace::Workspace};
+
+/// A way to restore a backup.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Way {
+    SameDatabase,
+    UsersOnly,
+    NewDatabase,
+    NewCluster,
+    PointInTime,
+    CopiedDisk,
+}
+
+/// A backup.
+pub(super) enum Backup {
+    Dump(Vec<u8>),
+    /// The copy that the server keeps.
+    Files,
+}
+
+impl Way {
+    pub(super) const ALL: [Self; 6] = [
+        Self::SameDatabase,
+        Self::UsersOnly,
+        Self::NewDatabase,
+        Self::NewCluster,
+        Self::PointInTime,
+        Self::CopiedDisk,
+    ];
+
+    pub(super) fn describe(self) -> &'static str {
+        match self {
+            Self::SameDatabase => "a dump into the same database (pg_restore --clean --if-exists)",
+            Self::UsersOnly => "the schema `users` of a dump, after DROP SCHEMA users CASCADE",
+            Self::NewDatabase => "a dump into a new database of the same cluster",
+            Self::NewCluster => "a dump into a new cluster",
+            Self::PointInTime => "a base backup, by recovery to a point in time",
+            Self::CopiedDisk => {
+                "a copy of the disk, which only the command `revoke-all-tokens` makes safe"
+            }
+        }
+    }
+
+    pub(super) fn back_up(self, workspace: &Workspace, stack: &Stack) -> anyhow::Result<Backup> {
+        if !matches!(self, Self::PointInTime | Self::CopiedDisk) {
+            return Ok(Backup::Dump(backup::dump(&stack.postgres.admin)?));
+        }
+        let (postgres, _) = server(workspace)?;
+        while_stopped(&postgres, || Ok(postgres.copy_files()?))?;
+        Ok(Backup::Files)
+    }
+
+    pub(super) fn restore(
+        self,
+        workspace: &Workspace,
+        running: &Running,
+        backup: &Backup,
+    ) -> anyhow::Result<()> {
+        let admin_url = &running.stack.postgres.admin;
+        let (postgres, passwords) = server(workspace)?;
+        let dump = match backup {
+            Backup::Dump(dump) => dump.as_slice(),
+            Backup::Files => &[],
+        };
+        match self {
+            Self::SameDatabase => backup::restore(admin_url, dump, &["--clean", "--if-exists"])?,
+            Self::UsersOnly => {
+                bootstrap::execute(admin_url, "DROP SCHEMA users CASCADE;")?;
+                bootstrap::run(admin_url, &passwords)?;
+                backup::restore(admin_url, dump, &["--schema=users"])?;
+            }
+            Self::NewDatabase => {
+                rename_database(admin_url)?;
+                restore_into_new(admin_url, &passwords, dump)?;
+            }
+            Self::NewCluster => {
+                while_stopped(&postgres, || Ok(postgres.discard()?))?;
+                restore_into_new(admin_url, &passwords, dump)?;
+            }
+            Self::PointInTime => {
+                let recovery = Recovery::NewTimeline;
+                while_stopped(&postgres, || Ok(postgres.restore_files(recovery)?))?;
+            }
+            Self::CopiedDisk => {
+                let recovery = Recovery::Crash;
+                while_stopped(&postgres, || Ok(postgres.restore_files(recovery)?))?;
+                revoke_all_tokens(running)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn server(workspace: &Workspace) -> anyhow::Result<(Postgres, RolePasswords)> {
+    let servers = Servers::find(&workspace.servers())?.context("there are no servers")?;
+    let passwords = servers.description().postgres.passwords;
+    Ok((servers.postgres, passwords))
+}
+
+fn while_stopped(
+    postgres: &Postgres,
+    act: impl FnOnce() -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    postgres.stop(Stop::Graceful)?;
+    act()?;
+    postgres.spawn()?;
+    Ok(postgres.wait_ready()?)
+}
+
+/// Moves the database out of the way.
+fn rename_database(admin_url: &str) -> anyhow::Result<()> {
+    let name = database_name(admin_url)?;
+    let script = format!(
+        "ALTER DATABASE {name} ALLOW_CONNECTIONS false;
+         SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}';
+         ALTER DATABASE {name} RENAME TO {name}_lost;"
+    );
+    Ok(bootstrap::execute(
+        &with_database(admin_url, "postgres")?,
+        &script,
+    )?)
+}
+
+fn restore_into_new(admin_url: &str, passwords: &RolePasswords, dump: &[u8]) -> anyhow::Result<()> {
+    bootstrap::run(admin_url, passwords)?;
+    Ok(backup::restore(
+        admin_url,
+        dump,
+        &["--clean", "--if-exists"],
+    )?)
+}
+
+/// Runs the command of the user service in its environment.
+fn revoke_all_tokens(running: &Running) -> anyhow::Result<()> {
+    let mut processes = running.processes.iter();
+    let found = processes.find(|(planned, _)| planned.program == "user-service");
+    let (planned, _) = found.context("there is no user service")?;
+    let mut command = Command::new(running.program(planned)?);
+    environment::apply(&mut command, &planned.variables);
+    let status = command
+        .arg("revoke-all-tokens")
+        .stdin(Stdio::null())
+        .status()
+        .context("running user-service revoke-all-tokens")?;
+    ensure!(status.success(), "user-service revoke-all-tokens failed");
+    Ok(())
+}

@@ -1,0 +1,161 @@
+//! The programs of the system: built, linked by their names, and copied.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::Context as _;
+use local_stack::private;
+
+use crate::output::say;
+use crate::plan::{ALL_SERVICES, PACKAGES, names_of_services};
+use crate::workspace::{Profile, Workspace};
+
+/// The paths of programs by their names.
+pub type Programs = BTreeMap<String, PathBuf>;
+
+/// Builds the programs of the system. Returns their paths by name.
+///
+/// # Errors
+/// They cannot be built.
+pub fn build(workspace: &Workspace, profile: Profile) -> anyhow::Result<Programs> {
+    say(match profile {
+        Profile::Dev => "building the system; the first time takes some minutes",
+        Profile::Image | Profile::Release => {
+            "building the optimised system; the first time takes many minutes"
+        }
+    });
+    let start = Instant::now();
+    let programs = with_services(workspace.build(&PACKAGES, profile)?)?;
+    say(&format!("built in {:.1} s", start.elapsed().as_secs_f64()));
+    Ok(programs)
+}
+
+/// Builds the programs of other sources. What is compiled is kept in the folder `target`.
+///
+/// # Errors
+/// They cannot be built.
+pub fn build_other(sources: &Path, target: &Path) -> anyhow::Result<Programs> {
+    let mut command = Workspace::at(sources).cargo();
+    command.env("CARGO_TARGET_DIR", target);
+    command.args(["build", "--bins"]);
+    for package in PACKAGES {
+        command.args(["--package", package]);
+    }
+    with_services(Workspace::run_build(command)?)
+}
+
+/// Replaces the program of all services by links to it.
+fn with_services(mut programs: Programs) -> anyhow::Result<Programs> {
+    let all_services = programs.remove(ALL_SERVICES);
+    let all_services =
+        all_services.with_context(|| format!("cargo did not build {ALL_SERVICES}"))?;
+    programs.extend(link_services(&all_services)?);
+    Ok(programs)
+}
+
+/// Finds the programs in a folder. Returns their paths by name.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn find(folder: &Path) -> anyhow::Result<Programs> {
+    let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
+    let mut programs = Programs::new();
+    for entry in entries {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let (true, Some(name)) = (path.is_file(), name) {
+            programs.insert(name.to_owned(), path.clone());
+        }
+    }
+    Ok(programs)
+}
+
+/// Links the program of all services by the name of each, in a folder beside it.
+fn link_services(program: &Path) -> anyhow::Result<Programs> {
+    let folder = program.with_file_name("services");
+    fs::create_dir_all(&folder).with_context(|| format!("creating {}", folder.display()))?;
+    let link = |name: &str| {
+        let link = folder.join(name);
+        replace(&link, |link| symlink(program, link))?;
+        Ok((name.to_owned(), link))
+    };
+    names_of_services().map(link).collect()
+}
+
+/// Copies the programs, so that a build during the run does not change them.
+///
+/// # Errors
+/// A file cannot be copied.
+pub fn copy(workspace: &Workspace, programs: Programs) -> anyhow::Result<Programs> {
+    private::create_reachable_folder(&workspace.local())?;
+    let folder = workspace.local().join("bin");
+    private::create_folder(&folder)?;
+    let mut copies = BTreeMap::new();
+    let copy = |(name, built): (String, PathBuf)| {
+        let program =
+            fs::canonicalize(&built).with_context(|| format!("finding {}", built.display()))?;
+        let target = folder.join(&name);
+        replace(&target, |target| match copies.get(&program) {
+            // Links to one file share its memory.
+            Some(copied) => fs::hard_link(copied, target),
+            // A copy rather than a link: the linker may write into the existing file.
+            None => fs::copy(&program, target).map(|_| ()),
+        })?;
+        copies.insert(program, target.clone());
+        Ok((name, target))
+    };
+    programs.into_iter().map(copy).collect()
+}
+
+/// Removes a file, if it exists, and creates it again.
+fn replace(file: &Path, create: impl FnOnce(&Path) -> io::Result<()>) -> anyhow::Result<()> {
+    let removed = match fs::remove_file(file) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    };
+    removed
+        .and_then(|()| create(file))
+        .with_context(|| format!("creating {}", file.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::{copy, link_services};
+    use crate::workspace::Workspace;
+
+    #[test]
+    fn services_are_links_to_one_program_also_when_they_are_copied() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = folder.path().join("all-services");
+        fs::write(&program, "a program").unwrap();
+        let workspace = Workspace::at(folder.path());
+        // The second time, the files exist.
+        for _ in 0..2 {
+            let links = link_services(&program).unwrap();
+            let names: Vec<_> = links.keys().map(String::as_str).collect();
+            let expected = [
+                "deletion-worker",
+                "notification-worker",
+                "people-task-service",
+                "user-service",
+                "webhook-worker",
+            ];
+            assert_eq!(names, expected);
+            let copies = copy(&workspace, links).unwrap();
+            let mut files: Vec<_> = copies
+                .values()
+                .map(|copy| fs::metadata(copy).unwrap().ino())
+                .collect();
+            files.dedup();
+            assert_eq!(files.len(), 1);
+            assert_ne!(files[0], fs::metadata(&program).unwrap().ino());
+        }
+    }
+}

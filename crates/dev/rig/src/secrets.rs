@@ -1,0 +1,90 @@
+//! Keys and passwords of the local system. They are created once, and only their owner can read them.
+
+use std::{fs, path::PathBuf};
+
+use anyhow::Context;
+use local_stack::{RolePasswords, random};
+use pem::{EncodeConfig, LineEnding, Pem};
+
+use crate::workspace::Workspace;
+
+/// The DER of a PKCS#8 version 1 Ed25519 key up to its 32 secret bytes.
+const PKCS8_ED25519: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
+
+/// The paths of the keys, and the passwords.
+#[derive(Debug, Clone)]
+pub struct Secrets {
+    /// The file of the key that signs access tokens.
+    pub token_signing_key: PathBuf,
+    /// The file of the key that signs webhooks.
+    pub webhook_signing_key: PathBuf,
+    /// The first administrator's password.
+    pub admin_password: String,
+    /// The token that the demo flow engine requires of the deletion worker.
+    pub engine_token: String,
+    /// The key of mail about tasks.
+    pub task_mail_key: String,
+    /// For an external database server; the private one keeps its own.
+    pub external_roles: RolePasswords,
+}
+
+impl Secrets {
+    /// Reads the secrets, and creates those that are missing.
+    pub fn prepare(workspace: &Workspace) -> anyhow::Result<Self> {
+        let key = |name: &str| {
+            read_or_create(workspace, name, ed25519_pem).map(|_| workspace.secret(name))
+        };
+        let password = |name: &str| read_or_create(workspace, name, || Ok(random::password()?));
+        let roles = read_or_create(workspace, "database-roles.json", || {
+            Ok(serde_json::to_string(&RolePasswords::random()?)?)
+        })?;
+        Ok(Self {
+            token_signing_key: key("token-signing-key.pem")?,
+            webhook_signing_key: key("webhook-signing-key.pem")?,
+            admin_password: password("admin-password")?,
+            engine_token: password("engine-token")?,
+            task_mail_key: password("task-mail-key")?,
+            external_roles: serde_json::from_str(&roles)
+                .context("reading the database roles' passwords")?,
+        })
+    }
+}
+
+fn read_or_create(
+    workspace: &Workspace,
+    name: &str,
+    create: impl FnOnce() -> anyhow::Result<String>,
+) -> anyhow::Result<String> {
+    let path = workspace.secret(name);
+    if let Ok(text) = fs::read_to_string(&path) {
+        return Ok(text.trim().to_owned());
+    }
+    let text = create()?;
+    random::write_private(&path, text.as_bytes())?;
+    Ok(text)
+}
+
+fn ed25519_pem() -> anyhow::Result<String> {
+    let mut der = PKCS8_ED25519.to_vec();
+    der.extend(random::bytes::<32>()?);
+    let config = EncodeConfig::new().set_line_ending(LineEnding::LF);
+    Ok(pem::encode_config(&Pem::new("PRIVATE KEY", der), config))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_48_bytes_of_pkcs8_version_1() {
+        let text = ed25519_pem().unwrap();
+        let parsed = pem::parse(&text).unwrap();
+        assert_eq!(parsed.tag(), "PRIVATE KEY");
+        assert_eq!(parsed.contents().len(), 48);
+        assert!(parsed.contents().starts_with(&PKCS8_ED25519));
+        assert!(text.ends_with("-----END PRIVATE KEY-----\n"));
+        assert_ne!(text, ed25519_pem().unwrap());
+    }
+}

@@ -1,0 +1,133 @@
+//! `.local/stack.json`: the URLs, processes and credentials of the running system.
+
+use std::{fs, io::ErrorKind, path::PathBuf};
+
+use anyhow::Context;
+use local_stack::random;
+use serde::{Deserialize, Serialize};
+
+use crate::workspace::Workspace;
+
+/// The running system.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stack {
+    /// The gateway's URL.
+    pub gateway: String,
+    /// The first administrator.
+    pub admin: Admin,
+    /// The demo flow engine's URL.
+    pub demo_engine: String,
+    /// The databases.
+    pub postgres: Databases,
+    /// The broker's URL.
+    pub amqp: String,
+    /// All processes.
+    pub processes: Vec<Entry>,
+}
+
+/// The first administrator.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Admin {
+    /// The username.
+    pub username: String,
+    /// The password.
+    pub password: String,
+}
+
+/// The database URLs of the services' roles and of the superuser.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Databases {
+    /// The user service's.
+    pub users: String,
+    /// The people-task service's.
+    pub people_task: String,
+    /// The superuser's.
+    pub admin: String,
+}
+
+/// One process.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Its name, with a number if there are replicas.
+    pub name: String,
+    /// Its process id.
+    pub pid: i32,
+    /// `None` for workers.
+    pub url: Option<String>,
+    /// The base URL of `/metrics`, `/healthz` and `/readyz`.
+    pub metrics: String,
+}
+
+impl Stack {
+    /// Where the file is.
+    pub fn path(workspace: &Workspace) -> PathBuf {
+        workspace.local().join("stack.json")
+    }
+
+    /// Reads the file. `None` when no system is running.
+    pub fn read(workspace: &Workspace) -> anyhow::Result<Option<Self>> {
+        let path = Self::path(workspace);
+        match fs::read_to_string(&path) {
+            Ok(text) => serde_json::from_str(&text)
+                .map(Some)
+                .with_context(|| format!("reading {}", path.display())),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error).with_context(|| format!("reading {}", path.display())),
+        }
+    }
+
+    /// Writes the file.
+    pub fn write(&self, workspace: &Workspace) -> anyhow::Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        Ok(random::write_private(
+            &Self::path(workspace),
+            text.as_bytes(),
+        )?)
+    }
+
+    /// Removes the file, if it exists.
+    pub fn remove(workspace: &Workspace) {
+        // The file may be missing.
+        let _ = fs::remove_file(Self::path(workspace));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_has_the_documented_fields() {
+        let stack = Stack {
+            gateway: "http://127.0.0.1:8080".into(),
+            admin: Admin {
+                username: "a".into(),
+                password: "p".into(),
+            },
+            demo_engine: "http://127.0.0.1:8090".into(),
+            postgres: Databases {
+                users: "u".into(),
+                people_task: "t".into(),
+                admin: "s".into(),
+            },
+            amqp: "amqp://".into(),
+            processes: vec![Entry {
+                name: "webhook-worker".into(),
+                pid: 7,
+                url: None,
+                metrics: "m".into(),
+            }],
+        };
+        let expected = serde_json::json!({
+            "gateway": "http://127.0.0.1:8080",
+            "admin": {"username": "a", "password": "p"},
+            "demoEngine": "http://127.0.0.1:8090",
+            "postgres": {"users": "u", "peopleTask": "t", "admin": "s"},
+            "amqp": "amqp://",
+            "processes": [{"name": "webhook-worker", "pid": 7, "url": null, "metrics": "m"}],
+        });
+        assert_eq!(serde_json::to_value(&stack).unwrap(), expected);
+    }
+}

@@ -1,0 +1,180 @@
+//! The project's folders, and cargo in them.
+
+use std::{
+    collections::BTreeMap,
+    env,
+    fs::File,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use anyhow::{Context, bail, ensure};
+use cargo_metadata::Message;
+use local_stack::private;
+
+use crate::output::say;
+
+/// How programs are compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Profile {
+    /// Quickly.
+    Dev,
+    /// With nearly all optimisations, as in images.
+    Image,
+    /// With all optimisations, which takes many minutes: for measurements.
+    Release,
+}
+
+impl Profile {
+    /// The profile for the option `--release`.
+    pub fn of(optimised: bool) -> Self {
+        if optimised { Self::Image } else { Self::Dev }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dev => "dev",
+            Self::Image => "image",
+            Self::Release => "release",
+        }
+    }
+}
+
+/// The folders of the project and of one system.
+#[derive(Debug, Clone)]
+pub struct Workspace {
+    root: PathBuf,
+    local: PathBuf,
+}
+
+impl Workspace {
+    /// The workspace that this program belongs to.
+    pub fn find() -> anyhow::Result<Self> {
+        let start = match env::var_os("CARGO_MANIFEST_DIR") {
+            Some(folder) => PathBuf::from(folder),
+            None => env::current_dir().context("finding the current folder")?,
+        };
+        let root = start
+            .ancestors()
+            .find(|folder| folder.join("Cargo.lock").is_file() && folder.join("services").is_dir())
+            .with_context(|| format!("{} is not in the project's folder", start.display()))?;
+        Ok(Self::at(root))
+    }
+
+    /// A workspace in a known folder.
+    pub fn at(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            local: root.join(".local"),
+        }
+    }
+
+    /// Returns a workspace for another system with the same sources, whose files are in `.local/<name>`.
+    pub fn aside(&self, name: &str) -> Self {
+        Self {
+            root: self.root.clone(),
+            local: self.local.join(name),
+        }
+    }
+
+    /// The folder of the sources.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Returns the folder for all files of the system.
+    pub fn local(&self) -> PathBuf {
+        self.local.clone()
+    }
+
+    /// The data of Postgres and RabbitMQ.
+    pub fn servers(&self) -> PathBuf {
+        self.local().join("servers")
+    }
+
+    /// The data of the servers for tests.
+    pub fn test_servers(&self) -> PathBuf {
+        self.local().join("test-servers")
+    }
+
+    /// The log of a process.
+    pub fn log(&self, process: &str) -> PathBuf {
+        self.local().join("log").join(format!("{process}.log"))
+    }
+
+    /// The file of a key or password.
+    pub fn secret(&self, name: &str) -> PathBuf {
+        self.local().join("secrets").join(name)
+    }
+
+    /// Waits until no other command of this name is running here. Dropping the returned file releases the lock.
+    pub fn lock(&self, name: &str) -> anyhow::Result<File> {
+        let path = self.local().join(format!("{name}.lock"));
+        let failed = || format!("locking {}", path.display());
+        private::create_reachable_folder(&self.local())?;
+        let file = File::create(&path).with_context(failed)?;
+        if file.try_lock().is_err() {
+            say(&format!("waiting for another `cargo xtask {name}`"));
+            file.lock().with_context(failed)?;
+        }
+        Ok(file)
+    }
+
+    /// Cargo in the folder of the sources.
+    pub fn cargo(&self) -> Command {
+        let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(&self.root);
+        // Cargo sets these for the program that it runs, and another cargo must not see them.
+        for (name, _) in env::vars_os() {
+            if name.to_str().is_some_and(|name| {
+                name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+            }) {
+                command.env_remove(name);
+            }
+        }
+        command
+    }
+
+    /// Builds `programs` of the workspace. Returns their paths by name.
+    ///
+    /// Cargo chooses the features of dependencies for all packages that are selected together. So the whole workspace is
+    /// selected in each build, and no dependency is compiled twice.
+    pub fn build(
+        &self,
+        programs: &[&str],
+        profile: Profile,
+    ) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+        let mut command = self.cargo();
+        command.args(["build", "--workspace", "--profile", profile.name()]);
+        for program in programs {
+            command.args(["--bin", program]);
+        }
+        Self::run_build(command)
+    }
+
+    /// Runs `command`, which is cargo with the arguments of a build. Returns the paths of the programs by their names.
+    pub fn run_build(mut command: Command) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+        command.args(["--message-format", "json-render-diagnostics"]);
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .context("running cargo build")?;
+        let output = child.stdout.take().context("cargo build has no output")?;
+        let mut programs = BTreeMap::new();
+        for message in Message::parse_stream(std::io::BufReader::new(output)) {
+            if let Message::CompilerArtifact(artifact) =
+                message.context("reading cargo's messages")?
+                && let Some(program) = artifact.executable
+            {
+                programs.insert(artifact.target.name, program.into_std_path_buf());
+            }
+        }
+        let status = child.wait().context("waiting for cargo build")?;
+        ensure!(status.success(), "cargo build failed");
+        if programs.is_empty() {
+            bail!("cargo build built no program");
+        }
+        Ok(programs)
+    }
+}

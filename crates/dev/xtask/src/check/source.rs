@@ -1,0 +1,154 @@
+//! Reads which paths the source files of a package name.
+
+use std::{collections::BTreeMap, path::Path};
+
+use super::{names, read};
+
+/// The segments of a path, such as `["crate", "tasks", "store"]`.
+pub(super) type Segments = Vec<String>;
+
+/// The files of a package, tests left out.
+#[derive(Debug, Default)]
+pub(super) struct Package {
+    /// The paths in each file, by its name relative to `src`.
+    pub(super) files: BTreeMap<String, Vec<Segments>>,
+}
+
+impl Package {
+    /// Reads the files below `folder`, which is the package's `src`.
+    pub(super) fn read(folder: &Path) -> Result<Self, String> {
+        let mut texts = Vec::new();
+        list(folder, "", &mut texts)?;
+        Ok(Self::parse(&texts))
+    }
+
+    /// `texts` are names of files and what they hold.
+    pub(super) fn parse(texts: &[(String, String)]) -> Self {
+        let is_test = |name: &str| name.ends_with("tests.rs");
+        let files = texts.iter().filter(|(name, _)| !is_test(name));
+        let files = files.map(|(name, text)| (name.clone(), paths(&without_tests(text))));
+        Self {
+            files: files.collect(),
+        }
+    }
+}
+
+fn list(folder: &Path, prefix: &str, texts: &mut Vec<(String, String)>) -> Result<(), String> {
+    for name in names(folder)? {
+        let path = folder.join(&name);
+        if path.is_dir() && name != "tests" {
+            list(&path, &format!("{prefix}{name}/"), texts)?;
+        } else if name.ends_with(".rs") {
+            texts.push((format!("{prefix}{name}"), read(&path)?));
+        }
+    }
+    Ok(())
+}
+
+/// `text` without comments and without the items after `#[cfg(test)]`. The sources are formatted, so an item ends with its
+/// line, or with a brace at its own depth.
+fn without_tests(text: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        let depth = line.len() - line.trim_start().len();
+        if line.trim() == "#[cfg(test)]" {
+            let ends = |line: &str| {
+                let is_shallow = line.len() - line.trim_start().len() == depth;
+                is_shallow && (line.ends_with(';') || line.trim_start().starts_with('}'))
+            };
+            lines.find(|line| ends(line));
+        } else if !line.trim_start().starts_with("//") {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+/// All paths in a text, those within the braces of a `use` item included.
+fn paths(text: &str) -> Vec<Segments> {
+    let mut found = Vec::new();
+    // What stands before the braces that are open, such as `crate::tasks::`.
+    let mut prefixes: Vec<Segments> = Vec::new();
+    let mut path = Segments::new();
+    let mut continues = false;
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let is_word = |it: char| it.is_alphanumeric() || it == '_';
+        let word = rest.split(|it| !is_word(it)).next().unwrap_or_default();
+        let length = match (word, first) {
+            ("", ':') if rest.starts_with("::") => {
+                continues = true;
+                2
+            }
+            // Neither strings nor the quotation mark as a character hold paths.
+            ("", '\'') if rest.starts_with("'\"'") => 3,
+            ("", '"') => string_length(rest),
+            ("", '{') if continues => {
+                prefixes.push(std::mem::take(&mut path));
+                continues = false;
+                1
+            }
+            ("", other) => {
+                found.extend((!path.is_empty()).then(|| std::mem::take(&mut path)));
+                match other {
+                    '{' => prefixes.push(Segments::new()),
+                    '}' => drop(prefixes.pop()),
+                    _ => {}
+                }
+                continues = false;
+                other.len_utf8()
+            }
+            (word, _) => {
+                if !continues {
+                    found.extend((!path.is_empty()).then(|| std::mem::take(&mut path)));
+                    path = prefixes.last().cloned().unwrap_or_default();
+                }
+                path.push(word.to_owned());
+                continues = false;
+                word.len()
+            }
+        };
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    found
+}
+
+/// The length of the string that `text` begins with.
+fn string_length(text: &str) -> usize {
+    let mut is_escaped = false;
+    let end = text.char_indices().skip(1).find(|(_, it)| {
+        let ends = *it == '"' && !is_escaped;
+        is_escaped = *it == '\\' && !is_escaped;
+        ends
+    });
+    end.map_or(text.len(), |(index, _)| index + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_in_braces_are_complete() {
+        let text = "use crate::{a::{self, b}, c}; fn f() { d::e() }";
+        let found: Vec<String> = paths(text).iter().map(|path| path.join("::")).collect();
+        let expected = [
+            "use",
+            "crate::a::self",
+            "crate::a::b",
+            "crate::c",
+            "fn",
+            "f",
+            "d::e",
+        ];
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn tests_and_comments_are_left_out() {
+        let text = "use a::b;\n// c::d\n#[cfg(test)]\nuse e::f;\n#[cfg(test)]\nmod tests {\n    use g::h;\n}\nuse i::j;\n";
+        assert_eq!(without_tests(text), "use a::b;\nuse i::j;\n");
+    }
+}

@@ -1,0 +1,72 @@
+use chrono::{DateTime, Utc};
+use serde::{Deserialize, Deserializer};
+use values::{FromText, Language, MailId, Names, Secret, TaskId};
+
+values::names! {
+    /// Why a mail is sent, with the name that the people-task service uses.
+    pub(super) enum MailKind {
+        /// The approver is asked for a decision.
+        Asked = "asked",
+        /// The approver is reminded before the due date.
+        Reminder = "reminder",
+        /// The approver is reminded at the due date.
+        Due = "due",
+        /// The requester is told about the decision.
+        Decided = "decided",
+    }
+}
+
+/// A mail about a task, as the people-task service hands it over.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TaskMail {
+    #[serde(deserialize_with = "text")]
+    pub(super) id: MailId,
+    pub(super) attempt: u32,
+    #[serde(deserialize_with = "name")]
+    pub(super) kind: MailKind,
+    #[serde(deserialize_with = "name")]
+    pub(super) language: Language,
+    #[serde(deserialize_with = "text")]
+    pub(super) task_id: TaskId,
+    pub(super) to: String,
+    pub(super) requester: String,
+    pub(super) approver: String,
+    pub(super) title: String,
+    pub(super) description: String,
+    pub(super) decision_by: Option<DateTime<Utc>>,
+    #[serde(rename = "status", deserialize_with = "is_approved")]
+    pub(super) is_approved: bool,
+    pub(super) decided_by: Option<String>,
+    pub(super) comment: Option<String>,
+    #[serde(deserialize_with = "secret")]
+    pub(super) task_link: Secret,
+    #[serde(deserialize_with = "optional_secret")]
+    pub(super) approve_link: Option<Secret>,
+    #[serde(deserialize_with = "optional_secret")]
+    pub(super) reject_link: Option<Secret>,
+    #[serde(deserialize_with = "optional_secret")]
+    pub(super) unsubscribe_link: Option<Secret>,
+}
+
+fn text<'de, T: FromText, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    T::from_text(&text).map_err(serde::de::Error::custom)
+}
+
+fn name<'de, T: Names, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    T::from_name(&name).ok_or_else(|| serde::de::Error::custom("an unknown name"))
+}
+
+fn is_approved<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+    Ok(String::deserialize(deserializer)? == "approved")
+}
+
+fn secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Secret, D::Error> {
+    String::deserialize(deserializer).map(Secret::new)
+}
+
+fn optional_secret<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Secret>, D::Error> {
+    Ok(Option::<String>::deserialize(deserializer)?.map(Secret::new))
+}
