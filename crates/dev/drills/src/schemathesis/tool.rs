@@ -37,9 +37,7 @@ impl Tool {
             .join(VERSION);
         let tool = Self {
             program: place.join("bin/schemathesis"),
-            folder: workspace
-                .root()
-                .join("crates/dev/drills/src/schemathesis"),
+            folder: workspace.root().join("crates/dev/drills/src/schemathesis"),
         };
         if succeeds(Command::new(&tool.program).arg("--version")) {
             return Ok(tool);
