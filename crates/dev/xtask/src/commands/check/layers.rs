@@ -20,7 +20,12 @@ pub(super) const LAYERS: [Layer; 2] = [
         title: "diesel",
         crates: &["diesel", "diesel_migrations", "r2d2"],
         only_in: "",
-        packages: &["crates/database", "crates/audit-log", "crates/dev/testkit"],
+        packages: &[
+            "crates/database",
+            "crates/audit-log",
+            "crates/listing",
+            "crates/dev/testkit",
+        ],
         files: &["store.rs", "_store.rs", "store/", "schema.rs"],
     },
     Layer {
