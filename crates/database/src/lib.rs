@@ -27,7 +27,7 @@ mod pool;
 mod prepared;
 mod settings;
 
-pub use batches::{BatchLimits, BatchOutcomes, Batches};
+pub use batches::{BatchLimits, BatchOutcomes, Batches, Round};
 pub use error::{Cause, Error, violated_constraint};
 pub use interval::interval;
 pub use limited::{Limited, LimitedRows, RowLimit, limited_sql, load_limited};

@@ -21,16 +21,13 @@ where
 {
     /// Lookups with `find`. They run on the current runtime.
     pub fn new(database: Database, limits: BatchLimits, find: Find<Key, Row>) -> Self {
-        let together = move |connection: &mut Connection, keys: &[Key]| {
+        let process = move |connection: &mut Connection, keys: &[Key], _| {
             let rows = find(connection, keys)?;
             let outcomes = keys.iter().map(|key| Some(Ok(rows.get(key).cloned())));
             Ok(outcomes.collect())
         };
-        let alone = move |connection: &mut Connection, key: &Key| {
-            Ok(find(connection, &[*key])?.remove(key))
-        };
         Self {
-            batches: Batches::new(database, limits, together, alone),
+            batches: Batches::new(database, limits, process),
         }
     }
 

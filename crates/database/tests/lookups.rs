@@ -16,7 +16,6 @@ use testkit::TestDatabase;
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
 const LIMITS: BatchLimits = BatchLimits {
     requests: 8,
-    concurrent: 1,
     waiting: 100,
 };
 

@@ -1,19 +1,21 @@
 use std::collections::{HashMap, HashSet};
 
 use audit_log::{AuthMethod, RequestMeta};
-use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
+use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
 use messaging::Publisher;
+use serde_json::json;
 use telemetry::RequestContext;
 use values::{Names as _, TaskId};
 
-use crate::audit::{AuditAction, AuditIdentity};
+use crate::audit::AuditAction;
+use crate::columns::column;
 use crate::decisions::requests::DecisionComment;
 use crate::decisions::store::{self, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::requests::Precondition;
-use crate::tasks::{Grant, Task, TaskError, store as task_store};
+use crate::tasks::{Task, TaskError, change_in_round, store as task_store};
 
 /// A decision about a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +61,8 @@ pub(crate) struct DecisionAttempt {
     meta: RequestMeta,
 }
 
-/// A decided task, the actor's relations to it, and the number of deliveries for its webhooks.
-pub(crate) type DecidedTask = (Task, Relations, usize);
+/// A decided task, the actor's relations to it, and the deliveries for its webhooks.
+pub(crate) type DecidedTask = (Task, Relations, Vec<DueDelivery>);
 
 /// Decides tasks. Decisions that wait for the database are taken together.
 pub(crate) type Decisions = Batches<DecisionAttempt, DecidedTask, TaskError>;
@@ -71,12 +73,17 @@ pub(crate) fn decisions(
     publisher: Publisher,
     limits: BatchLimits,
 ) -> Decisions {
-    let other = publisher.clone();
     Batches::new(
         database,
         limits,
-        move |connection, attempts| decide_together(connection, &publisher, attempts),
-        move |connection, attempt| decide_alone(connection, &other, attempt),
+        move |connection, attempts: &[DecisionAttempt], round| {
+            let tasks = column(attempts, |attempt| attempt.task);
+            let outcomes = change_in_round(connection, round, &tasks, |connection| {
+                decide_together(connection, &tasks, attempts)
+            })?;
+            publish(&publisher, attempts, &outcomes);
+            Ok(outcomes)
+        },
     )
 }
 
@@ -106,137 +113,126 @@ pub(crate) async fn decide(
         meta,
     };
     let (task, relations, deliveries) = decisions.run(attempt).await?;
-    tracing::info!(deliveries, "a task was decided");
+    tracing::info!(deliveries = deliveries.len(), "a task was decided");
     metrics::counter!("task_decisions_total", "decision" => status).increment(1);
     Ok((task, relations))
 }
 
-/// Decides tasks in one round trip. What it does not decide is repeated alone: a task that changes meanwhile, a further
-/// decision about the same task, and one that its actor may not make.
+/// Reads the tasks, judges the decisions, and makes those that are allowed, unless their task has changed since it was
+/// read.
 fn decide_together(
     connection: &mut Connection,
-    publisher: &Publisher,
+    tasks: &[TaskId],
     attempts: &[DecisionAttempt],
 ) -> Result<BatchOutcomes<DecidedTask, TaskError>, Error> {
-    let mut tasks = HashSet::new();
-    let new: Vec<_> = (0..)
-        .zip(attempts)
-        .filter_map(|(number, attempt)| attempt.by_grant(number))
-        .filter(|decision| tasks.insert(decision.task))
+    let tasks = task_store::find_all(connection, tasks)?;
+    let judged: Vec<_> = attempts
+        .iter()
+        .map(|attempt| attempt.judge(&tasks))
         .collect();
-    let mut rows = HashMap::new();
-    if let Some(first) = new.first() {
-        let decided = store::decide(connection, &new)?;
-        publish(publisher, &decided, first.cause);
-        rows.extend(decided.into_iter().map(|row| (row.number, row)));
-    }
-    let outcomes = (0..).zip(attempts).map(|(number, attempt)| {
-        let row = rows.remove(&number)?;
-        Some(Ok(attempt.decided(row)))
+    // A task is decided once, by the first of its decisions that are allowed.
+    let mut first = HashSet::new();
+    let allowed = attempts.iter().zip(&judged);
+    let allowed = allowed.filter_map(|(attempt, judged)| Some((attempt, *judged.as_ref().ok()?)));
+    let new = allowed.filter(|(_, task)| first.insert(task.id));
+    let new: Vec<_> = new
+        .map(|(attempt, task)| attempt.new_decision(task))
+        .collect();
+    let mut rows = store::decide(connection, &new)?;
+    let mut decided = HashMap::new();
+    let outcomes = attempts.iter().zip(judged).map(|(attempt, judged)| {
+        let task = match judged {
+            Ok(task) => task,
+            Err(refused) => return Some(Err(refused)),
+        };
+        if let Some(row) = rows.remove(&task.id) {
+            let status = attempt.choice.decision.status();
+            decided.insert(task.id, status);
+            return Some(Ok(attempt.decided(task, row)));
+        }
+        let status = decided.get(&task.id)?;
+        Some(Err(TaskError::AlreadyResolved(*status)))
     });
     Ok(outcomes.collect())
 }
 
-/// Decides one task under its lock, so that it cannot change meanwhile.
-fn decide_alone(
-    connection: &mut Connection,
+/// Tells the workers about new deliveries, in one message on behalf of the first decision.
+fn publish(
     publisher: &Publisher,
-    attempt: &DecisionAttempt,
-) -> Result<DecidedTask, TaskError> {
-    // Most of these may not decide, which needs no lock.
-    attempt.judge(task_store::find(connection, attempt.task)?)?;
-    let row = transaction(connection, |connection| {
-        let task = attempt.judge(task_store::lock(connection, attempt.task)?)?;
-        let mut rows = store::decide(connection, &[attempt.judged(&task)])?;
-        rows.pop().ok_or(TaskError::CallerErased)
-    })?;
-    publish(publisher, std::slice::from_ref(&row), &attempt.cause);
-    Ok(attempt.decided(row))
-}
-
-/// Tells the workers about new deliveries, in one message on behalf of the first request.
-fn publish(publisher: &Publisher, rows: &[DecidedRow], cause: &RequestContext) {
-    let deliveries = rows
-        .iter()
-        .flat_map(|row| row.deliveries.iter().zip(&row.hosts));
-    let due = deliveries.map(|(&id, host)| DueDelivery {
-        id,
-        host: host.clone(),
-    });
-    let due: Vec<_> = due.collect();
-    publisher.send(due_message(&due, cause.clone()));
+    attempts: &[DecisionAttempt],
+    outcomes: &BatchOutcomes<DecidedTask, TaskError>,
+) {
+    let made = attempts.iter().zip(outcomes);
+    let made =
+        made.filter_map(|(attempt, outcome)| Some((attempt, outcome.as_ref()?.as_ref().ok()?)));
+    let (mut due, mut cause) = (Vec::new(), None);
+    for (attempt, (.., deliveries)) in made {
+        due.extend_from_slice(deliveries);
+        cause = cause.or(Some(&attempt.cause));
+    }
+    if let Some(cause) = cause {
+        publisher.send(due_message(&due, cause.clone()));
+    }
 }
 
 impl DecisionAttempt {
-    /// Whether the actor may decide this task now.
-    fn judge(&self, task: Option<Task>) -> Result<Task, TaskError> {
-        let task = task.ok_or(TaskError::NotFound)?;
-        self.actor.relations_to(&task).check(Permission::Decide)?;
+    /// The task, if the actor may decide it now.
+    fn judge<'a>(&self, tasks: &'a HashMap<TaskId, Task>) -> Result<&'a Task, TaskError> {
+        let task = tasks.get(&self.task).ok_or(TaskError::NotFound)?;
+        self.actor.relations_to(task).check(Permission::Decide)?;
         let Choice {
             decision,
             comment,
             precondition,
         } = &self.choice;
-        let task = task.check_pending(precondition)?;
+        task.check_pending(precondition)?;
         if task.comment_required && *decision == Decision::Reject && comment.is_none() {
             return Err(TaskError::CommentRequired);
         }
         Ok(task)
     }
 
-    /// The decision, if the statement can judge it.
-    fn by_grant(&self, number: i32) -> Option<NewDecision<'_>> {
-        let (grant, identity) = Grant::of(&self.actor, Permission::Decide)?;
-        let version = self.choice.precondition.single()?;
-        // An approver's secret decides as the approver, whom the statement knows.
-        let decision = self.new_decision(number, grant, identity, self.actor.email());
-        Some(NewDecision {
-            version,
-            ..decision
-        })
-    }
-
-    /// The decision about a task that was judged under its lock.
-    fn judged<'a>(&'a self, task: &'a Task) -> NewDecision<'a> {
-        let identity = self.actor.audit_identity(task, Permission::Decide);
-        let by_secret = identity.1 == AuthMethod::TaskSecret;
-        let approver = by_secret.then_some(task.approver.as_str());
-        let decided_by = self.actor.email().or(approver);
-        self.new_decision(0, Grant::any_task(), identity, decided_by)
-    }
-
-    fn new_decision<'a>(
-        &'a self,
-        number: i32,
-        grant: Grant,
-        identity: AuditIdentity,
-        decided_by: Option<&'a str>,
-    ) -> NewDecision<'a> {
+    fn new_decision<'a>(&'a self, task: &'a Task) -> NewDecision<'a> {
         let Choice {
             decision, comment, ..
         } = &self.choice;
-        let mut entry = decision
-            .audit_action()
-            .on_task(self.task, identity, self.meta.clone());
+        let identity = self.actor.audit_identity(task, Permission::Decide);
+        let by_secret = identity.1 == AuthMethod::TaskSecret;
+        let approver = by_secret.then_some(task.approver.as_str());
+        let mut detail = json!({
+            "version": task.content_version,
+            "contentSha256": task.content_hash(),
+        });
         if comment.is_some() {
-            entry = entry.fields(&["comment"]);
+            detail["fields"] = json!(["comment"]);
         }
+        let action = decision.audit_action();
+        let entry = action.on_task(task.id, identity, self.meta.clone());
         NewDecision {
-            number,
-            task: self.task,
-            version: None,
+            task: task.id,
+            version: task.version,
             status: decision.status(),
-            decided_by,
+            decided_by: self.actor.email().or(approver),
             comment: comment.as_ref().map(DecisionComment::as_str),
-            grant,
             user: self.actor.user_and_incarnation(),
             cause: &self.cause,
-            entry,
+            entry: entry.detail(detail),
         }
     }
 
-    fn decided(&self, row: DecidedRow) -> DecidedTask {
-        let relations = self.actor.relations_to(&row.task);
-        (row.task, relations, row.deliveries.len())
+    /// The task as the decision has left it.
+    fn decided(&self, task: &Task, row: DecidedRow) -> DecidedTask {
+        let comment = self.choice.comment.as_ref();
+        let decided = Task {
+            status: self.choice.decision.status(),
+            mtime: row.decision_made,
+            decision_made: Some(row.decision_made),
+            decided_by: row.decided_by,
+            comment: comment.map(|comment| comment.as_str().to_owned()),
+            ..task.clone()
+        };
+        let deliveries = row.deliveries.into_iter().zip(row.hosts);
+        let deliveries = deliveries.map(|(id, host)| DueDelivery { id, host });
+        (decided, self.actor.relations_to(task), deliveries.collect())
     }
 }
