@@ -47,15 +47,18 @@ impl Fixture {
         let log = Arc::clone(&taken);
         let process = move |connection: &mut Connection, numbers: &[i64], round| {
             if round == Round::Repeat {
-                let inserted = numbers.iter().map(|number| insert(connection, *number));
-                return Ok(inserted.map(Some).collect());
+                let outcomes = numbers.iter().map(|number| match number {
+                    14 => None,
+                    _ => Some(insert(connection, *number)),
+                });
+                return Ok(outcomes.collect());
             }
             log.lock().unwrap().push(numbers.to_vec());
             released.lock().unwrap().recv().unwrap();
             database::transaction(connection, |connection| {
                 let numbers = numbers.iter();
                 let outcomes = numbers.map(|number| match number {
-                    13 => Ok(None),
+                    13 | 14 => Ok(None),
                     // A statement that failed fails the transaction.
                     _ => insert(connection, *number).map(|number| Some(Ok(number))),
                 });
@@ -126,6 +129,14 @@ async fn a_request_that_breaks_its_batch_fails_alone() {
     );
     assert_eq!(outcomes[1].as_ref().unwrap(), &3);
     assert_eq!(outcomes[2].as_ref().unwrap(), &13);
+}
+
+#[tokio::test]
+async fn a_request_that_loses_its_race_again_can_be_retried_by_its_caller() {
+    let fixture = Fixture::start();
+    fixture.release.send(()).unwrap();
+    let outcome = fixture.send(14).await.unwrap();
+    assert!(matches!(outcome, Err(Error::Contended(_))));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use audit_log::{AuthMethod, RequestMeta};
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
@@ -103,13 +103,12 @@ pub(crate) async fn decide(
     choice: Choice,
     meta: RequestMeta,
 ) -> Result<(Task, Relations), TaskError> {
-    let cause = RequestContext::current_or_fresh();
     let status = choice.decision.status().name();
     let attempt = DecisionAttempt {
         actor,
         task: id,
         choice,
-        cause: cause.clone(),
+        cause: RequestContext::current_or_fresh(),
         meta,
     };
     let (task, relations, deliveries) = decisions.run(attempt).await?;
@@ -125,53 +124,40 @@ fn decide_together(
     tasks: &[TaskId],
     attempts: &[DecisionAttempt],
 ) -> Result<BatchOutcomes<DecidedTask, TaskError>, Error> {
-    let tasks = task_store::find_all(connection, tasks)?;
-    let judged: Vec<_> = attempts
-        .iter()
-        .map(|attempt| attempt.judge(&tasks))
-        .collect();
-    // A task is decided once, by the first of its decisions that are allowed.
-    let mut first = HashSet::new();
-    let allowed = attempts.iter().zip(&judged);
-    let allowed = allowed.filter_map(|(attempt, judged)| Some((attempt, *judged.as_ref().ok()?)));
-    let new = allowed.filter(|(_, task)| first.insert(task.id));
-    let new: Vec<_> = new
-        .map(|(attempt, task)| attempt.new_decision(task))
-        .collect();
-    let mut rows = store::decide(connection, &new)?;
-    let mut decided = HashMap::new();
-    let outcomes = attempts.iter().zip(judged).map(|(attempt, judged)| {
-        let task = match judged {
-            Ok(task) => task,
-            Err(refused) => return Some(Err(refused)),
-        };
-        if let Some(row) = rows.remove(&task.id) {
-            let status = attempt.choice.decision.status();
-            decided.insert(task.id, status);
-            return Some(Ok(attempt.decided(task, row)));
+    let mut tasks = task_store::find_all(connection, tasks)?;
+    let (mut outcomes, mut new) = (Vec::new(), BTreeMap::new());
+    for attempt in attempts {
+        let judged = attempt.judge(&tasks);
+        if let Ok(task) = judged {
+            // A task is decided once, by the first of its decisions that are allowed.
+            let decision = || attempt.new_decision(task);
+            new.entry(task.id).or_insert_with(decision);
         }
-        let status = decided.get(&task.id)?;
-        Some(Err(TaskError::AlreadyResolved(*status)))
-    });
-    Ok(outcomes.collect())
+        outcomes.push(judged.err().map(Err));
+    }
+    let new: Vec<_> = new.into_values().collect();
+    let mut rows = store::decide(connection, &new)?;
+    let allowed = attempts.iter().zip(&mut outcomes);
+    for (attempt, outcome) in allowed.filter(|(_, outcome)| outcome.is_none()) {
+        *outcome = match rows.remove(&attempt.task) {
+            Some(row) => attempt.apply(&mut tasks, row).map(Ok),
+            // It may have lost to an earlier one of this batch.
+            None => attempt.judge(&tasks).err().map(Err),
+        };
+    }
+    Ok(outcomes)
 }
 
-/// Tells the workers about new deliveries, in one message on behalf of the first decision.
+/// Tells the workers about new deliveries, in one message on behalf of the first request.
 fn publish(
     publisher: &Publisher,
     attempts: &[DecisionAttempt],
     outcomes: &BatchOutcomes<DecidedTask, TaskError>,
 ) {
-    let made = attempts.iter().zip(outcomes);
-    let made =
-        made.filter_map(|(attempt, outcome)| Some((attempt, outcome.as_ref()?.as_ref().ok()?)));
-    let (mut due, mut cause) = (Vec::new(), None);
-    for (attempt, (.., deliveries)) in made {
-        due.extend_from_slice(deliveries);
-        cause = cause.or(Some(&attempt.cause));
-    }
-    if let Some(cause) = cause {
-        publisher.send(due_message(&due, cause.clone()));
+    let decided = outcomes.iter().flatten().flatten();
+    let due: Vec<_> = decided.flat_map(|(.., due)| due).cloned().collect();
+    if let Some(first) = attempts.first() {
+        publisher.send(due_message(&due, first.cause.clone()));
     }
 }
 
@@ -220,19 +206,18 @@ impl DecisionAttempt {
         }
     }
 
-    /// The task as the decision has left it.
-    fn decided(&self, task: &Task, row: DecidedRow) -> DecidedTask {
+    /// Changes the task as the decision has changed it.
+    fn apply(&self, tasks: &mut HashMap<TaskId, Task>, row: DecidedRow) -> Option<DecidedTask> {
+        let task = tasks.get_mut(&self.task)?;
         let comment = self.choice.comment.as_ref();
-        let decided = Task {
-            status: self.choice.decision.status(),
-            mtime: row.decision_made,
-            decision_made: Some(row.decision_made),
-            decided_by: row.decided_by,
-            comment: comment.map(|comment| comment.as_str().to_owned()),
-            ..task.clone()
-        };
+        task.status = self.choice.decision.status();
+        task.mtime = row.decision_made;
+        task.decision_made = Some(row.decision_made);
+        task.decided_by = row.decided_by;
+        task.comment = comment.map(|comment| comment.as_str().to_owned());
         let deliveries = row.deliveries.into_iter().zip(row.hosts);
         let deliveries = deliveries.map(|(id, host)| DueDelivery { id, host });
-        (decided, self.actor.relations_to(task), deliveries.collect())
+        let relations = self.actor.relations_to(task);
+        Some((task.clone(), relations, deliveries.collect()))
     }
 }

@@ -136,31 +136,26 @@ fn register_together(
     registrations: &[Registration],
 ) -> Result<BatchOutcomes<RegisteredWebhook, WebhookError>, Error> {
     let tasks = store::find_all(connection, tasks)?;
-    let judged = registrations
-        .iter()
-        .map(|registration| registration.judge(&tasks));
-    let judged: Vec<_> = judged.collect();
-    let mut counts = HashMap::new();
-    let allowed = registrations.iter().zip(&judged);
-    let allowed = allowed.filter_map(|(new, judged)| Some((new, *judged.as_ref().ok()?)));
-    // Those beyond the limit are refused if the others are written.
-    let new = allowed.filter(|(_, TaskWithCount { task, webhooks })| {
-        let count = counts.entry(task.id).or_insert(*webhooks);
-        *count += 1;
-        *count <= MAX_PER_TASK
-    });
-    let new: Vec<_> = new
-        .map(|(new, found)| new.new_webhook(&found.task))
-        .collect();
-    let rows = store::insert(connection, &new)?;
-    let outcomes = registrations
-        .iter()
-        .zip(judged)
-        .map(|(registration, judged)| match judged {
-            Ok(_) => Some(Ok(registration.registered(rows.get(&registration.id)?))),
-            Err(refused) => Some(Err(refused)),
-        });
-    Ok(outcomes.collect())
+    let (mut outcomes, mut new, mut counts) = (Vec::new(), Vec::new(), HashMap::new());
+    for registration in registrations {
+        let judged = registration.judge(&tasks);
+        if let Ok(TaskWithCount { task, webhooks }) = judged {
+            // One beyond the limit is repeated, and refused if the others were registered.
+            let count = counts.entry(task.id).or_insert(*webhooks);
+            *count += 1;
+            if *count <= MAX_PER_TASK {
+                new.push(registration.new_webhook(task));
+            }
+        }
+        outcomes.push(judged.err().map(Err));
+    }
+    let registered = store::insert(connection, &new)?;
+    for (registration, outcome) in registrations.iter().zip(&mut outcomes) {
+        if let Some(row) = registered.get(&registration.id) {
+            *outcome = Some(Ok(registration.registered(row)));
+        }
+    }
+    Ok(outcomes)
 }
 
 impl Registration {
