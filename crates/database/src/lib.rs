@@ -32,7 +32,7 @@ pub use error::{Cause, Error, violated_constraint};
 pub use interval::interval;
 pub use limited::{Limited, LimitedRows, RowLimit, limited_sql, load_limited};
 pub use limits::{PoolOptions, StatementLimits};
-pub use lookups::Lookups;
+pub use lookups::{Lookups, lookups};
 pub use migrations::{MigrationError, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
 pub use prepared::{And, Prepared, composed, prepared};

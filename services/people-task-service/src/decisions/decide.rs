@@ -185,13 +185,11 @@ impl DecisionAttempt {
         let identity = self.actor.audit_identity(task, Permission::Decide);
         let by_secret = identity.1 == AuthMethod::TaskSecret;
         let approver = by_secret.then_some(task.approver.as_str());
-        let mut detail = json!({
-            "version": task.content_version,
-            "contentSha256": task.content_hash(),
-        });
-        if comment.is_some() {
-            detail["fields"] = json!(["comment"]);
-        }
+        let (version, hash) = (task.content_version, task.content_hash());
+        let detail = match comment {
+            Some(_) => json!({ "version": version, "contentSha256": hash, "fields": ["comment"] }),
+            None => json!({ "version": version, "contentSha256": hash }),
+        };
         let action = decision.audit_action();
         let entry = action.on_task(task.id, identity, self.meta.clone());
         NewDecision {

@@ -4,7 +4,7 @@ use audit_log::RequestMeta;
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
 use serde_json::json;
 use telemetry::RequestContext;
-use values::{DeliveryId, TaskId, WebhookId};
+use values::{DeliveryId, Fingerprint, TaskId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::columns::column;
@@ -16,9 +16,7 @@ use crate::tasks::credentials::AuthenticatedUser;
 use crate::tasks::requests::Precondition;
 use crate::tasks::{Task, TaskError, change_in_round, find_permitted};
 use crate::webhooks::error::WebhookError;
-use crate::webhooks::registration_store::{
-    self as store, NewWebhook, Registered, Right, TaskWithCount,
-};
+use crate::webhooks::registration_store::{self as store, NewWebhook, Registered, TaskWithCount};
 use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret, WebhookUrl};
 use crate::webhooks::store::Webhook;
 
@@ -185,6 +183,7 @@ impl Registration {
             Events::DECISIONS
         };
         let actor = &self.user.actor;
+        let (registered_as, registrant_email, registrant_secret) = right(actor, task);
         let identity = actor.audit_identity(task, Permission::RegisterWebhook);
         let entry = AuditAction::WebhookRegistered.on_task(task.id, identity, self.meta.clone());
         NewWebhook {
@@ -193,7 +192,9 @@ impl Registration {
             version: task.version,
             registered_by: caller.id(),
             incarnation: caller.incarnation(),
-            right: Right::of(actor, task),
+            registered_as,
+            registrant_email,
+            registrant_secret,
             url: self.new.url.as_str(),
             host: host_of(self.new.url.as_str()),
             secret: self.new.secret.as_ref().map(SigningSecret::expose),
@@ -216,27 +217,20 @@ impl Registration {
     }
 }
 
-impl Right {
-    /// What gives the actor the right to register webhooks.
-    fn of(actor: &Actor, task: &Task) -> Self {
-        let relations = actor.relations_to(task);
-        let registered_as = match relations {
-            Relations { creator: true, .. } => "creator",
-            Relations { admin: true, .. } => "administrator",
-            Relations { approver: true, .. } => "approver",
-            _ => "requester",
-        };
-        let email = actor.normalized_email();
-        let email =
-            email.filter(|email| [&task.approver_key, &task.requester_key].contains(&email));
-        let stored = [&task.approver_secret, &task.requester_secret];
-        let mut secrets = actor.secrets().iter().map(|secret| secret.fingerprint);
-        let secret = secrets.find(|secret| stored.iter().any(|stored| secret.matches(stored)));
-        let kept = !relations.creator;
-        Self {
-            registered_as,
-            email: email.filter(|_| kept),
-            secret: secret.filter(|_| kept),
-        }
-    }
+/// What gives the actor the right to register webhooks for the task: a value of `webhooks.registered_as`, and the address
+/// and the presented secret that are the approver's or the requester's, unless the actor is the creator.
+fn right(actor: &Actor, task: &Task) -> (&'static str, Option<String>, Option<Fingerprint>) {
+    let registered_as = match actor.relations_to(task) {
+        Relations { creator: true, .. } => return ("creator", None, None),
+        Relations { admin: true, .. } => "administrator",
+        Relations { approver: true, .. } => "approver",
+        _ => "requester",
+    };
+    let keys = [&task.approver_key, &task.requester_key];
+    let email = actor.normalized_email();
+    let email = email.filter(|email| keys.contains(&email));
+    let stored = [&task.approver_secret, &task.requester_secret];
+    let mut secrets = actor.secrets().iter().map(|secret| secret.fingerprint);
+    let secret = secrets.find(|secret| stored.iter().any(|stored| secret.matches(stored)));
+    (registered_as, email, secret)
 }

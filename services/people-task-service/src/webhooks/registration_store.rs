@@ -52,7 +52,10 @@ pub(super) struct NewWebhook<'a> {
     pub(super) registered_by: UserId,
     /// The incarnation of the user's token.
     pub(super) incarnation: Option<&'a str>,
-    pub(super) right: Right,
+    /// What gives the user the right. Attempts compare it with the task and the user of that time.
+    pub(super) registered_as: &'static str,
+    pub(super) registrant_email: Option<String>,
+    pub(super) registrant_secret: Option<Fingerprint>,
     pub(super) url: &'a str,
     pub(super) host: String,
     pub(super) secret: Option<&'a str>,
@@ -61,22 +64,6 @@ pub(super) struct NewWebhook<'a> {
     pub(super) events: Events,
     pub(super) cause: &'a RequestContext,
     pub(super) entry: Entry,
-}
-
-/// What gives a user the right to register a webhook. Attempts compare it with the task and the user of that time.
-pub(super) struct Right {
-    /// A value of `webhooks.registered_as`.
-    pub(super) registered_as: &'static str,
-    /// The user's address in lower case, if it is the approver's or the requester's and the user is not the creator.
-    pub(super) email: Option<String>,
-    /// The approver's or the requester's secret, if the user presented it and is not the creator.
-    pub(super) secret: Option<Fingerprint>,
-}
-
-impl Right {
-    fn secret(&self) -> Option<&[u8]> {
-        Some(self.secret.as_ref()?.as_bytes())
-    }
 }
 
 /// A webhook that was inserted.
@@ -108,9 +95,13 @@ pub(super) fn insert(
         .bind::<Array<Integer>, _>(column(new, |n| n.version))
         .bind::<Array<Binary>, _>(column(new, |n| n.registered_by))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.incarnation))
-        .bind::<Array<Text>, _>(column(new, |n| n.right.registered_as))
-        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.right.email.as_deref()))
-        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| n.right.secret()))
+        .bind::<Array<Text>, _>(column(new, |n| n.registered_as))
+        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.registrant_email.as_deref()))
+        .bind::<Array<Nullable<Binary>>, _>(column(new, |n| {
+            n.registrant_secret
+                .as_ref()
+                .map(|secret| secret.as_bytes().as_slice())
+        }))
         .bind::<Array<Text>, _>(column(new, |n| n.url))
         .bind::<Array<Text>, _>(column(new, |n| n.host.as_str()))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.secret))
