@@ -26,11 +26,11 @@ mod pool;
 mod prepared;
 mod settings;
 
-pub use batches::{BatchLimits, BatchOutcomes, Batches};
+pub use batches::{BatchLimits, BatchOutcomes, Batches, Round};
 pub use error::{Cause, Error, violated_constraint};
 pub use interval::interval;
 pub use limits::{PoolOptions, StatementLimits};
-pub use lookups::Lookups;
+pub use lookups::{Lookups, lookups};
 pub use migrations::{MigrationError, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
 pub use prepared::{And, Prepared, composed, prepared};
