@@ -22,9 +22,6 @@ pub(crate) struct Arguments {
     /// Compare the figures with a file that `--json` wrote.
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
-    /// Print the figures as Markdown, too.
-    #[arg(long)]
-    pub(crate) markdown: bool,
     /// Draw plots of the lists and of the memory in this folder, as far as their scenarios ran.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) plots: Option<PathBuf>,
@@ -36,9 +33,11 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// The scenarios to run, in their usual order.
     pub(crate) fn scenarios(&self) -> Vec<Scenario> {
-        Scenario::all()
-            .filter(|scenario| self.only.is_empty() || self.only.contains(scenario))
-            .collect()
+        let is_included = |scenario: &Scenario| match self.only.is_empty() {
+            true => !scenario.is_only_on_request(),
+            false => self.only.contains(scenario),
+        };
+        Scenario::all().filter(is_included).collect()
     }
 
     /// The command that repeats the run.
