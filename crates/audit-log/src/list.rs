@@ -1,7 +1,8 @@
 use actix_web::{HttpRequest, HttpResponse};
-use database::{Connection, Database, RowLimit};
+use database::{Connection, Database};
 use http_kit::{Problem, Query};
-use service_http::{Lists, database_problem};
+use listing::{Lists, PageLimits};
+use service_http::database_problem;
 use values::UserId;
 
 use crate::query::AuditQuery;
@@ -20,16 +21,13 @@ pub async fn list(
     request: &HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let AuditQuery(query) = AuditQuery::parse(query)?;
-    let load = move |database: Database, max_bytes| {
-        let (query, paging) = (query.clone(), query.paging);
-        let limit = RowLimit::new(paging.limit, max_bytes);
+    let load = move |database: Database, bytes| {
+        let query = query.clone();
         let load = move |connection: &mut Connection| {
-            Ok::<_, database::Error>(store::load_page(connection, &query, limit)?)
+            let paging = query.paging;
+            store::load_page(connection, &query, PageLimits { paging, bytes })
         };
-        async move {
-            let rows = database.run(load).await.map_err(database_problem)?;
-            Ok::<_, Problem>(paging.page(rows.rows, rows.found))
-        }
+        async move { database.run(load).await.map_err(database_problem) }
     };
     let page = lists.page(Some(caller), load, AuditEntry::from).await?;
     Ok(page.respond(request.path(), request.query_string()))

@@ -1,10 +1,10 @@
 use chrono::{DateTime, TimeDelta, Utc};
-use database::{LimitedRows, RowLimit, load_limited};
+use database::{Error, transaction};
 use diesel::connection::SimpleConnection as _;
 use diesel::dsl::{exists, sql_query};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Inet, Integer, Nullable};
-use listing::{Direction, ListQuery};
+use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text};
+use listing::{Bind, Binds, ListQuery, Page, PageLimits, Statement};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use values::{TaskId, UserId};
@@ -17,13 +17,8 @@ pub(crate) const BATCH: i32 = 5_000;
 /// The clock of the database may have been set back, or be ahead, by as much.
 const CLOCK_MARGIN: TimeDelta = TimeDelta::days(1);
 
-#[diesel::declare_sql_function]
-extern "SQL" {
-    fn host(address: Nullable<Inet>) -> Nullable<Text>;
-}
-
 /// A row of the audit log.
-#[derive(Debug, Clone, Queryable, Selectable)]
+#[derive(Debug, Clone, QueryableByName)]
 #[diesel(table_name = audit_log, check_for_backend(diesel::pg::Pg))]
 pub(crate) struct Row {
     pub(crate) id: i64,
@@ -34,12 +29,14 @@ pub(crate) struct Row {
     pub(crate) subject_kind: Option<String>,
     pub(crate) subject_id: Option<Vec<u8>>,
     pub(crate) proof: Option<String>,
-    #[diesel(select_expression = host(audit_log::client_address))]
+    #[diesel(sql_type = Nullable<Text>)]
     pub(crate) client_address: Option<String>,
     pub(crate) request_id: String,
     pub(crate) detail: Option<Value>,
 }
 
+const SELECT: &str = "SELECT id, at, action, actor_kind, actor_id, subject_kind, subject_id, proof, \
+                      host(client_address) AS client_address, request_id, detail FROM audit_log";
 /// The size of a row in bytes, approximately.
 const SIZE: &str = "octet_length(request_id) + coalesce(octet_length(detail::text), 0) + 512";
 
@@ -53,70 +50,78 @@ const BRIN: &str = "SET LOCAL enable_seqscan = off; SET LOCAL jit = off; \
 pub(crate) fn load_page(
     connection: &mut PgConnection,
     list: &ListQuery<AuditSort, AuditFilter>,
-    limit: RowLimit,
-) -> QueryResult<LimitedRows<Row>> {
+    limits: PageLimits,
+) -> Result<Page<Row>, Error> {
     let mut filters = list.conditions.filters.iter();
     let by_brin =
         filters.any(|(field, _)| matches!(field, AuditFilter::Action | AuditFilter::RequestId));
     if !by_brin {
-        return find_page(connection, list, limit);
+        return select(connection, list, limits)?.load(connection, limits);
     }
-    connection.transaction(|connection| {
+    transaction(connection, |connection| {
         connection.batch_execute(BRIN)?;
-        find_page(connection, list, limit)
+        select(connection, list, limits)?.load(connection, limits)
     })
 }
 
-fn find_page(
+fn select(
     connection: &mut PgConnection,
     list: &ListQuery<AuditSort, AuditFilter>,
-    limit: RowLimit,
-) -> QueryResult<LimitedRows<Row>> {
-    let mut query = audit_log::table.select(Row::as_select()).into_boxed();
+    limits: PageLimits,
+) -> Result<Statement, Error> {
+    let mut binds = Binds::default();
+    let mut conditions = vec!["true".to_owned()];
     for (field, value) in &list.conditions.filters {
-        query = match field {
-            AuditFilter::Action => query.filter(audit_log::action.eq(value)),
-            AuditFilter::Actor => match identities(connection, value)? {
-                (id, None) => query.filter(audit_log::actor_id.eq(id)),
-                (id, Some(pseudonym)) => query.filter(audit_log::actor_id.eq_any([id, pseudonym])),
-            },
-            AuditFilter::Subject => match identities(connection, value)? {
-                (id, None) => query.filter(audit_log::subject_id.eq(id)),
-                (id, Some(pseudonym)) => {
-                    query.filter(audit_log::subject_id.eq_any([id, pseudonym]))
-                }
-            },
-            AuditFilter::RequestId => query.filter(audit_log::request_id.eq(value)),
-            AuditFilter::After => query.filter(audit_log::at.nullable().ge(parse_time(value))),
-            AuditFilter::Before => query.filter(audit_log::at.nullable().lt(parse_time(value))),
-        };
+        conditions.push(match field {
+            AuditFilter::Action => format!("action = {}", binds.text(value)),
+            AuditFilter::RequestId => format!("request_id = {}", binds.text(value)),
+            AuditFilter::Actor | AuditFilter::Subject => {
+                let ids = identities(connection, value)?;
+                let ids = ids.into_iter().map(|id| binds.add(Bind::Bytes(id)));
+                let ids = ids.collect::<Vec<_>>().join(", ");
+                let is_actor = *field == AuditFilter::Actor;
+                format!(
+                    "{} IN ({ids})",
+                    if is_actor { "actor_id" } else { "subject_id" }
+                )
+            }
+            AuditFilter::After => format!("at >= {}", time(&mut binds, value)),
+            AuditFilter::Before => format!("at < {}", time(&mut binds, value)),
+        });
     }
-    let (at, id) = (audit_log::at, audit_log::id);
-    let query = match (list.sort.by, list.sort.direction) {
-        (AuditSort::At, Direction::Ascending) => query.order((at.asc(), id.asc())),
-        (AuditSort::At, Direction::Descending) => query.order((at.desc(), id.desc())),
-        (AuditSort::Action, Direction::Ascending) => {
-            query.order((audit_log::action.asc(), at.asc(), id.asc()))
-        }
-        (AuditSort::Action, Direction::Descending) => {
-            query.order((audit_log::action.desc(), at.desc(), id.desc()))
-        }
+    let (direction, page) = (list.sort.direction.keyword(), binds.page(limits.paging));
+    let first = match list.sort.by {
+        AuditSort::At => String::new(),
+        AuditSort::Action => format!("action {direction}, "),
     };
-    let query = query
-        .limit(list.paging.rows_to_fetch())
-        .offset(list.paging.offset);
-    load_limited(connection, query, SIZE, limit)
+    let conditions = conditions.join(" AND ");
+    Ok(Statement {
+        query: format!(
+            "{SELECT} WHERE {conditions} ORDER BY {first}at {direction}, id {direction} {page}"
+        ),
+        binds,
+        size: SIZE,
+        is_cached: list.conditions.filters.len() < 2,
+    })
+}
+
+/// The placeholder of a time that was validated when it was parsed.
+fn time(binds: &mut Binds, text: &str) -> String {
+    binds.add(Bind::Time(parse_time(text).unwrap_or_default()))
 }
 
 /// The bytes of an identifier that was validated when it was parsed, and its pseudonym if the log has it.
 ///
 /// The log of a user who was not deleted is read in the order of its index, which a second value would prevent.
-fn identities(connection: &mut PgConnection, id: &str) -> QueryResult<(Vec<u8>, Option<Vec<u8>>)> {
+fn identities(connection: &mut PgConnection, id: &str) -> QueryResult<Vec<Vec<u8>>> {
     let id = hex::decode(id).unwrap_or_default();
     let hash = Sha256::digest(&id);
     let pseudonym: Vec<u8> = hash.iter().take(id.len()).copied().collect();
     let exists = has_entries(connection, &pseudonym)?;
-    Ok((id, exists.then_some(pseudonym)))
+    Ok([id]
+        .into_iter()
+        .chain(exists.then_some(pseudonym))
+        .collect())
 }
 
 /// Whether there are entries with this actor or subject.

@@ -1,8 +1,7 @@
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::ops::Range;
+use std::sync::Arc;
 
-use tokio::runtime::Handle;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tracing::{Instrument as _, Span};
 
 use crate::{Connection, Database, Error};
@@ -12,46 +11,42 @@ use crate::{Connection, Database, Error};
 pub struct BatchLimits {
     /// The largest number of requests in a batch.
     pub requests: usize,
-    /// The number of batches at a time.
-    pub concurrent: usize,
     /// How many requests may wait before more are refused with [`Error::Busy`].
     pub waiting: usize,
 }
 
 impl BatchLimits {
-    /// The limits of a service. One batch at a time lets the others gather.
+    /// The limits of a service.
     pub const SERVICE: Self = Self {
         requests: 64,
-        concurrent: 1,
         waiting: 1_024,
     };
 }
 
-/// What a batch did for each of its requests, in their order: `None` if the request must be repeated alone.
+/// How often a request was tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Round {
+    /// Together with others, for none of which it may wait.
+    First,
+    /// Alone, because it lost a race or its batch failed. It may wait.
+    Repeat,
+}
+
+/// What became of each request of a batch, in their order: `None` if it lost a race and must be repeated.
 pub type BatchOutcomes<Response, E> = Vec<Option<Result<Response, E>>>;
 
-type Together<Request, Response, E> =
-    dyn Fn(&mut Connection, &[Request]) -> Result<BatchOutcomes<Response, E>, Error> + Send + Sync;
-type Alone<Request, Response, E> =
-    dyn Fn(&mut Connection, &Request) -> Result<Response, E> + Send + Sync;
+type Process<Request, Response, E> = dyn Fn(&mut Connection, &[Request], Round) -> Result<BatchOutcomes<Response, E>, Error>
+    + Send
+    + Sync;
 
 /// Takes requests that wait for the database together, so that they share round trips and a commit.
 ///
-/// A request that finds no batch under way starts one at once, so none waits longer than it would alone. Batches grow
-/// with the load. A batch that fails as a whole is repeated request by request.
+/// One batch is processed at a time, and the requests that come meanwhile are the next one. So none waits longer than it
+/// would alone, and batches grow with the load. A request that lost a race is repeated alone, beside the next batches,
+/// and so is each request of a batch that fails as a whole.
+#[derive(Debug)]
 pub struct Batches<Request, Response, E> {
-    shared: Arc<Shared<Request, Response, E>>,
-}
-
-struct Shared<Request, Response, E> {
-    database: Database,
-    limits: BatchLimits,
-    waiting: Mutex<VecDeque<Waiting<Request, Response, E>>>,
-    permits: Arc<Semaphore>,
-    together: Box<Together<Request, Response, E>>,
-    alone: Arc<Alone<Request, Response, E>>,
-    /// Further batches must not end with the thread of the request that found none under way.
-    runtime: Handle,
+    queue: mpsc::Sender<Waiting<Request, Response, E>>,
 }
 
 struct Waiting<Request, Response, E> {
@@ -72,35 +67,43 @@ impl<Response, E> Caller<Response, E> {
     }
 }
 
+struct Worker<Request, Response, E> {
+    database: Database,
+    process: Box<Process<Request, Response, E>>,
+}
+
 impl<Request, Response, E> Batches<Request, Response, E>
 where
     Request: Send + Sync + 'static,
     Response: Send + 'static,
     E: From<Error> + Send + 'static,
 {
-    /// Batches that `together` processes with one connection outside a transaction, and single requests that `alone`
-    /// processes. They run on the current runtime.
+    /// Batches that `process` handles with one connection, outside a transaction. They run on the current runtime until
+    /// this is dropped and every request has its response.
     pub fn new(
         database: Database,
         limits: BatchLimits,
-        together: impl Fn(&mut Connection, &[Request]) -> Result<BatchOutcomes<Response, E>, Error>
+        process: impl Fn(
+            &mut Connection,
+            &[Request],
+            Round,
+        ) -> Result<BatchOutcomes<Response, E>, Error>
         + Send
         + Sync
         + 'static,
-        alone: impl Fn(&mut Connection, &Request) -> Result<Response, E> + Send + Sync + 'static,
     ) -> Self {
-        let shared = Shared {
+        let (queue, mut waiting) = mpsc::channel(limits.waiting);
+        let worker = Arc::new(Worker {
             database,
-            limits,
-            waiting: Mutex::default(),
-            permits: Arc::new(Semaphore::new(limits.concurrent)),
-            together: Box::new(together),
-            alone: Arc::new(alone),
-            runtime: Handle::current(),
-        };
-        Self {
-            shared: Arc::new(shared),
-        }
+            process: Box::new(process),
+        });
+        tokio::spawn(async move {
+            let mut batch = Vec::new();
+            while waiting.recv_many(&mut batch, limits.requests).await > 0 {
+                worker.process(std::mem::take(&mut batch)).await;
+            }
+        });
+        Self { queue }
     }
 
     /// Processes a request in the next batch. It is processed even if the caller stops waiting.
@@ -111,137 +114,83 @@ where
         let (reply, outcome) = oneshot::channel();
         let span = telemetry::current_span();
         let caller = Caller { reply, span };
-        self.shared.enqueue(Waiting { request, caller })?;
-        if let Some(permit) = self.shared.permit() {
-            // The first batch runs where its caller waits for it, which saves a change of threads.
-            tokio::spawn(Arc::clone(&self.shared).start(permit));
-        }
+        let queued = self.queue.try_send(Waiting { request, caller });
+        queued.map_err(|_| Error::Busy)?;
         outcome
             .await
             .unwrap_or_else(|_| Err(Error::Panicked.into()))
     }
 }
 
-impl<Request, Response, E> Shared<Request, Response, E>
+impl<Request, Response, E> Worker<Request, Response, E>
 where
     Request: Send + Sync + 'static,
     Response: Send + 'static,
     E: From<Error> + Send + 'static,
 {
-    fn queue(&self) -> MutexGuard<'_, VecDeque<Waiting<Request, Response, E>>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn permit(&self) -> Option<OwnedSemaphorePermit> {
-        Arc::clone(&self.permits).try_acquire_owned().ok()
-    }
-
-    fn enqueue(&self, waiting: Waiting<Request, Response, E>) -> Result<(), Error> {
-        let mut queue = self.queue();
-        if queue.len() >= self.limits.waiting {
-            return Err(Error::Busy);
-        }
-        queue.push_back(waiting);
-        Ok(())
-    }
-
-    fn take(&self) -> Vec<Waiting<Request, Response, E>> {
-        let mut queue = self.queue();
-        let size = queue.len().min(self.limits.requests);
-        queue.drain(..size).collect()
-    }
-
-    /// Processes a batch, and lets the others be processed where they do not end with the caller.
-    async fn start(self: Arc<Self>, permit: OwnedSemaphorePermit) {
-        let batch = self.take();
-        if !batch.is_empty() {
-            self.process(batch).await;
-        }
-        let runtime = self.runtime.clone();
-        runtime.spawn(self.work_off(permit));
-    }
-
-    /// Processes batches until no request waits.
-    async fn work_off(self: Arc<Self>, permit: OwnedSemaphorePermit) {
-        let mut permit = Some(permit);
-        while permit.is_some() {
-            let batch = self.take();
-            if batch.is_empty() {
-                permit = None;
-                // A request that came just now found no permit.
-                if !self.queue().is_empty() {
-                    permit = self.permit();
-                }
-            } else {
-                self.process(batch).await;
-            }
-        }
-    }
-
+    /// Processes a batch, and lets those of its requests be repeated that have no response then.
     async fn process(self: &Arc<Self>, batch: Vec<Waiting<Request, Response, E>>) {
         let split = batch.into_iter().map(|w| (w.request, w.caller));
         let (requests, callers): (Vec<_>, Vec<_>) = split.unzip();
-        let span = telemetry::shared_span("batch", callers.iter().map(|caller| &caller.span));
+        let requests = Arc::new(requests);
         metrics::histogram!("database_batch_requests")
             .record(u32::try_from(requests.len()).unwrap_or(u32::MAX));
-        let requests = Arc::new(requests);
-        let (shared, batch) = (Arc::clone(self), Arc::clone(&requests));
-        let work = move |connection: &mut Connection| (shared.together)(connection, &batch);
-        let outcomes = self.database.run(work).instrument(span).await;
-        // Otherwise the thread still has them, which it cannot.
-        let Some(requests) = Arc::into_inner(requests) else {
-            return;
-        };
-        let waiting = requests
-            .into_iter()
-            .zip(callers)
-            .map(|(request, caller)| Waiting { request, caller });
-        match outcomes {
-            Ok(outcomes) => {
-                for (waiting, outcome) in waiting.zip(outcomes) {
-                    match outcome {
-                        Some(outcome) => waiting.caller.reply(outcome),
-                        None => self.process_alone(waiting),
-                    }
+        let span = telemetry::shared_span("batch", callers.iter().map(|caller| &caller.span));
+        let processed = self.run(&requests, 0..requests.len(), Round::First);
+        let outcomes = processed.instrument(span).await;
+        let outcomes = outcomes.unwrap_or_else(|error| without_outcome(requests.len(), &error));
+        for (number, (caller, outcome)) in callers.into_iter().zip(outcomes).enumerate() {
+            match outcome {
+                Some(outcome) => caller.reply(outcome),
+                None => {
+                    let span = caller.span.clone();
+                    let repeat = Arc::clone(self).repeat(Arc::clone(&requests), number, caller);
+                    tokio::spawn(repeat.instrument(span));
                 }
             }
-            Err(error) => self.repeat(waiting.collect(), &error),
         }
     }
 
-    /// Repeats the requests of a batch that one of them may have broken. It is not known what a batch did whose
-    /// connection broke, so its requests fail.
-    fn repeat(&self, waiting: Vec<Waiting<Request, Response, E>>, error: &Error) {
-        let repeatable = matches!(error, Error::Statement(_) | Error::Contended(_));
-        if repeatable && waiting.len() > 1 {
-            tracing::warn!(error = ?error, requests = waiting.len(), "a batch failed; each request is repeated alone");
-            for waiting in waiting {
-                self.process_alone(waiting);
-            }
-        } else {
-            for waiting in waiting {
-                let error = error.for_another_request();
-                waiting.caller.reply(Err(error.into()));
-            }
-        }
+    async fn repeat(
+        self: Arc<Self>,
+        requests: Arc<Vec<Request>>,
+        number: usize,
+        caller: Caller<Response, E>,
+    ) {
+        let processed = self.run(&requests, number..number + 1, Round::Repeat).await;
+        let outcome = processed.map(|mut outcomes| outcomes.pop().flatten());
+        caller.reply(match outcome {
+            Ok(Some(outcome)) => outcome,
+            Ok(None) => Err(Error::Contended("the request lost a race again".into()).into()),
+            Err(error) => Err(error.into()),
+        });
     }
 
-    fn process_alone(&self, waiting: Waiting<Request, Response, E>) {
-        let (alone, database) = (Arc::clone(&self.alone), self.database.clone());
-        let Waiting { request, caller } = waiting;
-        let span = caller.span.clone();
-        let work = async move {
-            let outcome = database
-                .run(move |connection| alone(connection, &request))
-                .await;
-            caller.reply(outcome);
+    async fn run(
+        self: &Arc<Self>,
+        requests: &Arc<Vec<Request>>,
+        range: Range<usize>,
+        round: Round,
+    ) -> Result<BatchOutcomes<Response, E>, Error> {
+        let (worker, requests) = (Arc::clone(self), Arc::clone(requests));
+        let work = move |connection: &mut Connection| {
+            let requests = requests.get(range).unwrap_or_default();
+            (worker.process)(connection, requests, round)
         };
-        self.runtime.spawn(work.instrument(span));
+        self.database.run(work).await
     }
 }
 
-impl<Request, Response, E> std::fmt::Debug for Batches<Request, Response, E> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Batches").finish_non_exhaustive()
+/// What becomes of the requests of a batch that failed. One of them may have broken it, so each is repeated, unless it was
+/// alone. It is not known what a batch did whose connection broke, so its requests fail.
+fn without_outcome<Response, E: From<Error>>(
+    requests: usize,
+    error: &Error,
+) -> BatchOutcomes<Response, E> {
+    let is_repeated = requests > 1 && matches!(error, Error::Statement(_) | Error::Contended(_));
+    if is_repeated {
+        tracing::warn!(error = ?error, requests, "a batch failed; each request is repeated alone");
     }
+    let outcome = |_| (!is_repeated).then(|| Err(error.for_another_request().into()));
+    (0..requests).map(outcome).collect()
 }

@@ -1,50 +1,29 @@
 use std::collections::HashMap;
-use std::fmt;
 use std::hash::Hash;
 
 use crate::{BatchLimits, Batches, Connection, Database, Error};
 
-/// Returns the rows of keys, of which some may be the same.
-type Find<Key, Row> = fn(&mut Connection, &[Key]) -> Result<HashMap<Key, Row>, Error>;
-
 /// Finds rows by their keys. Keys that are looked up while another statement is under way share the next one.
 ///
 /// A row is as it was committed before the lookup, or later.
-pub struct Lookups<Key, Row> {
-    batches: Batches<Key, Option<Row>, Error>,
-}
+pub type Lookups<Key, Row> = Batches<Key, Option<Row>, Error>;
 
-impl<Key, Row> Lookups<Key, Row>
+/// Returns the rows of keys, of which some may be the same.
+type Find<Key, Row> = fn(&mut Connection, &[Key]) -> Result<HashMap<Key, Row>, Error>;
+
+/// Starts lookups with `find`, like [`Batches::new`].
+pub fn lookups<Key, Row>(
+    database: Database,
+    limits: BatchLimits,
+    find: Find<Key, Row>,
+) -> Lookups<Key, Row>
 where
     Key: Copy + Eq + Hash + Send + Sync + 'static,
     Row: Clone + Send + 'static,
 {
-    /// Lookups with `find`. They run on the current runtime.
-    pub fn new(database: Database, limits: BatchLimits, find: Find<Key, Row>) -> Self {
-        let together = move |connection: &mut Connection, keys: &[Key]| {
-            let rows = find(connection, keys)?;
-            let outcomes = keys.iter().map(|key| Some(Ok(rows.get(key).cloned())));
-            Ok(outcomes.collect())
-        };
-        let alone = move |connection: &mut Connection, key: &Key| {
-            Ok(find(connection, &[*key])?.remove(key))
-        };
-        Self {
-            batches: Batches::new(database, limits, together, alone),
-        }
-    }
-
-    /// Finds the row of a key.
-    ///
-    /// # Errors
-    /// The statement fails, or [`Error::Busy`] if too many lookups wait.
-    pub async fn find(&self, key: Key) -> Result<Option<Row>, Error> {
-        self.batches.run(key).await
-    }
-}
-
-impl<Key, Row> fmt::Debug for Lookups<Key, Row> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lookups").finish_non_exhaustive()
-    }
+    Batches::new(database, limits, move |connection, keys: &[Key], _| {
+        let rows = find(connection, keys)?;
+        let outcomes = keys.iter().map(|key| Some(Ok(rows.get(key).cloned())));
+        Ok(outcomes.collect())
+    })
 }

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use database::{BatchLimits, Batches, Connection, Database, DatabaseSettings, Error};
+use database::{BatchLimits, Batches, Connection, Database, DatabaseSettings, Error, Round};
 use diesel::RunQueryDsl as _;
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 use testkit::{TestDatabase, eventually};
@@ -14,7 +14,6 @@ use testkit::{TestDatabase, eventually};
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
 const LIMITS: BatchLimits = BatchLimits {
     requests: 4,
-    concurrent: 1,
     waiting: 10,
 };
 
@@ -46,28 +45,29 @@ impl Fixture {
         let released = Mutex::new(released);
         let taken = Arc::<Mutex<Vec<Vec<i64>>>>::default();
         let log = Arc::clone(&taken);
-        let together = move |connection: &mut Connection, numbers: &[i64]| {
+        let process = move |connection: &mut Connection, numbers: &[i64], round| {
+            if round == Round::Repeat {
+                let outcomes = numbers.iter().map(|number| match number {
+                    14 => None,
+                    _ => Some(insert(connection, *number)),
+                });
+                return Ok(outcomes.collect());
+            }
             log.lock().unwrap().push(numbers.to_vec());
             released.lock().unwrap().recv().unwrap();
             database::transaction(connection, |connection| {
                 let numbers = numbers.iter();
                 let outcomes = numbers.map(|number| match number {
-                    13 => Ok(None),
-                    _ => Ok(Some(insert(connection, *number))),
+                    13 | 14 => Ok(None),
+                    // A statement that failed fails the transaction.
+                    _ => insert(connection, *number).map(|number| Some(Ok(number))),
                 });
-                let outcomes: Result<Vec<_>, Error> = outcomes.collect();
-                let mut outcomes = outcomes?;
-                // A statement that failed fails the transaction.
-                if let Some(failed) = outcomes.iter().position(|o| matches!(o, Some(Err(_)))) {
-                    return Err(outcomes.remove(failed).unwrap().unwrap_err());
-                }
-                Ok(outcomes)
+                outcomes.collect()
             })
         };
-        let alone = |connection: &mut Connection, number: &i64| insert(connection, *number);
         Self {
             _database: test,
-            numbers: Arc::new(Batches::new(database, LIMITS, together, alone)),
+            numbers: Arc::new(Batches::new(database, LIMITS, process)),
             taken,
             release,
         }
@@ -129,6 +129,14 @@ async fn a_request_that_breaks_its_batch_fails_alone() {
     );
     assert_eq!(outcomes[1].as_ref().unwrap(), &3);
     assert_eq!(outcomes[2].as_ref().unwrap(), &13);
+}
+
+#[tokio::test]
+async fn a_request_that_loses_its_race_again_can_be_retried_by_its_caller() {
+    let fixture = Fixture::start();
+    fixture.release.send(()).unwrap();
+    let outcome = fixture.send(14).await.unwrap();
+    assert!(matches!(outcome, Err(Error::Contended(_))));
 }
 
 #[tokio::test]

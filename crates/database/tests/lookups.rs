@@ -16,7 +16,6 @@ use testkit::TestDatabase;
 const MIGRATIONS: EmbeddedMigrations = embed_migrations!("tests/migrations");
 const LIMITS: BatchLimits = BatchLimits {
     requests: 8,
-    concurrent: 1,
     waiting: 100,
 };
 
@@ -52,7 +51,7 @@ fn start() -> (TestDatabase, Database, Lookups<i64, String>) {
         pool_size: 2,
         timeout: Duration::from_secs(5),
     });
-    let lookups = Lookups::new(database.clone(), LIMITS, find);
+    let lookups = database::lookups(database.clone(), LIMITS, find);
     (test, database, lookups)
 }
 
@@ -64,7 +63,7 @@ async fn each_lookup_gets_its_own_row() {
     }
     // Some twice, and some that do not exist.
     let ids = (0..40).map(|n| n % 15);
-    let found = join_all(ids.clone().map(|id| lookups.find(id))).await;
+    let found = join_all(ids.clone().map(|id| lookups.run(id))).await;
     for (id, found) in ids.zip(found) {
         let expected = (1..=10).contains(&id).then(|| format!("note {id}"));
         assert_eq!(found.unwrap(), expected, "{id}");
@@ -77,13 +76,13 @@ async fn a_lookup_sees_what_was_committed_before_it() {
     let done = AtomicBool::new(false);
     let others = async {
         while !done.load(Ordering::Relaxed) {
-            let _ = lookups.find(0).await.unwrap();
+            let _ = lookups.run(0).await.unwrap();
         }
     };
     let writing = async {
         for id in 1..=50 {
             insert(&database, id).await;
-            assert!(lookups.find(id).await.unwrap().is_some(), "{id}");
+            assert!(lookups.run(id).await.unwrap().is_some(), "{id}");
         }
         done.store(true, Ordering::Relaxed);
     };

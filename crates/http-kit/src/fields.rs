@@ -124,23 +124,45 @@ pub trait FieldValue: Sized {
     fn from_json(value: &Value) -> Result<Self, Invalid>;
 }
 
-fn text(value: &Value) -> Result<&str, Invalid> {
+/// The text of a JSON string.
+///
+/// # Errors
+/// The value is not a string.
+pub fn json_text(value: &Value) -> Result<&str, Invalid> {
     let wrong = || Invalid::new("invalid-type", "Must be a string.");
     value.as_str().ok_or_else(wrong)
 }
 
-/// Implements [`FieldValue`] for types that are strings in JSON.
+/// Implements [`FieldValue`] for types with [`FromText`](values::FromText) that are strings in JSON, and describes those
+/// with a schema in OpenAPI.
+#[macro_export]
 macro_rules! text_fields {
-    ($($type:ty)+) => {$(
-        impl FieldValue for $type {
-            fn from_json(value: &Value) -> Result<Self, Invalid> {
-                text(value).and_then(<$type as FromText>::from_text)
+    ($($type:ty $(= $schema:expr)?;)+) => {$(
+        impl $crate::FieldValue for $type {
+            fn from_json(value: &serde_json::Value) -> Result<Self, values::Invalid> {
+                $crate::json_text(value).and_then(<$type as values::FromText>::from_text)
             }
         }
+
+        $(
+            impl $crate::utoipa::PartialSchema for $type {
+                fn schema() -> $crate::utoipa::openapi::RefOr<$crate::utoipa::openapi::Schema> {
+                    $schema.schema_type($crate::utoipa::openapi::Type::String).into()
+                }
+            }
+
+            impl $crate::utoipa::ToSchema for $type {}
+        )?
     )+};
 }
 
-text_fields! { String EmailAddress UserId TaskId WebhookId }
+text_fields! {
+    String;
+    EmailAddress;
+    UserId;
+    TaskId;
+    WebhookId;
+}
 
 impl FieldValue for Secret {
     fn from_json(value: &Value) -> Result<Self, Invalid> {

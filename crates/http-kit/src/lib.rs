@@ -34,7 +34,7 @@ pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody, body_too_large, incomplet
 pub use client_network::client_network;
 pub use combine::combine_errors;
 pub use documentation::{BodyProblems, DocumentedProblem, ProblemGroup, QueryProblems};
-pub use fields::{FieldValue, Fields};
+pub use fields::{FieldValue, Fields, json_text};
 pub use health::{Checked, Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, request_context};
 pub use network_shares::{NetworkShares, Share, ShareError};

@@ -40,13 +40,14 @@ impl Paging {
     }
 }
 
-/// The value of the `Link` header (RFC 8288): the same path and query with the `offset` of the next page.
+/// The value of the `Link` header (RFC 8288): the same path and query, in which a parameter has the value that leads to the
+/// next page.
 #[must_use]
-pub fn next_link(path: &str, query: &str, offset: i64) -> Option<HeaderValue> {
+pub fn next_link(path: &str, query: &str, (name, value): (&str, &str)) -> Option<HeaderValue> {
     let pairs = form_urlencoded::parse(query.as_bytes());
     let query = form_urlencoded::Serializer::new(String::new())
-        .extend_pairs(pairs.filter(|(name, _)| name != "offset"))
-        .append_pair("offset", &offset.to_string())
+        .extend_pairs(pairs.filter(|(other, _)| other != name))
+        .append_pair(name, value)
         .finish();
     HeaderValue::try_from(format!("<{path}?{query}>; rel=\"next\"")).ok()
 }
@@ -68,7 +69,7 @@ mod tests {
         let link = next_link(
             "/users",
             "limit=10&filter=scope:admin&offset=10&pattern=a+b",
-            20,
+            ("offset", "20"),
         );
         assert_eq!(
             link.unwrap(),

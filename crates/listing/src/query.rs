@@ -19,6 +19,17 @@ pub enum Direction {
     Descending,
 }
 
+impl Direction {
+    /// The direction in SQL.
+    #[must_use]
+    pub fn keyword(self) -> &'static str {
+        match self {
+            Self::Ascending => "ASC",
+            Self::Descending => "DESC",
+        }
+    }
+}
+
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sort<S> {

@@ -3,16 +3,13 @@
 //!
 //! - [`database_problem()`] maps a failure of the database to a response; [`DatabaseProblems`] documents it.
 //! - [`BearerToken`] documents the access token.
-//! - [`Lists`] runs lists and counts, and limits the memory that their pages take.
 //! - [`QueueResponse`] shows a queue to administrators.
 //! - [`mount()`] adds `/healthz`, `/readyz`, `/openapi.json` and the `404` and `405` fallback.
 
 mod database_problem;
-mod lists;
 mod mount;
 mod queue_response;
 
 pub use database_problem::{DatabaseProblems, database_problem};
-pub use lists::{EncodedPage, Lists};
 pub use mount::{BearerToken, Document, mount};
 pub use queue_response::QueueResponse;

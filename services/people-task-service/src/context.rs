@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use database::Database;
+use listing::Lists;
 use messaging::Publisher;
 use outbound::{AddressPolicy, SystemResolver};
-use service_http::Lists;
 use url::Url;
 
 use crate::mailing::Mailing;

@@ -27,7 +27,6 @@ mod mails;
 mod planning;
 mod plugin_paths;
 mod programs;
-mod requests;
 mod schema;
 #[cfg(test)]
 mod schema_tests;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use actix_web::http::StatusCode;
 use auth::{Signer, Verifier};
 use database::Database;
+use listing::Lists;
 use messaging::Publisher;
-use service_http::Lists;
 
 use crate::hashing::{Hasher, PasswordRules};
 use crate::settings::{ChannelSettings, CodeRequestSettings, EmailVerification, SignUpSettings};

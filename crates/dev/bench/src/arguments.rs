@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// Compare the figures with a file that `--json` wrote.
     #[arg(long, value_name = "FILE")]
     pub(crate) compare: Option<PathBuf>,
+    /// Print the most important figures as Markdown, too.
+    #[arg(long)]
+    pub(crate) markdown: bool,
     /// Draw plots of the lists and of the memory in this folder, as far as their scenarios ran.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) plots: Option<PathBuf>,

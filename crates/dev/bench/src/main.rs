@@ -33,7 +33,7 @@ use rig::{outln, paint};
 use crate::arguments::Arguments;
 use crate::context::Context;
 use crate::limits::proxies;
-use crate::report::{Figures, Report, plots, table};
+use crate::report::{Figures, Report, markdown, plots, table};
 use crate::scenarios::Scenario;
 use crate::system::System;
 
@@ -77,6 +77,9 @@ fn publish(arguments: &Arguments, old: Option<&Report>, outcome: &Outcome) -> an
     if let Some(old) = old {
         outln!();
         table::print_comparison(old, report);
+    }
+    if arguments.markdown {
+        outln!("\n{}", markdown::render(report));
     }
     if let Some(path) = &arguments.json {
         report.write(path)?;

@@ -52,7 +52,7 @@ const TASKS: [Task; 15] = [
     task(
         "check",
         XTASK,
-        "Check the dependencies between packages, layers and files, and the migrations",
+        "Check the dependencies between packages, layers and modules",
     ),
     task(
         "countersign",

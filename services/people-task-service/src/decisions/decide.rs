@@ -1,19 +1,21 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use audit_log::{AuthMethod, RequestMeta};
-use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
+use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
 use messaging::Publisher;
+use serde_json::json;
 use telemetry::RequestContext;
 use values::{Names as _, TaskId};
 
-use crate::audit::{AuditAction, AuditIdentity};
+use crate::audit::AuditAction;
+use crate::columns::column;
 use crate::decisions::requests::DecisionComment;
 use crate::decisions::store::{self, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
 use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::requests::Precondition;
-use crate::tasks::{Grant, Task, TaskError, store as task_store};
+use crate::tasks::{Task, TaskError, change_in_round, store as task_store};
 
 /// A decision about a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +61,8 @@ pub(crate) struct DecisionAttempt {
     meta: RequestMeta,
 }
 
-/// A decided task, the actor's relations to it, and the number of deliveries for its webhooks.
-pub(crate) type DecidedTask = (Task, Relations, usize);
+/// A decided task, the actor's relations to it, and the deliveries for its webhooks.
+pub(crate) type DecidedTask = (Task, Relations, Vec<DueDelivery>);
 
 /// Decides tasks. Decisions that wait for the database are taken together.
 pub(crate) type Decisions = Batches<DecisionAttempt, DecidedTask, TaskError>;
@@ -71,12 +73,17 @@ pub(crate) fn decisions(
     publisher: Publisher,
     limits: BatchLimits,
 ) -> Decisions {
-    let other = publisher.clone();
     Batches::new(
         database,
         limits,
-        move |connection, attempts| decide_together(connection, &publisher, attempts),
-        move |connection, attempt| decide_alone(connection, &other, attempt),
+        move |connection, attempts: &[DecisionAttempt], round| {
+            let tasks = column(attempts, |attempt| attempt.task);
+            let outcomes = change_in_round(connection, round, &tasks, |connection| {
+                decide_together(connection, &tasks, attempts)
+            })?;
+            publish(&publisher, attempts, &outcomes);
+            Ok(outcomes)
+        },
     )
 }
 
@@ -96,147 +103,119 @@ pub(crate) async fn decide(
     choice: Choice,
     meta: RequestMeta,
 ) -> Result<(Task, Relations), TaskError> {
-    let cause = RequestContext::current_or_fresh();
     let status = choice.decision.status().name();
     let attempt = DecisionAttempt {
         actor,
         task: id,
         choice,
-        cause: cause.clone(),
+        cause: RequestContext::current_or_fresh(),
         meta,
     };
     let (task, relations, deliveries) = decisions.run(attempt).await?;
-    tracing::info!(deliveries, "a task was decided");
+    tracing::info!(deliveries = deliveries.len(), "a task was decided");
     metrics::counter!("task_decisions_total", "decision" => status).increment(1);
     Ok((task, relations))
 }
 
-/// Decides tasks in one round trip. What it does not decide is repeated alone: a task that changes meanwhile, a further
-/// decision about the same task, and one that its actor may not make.
+/// Reads the tasks, judges the decisions, and makes those that are allowed, unless their task has changed since it was
+/// read.
 fn decide_together(
     connection: &mut Connection,
-    publisher: &Publisher,
+    tasks: &[TaskId],
     attempts: &[DecisionAttempt],
 ) -> Result<BatchOutcomes<DecidedTask, TaskError>, Error> {
-    let mut tasks = HashSet::new();
-    let new: Vec<_> = (0..)
-        .zip(attempts)
-        .filter_map(|(number, attempt)| attempt.by_grant(number))
-        .filter(|decision| tasks.insert(decision.task))
-        .collect();
-    let mut rows = HashMap::new();
-    if let Some(first) = new.first() {
-        let decided = store::decide(connection, &new)?;
-        publish(publisher, &decided, first.cause);
-        rows.extend(decided.into_iter().map(|row| (row.number, row)));
+    let mut tasks = task_store::find_all(connection, tasks)?;
+    let (mut outcomes, mut new) = (Vec::new(), BTreeMap::new());
+    for attempt in attempts {
+        let judged = attempt.judge(&tasks);
+        if let Ok(task) = judged {
+            // A task is decided once, by the first of its decisions that are allowed.
+            let decision = || attempt.new_decision(task);
+            new.entry(task.id).or_insert_with(decision);
+        }
+        outcomes.push(judged.err().map(Err));
     }
-    let outcomes = (0..).zip(attempts).map(|(number, attempt)| {
-        let row = rows.remove(&number)?;
-        Some(Ok(attempt.decided(row)))
-    });
-    Ok(outcomes.collect())
-}
-
-/// Decides one task under its lock, so that it cannot change meanwhile.
-fn decide_alone(
-    connection: &mut Connection,
-    publisher: &Publisher,
-    attempt: &DecisionAttempt,
-) -> Result<DecidedTask, TaskError> {
-    // Most of these may not decide, which needs no lock.
-    attempt.judge(task_store::find(connection, attempt.task)?)?;
-    let row = transaction(connection, |connection| {
-        let task = attempt.judge(task_store::lock(connection, attempt.task)?)?;
-        let mut rows = store::decide(connection, &[attempt.judged(&task)])?;
-        rows.pop().ok_or(TaskError::CallerErased)
-    })?;
-    publish(publisher, std::slice::from_ref(&row), &attempt.cause);
-    Ok(attempt.decided(row))
+    let new: Vec<_> = new.into_values().collect();
+    let mut rows = store::decide(connection, &new)?;
+    let allowed = attempts.iter().zip(&mut outcomes);
+    for (attempt, outcome) in allowed.filter(|(_, outcome)| outcome.is_none()) {
+        *outcome = match rows.remove(&attempt.task) {
+            Some(row) => attempt.apply(&mut tasks, row).map(Ok),
+            // It may have lost to an earlier one of this batch.
+            None => attempt.judge(&tasks).err().map(Err),
+        };
+    }
+    Ok(outcomes)
 }
 
 /// Tells the workers about new deliveries, in one message on behalf of the first request.
-fn publish(publisher: &Publisher, rows: &[DecidedRow], cause: &RequestContext) {
-    let deliveries = rows
-        .iter()
-        .flat_map(|row| row.deliveries.iter().zip(&row.hosts));
-    let due = deliveries.map(|(&id, host)| DueDelivery {
-        id,
-        host: host.clone(),
-    });
-    let due: Vec<_> = due.collect();
-    publisher.send(due_message(&due, cause.clone()));
+fn publish(
+    publisher: &Publisher,
+    attempts: &[DecisionAttempt],
+    outcomes: &BatchOutcomes<DecidedTask, TaskError>,
+) {
+    let decided = outcomes.iter().flatten().flatten();
+    let due: Vec<_> = decided.flat_map(|(.., due)| due).cloned().collect();
+    if let Some(first) = attempts.first() {
+        publisher.send(due_message(&due, first.cause.clone()));
+    }
 }
 
 impl DecisionAttempt {
-    /// Whether the actor may decide this task now.
-    fn judge(&self, task: Option<Task>) -> Result<Task, TaskError> {
-        let task = task.ok_or(TaskError::NotFound)?;
-        self.actor.relations_to(&task).check(Permission::Decide)?;
+    /// The task, if the actor may decide it now.
+    fn judge<'a>(&self, tasks: &'a HashMap<TaskId, Task>) -> Result<&'a Task, TaskError> {
+        let task = tasks.get(&self.task).ok_or(TaskError::NotFound)?;
+        self.actor.relations_to(task).check(Permission::Decide)?;
         let Choice {
             decision,
             comment,
             precondition,
         } = &self.choice;
-        let task = task.check_pending(precondition)?;
+        task.check_pending(precondition)?;
         if task.comment_required && *decision == Decision::Reject && comment.is_none() {
             return Err(TaskError::CommentRequired);
         }
         Ok(task)
     }
 
-    /// The decision, if the statement can judge it.
-    fn by_grant(&self, number: i32) -> Option<NewDecision<'_>> {
-        let (grant, identity) = Grant::of(&self.actor, Permission::Decide)?;
-        let version = self.choice.precondition.single()?;
-        // An approver's secret decides as the approver, whom the statement knows.
-        let decision = self.new_decision(number, grant, identity, self.actor.email());
-        Some(NewDecision {
-            version,
-            ..decision
-        })
-    }
-
-    /// The decision about a task that was judged under its lock.
-    fn judged<'a>(&'a self, task: &'a Task) -> NewDecision<'a> {
-        let identity = self.actor.audit_identity(task, Permission::Decide);
-        let by_secret = identity.1 == AuthMethod::TaskSecret;
-        let approver = by_secret.then_some(task.approver.as_str());
-        let decided_by = self.actor.email().or(approver);
-        self.new_decision(0, Grant::any_task(), identity, decided_by)
-    }
-
-    fn new_decision<'a>(
-        &'a self,
-        number: i32,
-        grant: Grant,
-        identity: AuditIdentity,
-        decided_by: Option<&'a str>,
-    ) -> NewDecision<'a> {
+    fn new_decision<'a>(&'a self, task: &'a Task) -> NewDecision<'a> {
         let Choice {
             decision, comment, ..
         } = &self.choice;
-        let mut entry = decision
-            .audit_action()
-            .on_task(self.task, identity, self.meta.clone());
-        if comment.is_some() {
-            entry = entry.fields(&["comment"]);
-        }
+        let identity = self.actor.audit_identity(task, Permission::Decide);
+        let by_secret = identity.1 == AuthMethod::TaskSecret;
+        let approver = by_secret.then_some(task.approver.as_str());
+        let (version, hash) = (task.content_version, task.content_hash());
+        let detail = match comment {
+            Some(_) => json!({ "version": version, "contentSha256": hash, "fields": ["comment"] }),
+            None => json!({ "version": version, "contentSha256": hash }),
+        };
+        let action = decision.audit_action();
+        let entry = action.on_task(task.id, identity, self.meta.clone());
         NewDecision {
-            number,
-            task: self.task,
-            version: None,
+            task: task.id,
+            version: task.version,
             status: decision.status(),
-            decided_by,
+            decided_by: self.actor.email().or(approver),
             comment: comment.as_ref().map(DecisionComment::as_str),
-            grant,
             user: self.actor.user_and_incarnation(),
             cause: &self.cause,
-            entry,
+            entry: entry.detail(detail),
         }
     }
 
-    fn decided(&self, row: DecidedRow) -> DecidedTask {
-        let relations = self.actor.relations_to(&row.task);
-        (row.task, relations, row.deliveries.len())
+    /// Changes the task as the decision has changed it.
+    fn apply(&self, tasks: &mut HashMap<TaskId, Task>, row: DecidedRow) -> Option<DecidedTask> {
+        let task = tasks.get_mut(&self.task)?;
+        let comment = self.choice.comment.as_ref();
+        task.status = self.choice.decision.status();
+        task.mtime = row.decision_made;
+        task.decision_made = Some(row.decision_made);
+        task.decided_by = row.decided_by;
+        task.comment = comment.map(|comment| comment.as_str().to_owned());
+        let deliveries = row.deliveries.into_iter().zip(row.hosts);
+        let deliveries = deliveries.map(|(id, host)| DueDelivery { id, host });
+        let relations = self.actor.relations_to(task);
+        Some((task.clone(), relations, deliveries.collect()))
     }
 }

@@ -9,7 +9,6 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::ObjectBuilder;
 use values::{FromText, Invalid, Secret, bounded_text, is_visible};
 
-use crate::requests::text_fields;
 use crate::tasks::requests::TaskVersion;
 
 const MAX_COMMENT: usize = 2_000;
@@ -64,6 +63,6 @@ impl FromText for DecisionComment {
     }
 }
 
-text_fields! {
+http_kit::text_fields! {
     DecisionComment = ObjectBuilder::new().max_length(Some(MAX_COMMENT));
 }

@@ -1,82 +1,63 @@
 //! The list of all deliveries, and the end of some. With every filter, the list reads an index in its order.
 
-use database::{Error, LimitedRows, RowLimit, load_limited, prepared};
-use diesel::dsl::sql;
+use database::{Error, prepared};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Text};
+use diesel::sql_types::{Array, Binary};
+use listing::{Binds, Page, PageLimits};
 use values::DeliveryId;
 
-use crate::deliveries::requests::{ChosenDeliveries, DeliveryQuery};
-use crate::deliveries::store::{Delivery, all_deliveries, select_delivery};
-use crate::schema::{deliveries, task_states, webhooks};
-
-/// Statuses are literals: a plan that is kept uses a partial index, or leaves out a table, only for a literal.
-const ALL: &str = "all_deliveries.id = ANY(ARRAY(SELECT id FROM all_deliveries ORDER BY id DESC";
-const PENDING: &str = "all_deliveries.status = 'pending' AND all_deliveries.id = ANY(ARRAY(
-    SELECT id FROM deliveries ORDER BY id DESC";
-const PENDING_OF_HOST: &str = "all_deliveries.status = 'pending' AND all_deliveries.id = ANY(ARRAY(
-    SELECT id FROM deliveries WHERE host = ";
-const FAILED: &str = "all_deliveries.status = 'fail' AND all_deliveries.id = ANY(ARRAY(
-    SELECT id FROM finished_deliveries WHERE status = 'fail' ORDER BY id DESC";
-const FAILED_OF_HOST: &str = "all_deliveries.status = 'fail' AND all_deliveries.id = ANY(ARRAY(
-    SELECT id FROM finished_deliveries WHERE status = 'fail' AND host = ";
-/// Few or none may have been sent lately.
-const SENT: &str = "all_deliveries.status = 'sent' AND all_deliveries.id = ANY(ARRAY(
-    SELECT id FROM (SELECT id, status FROM finished_deliveries ORDER BY id DESC LIMIT 100000) AS newest
-    WHERE status = 'sent' ORDER BY id DESC";
-
-/// How the deliveries of a page are found: the start of the condition, the host that follows it, and the order of the index.
-fn condition(chosen: &ChosenDeliveries) -> (&'static str, Option<&str>, &'static str) {
-    const LIMIT: &str = " LIMIT ";
-    match chosen {
-        ChosenDeliveries::All => (ALL, None, LIMIT),
-        ChosenDeliveries::Sent => (SENT, None, LIMIT),
-        ChosenDeliveries::Pending(None) => (PENDING, None, LIMIT),
-        ChosenDeliveries::Failed(None) => (FAILED, None, LIMIT),
-        ChosenDeliveries::Pending(Some(host)) => {
-            let order = " ORDER BY next_attempt DESC, id DESC LIMIT ";
-            (PENDING_OF_HOST, Some(host.as_str()), order)
-        }
-        ChosenDeliveries::Failed(Some(host)) => {
-            let order = " ORDER BY id DESC LIMIT ";
-            (FAILED_OF_HOST, Some(host.as_str()), order)
-        }
-    }
-}
+use crate::deliveries::requests::ChosenDeliveries;
+use crate::deliveries::store::{Delivery, select};
+use crate::schema::deliveries;
 
 /// Loads a page of all deliveries, newest first. Those of a host that are pending come in the order of their next
 /// attempt, the latest first, because their index has it.
 pub(crate) fn load_page(
     connection: &mut PgConnection,
-    DeliveryQuery { chosen, paging }: &DeliveryQuery,
-    limit: RowLimit,
-) -> Result<LimitedRows<Delivery>, Error> {
-    let (start, host, order) = condition(chosen);
-    let (rows, offset) = (paging.rows_to_fetch(), paging.offset);
-    macro_rules! page {
-        ($selected:expr) => {
-            $selected
-                .sql(order)
-                .bind::<BigInt, _>(rows)
-                .sql(" OFFSET ")
-                .bind::<BigInt, _>(offset)
-                .sql("))")
-        };
+    chosen: &ChosenDeliveries,
+    limits: PageLimits,
+) -> Result<Page<Delivery>, Error> {
+    let mut binds = Binds::default();
+    let (status, rows) = status_and_rows(chosen, &mut binds);
+    let order = match chosen {
+        ChosenDeliveries::Pending(Some(_)) => "next_attempt DESC, id DESC",
+        _ => "id DESC",
+    };
+    let page = binds.page(limits.paging);
+    let condition = format!(
+        "{status} AND all_deliveries.id = ANY(ARRAY(SELECT id FROM {rows} ORDER BY {order} {page}))"
+    );
+    select(&condition, order, binds).load(connection, limits)
+}
+
+/// The condition on the status of the deliveries, and where an index has their identifiers. Statuses are literals: a plan
+/// that is kept uses a partial index, or leaves out a table, only for a literal.
+fn status_and_rows(chosen: &ChosenDeliveries, binds: &mut Binds) -> (&'static str, String) {
+    let host = match chosen {
+        ChosenDeliveries::Pending(host) | ChosenDeliveries::Failed(host) => host.as_ref(),
+        ChosenDeliveries::All | ChosenDeliveries::Sent => None,
+    };
+    let of_host = host.map_or("true".to_owned(), |host| {
+        format!("host = {}", binds.text(host.as_str()))
+    });
+    match chosen {
+        ChosenDeliveries::All => ("true", "all_deliveries".to_owned()),
+        ChosenDeliveries::Pending(_) => (
+            "all_deliveries.status = 'pending'",
+            format!("deliveries WHERE {of_host}"),
+        ),
+        ChosenDeliveries::Failed(_) => (
+            "all_deliveries.status = 'fail'",
+            format!("finished_deliveries WHERE status = 'fail' AND {of_host}"),
+        ),
+        // Few or none may have been sent lately.
+        ChosenDeliveries::Sent => (
+            "all_deliveries.status = 'sent'",
+            "(SELECT id, status FROM finished_deliveries ORDER BY id DESC LIMIT 100000) AS newest \
+             WHERE status = 'sent'"
+                .to_owned(),
+        ),
     }
-    let query = select_delivery!().into_boxed();
-    let query = match host {
-        None => query.filter(page!(sql::<Bool>(start))),
-        Some(host) => query.filter(page!(sql::<Bool>(start).bind::<Text, _>(host.to_owned()))),
-    };
-    let query = match chosen {
-        ChosenDeliveries::Pending(Some(_)) => query.order((
-            all_deliveries::next_attempt.desc(),
-            all_deliveries::id.desc(),
-        )),
-        _ => query.order(all_deliveries::id.desc()),
-    };
-    let size = "octet_length(url) + 512 + octet_length(attempt_log::text)";
-    Ok(load_limited(connection, query.limit(rows), size, limit)?)
 }
 
 /// Locks a waiting delivery until the end of the transaction, which has locked its task. Returns whether there is one.

@@ -1,5 +1,5 @@
-use database::{Connection, Database, RowLimit};
-use listing::{Page, Paging};
+use database::{Connection, Database};
+use listing::{Page, PageLimits, Paging};
 use values::TaskId;
 
 use crate::deliveries::all_store;
@@ -9,7 +9,7 @@ use crate::deliveries::store::{self, Delivery};
 use crate::tasks::access::{Actor, Permission};
 use crate::tasks::find_permitted;
 
-/// One page of a task's deliveries of at most `max_bytes`, oldest first. For the task's creator and administrators.
+/// One page of a task's deliveries of at most `bytes`, oldest first. For the task's creator and administrators.
 ///
 /// # Errors
 /// Those of the task.
@@ -19,19 +19,18 @@ pub(crate) async fn list(
     actor: Actor,
     task: TaskId,
     paging: Paging,
-    max_bytes: usize,
+    bytes: usize,
 ) -> Result<Page<Delivery>, DeliveryError> {
-    let limit = RowLimit::new(paging.limit, max_bytes);
+    let limits = PageLimits { paging, bytes };
     database
         .run(move |connection| {
             find_permitted(connection, &actor, task, Permission::ViewDeliveries)?;
-            let found = store::load_of_task(connection, task, paging, limit)?;
-            Ok(paging.page(found.rows, found.found))
+            Ok(store::load_of_task(connection, task, limits)?)
         })
         .await
 }
 
-/// One page of all deliveries of at most `max_bytes`, newest first. For administrators.
+/// One page of all deliveries of at most `bytes`, newest first. For administrators.
 ///
 /// # Errors
 /// Only the database can fail.
@@ -39,10 +38,15 @@ pub(crate) async fn list(
 pub(crate) async fn list_all(
     database: Database,
     query: DeliveryQuery,
-    max_bytes: usize,
+    bytes: usize,
 ) -> Result<Page<Delivery>, DeliveryError> {
-    let (paging, limit) = (query.paging, RowLimit::new(query.paging.limit, max_bytes));
-    let load = move |connection: &mut Connection| all_store::load_page(connection, &query, limit);
-    let found = database.run(load).await?;
-    Ok(paging.page(found.rows, found.found))
+    let load = move |connection: &mut Connection| {
+        let paging = query.paging;
+        Ok(all_store::load_page(
+            connection,
+            &query.chosen,
+            PageLimits { paging, bytes },
+        )?)
+    };
+    database.run(load).await
 }

@@ -7,7 +7,6 @@ use utoipa::openapi::schema::ObjectBuilder;
 use utoipa::{IntoParams, ToSchema};
 use values::{FromText, Invalid, bounded_text};
 
-use crate::requests::text_fields;
 use crate::status::DeliveryStatus;
 
 values::names! {
@@ -57,7 +56,7 @@ impl FromText for Host {
     }
 }
 
-text_fields! {
+http_kit::text_fields! {
     Host = ObjectBuilder::new().min_length(Some(1)).max_length(Some(253));
 }
 

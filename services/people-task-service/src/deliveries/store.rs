@@ -1,13 +1,13 @@
 use chrono::{DateTime, Utc};
-use database::{Error, LimitedRows, RowLimit, load_limited, prepared};
+use database::{Error, composed, prepared};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, Binary};
-use listing::Paging;
+use diesel::sql_types::{Array, Binary, Text};
+use listing::{Bind, Binds, Page, PageLimits, Statement};
 use serde_json::Value;
 use values::{DeliveryId, TaskId, WebhookId};
 
 use crate::free_rows::lock_free_rows;
-use crate::schema::{deliveries, task_states, webhooks};
+use crate::schema::{deliveries, webhooks};
 use crate::status::{DeliveryStatus, WebhookEvent};
 
 // The view of waiting and finished deliveries.
@@ -25,17 +25,15 @@ diesel::table! {
     }
 }
 
-diesel::joinable!(all_deliveries -> webhooks (webhook_id));
-diesel::joinable!(all_deliveries -> task_states (task_id));
-diesel::allow_tables_to_appear_in_same_query!(all_deliveries, webhooks);
-diesel::allow_tables_to_appear_in_same_query!(all_deliveries, task_states);
-
 /// A delivery, with what responses show of its webhook and task.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, QueryableByName)]
+#[diesel(table_name = all_deliveries, check_for_backend(diesel::pg::Pg))]
 pub(crate) struct Delivery {
     pub(crate) id: DeliveryId,
     pub(crate) webhook_id: WebhookId,
+    #[diesel(sql_type = Text)]
     pub(crate) url: String,
+    #[diesel(sql_type = Text)]
     pub(crate) task_status: WebhookEvent,
     pub(crate) status: DeliveryStatus,
     pub(crate) created: DateTime<Utc>,
@@ -44,43 +42,34 @@ pub(crate) struct Delivery {
     pub(crate) suspended: bool,
 }
 
-/// The tables and columns of a [`Delivery`].
-macro_rules! select_delivery {
-    () => {
-        all_deliveries::table
-            .inner_join(webhooks::table)
-            .inner_join(task_states::table)
-            .select((
-                all_deliveries::id,
-                all_deliveries::webhook_id,
-                webhooks::url,
-                diesel::dsl::case_when(all_deliveries::due_at.is_null(), task_states::status)
-                    .otherwise(values::Names::name(crate::status::WebhookEvent::Due)),
-                all_deliveries::status,
-                all_deliveries::created,
-                all_deliveries::next_attempt,
-                all_deliveries::attempt_log,
-                all_deliveries::suspended,
-            ))
-    };
+/// The statement that selects deliveries.
+pub(crate) fn select(condition: &str, order: &str, binds: Binds) -> Statement {
+    Statement {
+        query: format!(
+            "SELECT all_deliveries.id, webhook_id, url, all_deliveries.status, all_deliveries.created, next_attempt, \
+                 attempt_log, suspended, \
+                 CASE WHEN due_at IS NULL THEN task_states.status ELSE 'due' END AS task_status \
+             FROM all_deliveries JOIN webhooks ON webhooks.id = webhook_id \
+             JOIN task_states ON task_states.task_id = all_deliveries.task_id \
+             WHERE {condition} ORDER BY {order}"
+        ),
+        binds,
+        size: "octet_length(url) + 512 + octet_length(attempt_log::text)",
+        is_cached: true,
+    }
 }
-
-pub(crate) use select_delivery;
 
 /// Loads a page of a task's deliveries, oldest first.
 pub(crate) fn load_of_task(
     connection: &mut PgConnection,
     task: TaskId,
-    paging: Paging,
-    limit: RowLimit,
-) -> Result<LimitedRows<Delivery>, Error> {
-    let query = select_delivery!()
-        .filter(all_deliveries::task_id.eq(task))
-        .order(all_deliveries::id)
-        .limit(paging.rows_to_fetch())
-        .offset(paging.offset);
-    let size = "octet_length(url) + 512 + octet_length(attempt_log::text)";
-    Ok(load_limited(connection, query, size, limit)?)
+    limits: PageLimits,
+) -> Result<Page<Delivery>, Error> {
+    let mut binds = Binds::default();
+    let task = binds.add(Bind::Bytes(task.as_bytes().to_vec()));
+    let order = format!("id {}", binds.page(limits.paging));
+    let condition = format!("all_deliveries.task_id = {task}");
+    select(&condition, &order, binds).load(connection, limits)
 }
 
 /// Finds a delivery.
@@ -88,11 +77,17 @@ pub(crate) fn find(
     connection: &mut PgConnection,
     id: DeliveryId,
 ) -> Result<Option<Delivery>, Error> {
-    let found = select_delivery!()
-        .filter(all_deliveries::id.eq(id))
-        .first(connection)
-        .optional();
-    Ok(found?)
+    let mut binds = Binds::default();
+    let id = binds.add(Bind::Bytes(id.as_bytes().to_vec()));
+    let condition = format!("all_deliveries.id = {id}");
+    let Statement {
+        query,
+        binds,
+        is_cached,
+        ..
+    } = select(&condition, "id", binds);
+    let found = composed(query, binds, is_cached).get_result(connection);
+    Ok(found.optional()?)
 }
 
 /// Finds the task of a delivery.

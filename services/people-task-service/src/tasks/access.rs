@@ -137,21 +137,6 @@ impl Actor {
         (actor, method)
     }
 
-    /// The same before the task is known; `None` if it depends on the task.
-    pub(crate) fn sole_identity(&self, permission: Permission) -> Option<AuditIdentity> {
-        let requester = Relations {
-            requester: true,
-            ..Relations::default()
-        };
-        match (&self.caller, &*self.secrets) {
-            (Some(caller), []) => Some((caller.into(), AuthMethod::Token)),
-            (None, [_]) if !requester.allow(permission) => {
-                Some((audit_log::Actor::ApproverSecret, AuthMethod::TaskSecret))
-            }
-            _ => None,
-        }
-    }
-
     fn holds_approver_secret(&self, task: &Task, permission: Permission) -> bool {
         let approver = Relations {
             approver: true,

@@ -36,6 +36,7 @@ impl Default for StoredTask {
             created: now,
             comment_required: false,
             content_version: 1,
+            version: 0,
             status: TaskStatus::Pending,
             mtime: now,
             decision_made: None,

@@ -18,18 +18,9 @@ pub(crate) type Creations = Batches<NewTask, Task, TaskError>;
 /// Starts [`Creations`].
 pub(crate) fn creations(database: Database, limits: BatchLimits, mailing: &Mailing) -> Creations {
     let reminders = mailing.reminders();
-    let same = reminders.clone();
-    Batches::new(
-        database,
-        limits,
-        move |connection, tasks| create_together(connection, tasks, &reminders),
-        move |connection, task| {
-            let outcome = create_together(connection, std::slice::from_ref(task), &same)?
-                .pop()
-                .flatten();
-            outcome.unwrap_or(Err(TaskError::CallerErased))
-        },
-    )
+    Batches::new(database, limits, move |connection, tasks, _| {
+        create_together(connection, tasks, &reminders)
+    })
 }
 
 /// A new task with its secrets, which only this response shows.
@@ -118,6 +109,7 @@ impl NewTask {
             created: inserted.created,
             comment_required: fields.comment_required,
             content_version: 1,
+            version: 0,
             status: TaskStatus::Pending,
             mtime: inserted.created,
             decision_made: None,

@@ -112,22 +112,22 @@ pub(crate) async fn edit(
         .transaction(move |connection| {
             let task = store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
             let edit = edit.diff(&task);
-            let task = judge(&actor, task, &edit, &precondition)?;
+            judge(&actor, &task, &edit, &precondition)?;
             edit_in_transaction(connection, &mailing, &actor, task, &edit, meta)
         })
         .await
 }
 
-/// Returns the task if the actor may make this edit to it now.
+/// Whether the actor may make this edit to the task now.
 fn judge(
     actor: &Actor,
-    task: Task,
+    task: &Task,
     edit: &EditTaskRequest,
     precondition: &Precondition,
-) -> Result<Task, TaskError> {
-    let relations = actor.relations_to(&task);
+) -> Result<(), TaskError> {
+    let relations = actor.relations_to(task);
     relations.check(edit.permission())?;
-    if edit.names_self(actor, &task) && !relations.allow(Permission::Decide) {
+    if edit.names_self(actor, task) && !relations.allow(Permission::Decide) {
         return Err(TaskError::SelfApproval);
     }
     task.check_pending(precondition)

@@ -68,17 +68,17 @@ impl fmt::Debug for ChangedTask {
 }
 
 impl Task {
-    /// Returns the task if it is undecided, and a version that the caller means.
+    /// Whether the task is undecided, and of a version that the caller means.
     ///
     /// # Errors
     /// [`TaskError::AlreadyResolved`], which comes first, and [`TaskError::Changed`].
-    pub(crate) fn check_pending(self, precondition: &Precondition) -> Result<Self, TaskError> {
+    pub(crate) fn check_pending(&self, precondition: &Precondition) -> Result<(), TaskError> {
         if self.status != TaskStatus::Pending {
             Err(TaskError::AlreadyResolved(self.status))
         } else if !precondition.holds_for(self.content_version) {
-            Err(TaskError::Changed(ChangedTask(Box::new(self))))
+            Err(TaskError::Changed(ChangedTask(Box::new(self.clone()))))
         } else {
-            Ok(self)
+            Ok(())
         }
     }
 }

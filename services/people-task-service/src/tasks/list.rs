@@ -1,5 +1,5 @@
-use database::{Database, RowLimit};
-use listing::Page;
+use database::Database;
+use listing::{Page, PageLimits};
 
 use crate::tasks::access::{Actor, Relations};
 use crate::tasks::error::TaskError;
@@ -19,7 +19,7 @@ pub(crate) fn check_role(actor: &Actor, role: Option<Role>) -> Result<(), TaskEr
     Ok(())
 }
 
-/// One page of an actor's tasks of at most `max_bytes`, each with the actor's relations to it.
+/// One page of an actor's tasks of at most `bytes`, each with the actor's relations to it.
 ///
 /// # Errors
 /// [`TaskError::NotAdmin`], and [`TaskError::OffsetTooHigh`] if too many tasks would have to be sorted.
@@ -28,11 +28,10 @@ pub(crate) async fn list(
     actor: Actor,
     role: Option<Role>,
     query: TaskListQuery,
-    max_bytes: usize,
+    bytes: usize,
 ) -> Result<Page<(Task, Relations)>, TaskError> {
     check_role(&actor, role)?;
     let paging = query.paging;
-    let limit = RowLimit::new(paging.limit, max_bytes);
     let load = move |connection: &mut _| {
         if may_sort_many(&query) {
             let tasks = store::list::count(connection, &actor, role, &query.conditions)?;
@@ -42,8 +41,8 @@ pub(crate) async fn list(
                 return Err(TaskError::OffsetTooHigh);
             }
         }
-        let tasks = store::list::load_page(connection, &actor, role, &query, limit)?;
-        let page = paging.page(tasks.rows, tasks.found);
+        let limits = PageLimits { paging, bytes };
+        let page = store::list::load_page(connection, &actor, role, &query, limits)?;
         Ok(page.map(|task| {
             let relations = actor.relations_to(&task);
             (task, relations)

@@ -10,7 +10,7 @@ pub(crate) type TaskLookups = Lookups<TaskId, Task>;
 
 /// Starts [`TaskLookups`].
 pub(crate) fn task_lookups(database: Database, limits: BatchLimits) -> TaskLookups {
-    Lookups::new(database, limits, store::find_all)
+    database::lookups(database, limits, store::find_all)
 }
 
 /// Finds a task for an actor who needs a permission on it: with [`read`], the only way to a task without locking it.
@@ -36,7 +36,7 @@ pub(crate) async fn read(
     actor: Actor,
     id: TaskId,
 ) -> Result<(Task, Relations), TaskError> {
-    permitted(lookups.find(id).await?, &actor, Permission::Read)
+    permitted(lookups.run(id).await?, &actor, Permission::Read)
 }
 
 fn permitted(

@@ -13,7 +13,6 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat};
 use values::{EmailAddress, FromText, Invalid, Language, Names as _, bounded_text, visible_text};
 
-use crate::requests::text_fields;
 use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection, TaskSort};
 
 pub(crate) use self::precondition::{IfMatch, Precondition, TaskVersion};
@@ -240,7 +239,7 @@ fn parse_utc(text: &str) -> Option<DateTime<Utc>> {
     (DecisionBy::format(moment) == text).then_some(moment)
 }
 
-text_fields! {
+http_kit::text_fields! {
     TaskTitle = ObjectBuilder::new()
         .format(Some(SchemaFormat::Custom("visible-text".to_owned())))
         .min_length(Some(1))

@@ -8,7 +8,8 @@ use audit_log::Entry;
 use chrono::{DateTime, Utc};
 use database::{Error, prepared};
 use diesel::prelude::*;
-use diesel::sql_types::{Array, Binary, Nullable, Text, Timestamptz};
+use diesel::sql_types::{Array, Binary, Integer, Nullable, Text, Timestamptz};
+use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, Fingerprint, TaskId, UserId};
 
 use crate::changed_users::resume_deliveries;
@@ -43,6 +44,10 @@ pub(crate) struct Task {
     /// Counts the changes of what a person decides on: the title, the description, the due date, and who decides for
     /// whom. It begins at 1.
     pub(crate) content_version: i64,
+    /// Counts the changes of the task, of its state and of its set of webhooks. What was judged by another version
+    /// does not take effect.
+    #[diesel(sql_type = Integer)]
+    pub(crate) version: i32,
     #[diesel(sql_type = Text)]
     pub(crate) status: TaskStatus,
     #[diesel(sql_type = Timestamptz)]
@@ -55,6 +60,15 @@ pub(crate) struct Task {
     /// What that person wrote about the decision.
     #[diesel(sql_type = Nullable<Text>)]
     pub(crate) comment: Option<String>,
+}
+
+impl Task {
+    /// The hash of what is decided on: SHA-256 of the title, a NUL byte and the description, in UTF-8.
+    pub(crate) fn content_hash(&self) -> String {
+        let title = Sha256::new().chain_update(&self.title);
+        let content = title.chain_update([0]).chain_update(&self.description);
+        hex::encode(content.finalize())
+    }
 }
 
 /// The changes of an edit. `None` leaves a column as it is.
@@ -113,20 +127,26 @@ const FIND_ALL: &str = concat!(
     JOIN task_states ON task_states.task_id = ANY(ARRAY[given.id])"
 );
 
-/// Finds a task and locks it until the end of the transaction. Edits, webhook registrations and decisions
-/// of one task run one after the other.
+/// Finds a task and locks it, as [`lock_all`] does.
 pub(crate) fn lock(connection: &mut PgConnection, id: TaskId) -> Result<Option<Task>, Error> {
-    let locked: Option<TaskId> = task_states::table
-        .find(id)
-        .select(task_states::task_id)
-        .for_no_key_update()
-        .first(connection)
-        .optional()?;
+    lock_all(connection, &[id])?;
     // A statement of its own, because the lock may have waited for a change.
-    locked.map_or(Ok(None), |id| find(connection, id))
+    find(connection, id)
 }
 
-/// Locks those of these tasks that no other transaction has locked, as [`lock`] does, and returns them.
+/// Locks tasks until the end of the transaction, in the order of their identifiers. Edits, webhook registrations and
+/// decisions of one task run one after the other.
+pub(crate) fn lock_all(connection: &mut PgConnection, ids: &[TaskId]) -> Result<(), Error> {
+    let _locked: Vec<TaskId> = task_states::table
+        .filter(task_states::task_id.eq_any(ids))
+        .order(task_states::task_id)
+        .select(task_states::task_id)
+        .for_no_key_update()
+        .load(connection)?;
+    Ok(())
+}
+
+/// Locks those of these tasks that no other transaction has locked, as [`lock_all`] does, and returns them.
 pub(crate) fn lock_free(
     connection: &mut PgConnection,
     ids: &[TaskId],

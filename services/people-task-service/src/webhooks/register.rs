@@ -1,18 +1,20 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use audit_log::RequestMeta;
-use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error, transaction};
+use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
 use serde_json::json;
 use telemetry::RequestContext;
-use values::{DeliveryId, WebhookId};
+use values::{DeliveryId, Fingerprint, TaskId, WebhookId};
 
-use crate::audit::{AuditAction, AuditIdentity};
+use crate::audit::AuditAction;
+use crate::columns::column;
 use crate::context::Context;
 use crate::deliveries::{DueDelivery, due_message, host_of};
-use crate::status::{DeliveryStatus, TaskStatus};
-use crate::tasks::access::Permission;
+use crate::status::DeliveryStatus;
+use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
-use crate::tasks::{Grant, Task, TaskError, find_permitted, store as task_store};
+use crate::tasks::requests::Precondition;
+use crate::tasks::{Task, TaskError, change_in_round, find_permitted};
 use crate::webhooks::error::WebhookError;
 use crate::webhooks::registration_store::{self as store, NewWebhook, Registered, TaskWithCount};
 use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret, WebhookUrl};
@@ -40,7 +42,16 @@ pub(crate) type Registrations = Batches<Registration, RegisteredWebhook, Webhook
 
 /// Starts [`Registrations`].
 pub(crate) fn registrations(database: Database, limits: BatchLimits) -> Registrations {
-    Batches::new(database, limits, register_together, register_alone)
+    Batches::new(
+        database,
+        limits,
+        |connection, registrations: &[Registration], round| {
+            let tasks = column(registrations, |registration| registration.new.task);
+            change_in_round(connection, round, &tasks, |connection| {
+                register_together(connection, &tasks, registrations)
+            })
+        },
+    )
 }
 
 /// Registers a webhook for a pending task. On a plugin path the task may be decided: Appmixer's component registers
@@ -115,98 +126,75 @@ async fn check_address(context: &Context, url: &WebhookUrl) -> Result<(), Webhoo
     })
 }
 
-/// Registers webhooks in one round trip. What it does not register is repeated alone: one of a task that changes
-/// meanwhile, a further one of the same task, and one that its user may not register. So the count stays exact, and a
-/// decision either sees a webhook or is seen by its registration.
+/// Reads the tasks, judges the registrations, and inserts the webhooks that are allowed, unless their task has changed
+/// since it was read. So the count stays exact, and a decision either sees a webhook or is seen by its registration.
 fn register_together(
     connection: &mut Connection,
+    tasks: &[TaskId],
     registrations: &[Registration],
 ) -> Result<BatchOutcomes<RegisteredWebhook, WebhookError>, Error> {
-    let mut tasks = HashSet::new();
-    let new = registrations.iter().filter_map(Registration::by_grant);
-    let new: Vec<_> = new.filter(|new| tasks.insert(new.task)).collect();
-    let mut rows = HashMap::new();
-    if !new.is_empty() {
-        let registered = store::insert(connection, &new, MAX_PER_TASK)?;
-        rows.extend(registered.into_iter().map(|row| (row.id, row)));
+    let tasks = store::find_all(connection, tasks)?;
+    let (mut outcomes, mut new, mut counts) = (Vec::new(), Vec::new(), HashMap::new());
+    for registration in registrations {
+        let judged = registration.judge(&tasks);
+        if let Ok(TaskWithCount { task, webhooks }) = judged {
+            // One beyond the limit is repeated, and refused if the others were registered.
+            let count = counts.entry(task.id).or_insert(*webhooks);
+            *count += 1;
+            if *count <= MAX_PER_TASK {
+                new.push(registration.new_webhook(task));
+            }
+        }
+        outcomes.push(judged.err().map(Err));
     }
-    let outcomes = registrations.iter().map(|registration| {
-        let row = rows.remove(&registration.id)?;
-        Some(Ok(registration.registered(&row)))
-    });
-    Ok(outcomes.collect())
-}
-
-/// Registers one webhook under the lock of its task, so that it cannot change meanwhile.
-fn register_alone(
-    connection: &mut Connection,
-    registration: &Registration,
-) -> Result<RegisteredWebhook, WebhookError> {
-    let task = registration.new.task;
-    // Most of these may not be registered, which needs no lock.
-    registration.judge(store::find(connection, task)?)?;
-    transaction(connection, |connection| {
-        task_store::lock(connection, task)?;
-        let task = registration.judge(store::find(connection, task)?)?;
-        let rows = store::insert(connection, &[registration.judged(&task)], MAX_PER_TASK)?;
-        let row = rows.first().ok_or(TaskError::CallerErased)?;
-        Ok(registration.registered(row))
-    })
+    let registered = store::insert(connection, &new)?;
+    for (registration, outcome) in registrations.iter().zip(&mut outcomes) {
+        if let Some(row) = registered.get(&registration.id) {
+            *outcome = Some(Ok(registration.registered(row)));
+        }
+    }
+    Ok(outcomes)
 }
 
 impl Registration {
-    /// Whether the user may register the webhook now.
-    fn judge(&self, task: Option<TaskWithCount>) -> Result<Task, WebhookError> {
-        let TaskWithCount { task, webhooks } = task.ok_or(TaskError::NotFound)?;
-        let relations = self.user.actor.relations_to(&task);
+    /// The task, if the user may register the webhook now.
+    fn judge<'a>(
+        &self,
+        tasks: &'a HashMap<TaskId, TaskWithCount>,
+    ) -> Result<&'a TaskWithCount, WebhookError> {
+        let found = tasks.get(&self.new.task).ok_or(TaskError::NotFound)?;
+        let relations = self.user.actor.relations_to(&found.task);
         let allowed = relations.check(Permission::RegisterWebhook);
         allowed.map_err(TaskError::from)?;
-        if task.status != TaskStatus::Pending && !self.is_plugin {
-            return Err(TaskError::AlreadyResolved(task.status).into());
+        if !self.is_plugin {
+            found.task.check_pending(&Precondition::default())?;
         }
-        if webhooks >= MAX_PER_TASK {
+        if found.webhooks >= MAX_PER_TASK {
             return Err(WebhookError::TooMany);
         }
-        Ok(task)
+        Ok(found)
     }
 
-    /// The webhook, if the statement can judge whether it may be registered.
-    fn by_grant(&self) -> Option<NewWebhook<'_>> {
-        let (grant, identity) = Grant::of(&self.user.actor, Permission::RegisterWebhook)?;
-        Some(self.new_webhook(grant, identity))
-    }
-
-    /// The webhook of a task that was judged under its lock.
-    fn judged(&self, task: &Task) -> NewWebhook<'_> {
-        let actor = &self.user.actor;
-        let identity = actor.audit_identity(task, Permission::RegisterWebhook);
-        let secrets = actor.secrets().iter().map(|secret| secret.fingerprint);
-        let mut own = secrets.filter(|secret| {
-            secret.matches(&task.approver_secret) || secret.matches(&task.requester_secret)
-        });
-        NewWebhook {
-            secret_hash: own.next().map(|secret| secret.as_bytes().to_vec()),
-            ..self.new_webhook(Grant::any_task(), identity)
-        }
-    }
-
-    fn new_webhook(&self, grant: Grant, identity: AuditIdentity) -> NewWebhook<'_> {
-        let (caller, task) = (&self.user.caller, self.new.task);
+    fn new_webhook(&self, task: &Task) -> NewWebhook<'_> {
+        let caller = &self.user.caller;
         let default_events = if self.is_plugin {
             Events::ALL
         } else {
             Events::DECISIONS
         };
-        let entry = AuditAction::WebhookRegistered.on_task(task, identity, self.meta.clone());
+        let actor = &self.user.actor;
+        let (registered_as, registrant_email, registrant_secret) = right(actor, task);
+        let identity = actor.audit_identity(task, Permission::RegisterWebhook);
+        let entry = AuditAction::WebhookRegistered.on_task(task.id, identity, self.meta.clone());
         NewWebhook {
             id: self.id,
-            task,
-            grant,
+            task: task.id,
+            version: task.version,
             registered_by: caller.id(),
             incarnation: caller.incarnation(),
-            is_admin: caller.is_admin(),
-            email: caller.normalized_email(),
-            secret_hash: None,
+            registered_as,
+            registrant_email,
+            registrant_secret,
             url: self.new.url.as_str(),
             host: host_of(self.new.url.as_str()),
             secret: self.new.secret.as_ref().map(SigningSecret::expose),
@@ -227,4 +215,22 @@ impl Registration {
         };
         (webhook, row.delivery_id)
     }
+}
+
+/// What gives the actor the right to register webhooks for the task: a value of `webhooks.registered_as`, and the address
+/// and the presented secret that are the approver's or the requester's, unless the actor is the creator.
+fn right(actor: &Actor, task: &Task) -> (&'static str, Option<String>, Option<Fingerprint>) {
+    let registered_as = match actor.relations_to(task) {
+        Relations { creator: true, .. } => return ("creator", None, None),
+        Relations { admin: true, .. } => "administrator",
+        Relations { approver: true, .. } => "approver",
+        _ => "requester",
+    };
+    let keys = [&task.approver_key, &task.requester_key];
+    let email = actor.normalized_email();
+    let email = email.filter(|email| keys.contains(&email));
+    let stored = [&task.approver_secret, &task.requester_secret];
+    let mut secrets = actor.secrets().iter().map(|secret| secret.fingerprint);
+    let secret = secrets.find(|secret| stored.iter().any(|stored| secret.matches(stored)));
+    (registered_as, email, secret)
 }

@@ -15,7 +15,6 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, Secret, TaskId, bounded_text};
 
-use crate::requests::text_fields;
 use crate::signing::WebhookSecret;
 use crate::status::WebhookEvent;
 
@@ -107,7 +106,7 @@ impl FromText for WebhookUrl {
     }
 }
 
-text_fields! {
+http_kit::text_fields! {
     WebhookUrl = ObjectBuilder::new()
         .format(Some(SchemaFormat::Custom("uri".to_owned())))
         .max_length(Some(MAX_URL))

@@ -192,6 +192,47 @@ async fn an_approver_who_is_being_replaced_decides_before_that_or_not_at_all() {
 }
 
 #[tokio::test]
+async fn a_task_that_another_transaction_holds_delays_no_other_decision() {
+    let app = Fixture::start().await;
+    let grace = app.user("grace@example.com");
+    let tasks = join_all((0..10).map(|_| app.create(&grace, json!({})))).await;
+    let (held, others) = tasks.split_first().unwrap();
+    let mut holder = app.database.admin();
+    let hold = format!(
+        "BEGIN; UPDATE people_task.task_states SET version = version + 1 WHERE task_id = '\\x{}'",
+        held.id
+    );
+    holder.batch_execute(&hold).unwrap();
+    let deciding_others = async {
+        for reply in join_all(others.iter().map(|task| app.approve(&grace, task))).await {
+            let _ = reply.expect(200);
+        }
+        wait_for_lock(&app).await;
+        holder.batch_execute("COMMIT").unwrap();
+    };
+    let (reply, ()) = tokio::join!(app.approve(&grace, held), deciding_others);
+    let _ = reply.expect(200);
+}
+
+#[tokio::test]
+async fn edits_in_a_loop_keep_nobody_from_deciding() {
+    let app = Fixture::start().await;
+    let (ada, grace) = (app.user("ada@example.com"), app.user("grace@example.com"));
+    let task = app.create(&ada, json!({})).await;
+    let edit_until_decided = async |editor: usize| {
+        for number in 0.. {
+            let edit = json!({"title": format!("{editor} {number}")});
+            if app.put(&ada, &task.path, &edit).await.status == 409 {
+                return;
+            }
+        }
+    };
+    let editing = join_all((0..4).map(edit_until_decided));
+    let (reply, _) = tokio::join!(app.approve(&grace, &task), editing);
+    let _ = reply.expect(200);
+}
+
+#[tokio::test]
 async fn a_webhook_deleted_while_a_decision_adds_its_delivery_leaves_none() {
     let app = Fixture::start().await;
     let ada = app.user("ada@example.com");

@@ -9,7 +9,7 @@ pub(super) type UserLookups = Lookups<UserId, User>;
 
 /// Starts [`UserLookups`].
 pub(crate) fn user_lookups(database: Database, limits: BatchLimits) -> UserLookups {
-    Lookups::new(database, limits, store::find_all)
+    database::lookups(database, limits, store::find_all)
 }
 
 /// The user of a token.
@@ -21,6 +21,6 @@ pub(super) async fn read_current(lookups: &UserLookups, id: UserId) -> Result<Us
 }
 
 pub(super) async fn read(lookups: &UserLookups, id: UserId) -> Result<User, AccountError> {
-    let found = lookups.find(id).await?;
+    let found = lookups.run(id).await?;
     found.ok_or(AccountError::NotFound)
 }

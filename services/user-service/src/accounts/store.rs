@@ -4,10 +4,8 @@ mod changed_columns;
 pub(crate) mod former_emails;
 mod list;
 mod list_conditions;
-mod list_order;
 #[cfg(test)]
 mod list_tests;
-mod segment;
 pub(crate) mod user;
 
 pub(super) use list::{count, count_all, list};

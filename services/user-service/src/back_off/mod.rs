@@ -8,17 +8,161 @@
 //! - Attempts from a network from which the user signed in before are not part of the count for the name
 //!   alone, so that strangers cannot lock a user out.
 
-mod attempt;
-mod end;
 mod error;
-mod known_network_store;
-mod pause;
-mod refund;
 mod store;
 
-pub(crate) use attempt::{AttemptKey, CountedAttempt, name_hash};
-pub(crate) use end::end_back_off;
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use database::{Connection, Database, Error};
+use sha2::{Digest as _, Sha256};
+use values::{EmailAddress, UserId};
+
+use crate::client_network::ClientNetwork;
+
 pub(crate) use error::{BackOffProblems, TooManyAttempts};
-pub(crate) use known_network_store::{forget_networks, is_known_network, record_network};
-pub(crate) use refund::refund_on_error;
-pub(crate) use store::{count, delete_all_failures, delete_failures, delete_failures_batch};
+pub(crate) use store::{
+    count, delete_all_failures, delete_failures, delete_failures_batch, forget_networks,
+    is_known_network, record_network,
+};
+
+/// The number of consecutive failures from one client network that starts the back-off.
+const FAILURES_FROM_ONE_NETWORK: i32 = 5;
+/// The number of consecutive failures from anywhere that starts the back-off.
+const FAILURES_FROM_ANYWHERE: i32 = 50;
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(5 * 60);
+
+/// Which failures are counted together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FailureScope {
+    /// Failures of one name from one client network.
+    OneNetwork,
+    /// Failures of one name from anywhere.
+    Anywhere,
+}
+
+impl FailureScope {
+    /// How long the next attempt must wait after `failures` in a row: one second after the failure that
+    /// reaches the threshold, doubling with each further one up to five minutes.
+    pub(super) fn pause_after(self, failures: i32) -> Option<Duration> {
+        let threshold = match self {
+            Self::OneNetwork => FAILURES_FROM_ONE_NETWORK,
+            Self::Anywhere => FAILURES_FROM_ANYWHERE,
+        };
+        let doublings = u32::try_from(failures.checked_sub(threshold)?).ok()?;
+        let factor = 1_u32.checked_shl(doublings.min(30)).unwrap_or(u32::MAX);
+        Some(FIRST_PAUSE.saturating_mul(factor).min(MAX_PAUSE))
+    }
+}
+
+/// The client network of the row that counts failures from anywhere.
+const ANYWHERE: &str = "";
+
+/// The hash of a normalized name that failures are counted by, so that the database does not contain
+/// unknown names.
+pub(crate) fn name_hash(normalized: &str) -> [u8; 32] {
+    Sha256::digest(normalized).into()
+}
+
+/// What an attempt to prove a password is counted by.
+#[derive(Debug, Clone)]
+pub(crate) struct AttemptKey {
+    pub(super) name_hash: [u8; 32],
+    pub(super) client: ClientNetwork,
+    is_known_network: bool,
+}
+
+impl AttemptKey {
+    /// The key of an attempt under a name. The same statement runs for a name that no user has.
+    pub(crate) fn load(
+        connection: &mut Connection,
+        name_hash: [u8; 32],
+        user: Option<UserId>,
+        client: &ClientNetwork,
+    ) -> Result<Self, Error> {
+        Ok(Self {
+            name_hash,
+            client: client.clone(),
+            is_known_network: is_known_network(connection, user, client)?,
+        })
+    }
+
+    /// The counts that the attempt is part of. Every transaction locks their rows in this order, so that two
+    /// of them cannot deadlock.
+    pub(super) fn scopes(&self) -> &'static [FailureScope] {
+        if self.is_known_network {
+            &[FailureScope::OneNetwork]
+        } else {
+            &[FailureScope::Anywhere, FailureScope::OneNetwork]
+        }
+    }
+
+    /// The client network of the row of a count.
+    pub(super) fn network_of(&self, scope: FailureScope) -> &str {
+        match scope {
+            FailureScope::Anywhere => ANYWHERE,
+            FailureScope::OneNetwork => self.client.as_str(),
+        }
+    }
+}
+
+/// An attempt that counts as a failure.
+#[derive(Debug, Clone)]
+pub(crate) struct CountedAttempt {
+    pub(super) key: AttemptKey,
+    /// The counts in which it started a pause, and the pause's end.
+    pub(super) pauses: Vec<(FailureScope, DateTime<Utc>)>,
+}
+
+/// Passes on the result of checking the password of an attempt. With an error, which is no result, the attempt
+/// does not count.
+pub(crate) async fn refund_on_error<T, E: From<Error>>(
+    database: &Database,
+    attempt: &CountedAttempt,
+    result: Result<T, E>,
+) -> Result<T, E> {
+    if result.is_err() {
+        let attempt = attempt.clone();
+        let refund = move |connection: &mut Connection| store::refund(connection, &attempt);
+        database.transaction(refund).await?;
+    }
+    result
+}
+
+/// Ends the back-off of a user who has a new password. An attacker who knew the old one may have signed in with it, so
+/// the networks of earlier sign-ins are forgotten, except for `kept`.
+///
+/// The caller has locked the user.
+pub(crate) fn end_back_off(
+    connection: &mut Connection,
+    user: UserId,
+    names: [&EmailAddress; 2],
+    kept: Option<&ClientNetwork>,
+) -> Result<(), Error> {
+    forget_networks(connection, user, kept)?;
+    delete_all_failures(connection, &names.map(|name| name_hash(name.normalized())))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::FailureScope::{Anywhere, OneNetwork};
+
+    #[test]
+    fn the_pause_doubles_from_one_second_to_five_minutes() {
+        let seconds = |failures| OneNetwork.pause_after(failures).map(|p| p.as_secs());
+        assert_eq!(seconds(4), None);
+        assert_eq!(
+            [5, 6, 7, 12].map(seconds),
+            [Some(1), Some(2), Some(4), Some(128)]
+        );
+        assert_eq!(
+            [13, 14, 1000, i32::MAX].map(seconds),
+            [Some(256), Some(300), Some(300), Some(300)]
+        );
+        assert_eq!(Anywhere.pause_after(49), None);
+        assert_eq!(Anywhere.pause_after(50), Some(Duration::from_secs(1)));
+    }
+}

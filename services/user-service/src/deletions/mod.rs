@@ -1,6 +1,5 @@
 //! Deletion of users: a job of several steps, and the ticket that shows its progress.
 
-mod cancel;
 mod engine;
 mod error;
 mod list;
@@ -10,9 +9,9 @@ mod responses;
 mod retry;
 pub(crate) mod routes;
 mod start;
-mod status;
 mod steps;
 mod store;
+mod ticket;
 pub mod worker;
 
 use database::Database;

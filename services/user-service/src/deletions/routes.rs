@@ -11,7 +11,7 @@ use super::error::{CancelProblems, DeleteProblems, TicketProblems};
 use super::requests::{TicketPath, UserPath};
 use super::responses::{DeletionResponse, RetryResponse, StatusResponse, TicketResponse};
 use super::retry::{Retried, retry_failed};
-use super::{cancel, list, start, status};
+use super::{list, start, ticket};
 use crate::audit::RequestActor;
 use crate::context::Context;
 
@@ -68,7 +68,7 @@ pub(crate) async fn delete_status(
     path: Path<TicketPath>,
 ) -> Result<Json<StatusResponse>, Problem> {
     let (user, ticket) = path.parse()?;
-    Ok(Json(status::status(&context, user, ticket).await?.into()))
+    Ok(Json(ticket::status(&context, user, ticket).await?.into()))
 }
 
 /// Cancel a deletion
@@ -94,7 +94,7 @@ pub(crate) async fn cancel_deletion(
 ) -> Result<Json<StatusResponse>, Problem> {
     let (user, ticket) = path.parse()?;
     let actor = RequestActor::new(&admin, meta);
-    let cancelled = cancel::cancel(&context, user, ticket, actor).await?;
+    let cancelled = ticket::cancel(&context, user, ticket, actor).await?;
     Ok(Json(cancelled.into()))
 }
 

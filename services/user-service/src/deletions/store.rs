@@ -2,12 +2,12 @@
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
-use database::{Connection, Error, LimitedRows, RowLimit, interval, load_limited};
+use database::{Connection, Error, interval};
 use diesel::dsl::{exists, not, now};
 use diesel::prelude::*;
 use diesel::sql_types::{Bool, Timestamptz};
 use jobs::REPUBLISH_GRACE;
-use listing::Paging;
+use listing::{Binds, Page, PageLimits, Statement};
 use serde_json::Value;
 use telemetry::RequestContext;
 use values::{DeletionId, Names as _, Secret, UserId};
@@ -26,7 +26,7 @@ values::names! {
 }
 
 /// A deletion as its ticket shows it.
-#[derive(Debug, Clone, Queryable, Selectable)]
+#[derive(Debug, Clone, Queryable, QueryableByName, Selectable)]
 #[diesel(table_name = deletions, check_for_backend(diesel::pg::Pg))]
 pub(super) struct Deletion {
     pub(super) ticket: String,
@@ -236,14 +236,18 @@ pub(super) fn find_with_engine(connection: &mut Connection) -> Result<Option<boo
 /// Loads the deletions of a page, newest first.
 pub(super) fn load_page(
     connection: &mut Connection,
-    paging: Paging,
-    limit: RowLimit,
-) -> Result<LimitedRows<Deletion>, Error> {
-    let query = deletions::table
-        .select(Deletion::as_select())
-        .order((deletions::created.desc(), deletions::id.desc()))
-        .limit(paging.rows_to_fetch())
-        .offset(paging.offset);
-    let size = "coalesce(octet_length(failure::text), 0) + 512";
-    Ok(load_limited(connection, query, size, limit)?)
+    limits: PageLimits,
+) -> Result<Page<Deletion>, Error> {
+    let mut binds = Binds::default();
+    let page = binds.page(limits.paging);
+    let statement = Statement {
+        query: format!(
+            "SELECT ticket, user_id, status, steps_done, steps_total, failure, created, finished, deleted_tasks \
+             FROM deletions ORDER BY created DESC, id DESC {page}"
+        ),
+        binds,
+        size: "coalesce(octet_length(failure::text), 0) + 512",
+        is_cached: true,
+    };
+    statement.load(connection, limits)
 }

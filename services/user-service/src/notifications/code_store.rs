@@ -5,7 +5,7 @@ use diesel::dsl::now;
 use diesel::prelude::*;
 use values::{Fingerprint, Names as _, UserId};
 
-use super::kind::Kind;
+use super::Kind;
 use crate::schema::{codes, users};
 
 /// The codes of this many requests for a forgotten password are valid at once, so that requests of a stranger do not

@@ -4,9 +4,7 @@
 //! A request inserts one row for each channel. The worker makes the code when it sends it, so that no
 //! readable code is ever stored.
 
-mod channel;
 pub(crate) mod code_store;
-mod kind;
 pub(crate) mod store;
 pub mod worker;
 
@@ -14,10 +12,46 @@ use jobs::JobTable;
 use messaging::Queue;
 use values::NotificationId;
 
-pub use channel::Channel;
-pub use kind::Kind;
+use crate::settings::ChannelSettings;
 
 /// Jobs that send a notification.
 pub(crate) const JOBS: JobTable<NotificationId> = JobTable::new("notifications");
 /// Identifiers of notifications that are due.
 pub const QUEUE: Queue = Queue::new("user.notifications");
+
+values::names! {
+    /// Why a notification is sent. The name is that in the database, and the purpose of the code.
+    pub enum Kind {
+        /// The user forgot the password; the code sets a new one.
+        ForgotPassword = "forgot-password",
+        /// The user has a new e-mail address; the code confirms it.
+        VerifyEmail = "verify-email",
+    }
+}
+
+values::names! {
+    /// How a notification is sent to a user, with the name in the database and in responses.
+    pub enum Channel {
+        /// A JSON body to the operator's URL.
+        Webhook = "webhook",
+        /// An e-mail.
+        Mail = "mail",
+        /// A line in the worker's log, for development.
+        Log = "log",
+    }
+}
+
+impl Channel {
+    /// The channels that are configured, in a fixed order.
+    #[must_use]
+    pub fn configured(settings: &ChannelSettings) -> Vec<Self> {
+        [
+            (Self::Webhook, settings.webhook.is_some()),
+            (Self::Mail, settings.mail.is_some()),
+            (Self::Log, settings.log),
+        ]
+        .into_iter()
+        .filter_map(|(channel, configured)| configured.then_some(channel))
+        .collect()
+    }
+}

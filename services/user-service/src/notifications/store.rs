@@ -7,8 +7,8 @@ use jobs::REPUBLISH_GRACE;
 use telemetry::RequestContext;
 use values::{Names as _, NotificationId, UserId};
 
-use super::channel::Channel;
-use super::kind::Kind;
+use super::Channel;
+use super::Kind;
 use crate::schema::notifications;
 
 /// A notification that is stored for one channel.

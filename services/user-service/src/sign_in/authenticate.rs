@@ -2,9 +2,9 @@ use audit_log::{Actor, AuthMethod};
 use database::Connection;
 use values::Secret;
 
-use super::attempt::Attempt;
 use super::error::SignInError;
 use super::refuse::refuse;
+use super::requests::Attempt;
 use super::store::{self, Candidate};
 use crate::accounts::{TokenSubject, User, sign_token};
 use crate::audit::AuditAction;

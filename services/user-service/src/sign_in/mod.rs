@@ -3,10 +3,8 @@
 //! An unknown name and a wrong password have the same response, the same database statements and the same
 //! bcrypt work, so callers cannot find out which names exist.
 
-mod attempt;
 mod authenticate;
 mod error;
-mod name;
 mod refuse;
 mod requests;
 pub(crate) mod routes;

@@ -3,8 +3,8 @@ use database::Connection;
 use serde_json::json;
 use values::UserId;
 
-use super::attempt::Attempt;
 use super::error::SignInError;
+use super::requests::Attempt;
 use super::store;
 use crate::accounts;
 use crate::audit::AuditAction;

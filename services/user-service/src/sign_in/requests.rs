@@ -1,8 +1,14 @@
+use std::borrow::Cow;
+
+use audit_log::RequestMeta;
 use http_kit::{Fields, Problem};
-use utoipa::ToSchema;
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, SchemaType, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
 use values::{Invalid, Secret};
 
-use super::name::SignInName;
+use crate::back_off;
+use crate::client_network::ClientNetwork;
 
 /// The body of sign-in.
 #[derive(Debug, ToSchema)]
@@ -26,5 +32,64 @@ impl SignInRequest {
             name: SignInName::new(&name),
             password,
         })
+    }
+}
+
+/// An attempt to sign in, before its password is checked.
+#[derive(Debug, Clone)]
+pub(super) struct Attempt {
+    pub(super) name: SignInName,
+    pub(super) client: ClientNetwork,
+    pub(super) meta: RequestMeta,
+}
+
+/// The normalized name that a caller signs in with.
+#[derive(Debug, Clone)]
+pub(crate) struct SignInName(String);
+
+impl SignInName {
+    /// Accepts any text. A text that is not a name of any user is just a wrong name.
+    pub(crate) fn new(text: &str) -> Self {
+        Self(text.trim().to_lowercase())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The hash that failures are counted by, so that the database does not contain unknown names.
+    pub(crate) fn name_hash(&self) -> [u8; 32] {
+        back_off::name_hash(&self.0)
+    }
+}
+
+impl PartialSchema for SignInName {
+    fn schema() -> RefOr<Schema> {
+        let with_required = |required, optional| {
+            let name = |schema_type| {
+                ObjectBuilder::new()
+                    .schema_type(schema_type)
+                    .examples(["ada@example.com"])
+            };
+            let or_null = SchemaType::from_iter([Type::String, Type::Null]);
+            ObjectBuilder::new()
+                .property(required, name(Type::String.into()))
+                .property(optional, name(or_null))
+                .required(required)
+        };
+        AnyOfBuilder::new()
+            .description(Some(
+                "At least one of `username` and `email` is required. Each takes the username or the e-mail \
+                 address; `email` is used if `username` is absent.",
+            ))
+            .item(with_required("username", "email"))
+            .item(with_required("email", "username"))
+            .into()
+    }
+}
+
+impl ToSchema for SignInName {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("SignInName")
     }
 }

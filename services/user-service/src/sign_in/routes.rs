@@ -5,9 +5,9 @@ use actix_web::web::{Data, Json};
 use audit_log::RequestMeta;
 use http_kit::{BodyProblems, JsonBody, Problem};
 
-use super::attempt::Attempt;
 use super::authenticate::authenticate;
 use super::error::SignInProblems;
+use super::requests::Attempt;
 use super::requests::SignInRequest;
 use crate::accounts::SignInResponse;
 use crate::back_off::BackOffProblems;

@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Nullable, Text, Timestamptz};
 use values::UserId;
 
-use super::name::SignInName;
+use super::requests::SignInName;
 use crate::accounts::TokenSubject;
 use crate::client_network::ClientNetwork;
 use crate::schema::{last_sign_ins, sign_in_names, sign_in_refusals, users};

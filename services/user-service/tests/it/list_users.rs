@@ -94,6 +94,11 @@ async fn users_must_match_all_filters() {
         ("filter=plan:gold", vec![]),
         ("filter=email:Z@example.com", vec!["Ada"]),
         ("filter=username:ADA@example.com", vec!["Ada"]),
+        ("filter=username:ADA@example.com,scope:tester", vec![]),
+        (
+            "filter=email:Z@example.com,plan:Gold,isActive:true",
+            vec!["Ada"],
+        ),
         ("filter=isActive:false", vec!["bob"]),
         ("pattern=_", vec!["cy_1"]),
         ("pattern=%25", vec!["dan%"]),

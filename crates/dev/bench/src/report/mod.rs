@@ -1,5 +1,6 @@
 //! Figures and how they are printed.
 
+pub(crate) mod markdown;
 pub(crate) mod plots;
 pub(crate) mod points;
 pub(crate) mod statistics;

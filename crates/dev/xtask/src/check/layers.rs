@@ -20,6 +20,7 @@ const LAYERS: [Layer; 2] = [
         allowed: &[
             "crates/database/",
             "crates/audit-log/",
+            "crates/listing/",
             "crates/dev/testkit/",
             "/store.rs",
             "_store.rs",

@@ -1,11 +1,11 @@
-use actix_web::http::header::{HeaderValue, LINK};
+use actix_web::http::header::LINK;
 use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems};
+use listing::next_link;
 use service_http::{DatabaseProblems, database_problem};
-use url::form_urlencoded;
 
 use crate::context::Context;
 use crate::deliveries::error::TooManyPausedHosts;
@@ -39,21 +39,15 @@ pub(crate) async fn list_delivery_hosts(
     let hosts: Vec<_> = page.hosts.into_iter().map(HostResponse::from).collect();
     let mut response = HttpResponse::Ok();
     if let Some(last) = hosts.last().filter(|_| page.has_more)
-        && let Some(link) = next_link(&request, &last.host)
+        && let Some(link) = next_link(
+            request.path(),
+            request.query_string(),
+            ("after", &last.host),
+        )
     {
         response.insert_header((LINK, link));
     }
     Ok(response.json(hosts))
-}
-
-/// The value of the `Link` header: the same query after another host.
-fn next_link(request: &HttpRequest, last: &str) -> Option<HeaderValue> {
-    let pairs = form_urlencoded::parse(request.query_string().as_bytes());
-    let query = form_urlencoded::Serializer::new(String::new())
-        .extend_pairs(pairs.filter(|(name, _)| name != "after"))
-        .append_pair("after", last)
-        .finish();
-    HeaderValue::try_from(format!("<{}?{query}>; rel=\"next\"", request.path())).ok()
 }
 
 /// Pauses the deliveries to a host. They wait until it is resumed, and no attempts are counted. Requests that are under

@@ -1,7 +1,7 @@
 //! Statements on hosts. Those that read are raw SQL, because each host takes one step in an index (`LATERAL`, recursion).
 
 use chrono::{DateTime, Utc};
-use database::{Error, prepared};
+use database::{Error, composed, prepared};
 use diesel::dsl::count_star;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Nullable, Text, Timestamptz};
@@ -27,92 +27,46 @@ pub(crate) struct HostRow {
     pub(crate) next_attempt: Option<DateTime<Utc>>,
 }
 
-/// The hosts of `page`, with their deliveries.
-macro_rules! hosts {
-    ($page:expr) => {
-        concat!(
-            "WITH RECURSIVE ",
-            $page,
-            " SELECT page.host, (SELECT paused FROM paused_hosts WHERE paused_hosts.host = page.host) AS paused,
-                pending, retrying, failed, next_attempt
-            FROM page CROSS JOIN LATERAL (
-                SELECT count(*) AS pending, count(*) FILTER (WHERE attempts > 0) AS retrying,
-                    min(next_attempt) AS next_attempt
-                FROM (
-                    SELECT attempts, next_attempt FROM deliveries
-                    WHERE deliveries.host = page.host ORDER BY next_attempt LIMIT 1000
-                ) AS first
-            ) AS waiting CROSS JOIN LATERAL (
-                SELECT count(*) AS failed FROM (
-                    SELECT FROM finished_deliveries
-                    WHERE status = 'fail' AND finished_deliveries.host = page.host LIMIT 1000
-                ) AS first
-            ) AS ended
-            ORDER BY page.host"
-        )
-    };
+/// The statement that loads the hosts of `page` with their deliveries.
+fn hosts(page: &str) -> String {
+    format!(
+        "WITH RECURSIVE {page}
+        SELECT page.host, (SELECT paused FROM paused_hosts WHERE paused_hosts.host = page.host) AS paused,
+            pending, retrying, failed, next_attempt
+        FROM page CROSS JOIN LATERAL (
+            SELECT count(*) AS pending, count(*) FILTER (WHERE attempts > 0) AS retrying,
+                min(next_attempt) AS next_attempt
+            FROM (
+                SELECT attempts, next_attempt FROM deliveries
+                WHERE deliveries.host = page.host ORDER BY next_attempt LIMIT 1000
+            ) AS first
+        ) AS waiting CROSS JOIN LATERAL (
+            SELECT count(*) AS failed FROM (
+                SELECT FROM finished_deliveries
+                WHERE status = 'fail' AND finished_deliveries.host = page.host LIMIT 1000
+            ) AS first
+        ) AS ended
+        ORDER BY page.host"
+    )
 }
 
-/// The next `$2` hosts after `$1`. `$next` is the next host after the one in its place.
-macro_rules! page_of_hosts {
-    ($next:ident) => {
-        hosts!(concat!(
-            "step AS (
-                SELECT ",
-            $next!("$1"),
-            " AS host UNION ALL SELECT ",
-            $next!("step.host"),
-            " FROM step WHERE step.host IS NOT NULL
-            ), page AS (
-                SELECT host FROM step WHERE host IS NOT NULL LIMIT $2
-            )"
-        ))
-    };
-}
-
-macro_rules! next_pending {
-    ($after:literal) => {
-        concat!(
-            "(SELECT host FROM deliveries WHERE deliveries.host > ",
-            $after,
-            " ORDER BY host, next_attempt LIMIT 1)"
+/// The next host after another in alphabetical order, as one step in an index.
+fn next(status: Option<HostStatus>, after: &str) -> String {
+    let next = |table: &str, condition: &str, order: &str| {
+        format!(
+            "(SELECT host FROM {table} WHERE {condition}{table}.host > {after} ORDER BY {order} LIMIT 1)"
         )
     };
-}
-
-macro_rules! next_failed {
-    ($after:literal) => {
-        concat!(
-            "(SELECT host FROM finished_deliveries WHERE status = 'fail' AND finished_deliveries.host > ",
-            $after,
-            " ORDER BY host, id LIMIT 1)"
-        )
-    };
-}
-
-macro_rules! next_paused {
-    ($after:literal) => {
-        concat!(
-            "(SELECT host FROM paused_hosts WHERE paused_hosts.host > ",
-            $after,
-            " ORDER BY host LIMIT 1)"
-        )
-    };
-}
-
-// `least` leaves nulls out.
-macro_rules! next_of_all {
-    ($after:literal) => {
-        concat!(
-            "least(",
-            next_pending!($after),
-            ", ",
-            next_failed!($after),
-            ", ",
-            next_paused!($after),
-            ")"
-        )
-    };
+    let pending = next("deliveries", "", "host, next_attempt");
+    let failed = next("finished_deliveries", "status = 'fail' AND ", "host, id");
+    let paused = next("paused_hosts", "", "host");
+    match status {
+        // `least` leaves nulls out.
+        None => format!("least({pending}, {failed}, {paused})"),
+        Some(HostStatus::Pending) => pending,
+        Some(HostStatus::Fail) => failed,
+        Some(HostStatus::Paused) => paused,
+    }
 }
 
 /// Loads the next `limit` hosts after `after` in alphabetical order.
@@ -122,13 +76,16 @@ pub(crate) fn load_page(
     after: &str,
     limit: i64,
 ) -> Result<Vec<HostRow>, Error> {
-    let statement = match status {
-        None => page_of_hosts!(next_of_all),
-        Some(HostStatus::Pending) => page_of_hosts!(next_pending),
-        Some(HostStatus::Fail) => page_of_hosts!(next_failed),
-        Some(HostStatus::Paused) => page_of_hosts!(next_paused),
-    };
-    let page = prepared(statement)
+    let page = format!(
+        "step AS (
+            SELECT {first} AS host UNION ALL SELECT {following} FROM step WHERE step.host IS NOT NULL
+        ), page AS (
+            SELECT host FROM step WHERE host IS NOT NULL LIMIT $2
+        )",
+        first = next(status, "$1"),
+        following = next(status, "step.host"),
+    );
+    let page = composed(hosts(&page), (), true)
         .bind::<Text, _>(after)
         .bind::<BigInt, _>(limit);
     Ok(page.load(connection)?)
@@ -136,7 +93,7 @@ pub(crate) fn load_page(
 
 /// Loads a host, whether it has deliveries or not.
 pub(crate) fn load(connection: &mut PgConnection, host: &str) -> Result<HostRow, Error> {
-    let row = prepared(hosts!("page AS (SELECT $1 AS host)")).bind::<Text, _>(host);
+    let row = composed(hosts("page AS (SELECT $1 AS host)"), (), true).bind::<Text, _>(host);
     Ok(row.get_result(connection)?)
 }
 

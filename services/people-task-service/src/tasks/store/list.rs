@@ -1,46 +1,36 @@
-//! The statements of task lists. They are raw SQL, because diesel's query builder can neither push a limit into the
-//! branches of a union nor name the sort key of a branch.
+//! Lists and counts of tasks. They are raw SQL, because diesel's query builder can neither push a limit into the branches
+//! of a union nor name the sort key of a branch.
 //!
-//! No statement depends on the planner's estimates to be fast. The pages that people open all the time have indexes
-//! that select them. For all others it is first found out whether an index leads to few tasks; if not, the narrow table
-//! `task_states` is read, which takes about 0.2 seconds for a million tasks.
+//! The pages that people open all the time have indexes of exactly their tasks. Others read the narrow table
+//! `task_states`, which takes about 0.2 seconds for a million tasks, unless a shorter path leads to theirs.
 
-mod binds;
-mod order;
 mod selection;
 #[cfg(test)]
 mod tests;
-mod ways;
 
-use database::{Error, LimitedRows, RowLimit, composed, limited_sql};
-use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt};
-use listing::Paging;
+use database::Error;
+use diesel::PgConnection;
+use listing::{AccessPaths, Few, First, Order, Page, PageLimits, Sort, Source, Table};
 
-use self::binds::Bind;
-use self::order::Order;
-use self::selection::{Branch, Selection};
+use self::selection::{Selection, on_state};
 use crate::tasks::access::Actor;
-use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
+use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery, TaskSort};
 use crate::tasks::store::Task;
 use crate::tasks::task_columns;
 
 /// As many tasks are few: their states are read one after the other.
-const FEW: usize = 10_000;
-/// The end of a page that a walk may fill.
-const WALKED_PAGES: i64 = 2_000;
+const FEW: i64 = 10_000;
+/// How many of the first tasks are looked through at most.
+const FIRST: i64 = 10_000;
+/// The end of a page that may be among them.
+const MAX_END: i64 = 2_000;
 
-/// The size of a task in bytes, approximately.
-const SIZE: &str = "octet_length(title) + octet_length(description) + octet_length(approver) \
-                    + octet_length(requester) + coalesce(octet_length(comment), 0) + 512";
-
-#[derive(QueryableByName)]
-struct FoundTask {
-    #[diesel(embed)]
-    task: Task,
-    #[diesel(sql_type = BigInt)]
-    found: i64,
-}
+const TABLE: Table = Table {
+    columns: task_columns!(),
+    joins: "JOIN tasks USING (id) JOIN task_states ON task_states.task_id = page.id",
+    size: "octet_length(title) + octet_length(description) + octet_length(approver) \
+           + octet_length(requester) + coalesce(octet_length(comment), 0) + 512",
+};
 
 /// Loads the tasks of one page.
 pub(crate) fn load_page(
@@ -48,115 +38,13 @@ pub(crate) fn load_page(
     actor: &Actor,
     role: Option<Role>,
     query: &TaskListQuery,
-    limit: RowLimit,
-) -> Result<LimitedRows<Task>, Error> {
-    let mut selection = Selection::new(actor, role, &query.conditions);
+    limits: PageLimits,
+) -> Result<Page<Task>, Error> {
+    let selection = Selection::new(actor, role, &query.conditions);
     if selection.is_empty() {
-        return Ok(LimitedRows::from_iter([]));
+        return Ok(limits.paging.page(Vec::new(), 0));
     }
-    let page = PageStatement::new(&mut selection, query.sort.into(), query.paging, limit);
-    let (order, end) = (page.order, page.end.as_str());
-    if let Some(way) = ways::in_index_order(&selection, order, end) {
-        return page.load(connection, &selection, &way, selection.is_usual);
-    }
-    if let Some(superset) = find_small_superset(connection, &selection)? {
-        let way = ways::among_few(&selection, &superset, order, end);
-        return page.load(connection, &selection, &way, false);
-    }
-    let wanted = query.paging.rows_to_fetch();
-    if query.paging.offset.saturating_add(wanted) <= WALKED_PAGES
-        && let Some(way) = ways::walk(&selection, order, end)
-    {
-        let walked = page.load(connection, &selection, &way, false)?;
-        if walked.found == wanted {
-            return Ok(walked);
-        }
-    }
-    let way = ways::scan(&selection, order, end);
-    page.load(connection, &selection, &way, false)
-}
-
-/// The statement that loads a page, without the way to its tasks.
-struct PageStatement {
-    order: Order,
-    /// The placeholder of the number of tasks up to the end of the page, of which a way selects no more.
-    end: String,
-    rows: String,
-    offset: String,
-    limit: [String; 2],
-}
-
-impl PageStatement {
-    fn new(selection: &mut Selection, order: Order, paging: Paging, limit: RowLimit) -> Self {
-        let rows = paging.rows_to_fetch();
-        let mut number = |number| selection.binds.add(Bind::Number(number));
-        Self {
-            order,
-            end: number(paging.offset.saturating_add(rows)),
-            rows: number(rows),
-            offset: number(paging.offset),
-            limit: [number(limit.rows), number(limit.bytes)],
-        }
-    }
-
-    fn load(
-        &self,
-        connection: &mut PgConnection,
-        selection: &Selection,
-        way: &str,
-        is_cached: bool,
-    ) -> Result<LimitedRows<Task>, Error> {
-        let page = format!(
-            "WITH page AS (SELECT id, sort_key FROM ({way}) AS selected ORDER BY {order} LIMIT {rows} OFFSET {offset}) \
-             SELECT {columns}, page.sort_key FROM page JOIN tasks USING (id) \
-             JOIN task_states ON task_states.task_id = page.id ORDER BY {order}",
-            order = self.order.by("sort_key", "id"),
-            rows = self.rows,
-            offset = self.offset,
-            columns = task_columns!(),
-        );
-        let [rows, bytes] = &self.limit;
-        let sql = limited_sql(&page, SIZE, rows, bytes);
-        let statement = composed(sql, selection.binds.clone(), is_cached);
-        let tasks: Vec<FoundTask> = statement.load(connection)?;
-        let tasks = tasks.into_iter().map(|found| (found.task, found.found));
-        Ok(tasks.collect())
-    }
-}
-
-#[derive(QueryableByName)]
-struct Sizes {
-    #[diesel(sql_type = Array<BigInt>)]
-    sizes: Vec<i64>,
-}
-
-/// Finds few tasks that contain the selected ones, as a statement that selects their identifiers.
-fn find_small_superset(
-    connection: &mut PgConnection,
-    selection: &Selection,
-) -> Result<Option<String>, Error> {
-    let counts = selection.supersets(FEW + 1).into_iter();
-    let counts: Vec<_> = counts
-        .map(|superset| {
-            format!(
-                "(SELECT count(*) FROM (SELECT FROM ({superset}) AS tasks LIMIT {FEW} + 1) AS few)"
-            )
-        })
-        .collect();
-    let sql = format!("SELECT ARRAY[{}]::bigint[] AS sizes", counts.join(", "));
-    let found: Sizes = composed(sql, selection.binds.clone(), false).get_result(connection)?;
-    // Tasks that are created meanwhile may exceed the limit.
-    let supersets = selection.supersets(FEW * 2).into_iter();
-    let smallest = supersets.zip(found.sizes).min_by_key(|(_, size)| *size);
-    Ok(smallest
-        .filter(|(_, size)| usize::try_from(*size).is_ok_and(|size| size <= FEW))
-        .map(|(superset, _)| superset))
-}
-
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
+    access_paths(selection, query.sort).load(connection, limits)
 }
 
 /// Counts the tasks of a selection.
@@ -170,33 +58,105 @@ pub(crate) fn count(
     if selection.is_empty() {
         return Ok(0);
     }
-    let is_indexed = selection.is_unrestricted() || selection.only_pending;
-    let rows = if selection.is_unrestricted() {
-        match selection.branches.as_slice() {
-            [] => "tasks".to_owned(),
-            // Only one condition is read from an index alone.
-            [branch] => format!("tasks WHERE {}", branch.counted),
-            branches => {
-                let branches: Vec<_> = branches.iter().map(Branch::condition).collect();
-                format!("tasks WHERE ({})", branches.join(") OR ("))
-            }
-        }
+    let indexed = if selection.is_unrestricted() {
+        Some(format!("tasks WHERE {}", selection.condition_on_tasks()))
+    } else if selection.only_pending {
+        Some(format!("task_states WHERE {}", selection.condition()))
     } else {
-        let few = if is_indexed {
-            None
-        } else {
-            find_small_superset(connection, &selection)?
-        };
-        let few = few.map(|superset| format!("task_id = ANY(ARRAY({superset})) AND "));
-        format!(
-            "task_states WHERE {}{}",
-            few.unwrap_or_default(),
-            selection.condition()
-        )
+        None
     };
-    let sql = format!("SELECT count(*) AS count FROM {rows}");
-    let is_cached = is_indexed && selection.is_usual;
-    let statement = composed(sql, selection.binds, is_cached);
-    let count: Count = statement.get_result(connection)?;
-    Ok(count.count)
+    if let Some(rows) = indexed {
+        return listing::count(connection, &rows, selection.binds, selection.is_usual);
+    }
+    access_paths(selection, Sort::descending(TaskSort::Created)).count(connection)
+}
+
+/// The column of `task_states` that a list is sorted by, and what `tasks` has an index of, if there is one.
+fn keys(sort: TaskSort) -> (&'static str, Option<&'static str>) {
+    match sort {
+        TaskSort::Created => ("created", Some("created")),
+        TaskSort::DecisionBy => ("decision_by", Some("decision_by")),
+        TaskSort::Title => ("title_key", Some("lower(title)")),
+        TaskSort::Status => ("status", None),
+        TaskSort::Mtime => ("mtime", None),
+    }
+}
+
+fn tasks(condition: &str, key: &'static str) -> Source {
+    Source {
+        rows: format!("tasks WHERE {condition}"),
+        id: "id",
+        key,
+    }
+}
+
+fn states(condition: &str, key: &'static str) -> Source {
+    Source {
+        rows: format!("task_states WHERE {condition}"),
+        id: "task_id",
+        key,
+    }
+}
+
+fn access_paths(selection: Selection, sort: Sort<TaskSort>) -> AccessPaths {
+    let order = Order {
+        direction: sort.direction,
+        nullable: sort.by == TaskSort::DecisionBy,
+    };
+    AccessPaths {
+        table: &TABLE,
+        order,
+        ordered: ordered(&selection, sort.by),
+        is_cached: selection.is_usual,
+        few: Few::Among(selection.supersets()),
+        max_few: FEW,
+        first: first(&selection, sort.by, order),
+        all: states(&selection.condition(), keys(sort.by).0),
+        binds: selection.binds,
+    }
+}
+
+/// Indexes that have only the selected tasks, in their order.
+fn ordered(selection: &Selection, sort: TaskSort) -> Vec<Source> {
+    let (key, _) = keys(sort);
+    let own = selection.own.iter();
+    if sort != TaskSort::Created {
+        Vec::new()
+    } else if selection.is_unrestricted() && selection.is_any {
+        vec![tasks("true", key)]
+    } else if selection.is_unrestricted() {
+        own.map(|own| tasks(&own.condition, key)).collect()
+    } else if selection.only_pending && !selection.is_any {
+        let pending = own.map(|own| format!("{} AND status = 'pending'", on_state(own)));
+        pending.map(|pending| states(&pending, key)).collect()
+    } else {
+        Vec::new()
+    }
+}
+
+/// The first tasks in an order, of the actor's only role or of all.
+fn first(selection: &Selection, sort: TaskSort, order: Order) -> Option<First> {
+    let (_, index) = keys(sort);
+    let index = index?;
+    let source = match (sort, selection.own.as_slice()) {
+        (TaskSort::Created, [own]) => tasks(&own.condition, index),
+        // The condition of the index.
+        (TaskSort::DecisionBy, _) => tasks("decision_by IS NOT NULL", index),
+        _ => tasks("true", index),
+    };
+    Some(First {
+        source,
+        order: Order {
+            nullable: false,
+            ..order
+        },
+        rows: FIRST,
+        max_end: MAX_END,
+        // `OFFSET 0` keeps Postgres from reading all states instead of one after the other.
+        matching: format!(
+            "CROSS JOIN LATERAL (SELECT * FROM task_states WHERE task_id = first.id OFFSET 0) AS states \
+             WHERE {}",
+            selection.condition()
+        ),
+    })
 }

@@ -1,246 +1,73 @@
 //! Lists and counts of accounts.
 //!
 //! A user's segment stands for the values of `is_active`, `plan`, `scope` and `vendor`. The table of segments is small,
-//! and it says how many users match, so the way to read a page does not depend on the planner's estimates:
-//!
-//! - [`Way::Walk`]: the index of the sort, which has the segment, is read alone up to the end of the page.
-//! - [`Way::CollectSegments`]: if few users match, they are found by their segments and sorted.
-//! - [`Way::Window`], for patterns: the first users of the segments in the order of the sort are searched. If they do not fill the page,
-//!   the pattern is rare, and [`Way::Collect`] finds and sorts all that match.
+//! and it says how many users match. Few users are found by their segments. Otherwise the index of the sort, which has
+//! the segment, is read alone up to the end of the page. For a pattern, the first users of the segments in that order
+//! are searched; if these do not fill the page, the pattern is rare, and all users that match are sorted.
 
-use database::{Connection, Error, LimitedRows, RowLimit, composed, limited_sql};
+use database::{Connection, Error};
 use diesel::connection::SimpleConnection as _;
-use diesel::prelude::*;
-use diesel::sql_types::BigInt;
+use listing::{AccessPaths, Few, First, Order, Page, PageLimits, Paging, Sort, Source, Table};
 
-use super::list_conditions::{ListConditions, of_segments};
-use super::list_order::ListOrder;
-use super::segment::Segment;
-use super::user::{LAST_SIGN_IN, User};
+use super::list_conditions::{ListConditions, Segments, and};
+use super::user::User;
 use crate::accounts::list_query::{
     MAX_OFFSET_WITH_PATTERN, UserConditions, UserListQuery, UserSort,
 };
 
-/// The size of a user in bytes, approximately.
-const SIZE: &str = "octet_length(username) + octet_length(email) + octet_length(plan) \
-                    + octet_length(scope::text) + coalesce(octet_length(vendor::text), 0) \
-                    + octet_length(allowed_private_components::text) + octet_length(metadata::text) + 512";
-/// The columns of [`User`] that are in `users`.
-const COLUMNS: &str = "users.id, username, email, is_active, plan, scope, vendor, allowed_private_components, metadata, \
-                       email_confirmed, epoch, created, mtime, deletion_in_progress";
-/// At most this many users are collected by their segments. If more match, the index of the sort has enough of them
+const TABLE: Table = Table {
+    columns: "users.id, username, email, is_active, plan, scope, vendor, allowed_private_components, metadata, \
+              email_confirmed, epoch, created, mtime, deletion_in_progress, \
+              (SELECT at FROM last_sign_ins WHERE user_id = users.id) AS last_sign_in",
+    joins: "JOIN users USING (id)",
+    size: "octet_length(username) + octet_length(email) + octet_length(plan) \
+           + octet_length(scope::text) + coalesce(octet_length(vendor::text), 0) \
+           + octet_length(allowed_private_components::text) + octet_length(metadata::text) + 512",
+};
+/// At most this many users are found by their segments. If more match, the index of the sort has enough of them
 /// among its first entries, or they all come late: then reading the whole index still takes a fraction of a second.
 const FEW: i64 = 2_000;
-/// At least this many users are searched for a pattern before all that match are collected, and ten for each user up to
+/// At least this many users are searched for a pattern before all that match are sorted, and ten for each user up to
 /// the end of the page.
-const WINDOW: i64 = 2_000;
+const FIRST: i64 = 2_000;
 /// Patterns of at least this many characters usually match so few users that they are found fastest by their trigrams.
 const LONG_PATTERN: usize = 6;
 
-/// How the identifiers of a page are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
-    Walk,
-    Window,
-    Collect,
-    CollectSegments,
-}
-
-#[derive(QueryableByName)]
-struct FoundUser {
-    #[diesel(embed)]
-    user: User,
-    #[diesel(sql_type = BigInt)]
-    found: i64,
-}
-
-#[derive(QueryableByName)]
-struct Count {
-    #[diesel(sql_type = BigInt)]
-    count: i64,
-}
-
-/// The rows of one page.
+/// Loads the users of one page.
 pub(crate) fn list(
     connection: &mut Connection,
     list: &UserListQuery,
-    limit: RowLimit,
-) -> Result<LimitedRows<User>, Error> {
+    limits: PageLimits,
+) -> Result<Page<User>, Error> {
     let conditions = ListConditions::new(&list.conditions);
-    let is_first = list.paging.offset == 0;
-    if conditions.selects_one() || (conditions.is_empty() && is_first) {
-        return Page::new(list, conditions, None, limit).load(connection);
+    let is_first_of_all = conditions.is_empty() && list.paging.offset == 0;
+    if conditions.is_unique || is_first_of_all {
+        return access_paths(list, conditions, None).load(connection, limits);
     }
-    in_one_snapshot(connection, |connection| {
-        if !conditions.has_segments() {
-            return Page::new(list, conditions, None, limit).load_as_planned(connection);
-        }
-        let matching = Matching::load(connection, &list.conditions)?;
-        if matching.users == 0 {
-            return Ok(LimitedRows::from_iter([]));
-        }
-        Page::new(list, conditions, Some(matching), limit).load_as_planned(connection)
-    })
-}
-
-/// The segments that match the filters.
-struct Matching {
-    segments: Vec<Segment>,
-    users: i64,
-}
-
-impl Matching {
-    fn load(connection: &mut Connection, conditions: &UserConditions) -> Result<Self, Error> {
-        let sql = ListConditions::new_for_segments(conditions);
-        let statement = format!(
-            "SELECT id, users, lower(plan) AS plan_key, is_active FROM user_segments WHERE {}",
-            sql.of_segments()
-        );
-        let segments: Vec<Segment> = composed(statement, sql.texts, false).load(connection)?;
-        Ok(Self {
-            users: segments.iter().map(|segment| segment.users).sum(),
-            segments,
-        })
-    }
-}
-
-/// Users may move to other segments meanwhile.
-fn in_one_snapshot<T>(
-    connection: &mut Connection,
-    work: impl FnOnce(&mut Connection) -> Result<T, Error>,
-) -> Result<T, Error> {
+    // Users may move to other segments meanwhile.
     let mut transaction = connection.build_transaction().repeatable_read().read_only();
-    transaction.run(work)
-}
-
-/// A page to load.
-struct Page<'a> {
-    list: &'a UserListQuery,
-    conditions: ListConditions,
-    matching: Option<Matching>,
-    limit: RowLimit,
-}
-
-impl<'a> Page<'a> {
-    fn new(
-        list: &'a UserListQuery,
-        conditions: ListConditions,
-        matching: Option<Matching>,
-        limit: RowLimit,
-    ) -> Self {
-        Self {
-            list,
-            conditions,
-            matching,
-            limit,
+    transaction.run(|connection| {
+        let has_segments = !conditions.of_segments.is_empty();
+        let segments = has_segments.then(|| Segments::load(connection, &conditions));
+        let segments = segments.transpose()?;
+        if let Some(Segments { users: 0, .. }) = segments {
+            return Ok(list.paging.page(Vec::new(), 0));
         }
-    }
-
-    fn way(&self) -> Way {
-        if self.conditions.selects_one() {
-            return Way::Collect;
-        }
-        if self
-            .matching
-            .as_ref()
-            .is_some_and(|matching| matching.users <= FEW)
-        {
-            return Way::CollectSegments;
-        }
-        let Some(pattern) = &self.list.conditions.pattern else {
-            return Way::Walk;
-        };
-        // The index of this sort has the username, too.
-        let is_short = pattern.chars().count() < LONG_PATTERN;
-        let is_deep = self.list.paging.offset > MAX_OFFSET_WITH_PATTERN;
-        match self.list.sort.by {
-            UserSort::Username if is_short || is_deep => Way::Walk,
-            _ => Way::Window,
-        }
-    }
-
-    fn load(&self, connection: &mut Connection) -> Result<LimitedRows<User>, Error> {
-        let way = self.way();
-        let users = self.load_by(connection, way)?;
-        if way == Way::Window && users.found < self.list.paging.rows_to_fetch() {
-            return self.load_by(connection, Way::Collect);
-        }
-        Ok(users)
-    }
-
-    /// Loads the page in a transaction with settings of the planner. Compiling a statement takes longer than most pages.
-    /// An estimate from old statistics must not make it read the table instead of an index.
-    fn load_as_planned(&self, connection: &mut Connection) -> Result<LimitedRows<User>, Error> {
-        let settings = match self.way() {
-            Way::Walk | Way::CollectSegments => {
-                "SET LOCAL jit = off; SET LOCAL enable_seqscan = off"
-            }
-            Way::Window | Way::Collect => "SET LOCAL jit = off",
-        };
-        connection.batch_execute(settings)?;
-        self.load(connection)
-    }
-
-    fn load_by(&self, connection: &mut Connection, way: Way) -> Result<LimitedRows<User>, Error> {
-        let order = ListOrder::new(self.list.sort).by("sort_key", "id");
-        let page = format!(
-            "WITH page AS ({ids}) SELECT {COLUMNS}, {LAST_SIGN_IN} AS last_sign_in, page.sort_key \
-             FROM page JOIN users USING (id) ORDER BY {order}",
-            ids = self.ids(way)
-        );
-        let (rows, bytes) = (self.limit.rows.to_string(), self.limit.bytes.to_string());
-        let sql = limited_sql(&page, SIZE, &rows, &bytes);
-        // The best plan depends on the values, and planning takes a fraction of the time of reading a page.
-        let statement = composed(sql, &self.conditions.texts, false);
-        let users: Vec<FoundUser> = statement.load(connection)?;
-        let users = users.into_iter().map(|found| (found.user, found.found));
-        Ok(users.collect())
-    }
-
-    /// The statement that reads the identifiers of the page and their sort keys. `OFFSET 0` keeps the planner from walking
-    /// the index of the sort instead, which reads all users if those that match come last.
-    fn ids(&self, way: Way) -> String {
-        let order = ListOrder::new(self.list.sort);
-        let paging = self.list.paging;
-        let page = format!("LIMIT {} OFFSET {}", paging.rows_to_fetch(), paging.offset);
-        let window = WINDOW.max(10 * (paging.offset + paging.rows_to_fetch()));
-        let ListOrder { table, id, key, .. } = order;
-        let (by_column, by_key) = (order.by(key, id), order.by("sort_key", "id"));
-        let segments = self.matching.as_ref().map(|matching| &*matching.segments);
-        let conditions = match way {
-            Way::CollectSegments => self.conditions.of_few_users(segments),
-            _ => self.conditions.of_users(segments),
-        };
-        let start = segments.and_then(|segments| order.fixed_by(segments));
-        let start = start.map_or(String::new(), |start| format!(" AND {start}"));
-        match way {
-            Way::Walk => format!(
-                "SELECT {id} AS id, {key} AS sort_key FROM {table} WHERE {conditions}{start} ORDER BY {by_column} {page}"
-            ),
-            Way::Window => format!(
-                "SELECT id, sort_key FROM (\
-                    SELECT {id} AS id, {key} AS sort_key FROM {table} WHERE {matching}{start} \
-                    ORDER BY {by_column} LIMIT {window}\
-                ) AS first JOIN users USING (id) WHERE {conditions} ORDER BY {by_key} {page}",
-                matching = of_segments(segments)
-            ),
-            Way::Collect | Way::CollectSegments => format!(
-                "SELECT id, sort_key FROM (\
-                    SELECT id, {key} AS sort_key FROM {users} WHERE {conditions} OFFSET 0\
-                ) AS matching ORDER BY {by_key} {page}",
-                users = order.tables_of_users()
-            ),
-        }
-    }
+        let paths = access_paths(list, conditions, segments.as_ref());
+        // Compiling a statement takes longer than most pages. An estimate from old statistics must not make it read the
+        // table instead of an index.
+        connection.batch_execute(if paths.are_indexed() {
+            "SET LOCAL jit = off; SET LOCAL enable_seqscan = off"
+        } else {
+            "SET LOCAL jit = off"
+        })?;
+        paths.load(connection, limits)
+    })
 }
 
 /// The number of all accounts.
 pub(crate) fn count_all(connection: &mut Connection) -> Result<i64, Error> {
-    let all = UserConditions {
-        filters: Vec::new(),
-        pattern: None,
-    };
-    count(connection, &all)
+    Ok(Segments::load(connection, &ListConditions::default())?.users)
 }
 
 /// The number of accounts that match.
@@ -248,28 +75,151 @@ pub(crate) fn count(
     connection: &mut Connection,
     conditions: &UserConditions,
 ) -> Result<i64, Error> {
-    let sql = ListConditions::new(conditions);
-    if !sql.has_users() {
-        return Ok(Matching::load(connection, conditions)?.users);
+    let conditions = ListConditions::new(conditions);
+    if conditions.of_users.is_empty() {
+        return Ok(Segments::load(connection, &conditions)?.users);
     }
-    if !sql.has_segments() {
-        return count_users(connection, &sql, None);
-    }
-    in_one_snapshot(connection, |connection| {
-        let matching = Matching::load(connection, conditions)?;
-        count_users(connection, &sql, Some(&matching.segments))
-    })
+    let matching = and(&[conditions.of_users, conditions.of_segments].concat());
+    listing::count(
+        connection,
+        &format!("users WHERE {matching}"),
+        conditions.binds,
+        false,
+    )
 }
 
-fn count_users(
-    connection: &mut Connection,
-    conditions: &ListConditions,
-    segments: Option<&[Segment]>,
-) -> Result<i64, Error> {
-    let statement = format!(
-        "SELECT count(*) AS count FROM users WHERE {}",
-        conditions.of_users(segments)
-    );
-    let count: Count = composed(statement, &conditions.texts, false).get_result(connection)?;
-    Ok(count.count)
+/// How users are sorted.
+struct SortKey {
+    order: Order,
+    /// The column or expression that the list is sorted by.
+    key: &'static str,
+    /// The table whose index has the order.
+    table: &'static str,
+    /// The user's identifier in that table.
+    id: &'static str,
+    /// The tables that have all columns of users and the sort key.
+    joined: &'static str,
+}
+
+impl SortKey {
+    fn of(sort: Sort<UserSort>) -> Self {
+        let nullable = sort.by == UserSort::LastSignIn;
+        let (table, id, joined) = if nullable {
+            let joined =
+                "users JOIN last_sign_ins AS signed_in (user_id, at, own_segment) ON user_id = id";
+            ("last_sign_ins", "user_id", joined)
+        } else {
+            ("users", "id", "users")
+        };
+        let key = match sort.by {
+            UserSort::Created => "created",
+            UserSort::Mtime => "mtime",
+            UserSort::Username => "username_key",
+            UserSort::Email => "email_key",
+            UserSort::Plan => "lower(plan)",
+            UserSort::IsActive => "is_active",
+            UserSort::LastSignIn => "at",
+        };
+        let direction = sort.direction;
+        Self {
+            order: Order {
+                direction,
+                nullable,
+            },
+            key,
+            table,
+            id,
+            joined,
+        }
+    }
+
+    /// Users in the order of the index.
+    fn in_order(&self, conditions: &[String]) -> Source {
+        Source {
+            rows: format!("{} WHERE {}", self.table, and(conditions)),
+            id: self.id,
+            key: self.key,
+        }
+    }
+
+    /// Users that are sorted. `OFFSET 0` keeps the planner from reading the index of the sort instead, which reads all
+    /// users if those that match come last.
+    fn to_sort(&self, conditions: &[String]) -> Source {
+        let Self { key, joined, .. } = self;
+        let users = format!(
+            "SELECT id, {key} AS sort_key FROM {joined} WHERE {} OFFSET 0",
+            and(conditions)
+        );
+        Source {
+            rows: format!("({users}) AS matching"),
+            id: "id",
+            key: "sort_key",
+        }
+    }
+}
+
+/// The paths to the users of a page. `segments` are those that match, if conditions are of segments.
+fn access_paths(
+    list: &UserListQuery,
+    conditions: ListConditions,
+    segments: Option<&Segments>,
+) -> AccessPaths {
+    let ListConditions {
+        mut binds,
+        of_users,
+        of_segments,
+        is_unique,
+    } = conditions;
+    let sort = SortKey::of(list.sort);
+    let (number, condition) = match segments {
+        _ if is_unique => (1, of_segments),
+        Some(segments) => (segments.users, vec![segments.condition()]),
+        None => (i64::MAX, Vec::new()),
+    };
+    let few = Few::Known(number, sort.to_sort(&[&*of_users, &condition].concat()));
+    // `IS TRUE` keeps Postgres from using the index on segments, so that it reads the index of the sort and compares each
+    // user with a hash table.
+    let in_segments = segments.map(|segments| format!("{} IS TRUE", segments.condition()));
+    let all: Vec<_> = of_users.iter().chain(&in_segments).cloned().collect();
+    let all = sort.to_sort(&all);
+    let start = segments.and_then(|segments| segments.start_of(list.sort.by, &mut binds));
+    let in_order: Vec<_> = in_segments.into_iter().chain(start).collect();
+    let (ordered, first) = if is_in_index(list) {
+        (vec![sort.in_order(&[in_order, of_users].concat())], None)
+    } else {
+        let first = first(list.paging, &sort, &in_order, &of_users);
+        (Vec::new(), Some(first))
+    };
+    AccessPaths {
+        table: &TABLE,
+        binds,
+        order: sort.order,
+        ordered,
+        // The best plan depends on the values, and planning takes a fraction of the time of reading a page.
+        is_cached: false,
+        few,
+        max_few: FEW,
+        first,
+        all,
+    }
+}
+
+/// The first users in the order of an index, which are searched for a pattern.
+fn first(paging: Paging, sort: &SortKey, in_order: &[String], of_users: &[String]) -> First {
+    First {
+        source: sort.in_order(in_order),
+        order: sort.order,
+        rows: FIRST.max(10 * (paging.offset + paging.rows_to_fetch())),
+        max_end: i64::MAX,
+        matching: format!("JOIN users USING (id) WHERE {}", and(of_users)),
+    }
+}
+
+/// Whether the index of the sort has all that users are compared with.
+fn is_in_index(list: &UserListQuery) -> bool {
+    list.conditions.pattern.as_ref().is_none_or(|pattern| {
+        let is_short = pattern.chars().count() < LONG_PATTERN;
+        let is_deep = list.paging.offset > MAX_OFFSET_WITH_PATTERN;
+        list.sort.by == UserSort::Username && (is_short || is_deep)
+    })
 }

@@ -1,11 +1,11 @@
 //! What lists read, in rows of tables and entries of indexes.
 
-use database::{Connection, RowLimit};
+use database::Connection;
 use diesel::connection::SimpleConnection as _;
 use diesel::prelude::*;
 use diesel::sql_types::BigInt;
 use http_kit::Query;
-use listing::Sort;
+use listing::{PageLimits, Sort};
 use testkit::TestDatabase;
 
 use crate::accounts::list_query::{UserConditions, UserListQuery, UserSort};
@@ -121,9 +121,12 @@ fn read(connection: &mut Connection, query: &str) -> (i64, usize) {
     let query = UserListQuery::parse(&Query::parse(query), Sort::descending(UserSort::Created));
     let query = query.unwrap();
     let mut users = 0;
-    let limit = RowLimit::new(query.paging.limit, usize::MAX);
+    let limits = PageLimits {
+        paging: query.paging,
+        bytes: usize::MAX,
+    };
     let rows = rows_read(connection, |connection| {
-        users = list(connection, &query, limit).unwrap().rows.len();
+        users = list(connection, &query, limits).unwrap().rows.len();
     });
     (rows, users)
 }

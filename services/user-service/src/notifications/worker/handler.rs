@@ -8,8 +8,8 @@ use values::{Names as _, NotificationId, Secret};
 use super::channels::Channels;
 use super::notification::{CodeSettings, Notification};
 use super::store::{self, ClaimedRow, Recipient};
-use crate::notifications::channel::Channel;
-use crate::notifications::kind::Kind;
+use crate::notifications::Channel;
+use crate::notifications::Kind;
 use crate::notifications::{JOBS, QUEUE};
 
 /// Sends notifications.

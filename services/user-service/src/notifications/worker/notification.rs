@@ -3,7 +3,7 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use values::{NotificationId, Secret, UserId};
 
-use crate::notifications::kind::Kind;
+use crate::notifications::Kind;
 
 const CODE: &str = "{{code}}";
 

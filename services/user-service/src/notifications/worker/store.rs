@@ -10,8 +10,8 @@ use values::{Names as _, NotificationId, UserId};
 
 use super::notification::Notification;
 use crate::notifications::JOBS;
+use crate::notifications::Kind;
 use crate::notifications::code_store::VALID_REQUESTS;
-use crate::notifications::kind::Kind;
 use crate::schema::{codes, notifications, users};
 
 /// A claimed notification. The lease's number is the number of the attempt.

@@ -1,65 +1,33 @@
-use listing::{Conditions, substring_pattern};
+use listing::{Bind, Binds, Conditions, Indexed, substring_pattern};
 
-use super::binds::{Bind, Binds};
 use crate::tasks::access::Actor;
 use crate::tasks::list_query::{Role, TaskFilter};
 use crate::tasks::secrets::PresentedSecret;
 
-/// Tasks that an index of `tasks` finds.
-#[derive(Debug)]
-pub(super) struct Indexed {
-    condition: String,
-    /// The order of the index, so that Postgres takes no other way to the first of them.
-    order: &'static str,
-}
-
-impl Indexed {
-    /// The statement that selects the identifiers of the first ones.
-    pub(super) fn first(&self, limit: usize) -> String {
-        let Self { condition, order } = self;
-        format!("(SELECT id FROM tasks WHERE {condition}{order} LIMIT {limit})")
+/// Tasks with a value in a column that `tasks` and `task_states` have.
+fn with_value(column: &str, value: &str) -> Indexed {
+    Indexed {
+        table: "tasks",
+        condition: format!("{column} = {value}"),
+        order: "ORDER BY created, id",
     }
 }
 
-/// One of the conditions that make a task one of the actor's.
-#[derive(Debug)]
-pub(super) struct Branch {
-    pub(super) in_tasks: Indexed,
-    /// The same condition on a row of `task_states`.
-    pub(super) in_states: String,
-    /// The same condition on a row of `tasks`, for counts.
-    pub(super) counted: String,
+/// A task with a secret: one, or none.
+fn with_secret(condition: String) -> Indexed {
+    Indexed {
+        table: "tasks",
+        condition,
+        order: "",
+    }
 }
 
-impl Branch {
-    /// Tasks with a value in a column that both tables have.
-    fn column(name: &str, value: &str) -> Self {
-        let condition = format!("{name} = {value}");
-        Self {
-            // What an index for counts is limited to, so that it serves them only.
-            counted: format!("{condition} AND octet_length({name}) > 0"),
-            in_states: condition.clone(),
-            in_tasks: Indexed {
-                condition,
-                order: " ORDER BY created, id",
-            },
-        }
-    }
-
-    /// Tasks with a secret: one, or none.
-    fn secret(condition: String) -> Self {
-        let order = "";
-        let in_tasks = Indexed { condition, order };
-        Self {
-            in_states: format!("task_id = ANY(ARRAY({}))", in_tasks.first(1)),
-            counted: in_tasks.condition.clone(),
-            in_tasks,
-        }
-    }
-
-    /// The condition on a row of `tasks`.
-    pub(super) fn condition(&self) -> &str {
-        &self.in_tasks.condition
+/// The condition of tasks, on a row of `task_states`, which has no secrets.
+pub(super) fn on_state(tasks: &Indexed) -> String {
+    if tasks.order.is_empty() {
+        format!("task_id = ANY(ARRAY({}))", tasks.first(1))
+    } else {
+        tasks.condition.clone()
     }
 }
 
@@ -68,8 +36,9 @@ impl Branch {
 pub(super) struct Selection {
     /// The values of the parts.
     pub(super) binds: Binds,
-    /// At least one of them must hold. Empty if the role is [`Role::Any`], or if no task is selected.
-    pub(super) branches: Vec<Branch>,
+    /// The actor's tasks, by each of the conditions that make one the actor's. Empty if the role is [`Role::Any`], or if
+    /// no task is selected.
+    pub(super) own: Vec<Indexed>,
     /// What must hold besides, on a row of `task_states`.
     restrictions: Vec<String>,
     /// Restrictions that an index of `tasks` serves.
@@ -94,12 +63,12 @@ impl Selection {
             only_pending: conditions.pattern.is_none() && conditions.filters == pending,
             ..Self::default()
         };
-        selection.add_branches(actor, role);
+        selection.add_own(actor, role);
         for (field, value) in &conditions.filters {
             selection.add_filter(*field, value);
         }
         if let Some(pattern) = &conditions.pattern {
-            let pattern = selection.text(substring_pattern(pattern));
+            let pattern = selection.binds.text(substring_pattern(pattern));
             let restriction = format!("title_key LIKE lower({pattern})");
             selection.restrictions.push(restriction);
         }
@@ -108,7 +77,7 @@ impl Selection {
 
     /// Whether no task can be selected.
     pub(super) fn is_empty(&self) -> bool {
-        self.branches.is_empty() && !self.is_any
+        self.own.is_empty() && !self.is_any
     }
 
     /// Whether all tasks of the role are selected.
@@ -118,39 +87,36 @@ impl Selection {
 
     /// What must hold on a row of `task_states`.
     pub(super) fn condition(&self) -> String {
-        let branches: Vec<_> = self.branches.iter().map(|b| b.in_states.as_str()).collect();
-        let own = (!self.is_any).then(|| format!("({})", branches.join(" OR ")));
-        let parts: Vec<_> = own.iter().chain(&self.restrictions).collect();
+        let own: Vec<_> = self.own.iter().map(on_state).collect();
+        let own = (!self.is_any).then(|| format!("({})", own.join(" OR ")));
+        let parts: Vec<_> = own.iter().chain(&self.restrictions).cloned().collect();
         if parts.is_empty() {
             return "true".to_owned();
         }
-        let parts: Vec<_> = parts.into_iter().map(String::as_str).collect();
         parts.join(" AND ")
     }
 
-    /// Statements each of which selects the identifiers of all selected tasks and of others, or the first `limit` of
-    /// a condition.
-    pub(super) fn supersets(&self, limit: usize) -> Vec<String> {
-        let own: Vec<_> = self
-            .branches
-            .iter()
-            .map(|branch| branch.in_tasks.first(limit))
-            .collect();
-        let own = (!own.is_empty()).then(|| own.join(" UNION ALL "));
-        let indexed = self.indexed.iter().map(|indexed| indexed.first(limit));
+    /// What must hold on a row of `tasks`, if all tasks of the role are selected.
+    pub(super) fn condition_on_tasks(&self) -> String {
+        let own: Vec<_> = self.own.iter().map(|own| own.condition.as_str()).collect();
+        if self.is_any {
+            return "true".to_owned();
+        }
+        format!("({})", own.join(") OR ("))
+    }
+
+    /// Tasks among which are the selected ones.
+    pub(super) fn supersets(&self) -> Vec<Vec<Indexed>> {
+        let own = (!self.own.is_empty()).then(|| self.own.clone());
+        let indexed = self.indexed.iter().map(|indexed| vec![indexed.clone()]);
         own.into_iter().chain(indexed).collect()
     }
 
-    fn text(&mut self, text: String) -> String {
-        self.binds.add(Bind::Text(text))
-    }
-
-    fn add_branches(&mut self, actor: &Actor, role: Option<Role>) {
+    fn add_own(&mut self, actor: &Actor, role: Option<Role>) {
         let includes = |wanted| role.is_none_or(|role| role == wanted);
         if let Some(user) = actor.user().filter(|_| includes(Role::Creator)) {
             let user = self.binds.add(Bind::Bytes(user.as_bytes().to_vec()));
-            let branch = Branch::column("creator", &user);
-            self.branches.push(branch);
+            self.own.push(with_value("creator", &user));
         }
         for (wanted, key, secret) in [
             (Role::Approver, "approver_key", "approver_secret"),
@@ -160,9 +126,8 @@ impl Selection {
                 continue;
             }
             if let Some(email) = actor.normalized_email() {
-                let email = self.text(email);
-                let branch = Branch::column(key, &email);
-                self.branches.push(branch);
+                let email = self.binds.text(email);
+                self.own.push(with_value(key, &email));
             }
             for presented in actor.secrets() {
                 self.add_secret(secret, presented);
@@ -175,11 +140,11 @@ impl Selection {
         let fingerprint = Bind::Bytes(secret.fingerprint.as_bytes().to_vec());
         let fingerprint = self.binds.add(fingerprint);
         let random = format!("{column} = {fingerprint} AND has_random_secrets");
-        self.branches.push(Branch::secret(random));
+        self.own.push(with_secret(random));
         if let Some(task) = secret.task {
             let task = self.binds.add(Bind::Bytes(task.as_bytes().to_vec()));
             let named = format!("id = {task} AND {column} = {fingerprint}");
-            self.branches.push(Branch::secret(named));
+            self.own.push(with_secret(named));
         }
     }
 
@@ -187,18 +152,16 @@ impl Selection {
         let restriction = match field {
             // A literal, because Postgres uses the indexes of pending tasks only if it sees this value.
             TaskFilter::Status if value == "pending" => "status = 'pending'".to_owned(),
-            TaskFilter::Status => format!("status = {}", self.text(value.to_owned())),
-            TaskFilter::Public => {
-                let public = self.binds.add(Bind::Bool(value == "true"));
-                format!("public = {public}")
-            }
+            TaskFilter::Status => format!("status = {}", self.binds.text(value)),
+            TaskFilter::Public => format!("public = {}", value == "true"),
             TaskFilter::Approver => self.address("approver_key", value),
             TaskFilter::Requester => self.address("requester_key", value),
             TaskFilter::Title => {
-                let title = self.text(value.to_owned());
+                let title = self.binds.text(value);
                 self.indexed.push(Indexed {
+                    table: "tasks",
                     condition: format!("lower(title) = lower({title})"),
-                    order: " ORDER BY id",
+                    order: "ORDER BY id",
                 });
                 format!("title_key = lower({title})")
             }
@@ -207,13 +170,10 @@ impl Selection {
     }
 
     fn address(&mut self, column: &str, value: &str) -> String {
-        let key = self.text(value.trim().to_ascii_lowercase());
-        let Branch {
-            in_tasks,
-            in_states,
-            ..
-        } = Branch::column(column, &key);
-        self.indexed.push(in_tasks);
-        in_states
+        let key = self.binds.text(value.trim().to_ascii_lowercase());
+        let tasks = with_value(column, &key);
+        let condition = tasks.condition.clone();
+        self.indexed.push(tasks);
+        condition
     }
 }

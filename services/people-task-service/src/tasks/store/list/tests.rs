@@ -1,13 +1,13 @@
 //! What lists return and how many rows and index entries they read for it, with more tasks than [`super::FEW`] and
-//! `WALK`.
+//! [`super::FIRST`].
 
 use std::sync::Arc;
 
 use auth::{Caller, Claims};
-use database::RowLimit;
 use diesel::PgConnection;
 use diesel::connection::SimpleConnection as _;
 use http_kit::Query;
+use listing::PageLimits;
 use serde_json::json;
 use testkit::{TestDatabase, lines};
 
@@ -18,9 +18,9 @@ use crate::tasks::requests::{parse_list, parse_selection};
 /// Enough tasks for every way in which lists are read.
 const MANY: i64 = 50_000;
 const MILLION: i64 = 1_000_000;
-/// The most that a probe for few tasks and a walk read before all states are read: three branches, and each task with
-/// its state.
-const PROBE_AND_WALK: i64 = 3 * 10_001 + 2 * 10_000;
+/// The most that is read before all states are: three conditions of which each may find few tasks, and the first tasks
+/// with their states.
+const FEW_AND_FIRST: i64 = 3 * 10_001 + 2 * 10_000;
 /// What a page reads of each of its rows: an entry and a row of both tables.
 const PAGE: i64 = 200;
 
@@ -100,8 +100,11 @@ impl Lists {
     fn page(&mut self, actor: &Actor, query: &str, expected: &str) -> i64 {
         let (list, role) = parse_list(&Query::parse(query)).unwrap();
         let before = rows_read(&mut self.connection);
-        let limit = RowLimit::new(list.paging.limit, usize::MAX);
-        let page = super::load_page(&mut self.connection, actor, role, &list, limit).unwrap();
+        let limits = PageLimits {
+            paging: list.paging,
+            bytes: usize::MAX,
+        };
+        let page = super::load_page(&mut self.connection, actor, role, &list, limits).unwrap();
         let read = rows_read(&mut self.connection) - before;
         let ids: Vec<_> = page.rows.iter().map(|task| task.id.to_string()).collect();
         let paging = list.paging;
@@ -185,12 +188,12 @@ fn usual_pages_and_counts_read_only_what_they_return() {
 }
 
 #[test]
-fn counts_of_a_role_read_an_index_of_one_column() {
+fn counts_of_a_role_read_only_the_index_of_its_pages() {
     let mut lists = Lists::of(MANY);
     for (role, own) in [("creator", CREATED), ("approver", TO_DECIDE)] {
         let (count, _) = lists.count(&dot(), &format!("role={role}"), own);
         let read = format!(
-            "SELECT pg_stat_get_xact_tuples_returned('tasks_counted_by_{role}'::regclass)::text AS line"
+            "SELECT pg_stat_get_xact_tuples_returned('tasks_by_{role}'::regclass)::text AS line"
         );
         let read = lines(&mut lists.connection, &read);
         assert_eq!(read[0], count.to_string(), "{role}");
@@ -214,7 +217,7 @@ fn lists_of_few_tasks_read_only_these() {
     let titled = format!("{DOTS} AND title_key = 'zoom 7' AND status = 'pending'");
     let rejected = format!("{KIMS} AND status = 'rejected' AND public");
     let found = format!("{KIMS} AND title_key LIKE '%plan 2%'");
-    // Where a filter matches few tasks, the probe also looks at those of the user's roles.
+    // Where a filter matches few tasks, those of the user's roles are counted, too.
     let probe = 2 * 10_001;
     for (actor, query, expected, most) in [
         (kim(), "", KIMS, PAGE),
@@ -271,13 +274,13 @@ fn other_lists_of_many_tasks_read_every_state_once_at_most() {
                     let query = format!("limit=7&offset={offset}&sort={sort}{filter}&{role}");
                     let expected = format!("{own} AND {condition} ORDER BY {order}");
                     let read = lists.page(&actor, &query, &expected);
-                    let most = lists.tasks + PROBE_AND_WALK + PAGE;
+                    let most = lists.tasks + FEW_AND_FIRST + PAGE;
                     assert!(read <= most, "{query} read {read}");
                 }
             }
             let query = format!("{role}{filter}");
             let (_, read) = lists.count(&actor, &query, &format!("{own} AND {condition}"));
-            assert!(read <= lists.tasks + PROBE_AND_WALK, "{query} read {read}");
+            assert!(read <= lists.tasks + FEW_AND_FIRST, "{query} read {read}");
         }
     }
 }
@@ -286,7 +289,7 @@ fn other_lists_of_many_tasks_read_every_state_once_at_most() {
 fn a_million_tasks_are_read_like_fewer() {
     let mut lists = Lists::of(MILLION);
     check_usual_pages_and_counts(&mut lists);
-    let most = lists.tasks + PROBE_AND_WALK + PAGE;
+    let most = lists.tasks + FEW_AND_FIRST + PAGE;
     for (actor, query, condition) in [
         (dot(), "", DOTS.to_owned()),
         (

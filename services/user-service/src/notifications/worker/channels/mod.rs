@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::error::SendError;
 use super::notification::Notification;
 use super::task_mail::TaskMail;
-use crate::notifications::channel::Channel;
+use crate::notifications::Channel;
 use crate::settings::NotificationWorkerSettings;
 use mail::Mail;
 use webhook::Webhook;

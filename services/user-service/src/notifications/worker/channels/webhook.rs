@@ -9,7 +9,7 @@ use serde::Serialize;
 use telemetry::{CallOutcome, RequestContext};
 use values::{Names as _, Timestamp, UserId};
 
-use crate::notifications::kind::Kind;
+use crate::notifications::Kind;
 use crate::notifications::worker::error::SendError;
 use crate::notifications::worker::notification::Notification;
 

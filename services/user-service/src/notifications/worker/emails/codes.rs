@@ -5,7 +5,7 @@ use values::Language;
 use super::Email;
 use super::layout::{Button, Content, Fact, Link};
 use super::texts::{self, Texts};
-use crate::notifications::kind::Kind;
+use crate::notifications::Kind;
 use crate::notifications::worker::notification::Notification;
 
 impl Email {

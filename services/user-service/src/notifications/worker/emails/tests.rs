@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use values::{Language, Names as _, NotificationId, Secret, UserId};
 
 use super::Email;
-use crate::notifications::kind::Kind;
+use crate::notifications::Kind;
 use crate::notifications::worker::notification::Notification;
 use crate::notifications::worker::task_mail::{MailKind, TaskMail};
 

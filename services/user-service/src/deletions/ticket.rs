@@ -1,3 +1,5 @@
+//! What administrators do with the ticket of a deletion.
+
 use database::Connection;
 use values::{Secret, UserId};
 
@@ -28,4 +30,16 @@ pub(super) async fn cancel(
         }
     };
     context.database.transaction(cancel).await
+}
+
+/// The progress of a deletion.
+pub(super) async fn status(
+    context: &Context,
+    user: UserId,
+    ticket: Secret,
+) -> Result<Deletion, DeletionError> {
+    let find = move |connection: &mut Connection| {
+        store::find(connection, user, &ticket)?.ok_or(DeletionError::UnknownTicket)
+    };
+    context.database.run(find).await
 }

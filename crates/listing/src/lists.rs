@@ -7,9 +7,6 @@
 //! Few queries run for one user at the same time, however many requests there are. A query whose caller is gone counts
 //! until it ends, because it still has a connection.
 
-mod encoded_page;
-mod permits;
-
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,14 +15,13 @@ use actix_web::rt;
 use actix_web::web;
 use database::Database;
 use http_kit::Problem;
-use listing::Page;
 use serde::Serialize;
 use tracing::Instrument as _;
 use values::UserId;
 
-pub use encoded_page::EncodedPage;
-use encoded_page::{Held, SHORT_PAGE};
-use permits::{CallerLimit, Permits};
+use crate::Page;
+use crate::encoded_page::{EncodedPage, Held, SHORT_PAGE};
+use crate::permits::{CallerLimit, Permits};
 
 /// The maximum length of a page, both of its rows in the database and of its JSON.
 const LONG_PAGE: u32 = 4 * 1024 * 1024;

@@ -16,13 +16,13 @@ const REMEMBERED_CALLERS: usize = 1024;
 
 /// A number of permits that requests share.
 #[derive(Debug)]
-pub(super) struct Permits {
+pub(crate) struct Permits {
     free: Arc<Semaphore>,
     waiting: Semaphore,
 }
 
 impl Permits {
-    pub(super) fn new(permits: usize) -> Self {
+    pub(crate) fn new(permits: usize) -> Self {
         Self {
             free: Arc::new(Semaphore::new(permits)),
             waiting: Semaphore::new(MAX_WAITING),
@@ -30,12 +30,12 @@ impl Permits {
     }
 
     /// Takes permits that are free now.
-    pub(super) fn try_acquire(&self, permits: u32) -> Option<OwnedSemaphorePermit> {
+    pub(crate) fn try_acquire(&self, permits: u32) -> Option<OwnedSemaphorePermit> {
         Arc::clone(&self.free).try_acquire_many_owned(permits).ok()
     }
 
     /// Waits for permits, after those who already wait; `None` if that takes too long.
-    pub(super) async fn acquire(&self, permits: u32) -> Option<OwnedSemaphorePermit> {
+    pub(crate) async fn acquire(&self, permits: u32) -> Option<OwnedSemaphorePermit> {
         if let Some(permit) = self.try_acquire(permits) {
             return Some(permit);
         }
@@ -47,20 +47,20 @@ impl Permits {
 
 /// A number of permits for each user. Callers without a token have no limit: a task's secret opens one task.
 #[derive(Debug)]
-pub(super) struct CallerLimit {
+pub(crate) struct CallerLimit {
     each: usize,
     callers: Mutex<HashMap<UserId, Arc<Permits>>>,
 }
 
 /// One of a user's permits.
 #[derive(Debug)]
-pub(super) struct CallerPermit {
+pub(crate) struct CallerPermit {
     /// Kept together with the map's entry.
     _permit: Option<(OwnedSemaphorePermit, Arc<Permits>)>,
 }
 
 impl CallerLimit {
-    pub(super) fn new(each: usize) -> Self {
+    pub(crate) fn new(each: usize) -> Self {
         Self {
             each,
             callers: Mutex::default(),
@@ -68,7 +68,7 @@ impl CallerLimit {
     }
 
     /// Takes a permit of the caller that is free now.
-    pub(super) fn try_acquire(&self, caller: Option<UserId>) -> Option<CallerPermit> {
+    pub(crate) fn try_acquire(&self, caller: Option<UserId>) -> Option<CallerPermit> {
         let permit = match caller.map(|caller| self.permits_of(caller)) {
             Some(permits) => Some((permits.try_acquire(1)?, permits)),
             None => None,
@@ -77,7 +77,7 @@ impl CallerLimit {
     }
 
     /// Waits for a permit of the caller; `None` if that takes too long.
-    pub(super) async fn acquire(&self, caller: Option<UserId>) -> Option<CallerPermit> {
+    pub(crate) async fn acquire(&self, caller: Option<UserId>) -> Option<CallerPermit> {
         let permit = match caller.map(|caller| self.permits_of(caller)) {
             Some(permits) => Some((permits.acquire(1).await?, permits)),
             None => None,

@@ -7,14 +7,14 @@ use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{ContentType, LINK};
 use actix_web::web::Bytes;
-use listing::{Page, next_link};
 use serde::Serialize;
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::permits::CallerPermit;
+use crate::permits::CallerPermit;
+use crate::{Page, next_link};
 
 /// A page up to this length is sent without waiting for others.
-pub(super) const SHORT_PAGE: u32 = 256 * 1024;
+pub(crate) const SHORT_PAGE: u32 = 256 * 1024;
 /// The size from which a part of a page is complete. actix-web copies one part at a time for the socket.
 const PART: usize = 32 * 1024;
 
@@ -30,13 +30,13 @@ pub struct EncodedPage {
 
 /// What a long page holds until it is sent: memory by the byte, and one of its caller's pages.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(crate) struct Held {
     memory: OwnedSemaphorePermit,
     _caller: CallerPermit,
 }
 
 impl Held {
-    pub(super) fn new(memory: OwnedSemaphorePermit, caller: CallerPermit) -> Self {
+    pub(crate) fn new(memory: OwnedSemaphorePermit, caller: CallerPermit) -> Self {
         Self {
             memory,
             _caller: caller,
@@ -51,7 +51,7 @@ impl Held {
 
 impl EncodedPage {
     /// Serializes rows until the next one would exceed `max_bytes`, but at least one. Drops each row after it.
-    pub(super) fn new<R, T: Serialize>(
+    pub(crate) fn new<R, T: Serialize>(
         page: Page<R>,
         max_bytes: usize,
         response: impl Fn(R) -> T,
@@ -78,12 +78,12 @@ impl EncodedPage {
     }
 
     /// Whether the page ended before its limit of rows, because more would be too large.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.is_cut
     }
 
     /// Keeps the memory that it needs until it is sent, if it is long.
-    pub(super) fn hold(mut self, mut held: Held) -> Self {
+    pub(crate) fn hold(mut self, mut held: Held) -> Self {
         if self.length > SHORT_PAGE as usize {
             held.keep(self.length);
             self.held = Some(held);
@@ -98,7 +98,7 @@ impl EncodedPage {
         let mut response = HttpResponse::Ok();
         response.content_type(ContentType::json());
         if let Some(offset) = self.next_offset
-            && let Some(link) = next_link(path, query, offset)
+            && let Some(link) = next_link(path, query, ("offset", &offset.to_string()))
         {
             response.insert_header((LINK, link));
         }
@@ -173,10 +173,9 @@ impl JsonArray {
 
 #[cfg(test)]
 mod tests {
-    use actix_web::body::{BodySize, MessageBody as _, to_bytes};
-    use listing::Paging;
-
     use super::EncodedPage;
+    use crate::Paging;
+    use actix_web::body::{BodySize, MessageBody as _, to_bytes};
 
     fn encode(texts: &[&str], found: i64, max_bytes: usize) -> EncodedPage {
         let paging = Paging {
