@@ -25,8 +25,8 @@ struct Smtp {
 
 impl Smtp {
     fn start() -> Self {
-        let python = python_with_aiosmtpd()
-            .unwrap_or_else(|| panic!("aiosmtpd is missing: python3 with venv and PyPI are needed"));
+        let python = python_with_aiosmtpd().ok_or("python3 with venv, or PyPI, is missing");
+        let python = python.unwrap();
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("tests/it/notification_worker/aiosmtpd_server.py");
         let mut process = Command::new(python)
