@@ -18,7 +18,7 @@ fn main() {
 }
 
 fn check_tokens(criterion: &mut Criterion) {
-    let key = SigningKey::from_pem(&testkit::ed25519_pem()).unwrap();
+    let key = SigningKey::from_pem(&SigningKey::generate_pem()).unwrap();
     let lifetime = Duration::from_secs(24 * 3600);
     let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);
     let token = signer.sign(subject()).unwrap();

@@ -26,6 +26,11 @@ pub enum KeyError {
     NotEd25519,
 }
 
+/// The bytes before the 32 secret bytes of an Ed25519 key in PKCS#8 form (RFC 8410 section 7).
+const PKCS8_PREFIX: [u8; 16] = [
+    0x30, 0x2e, 0x02, 0x01, 0x00, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x04, 0x22, 0x04, 0x20,
+];
+
 /// An Ed25519 private key. It discloses only its public half.
 pub struct SigningKey {
     pair: Ed25519KeyPair,
@@ -33,6 +38,14 @@ pub struct SigningKey {
 }
 
 impl SigningKey {
+    /// Makes a new key, as the PEM text that [`Self::from_pem`] parses.
+    #[must_use]
+    pub fn generate_pem() -> Secret {
+        let mut pkcs8 = zeroize::Zeroizing::new(PKCS8_PREFIX.to_vec());
+        pkcs8.extend_from_slice(&rand::random::<[u8; 32]>());
+        Secret::new(pem::encode(&pem::Pem::new("PRIVATE KEY", &pkcs8[..])))
+    }
+
     /// Parses a PEM block of PKCS#8 (RFC 8410), as `openssl genpkey -algorithm ed25519` writes it.
     ///
     /// # Errors
@@ -158,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_is_ignored() {
-        let text = testkit::ed25519_pem();
+        let text = SigningKey::generate_pem();
         let marked = Secret::new(format!("\u{feff}{}", text.expose()));
         let key = SigningKey::from_pem(&text).unwrap();
         assert_eq!(

@@ -3,14 +3,16 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use actix_web::web::{Bytes, get};
+use actix_web::web::{Bytes, Data, get};
 use actix_web::{App, HttpResponse};
 use futures_util::stream;
 use service_runtime::{HttpServerSettings, Running, bind, serve};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio::time::{Instant, interval, timeout};
 
 const GET: &[u8] = b"GET /short HTTP/1.1\r\nHost: x\r\n\r\n";
@@ -18,6 +20,11 @@ const GET: &[u8] = b"GET /short HTTP/1.1\r\nHost: x\r\n\r\n";
 const LONG: Duration = Duration::from_secs(20);
 
 fn server() -> (Running, SocketAddr) {
+    server_that_tells(Data::default())
+}
+
+/// `given_up` is told when the server has given an endless response up.
+fn server_that_tells(given_up: Data<Notify>) -> (Running, SocketAddr) {
     let running = Running::new();
     let (listener, address) = bind(([127, 0, 0, 1], 0).into()).unwrap();
     let settings = HttpServerSettings {
@@ -27,8 +34,9 @@ fn server() -> (Running, SocketAddr) {
         request_timeout: Duration::from_millis(1_500),
         ..HttpServerSettings::single_threaded()
     };
-    serve(&running, listener, settings, || {
+    serve(&running, listener, settings, move || {
         App::new()
+            .app_data(given_up.clone())
             .route("/short", get().to(HttpResponse::Ok))
             .route("/endless", get().to(endless))
     })
@@ -36,8 +44,20 @@ fn server() -> (Running, SocketAddr) {
     (running, address)
 }
 
-async fn endless() -> HttpResponse {
-    let chunks = stream::repeat_with(|| Ok::<_, std::io::Error>(Bytes::from_static(&[0; 65_536])));
+struct TellWhenDropped(Arc<Notify>);
+
+impl Drop for TellWhenDropped {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+async fn endless(given_up: Data<Notify>) -> HttpResponse {
+    let kept = TellWhenDropped(given_up.into_inner());
+    let chunks = stream::repeat_with(move || {
+        let _ = &kept;
+        Ok::<_, std::io::Error>(Bytes::from_static(&[0; 65_536]))
+    });
     HttpResponse::Ok().streaming(chunks)
 }
 
@@ -84,14 +104,15 @@ async fn a_connection_is_closed_when_a_later_head_trickles_in() {
 
 #[tokio::test]
 async fn a_connection_is_closed_when_the_client_does_not_read_the_response() {
-    let (_running, address) = server();
+    let given_up = Data::new(Notify::new());
+    let (_running, address) = server_that_tells(given_up.clone());
     let mut socket = TcpStream::connect(address).await.unwrap();
     let request = b"GET /endless HTTP/1.1\r\nHost: x\r\n\r\n";
     socket.write_all(request).await.unwrap();
     let mut read = vec![0; 65_536];
     let _ = socket.read(&mut read).await.unwrap();
     // Data that the operating system has buffered is still readable; then the connection ends.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    timeout(LONG, given_up.notified()).await.unwrap();
     let drained = async { while matches!(socket.read(&mut read).await, Ok(1..)) {} };
     timeout(LONG, drained).await.unwrap();
 }

@@ -36,9 +36,11 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// The scenarios to run, in their usual order.
     pub(crate) fn scenarios(&self) -> Vec<Scenario> {
-        Scenario::all()
-            .filter(|scenario| self.only.is_empty() || self.only.contains(scenario))
-            .collect()
+        let is_included = |scenario: &Scenario| match self.only.is_empty() {
+            true => !scenario.is_only_on_request(),
+            false => self.only.contains(scenario),
+        };
+        Scenario::all().filter(is_included).collect()
     }
 
     /// The command that repeats the run.

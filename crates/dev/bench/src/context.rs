@@ -1,47 +1,39 @@
 //! What all scenarios share.
 
+use std::net::SocketAddr;
 use std::ops::Range;
+use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
+use rig::client::Person;
 use rig::workspace::Workspace;
-use serde_json::{Value, json};
 
-use crate::http::connection::Connection;
-use crate::http::request::request;
+use crate::http::load::{Pace, send};
 use crate::limits::pgbench::{Pgbench, Script};
-use crate::report::Limit;
+use crate::report::{Limit, statistics};
 use crate::system::System;
 
 pub(crate) const PASSWORD: &str = "a long enough password for a benchmark";
 const PGBENCH_SECONDS: u64 = 10;
 const QUICK_PGBENCH_SECONDS: u64 = 3;
+/// How many requests first show how many fit into a time.
+const SAMPLE: usize = 4;
+/// How many then show it.
+const SAMPLES: usize = 1_000;
 
 /// The system, a user of it, and the limits of the machine.
 pub(crate) struct Context {
     pub(crate) workspace: Workspace,
     pub(crate) system: System,
-    pub(crate) user: User,
+    pub(crate) user: Person,
     pub(crate) quick: bool,
     pgbench: Pgbench,
     next_seq: u64,
     next_user: u32,
 }
 
-/// A user and a token.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct User {
-    pub(crate) id: String,
-    pub(crate) email: String,
-    pub(crate) token: String,
-}
-
 impl Context {
     /// Signs a user up who creates tasks and decides them.
-    pub(crate) async fn new(
-        workspace: &Workspace,
-        system: System,
-        quick: bool,
-    ) -> anyhow::Result<Self> {
+    pub(crate) fn new(workspace: &Workspace, system: System, quick: bool) -> anyhow::Result<Self> {
         let seconds = if quick {
             QUICK_PGBENCH_SECONDS
         } else {
@@ -51,12 +43,12 @@ impl Context {
             workspace: workspace.clone(),
             pgbench: Pgbench::new(&system.database, seconds),
             system,
-            user: User::default(),
+            user: Person::default(),
             quick,
             next_seq: 0,
             next_user: 0,
         };
-        context.user = context.sign_up().await?;
+        context.user = context.sign_up()?;
         Ok(context)
     }
 
@@ -66,33 +58,20 @@ impl Context {
     }
 
     /// Signs the administrator in. Returns the token.
-    pub(crate) async fn sign_in_admin(&self) -> anyhow::Result<String> {
-        let (username, password) = &self.system.admin;
-        let account = json!({"username": username, "password": password});
-        let body = self.post("/user/auth", &account).await?;
-        text(&body, "/token")
+    pub(crate) fn sign_in_admin(&self) -> anyhow::Result<String> {
+        let admin = self.system.admin();
+        let admin = self
+            .system
+            .client()
+            .sign_in(&admin.username, &admin.password)?;
+        Ok(admin.token)
     }
 
     /// Creates another user.
-    pub(crate) async fn sign_up(&mut self) -> anyhow::Result<User> {
+    pub(crate) fn sign_up(&mut self) -> anyhow::Result<Person> {
         self.next_user += 1;
         let email = format!("bench.{}@example.com", self.next_user);
-        let account = json!({"email": email, "password": PASSWORD});
-        let body = self.post("/user", &account).await?;
-        Ok(User {
-            id: text(&body, "/user/id")?,
-            token: text(&body, "/token")?,
-            email,
-        })
-    }
-
-    async fn post(&self, path: &str, body: &Value) -> anyhow::Result<Value> {
-        let bytes = request("POST", path, None, Some(body));
-        let mut connection = Connection::open(self.system.gateway).await?;
-        let response = connection.call(&bytes).await?;
-        let text = String::from_utf8_lossy(&response.body);
-        ensure!(response.status == 200, "POST {path} returned {text}");
-        Ok(serde_json::from_str(&text)?)
+        self.system.client().sign_up(&email, PASSWORD)
     }
 
     /// Returns numbers for webhooks that no other webhook of this run has.
@@ -117,8 +96,32 @@ impl Context {
     }
 }
 
-fn text(body: &Value, pointer: &str) -> anyhow::Result<String> {
-    let value = body.pointer(pointer).and_then(Value::as_str);
-    let value = value.with_context(|| format!("the response has no {pointer}"))?;
-    Ok(value.to_owned())
+/// Returns how often a request can be repeated in about `time`, as the rate of some shows, but at most `most` times.
+///
+/// # Errors
+/// When a call fails or returns an error status.
+pub(crate) async fn fitting(
+    address: SocketAddr,
+    request: &[u8],
+    pace: Pace,
+    time: Duration,
+    most: usize,
+) -> anyhow::Result<usize> {
+    let mut count = SAMPLE;
+    // The first requests open connections, so the rate is that of more, if they are fast.
+    for largest in [SAMPLES, most] {
+        let calls = send(address, &vec![request; count], pace).await?;
+        let fitting = whole(statistics::rate(&calls) * time.as_secs_f64());
+        count = fitting.clamp(SAMPLE, largest.max(SAMPLE));
+    }
+    Ok(count)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate times a duration is not negative, and a number of requests fits"
+)]
+fn whole(count: f64) -> usize {
+    count as usize
 }

@@ -287,8 +287,20 @@ pub(crate) async fn start_afresh(context: &mut Context) -> anyhow::Result<()> {
 
 /// Decides some tasks.
 pub(crate) async fn warm_up(context: &mut Context) -> anyhow::Result<()> {
+    burst(context, (WARM_UP, WARM_UP), 1, Pace::FULL)
+        .await
+        .map(drop)
+}
+
+/// Decides tasks with webhooks to one host that responds at once. `count` is how many, and how many in a quick run.
+pub(crate) async fn burst(
+    context: &mut Context,
+    count: (usize, usize),
+    webhooks: usize,
+    pace: Pace,
+) -> anyhow::Result<Decided> {
     let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
-    let tasks = prepare(context, WARM_UP, 1, |seq| receiver.url(HOST, seq)).await?;
-    decide(context, &tasks, &receiver, Pace::FULL).await?;
-    Ok(())
+    let count = context.size(count.0, count.1);
+    let tasks = prepare(context, count, webhooks, |seq| receiver.url(HOST, seq)).await?;
+    decide(context, &tasks, &receiver, pace).await
 }

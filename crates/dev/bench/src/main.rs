@@ -14,7 +14,6 @@ mod arguments;
 mod context;
 mod decisions;
 mod environment;
-mod fitting;
 mod http;
 mod limits;
 mod report;
@@ -25,11 +24,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Parser as _;
-use rig::cleanup::with_own_system;
 use rig::interrupt::Interrupt;
-use rig::output::say;
+use rig::output::{self, say};
+use rig::own::with_own_system;
 use rig::workspace::Workspace;
-use rig::{errln, outln, paint};
+use rig::{outln, paint};
 
 use crate::arguments::Arguments;
 use crate::context::Context;
@@ -38,7 +37,6 @@ use crate::report::{Figures, Report, markdown, plots, table};
 use crate::scenarios::Scenario;
 use crate::system::System;
 
-const FOLDER: &str = "bench";
 const INTERRUPT_POLL: Duration = Duration::from_millis(100);
 
 /// What a run measured, and the scenarios that failed.
@@ -48,32 +46,21 @@ struct Outcome {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    output::run(|| run(&Arguments::parse()))
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if arguments.list {
         for scenario in Scenario::all() {
             outln!("{:<16} {}", scenario.name(), scenario.about());
         }
-        return ExitCode::SUCCESS;
+        return Ok(ExitCode::SUCCESS);
     }
-    run(&arguments).unwrap_or_else(|error| {
-        errln!("{} {error:#}", paint::red("error:"));
-        ExitCode::FAILURE
-    })
-}
-
-fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     // Read first, so that a wrong file does not cost a run.
     let old = arguments.compare.as_deref().map(Report::read).transpose()?;
-    let base = Workspace::find()?;
-    let interrupt = Interrupt::watch()?;
-    let _lock = base.lock(FOLDER)?;
-    let workspace = base.aside(FOLDER);
-    let outcome = with_own_system(
-        &workspace,
-        &interrupt,
-        || measure(&workspace, arguments, &interrupt),
-        |outcome| outcome.failed.is_empty(),
-    )?;
+    let measure = |workspace: &_, interrupt: &_| measure(workspace, arguments, interrupt);
+    let passed = |outcome: &Outcome| outcome.failed.is_empty();
+    let outcome = with_own_system(&Workspace::find()?, "bench", measure, passed)?;
     publish(arguments, old.as_ref(), &outcome)?;
     if outcome.failed.is_empty() {
         return Ok(ExitCode::SUCCESS);
@@ -111,7 +98,7 @@ fn measure(
     if arguments.scenarios().contains(&Scenario::Gateway) {
         proxies::install()?;
     }
-    let system = System::start(workspace, interrupt)?;
+    let system = System::launch(workspace, interrupt)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
@@ -140,7 +127,7 @@ async fn measure_all(
     arguments: &Arguments,
     system: System,
 ) -> anyhow::Result<Outcome> {
-    let mut context = Context::new(workspace, system, arguments.quick).await?;
+    let mut context = Context::new(workspace, system, arguments.quick)?;
     let (mut all, mut points, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for scenario in arguments.scenarios() {
         let name = scenario.name();

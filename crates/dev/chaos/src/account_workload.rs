@@ -7,12 +7,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Context;
-use local_stack::{process::wait_until, random};
+use local_stack::random;
 use rig::{
-    client::{Call, Client, Response},
+    client::{Call, Client},
     interrupt::Interrupt,
     stack_file::Admin,
+    sync::lock,
 };
 use serde_json::{Value, json};
 
@@ -22,7 +22,6 @@ use crate::{
     one_shot_client::OneShotClient,
     recipients::Recipients,
     schedule::CALM,
-    sync::lock,
     test_user::TestUser,
 };
 
@@ -105,11 +104,7 @@ impl<'run> AccountWorkload<'run> {
         thread::scope(|scope| {
             let mut next = begin + CALM;
             for number in 0.. {
-                while Instant::now() < next && !self.interrupt.came() {
-                    thread::sleep(
-                        POLL_INTERVAL.min(next.saturating_duration_since(Instant::now())),
-                    );
-                }
+                self.interrupt.sleep_until(next);
                 if next >= begin + duration || self.interrupt.came() {
                     break;
                 }
@@ -157,8 +152,8 @@ impl<'run> AccountWorkload<'run> {
     /// Returns `None` unless the sign-up succeeded.
     fn sign_up(&self, number: u64) -> Result<Option<Account>, String> {
         let password = random::password().map_err(|error| error.to_string())?;
-        let unique = password.get(..8).unwrap_or_default();
-        let email = format!("account{number}.{unique}@example.com");
+        let tag = password.get(..8).unwrap_or_default();
+        let email = format!("account{number}.{tag}@example.com");
         let body = json!({"email": email, "password": password});
         let call = Call::new("POST", "/user").body(body);
         let requested = Instant::now();
@@ -184,7 +179,7 @@ impl<'run> AccountWorkload<'run> {
 
     /// Compares the outcomes with the state of the accounts. Waits until `end` for deletions and codes.
     pub(crate) fn check(&self, end: Instant) -> anyhow::Result<AccountResults> {
-        let client = quiet_client(self.gateway);
+        let client = Client::new(self.gateway);
         self.admin.sign_in_again(self.gateway)?;
         let mut results = AccountResults::default();
         for account in lock(&self.accounts).iter() {
@@ -269,7 +264,9 @@ impl<'run> AccountWorkload<'run> {
                 return Ok(Some(what));
             }
         }
-        let sign_in = sign_in(client, account)?.status;
+        let sign_in = client
+            .try_sign_in(&account.email, &account.password)?
+            .status;
         Ok((sign_in != 401).then(|| format!("is deleted, and signing in yields {sign_in}")))
     }
 
@@ -280,20 +277,19 @@ impl<'run> AccountWorkload<'run> {
         end: Instant,
         results: &mut AccountResults,
     ) -> anyhow::Result<Option<String>> {
-        let signed_in = sign_in(client, account)?;
-        if signed_in.status != 200 {
-            let what = format!(
-                "signed up with 200, and signing in yields {}",
-                signed_in.status
-            );
+        let sign_in = client
+            .try_sign_in(&account.email, &account.password)?
+            .status;
+        if sign_in != 200 {
+            let what = format!("signed up with 200, and signing in yields {sign_in}");
             return Ok(Some(what));
         }
         if account.outcome != CallOutcome::Succeeded {
             return Ok(None);
         }
         results.codes += 1;
-        let codes = &self.recipients.codes;
-        if !self.wait_until(end, || codes.has_code_for(&account.email))? {
+        let has_arrived = || self.recipients.has_code_for(&account.email);
+        if !self.wait_until(end, has_arrived)? {
             let what = "requested a code with 200 that never arrived";
             return Ok(Some(what.to_owned()));
         }
@@ -324,11 +320,8 @@ impl<'run> AccountWorkload<'run> {
     /// Waits until something is so; `false` if it is not by `end`.
     fn wait_until(&self, end: Instant, is_so: impl Fn() -> bool) -> anyhow::Result<bool> {
         let left = end.saturating_duration_since(Instant::now());
-        let found = wait_until(left, || match self.interrupt.check() {
-            Ok(()) => is_so().then_some(Ok(true)),
-            Err(interrupted) => Some(Err(interrupted)),
-        });
-        found.unwrap_or(Ok(false))
+        let found = self.interrupt.wait_until(left, || is_so().then_some(()))?;
+        Ok(found.is_some())
     }
 }
 
@@ -343,19 +336,6 @@ fn expected(
         _ => return Ok((outcome, body)),
     };
     Err(format!("{} {}: {response}", call.method, call.path))
-}
-
-fn quiet_client(gateway: &str) -> Client {
-    let mut client = Client::new(gateway);
-    client.quiet = true;
-    client
-}
-
-fn sign_in(client: &Client, account: &Account) -> anyhow::Result<Response> {
-    let body = json!({"username": account.email, "password": account.password});
-    client
-        .call(&Call::new("POST", "/user/auth").body(body))
-        .context("signing in")
 }
 
 fn text(body: &Value, pointer: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::Args;
-use rig::{duration::parse_duration, output::say, plan::parse_replicas};
+use rig::{duration::parse_duration, plan::parse_replicas};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -32,33 +32,6 @@ pub(crate) struct Arguments {
     /// Run the programs in this folder instead of building them.
     #[arg(long, value_name = "FOLDER", conflicts_with = "release")]
     pub(crate) programs: Option<PathBuf>,
-}
-
-impl Arguments {
-    /// Prints the command that repeats this run.
-    pub(crate) fn print_seed(&self, seed: u64) {
-        let mut command = format!(
-            "cargo xtask chaos --seed {seed} --duration {}s --rate {}",
-            self.duration.as_secs(),
-            self.rate
-        );
-        for (name, count) in &self.replicas {
-            command.push_str(&format!(" --replicas {name}={count}"));
-        }
-        if self.broker_nodes > 1 {
-            command.push_str(&format!(" --broker-nodes {}", self.broker_nodes));
-        }
-        if self.standby {
-            command.push_str(" --standby");
-        }
-        if self.release {
-            command.push_str(" --release");
-        }
-        if let Some(folder) = &self.programs {
-            command.push_str(&format!(" --programs {}", folder.display()));
-        }
-        say(&format!("seed {seed}; repeat this run with: {command}"));
-    }
 }
 
 /// A cluster of two nodes has no majority when one of them is gone.

@@ -8,7 +8,7 @@ use std::{
 use crate::{
     final_state::{FinalState, FinalStates},
     finding::{Finding, Violation},
-    history::{Arrival, Arrivals, CallOutcome, Decision, Hook, Reply, Task},
+    history::{Arrival, Arrivals, CallOutcome, Decision, Hook, Outcome, Task},
 };
 
 /// Tolerance for the difference between the clocks of two processes.
@@ -282,13 +282,13 @@ impl<'run> Checker<'run> {
     fn check_pauses(&mut self, task: &Task, hook: &Hook, state: &FinalState, all: &[Arrival]) {
         let refused = all
             .iter()
-            .filter(|one| matches!(one.reply, Reply::Failed(_)));
+            .filter(|one| matches!(one.outcome, Outcome::Failed(_)));
         let recorded = state.refusals.get(&hook.key).copied().unwrap_or_default();
         if recorded < refused.count() {
             return;
         }
         for (before, after) in all.iter().zip(all.iter().skip(1)) {
-            if let Reply::Failed(pause) = before.reply
+            if let Outcome::Failed(pause) = before.outcome
                 && after.at + CLOCK_TOLERANCE < before.replied_at + pause
             {
                 let what = format!(

@@ -37,10 +37,10 @@ fn arrival(webhook_id: &str, status: &str, accepted: bool) -> Arrival {
         signature_error: None,
         at: now,
         received: Utc::now(),
-        reply: if accepted {
-            Reply::Accepted
+        outcome: if accepted {
+            Outcome::Accepted
         } else {
-            Reply::None
+            Outcome::None
         },
         replied_at: now,
     }
@@ -255,7 +255,7 @@ fn a_retry_before_retry_after_is_a_violation() {
             state.refusals = [("1-0".into(), recorded)].into();
         }
         let mut first = arrival("a", "approved", false);
-        first.reply = Reply::Failed(Duration::from_secs(2));
+        first.outcome = Outcome::Failed(Duration::from_secs(2));
         let mut second = arrival("a", "approved", true);
         second.at = first.replied_at + after;
         checked(CallOutcome::Succeeded, &states, vec![first, second])

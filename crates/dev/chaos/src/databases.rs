@@ -10,11 +10,11 @@ use std::{
 
 use anyhow::Context;
 use local_stack::{Postgres, Servers, Stop, with_database};
+use rig::sync::lock;
 
 use crate::{
     failovers::{Failovers, Promotion, StandbyStop},
     schedule::FaultKind,
-    sync::lock,
 };
 
 const DATABASE: &str = "countersign";
@@ -45,11 +45,11 @@ impl Databases {
 
     /// The superuser's URL on the primary.
     pub(crate) fn admin_url(&self) -> anyhow::Result<String> {
-        Ok(with_database(&self.primary()?.admin_url(), DATABASE)?)
+        with_database(&self.primary()?.admin_url(), DATABASE)
     }
 
     pub(crate) fn wait_ready(&self) -> anyhow::Result<()> {
-        Ok(self.servers.iter().try_for_each(Postgres::wait_ready)?)
+        self.servers.iter().try_for_each(Postgres::wait_ready)
     }
 
     /// Stops a server, and ends the fault after `pause`, unless `interrupted`.

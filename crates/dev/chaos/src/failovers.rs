@@ -5,10 +5,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rig::sync::lock;
+
 use crate::{
     finding::{Finding, Violation},
     history::{CallOutcome, Decision, Task},
-    sync::lock,
 };
 
 /// How long after a promotion a process may still refuse new tokens: a second if it can read the feed, but

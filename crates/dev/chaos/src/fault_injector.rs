@@ -13,17 +13,13 @@ use std::{
 use anyhow::Context;
 use local_stack::{Stop, bootstrap};
 use nix::sys::signal::Signal;
-use rig::{interrupt::Interrupt, outln};
+use rig::{interrupt::Interrupt, outln, process::Process, sync::lock, tcp_proxy::TcpProxy};
 
 use crate::{
     receiver::Receiver,
     schedule::{FaultKind, InjectedFault, Parts},
-    sync::lock,
-    system::{Process, System},
-    tcp_proxy::TcpProxy,
+    system::System,
 };
-
-const POLL: Duration = Duration::from_millis(50);
 
 /// How often each program is hit, relative to the others. Programs that make and deliver decisions have
 /// the highest weights.
@@ -55,14 +51,14 @@ pub(crate) fn parts(system: &System, receivers: &[Receiver]) -> Parts {
             .find(|(name, _)| *name == process.planned.program);
         known.map_or(0, |(_, weight)| *weight)
     };
-    let processes = system.processes.iter().enumerate();
+    let processes = system.rig.processes.iter().enumerate();
     Parts {
         processes: processes
             .flat_map(|(index, process)| std::iter::repeat_n(index, weight(process)))
             .collect(),
         connections: system.proxies.len(),
         receivers: receivers.len(),
-        brokers: system.servers.broker().count(),
+        brokers: system.broker.len(),
         standby: system.databases.has_standby(),
     }
 }
@@ -94,7 +90,7 @@ impl<'run> FaultInjector<'run> {
         thread::scope(|scope| {
             let mut threads: Vec<thread::ScopedJoinHandle<'_, anyhow::Result<()>>> = Vec::new();
             for fault in faults {
-                self.sleep_until(self.begin + fault.start);
+                self.interrupt.sleep_until(self.begin + fault.start);
                 if self.interrupt.came() {
                     break;
                 }
@@ -131,10 +127,10 @@ impl<'run> FaultInjector<'run> {
                 self.kill_all(duration)
             }
             FaultKind::KillProcess | FaultKind::RestartProcess | FaultKind::FreezeProcess => {
-                let process = self.system.processes.get(index);
+                let process = self.system.rig.processes.get(index);
                 let process = process.context("no such process")?;
                 let _lock = lock(&process.fault_lock);
-                self.announce(fault, &process.planned.name);
+                self.announce(fault, process.name());
                 self.hit_process(kind, process, duration)
             }
             FaultKind::KillBroker
@@ -200,23 +196,16 @@ impl<'run> FaultInjector<'run> {
     }
 
     fn kill_all(&self, duration: Duration) -> anyhow::Result<()> {
-        let all = &self.system.processes;
+        let all = &self.system.rig.processes;
         let _locks: Vec<_> = all
             .iter()
             .map(|process| lock(&process.fault_lock))
             .collect();
         // All at the same time; the second loop waits until each one is gone.
-        for process in all {
-            process.kill_now();
-        }
-        for process in all {
-            self.system.kill_process(process)?;
-        }
+        all.iter().for_each(Process::kill_now);
+        all.iter().try_for_each(Process::kill)?;
         self.sleep(duration);
-        for process in all {
-            self.start_process(process)?;
-        }
-        Ok(())
+        all.iter().try_for_each(|process| self.start(process))
     }
 
     fn hit_process(
@@ -233,33 +222,33 @@ impl<'run> FaultInjector<'run> {
                 return Ok(());
             }
             FaultKind::RestartProcess => {
-                if !self.system.stop_process(process, self.interrupt)? {
+                if !process.stop(self.interrupt)? {
                     self.slow_stops.fetch_add(1, Ordering::Relaxed);
-                    outln!("          {} did not stop in time", process.planned.name);
+                    outln!("          {} did not stop in time", process.name());
                 }
             }
-            _ => self.system.kill_process(process)?,
+            _ => process.kill()?,
         }
         self.sleep(duration);
-        self.start_process(process)
+        self.start(process)
     }
 
-    fn start_process(&self, process: &Process) -> anyhow::Result<()> {
+    fn start(&self, process: &Process) -> anyhow::Result<()> {
         if self.interrupt.came() {
             return Ok(());
         }
-        self.system.start_process(process)
+        self.system.rig.spawn(process)
     }
 
     fn hit_broker(&self, fault: &InjectedFault) -> anyhow::Result<()> {
-        let node = self.system.servers.broker().nth(fault.index);
+        let node = self.system.broker.get(fault.index);
         let node = node.context("no such node")?;
         self.announce(fault, &format!("node {}", fault.index + 1));
         match fault.kind {
             FaultKind::CutOffBroker => {
                 node.cut_off()?;
                 self.sleep(fault.duration);
-                return Ok(node.reconnect()?);
+                return node.reconnect();
             }
             FaultKind::KillBroker => node.stop(Stop::Kill)?,
             _ => node.stop(Stop::Graceful)?,
@@ -286,13 +275,6 @@ impl<'run> FaultInjector<'run> {
     }
 
     fn sleep(&self, duration: Duration) {
-        self.sleep_until(Instant::now() + duration);
-    }
-
-    /// Returns early after an interrupt.
-    fn sleep_until(&self, end: Instant) {
-        while Instant::now() < end && !self.interrupt.came() {
-            thread::sleep(POLL.min(end.saturating_duration_since(Instant::now())));
-        }
+        self.interrupt.sleep_until(Instant::now() + duration);
     }
 }

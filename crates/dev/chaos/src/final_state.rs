@@ -10,13 +10,13 @@ use std::{
 use rig::{
     client::{Call, Client},
     interrupt::Interrupt,
+    receiver::key_of,
+    sync::lock,
 };
 use serde_json::Value;
 
 use crate::{
     history::{CallOutcome, History, Hook, Task},
-    receiver::key_of,
-    sync::lock,
     test_user::TestUser,
 };
 
@@ -180,8 +180,7 @@ impl StateReader<'_> {
         let tasks = Mutex::new(tasks);
         let next = || lock(&tasks).next();
         let read = || {
-            let mut client = Client::new(self.gateway);
-            client.quiet = true;
+            let client = Client::new(self.gateway);
             let mut states = FinalStates::new();
             while let Some(task) = next() {
                 self.interrupt.check()?;

@@ -8,7 +8,7 @@ use std::{
 
 use chrono::{DateTime, Utc};
 
-use crate::sync::lock;
+use rig::sync::lock;
 
 /// The outcome of a call that changes something. Calls are never repeated.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub(crate) struct Task {
 
 /// How a receiver responded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(crate) enum Outcome {
     /// Not at all, or not yet.
     None,
     /// `200`.
@@ -84,14 +84,14 @@ pub(crate) struct Arrival {
     pub(crate) at: Instant,
     /// The same moment on the clock of `decisionBy`.
     pub(crate) received: DateTime<Utc>,
-    pub(crate) reply: Reply,
+    pub(crate) outcome: Outcome,
     /// When the receiver responded; equal to `at` until then.
     pub(crate) replied_at: Instant,
 }
 
 impl Arrival {
     pub(crate) fn is_accepted(&self) -> bool {
-        self.reply == Reply::Accepted
+        self.outcome == Outcome::Accepted
     }
 }
 
@@ -101,21 +101,13 @@ pub(crate) type Arrivals = HashMap<String, Vec<Arrival>>;
 /// Everything that happened in a run.
 #[derive(Debug, Default)]
 pub(crate) struct History {
-    tasks: Mutex<Vec<Task>>,
+    pub(crate) tasks: Mutex<Vec<Task>>,
     /// The outcomes of creations that did not succeed.
-    uncreated: Mutex<Vec<CallOutcome>>,
-    arrivals: Mutex<Arrivals>,
+    pub(crate) uncreated: Mutex<Vec<CallOutcome>>,
+    pub(crate) arrivals: Mutex<Arrivals>,
 }
 
 impl History {
-    pub(crate) fn record_task(&self, task: Task) {
-        lock(&self.tasks).push(task);
-    }
-
-    pub(crate) fn record_uncreated(&self, outcome: CallOutcome) {
-        lock(&self.uncreated).push(outcome);
-    }
-
     /// Records a request without a reply yet. Returns the number of earlier requests for this webhook.
     pub(crate) fn record_arrival(&self, key: &str, arrival: Arrival) -> usize {
         let mut arrivals = lock(&self.arrivals);
@@ -125,10 +117,10 @@ impl History {
     }
 
     /// Records how the receiver replies to the request of this number.
-    pub(crate) fn record_reply(&self, key: &str, number: usize, reply: Reply) {
+    pub(crate) fn record_reply(&self, key: &str, number: usize, outcome: Outcome) {
         let mut arrivals = lock(&self.arrivals);
         if let Some(arrival) = arrivals.get_mut(key).and_then(|all| all.get_mut(number)) {
-            arrival.reply = reply;
+            arrival.outcome = outcome;
             arrival.replied_at = Instant::now();
         }
     }
@@ -142,17 +134,5 @@ impl History {
         arrivals
             .get(key)
             .is_some_and(|all| all.iter().any(Arrival::is_accepted))
-    }
-
-    pub(crate) fn all_tasks(&self) -> Vec<Task> {
-        lock(&self.tasks).clone()
-    }
-
-    pub(crate) fn all_uncreated(&self) -> Vec<CallOutcome> {
-        lock(&self.uncreated).clone()
-    }
-
-    pub(crate) fn all_arrivals(&self) -> Arrivals {
-        lock(&self.arrivals).clone()
     }
 }

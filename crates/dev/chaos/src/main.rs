@@ -12,14 +12,12 @@
 mod account_workload;
 mod arguments;
 mod checker;
-mod code_receiver;
 mod databases;
 mod failovers;
 mod fault_injector;
 mod final_state;
 mod finding;
 mod history;
-mod mail_receiver;
 mod one_shot_client;
 mod proxied;
 mod receiver;
@@ -30,30 +28,22 @@ mod run;
 mod schedule;
 mod settings;
 mod signature;
-mod sync;
 mod system;
 mod task_workload;
-mod tcp_proxy;
 mod test_user;
-mod toggle_listener;
 mod upgrade;
-mod watchdog;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use local_stack::random;
 use rig::{
-    cleanup::{Keep, clean_up},
-    errln,
-    interrupt::Interrupt,
-    outln,
-    output::say,
-    paint,
+    output::{self, announce_seed, verdict},
+    own::with_own_system,
     workspace::Workspace,
 };
 
-use crate::{arguments::Arguments, report::Report, watchdog::Watchdog};
+use crate::{arguments::Arguments, report::Report};
 
 #[derive(Parser)]
 #[command(
@@ -72,73 +62,35 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Cleans up after a run that was killed. Every run starts one.
-    #[command(hide = true)]
-    Watchdog(watchdog::Arguments),
     /// Replace the processes by others, one after the other, under load. Run as `cargo xtask upgrade-test`.
     #[command(hide = true, bin_name = "cargo xtask upgrade-test")]
     UpgradeTest(upgrade::Arguments),
 }
 
 fn main() -> ExitCode {
-    let Cli { arguments, command } = Cli::parse();
-    let outcome = match command {
-        None => run_and_clean_up(&arguments),
-        Some(Command::Watchdog(arguments)) => watchdog::run(&arguments),
-        Some(Command::UpgradeTest(arguments)) => upgrade::run(&arguments),
-    };
-    outcome.unwrap_or_else(|error| {
-        errln!("{} {error:#}", paint::red("error:"));
-        ExitCode::FAILURE
+    output::run(|| {
+        let Cli { arguments, command } = Cli::parse();
+        match command {
+            None => run(&arguments),
+            Some(Command::UpgradeTest(arguments)) => upgrade::run(&arguments),
+        }
     })
 }
 
-fn run_and_clean_up(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let base = Workspace::find()?;
+fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let seed = match arguments.seed {
         Some(seed) => seed,
-        // 32 bits are easy to type.
-        None => u64::from(u32::from_be_bytes(random::bytes()?)),
+        None => random::seed()?,
     };
-    arguments.print_seed(seed);
-    let interrupt = Interrupt::watch()?;
-    let _lock = watchdog::lock(&base, watchdog::CHAOS)?;
-    let workspace = base.aside(watchdog::CHAOS);
-    clean_up(&workspace, Keep::Nothing)?;
-    let watchdog = Watchdog::start(&base, watchdog::CHAOS)?;
-    let outcome = run::run(&workspace, arguments, seed, &interrupt);
+    announce_seed("chaos", seed);
+    let test = |workspace: &_, interrupt: &_| run::run(workspace, arguments, seed, interrupt);
+    let outcome = with_own_system(&Workspace::find()?, "chaos", test, Report::passed);
     let passed = outcome.as_ref().is_ok_and(Report::passed);
-    say("stopping everything");
-    let started = workspace.local().join("log").is_dir();
-    let keep = if passed || interrupt.came() || !started {
-        Keep::Nothing
-    } else {
-        Keep::Everything
-    };
-    clean_up(&workspace, keep)?;
-    drop(watchdog);
     if let Ok(report) = &outcome {
         report.print();
     }
-    if passed {
-        outln!("\nchaos: ok");
-        return Ok(ExitCode::SUCCESS);
+    if !passed {
+        announce_seed("chaos", seed);
     }
-    if keep == Keep::Everything {
-        print_log_folders(&workspace);
-    }
-    arguments.print_seed(seed);
-    outcome.map(|_| {
-        outln!("\n{}", paint::red("chaos: failed"));
-        ExitCode::FAILURE
-    })
-}
-
-fn print_log_folders(workspace: &Workspace) {
-    let local = workspace.local();
-    let local = local.strip_prefix(workspace.root()).unwrap_or(&local);
-    say(&format!(
-        "the logs of the processes are in {0}/log, those of the servers and their data in {0}/servers",
-        local.display()
-    ));
+    outcome.map(|_| verdict("chaos", passed))
 }

@@ -8,10 +8,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use rig::client::{Call, Client};
+use rig::{
+    client::{Call, Client},
+    sync::lock,
+};
 use serde_json::Value;
 
-use crate::{failovers::Failovers, history::CallOutcome, sync::lock};
+use crate::{failovers::Failovers, history::CallOutcome};
 
 /// How long a caller waits for a response.
 const TIMEOUT: Duration = Duration::from_secs(8);

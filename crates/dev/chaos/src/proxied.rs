@@ -1,10 +1,8 @@
 //! The connections between processes and servers that faults cut and stall.
 
 use anyhow::Context;
-use local_stack::{Postgres, RabbitMq, Servers, ports};
-use rig::plan::Planned;
-
-use crate::tcp_proxy::TcpProxy;
+use local_stack::{Postgres, RabbitMq, Servers};
+use rig::{plan::Planned, tcp_proxy::TcpProxy};
 
 /// The proxied connections: program, variable, and target.
 const PROXIED: [(&str, &str, &str); 16] = [
@@ -76,11 +74,12 @@ pub(crate) fn open_proxies(
     Ok(proxies)
 }
 
-/// Opens a proxy on a free port, and returns the port.
+/// Opens a proxy, and returns its port.
 fn open_proxy(proxies: &mut Vec<TcpProxy>, name: String, targets: Vec<u16>) -> anyhow::Result<u16> {
-    let [listen_port] = ports::free()?;
-    proxies.push(TcpProxy::open(name, listen_port, targets)?);
-    Ok(listen_port)
+    let proxy = TcpProxy::open(name, targets)?;
+    let port = proxy.port();
+    proxies.push(proxy);
+    Ok(port)
 }
 
 /// Returns a loopback URL with other ports in place of `port`. With several, it is a URL of Postgres that leads to the

@@ -2,26 +2,25 @@
 //! can be made to refuse connections or to hang.
 
 use std::{
-    io::{self, BufRead, BufReader, Write},
-    net::TcpStream,
     sync::Arc,
     thread,
     time::{Duration, Instant},
 };
 
 use chrono::Utc;
+use rand::RngExt as _;
+use rig::{
+    receiver::{self, Reply, Request},
+    sync::Watch,
+};
 use serde_json::Value;
-use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 use crate::{
-    history::{Arrival, History, Reply},
-    rng::Rng,
+    history::{Arrival, History, Outcome},
+    rng,
     signature::{Keys, secret_of},
-    sync::Watch,
-    toggle_listener::ToggleListener,
 };
 
-const MAX_BODY: usize = 1024 * 1024;
 const MIN_DELAY: Duration = Duration::from_millis(300);
 const MAX_DELAY: Duration = Duration::from_secs(2);
 
@@ -55,11 +54,11 @@ pub(crate) struct Receiver {
     pub(crate) name: String,
     pub(crate) behaviour: Behaviour,
     seed: u64,
-    listener: ToggleListener,
+    receiver: receiver::Receiver,
     hanging: Arc<Watch<bool>>,
 }
 
-/// The state that the connections of a receiver share.
+/// What the connections of a receiver share.
 struct Handler {
     behaviour: Behaviour,
     seed: u64,
@@ -68,19 +67,10 @@ struct Handler {
     history: Arc<History>,
 }
 
-/// A request.
-pub(crate) struct Request {
-    /// The last segment of the path.
-    key: String,
-    headers: HeaderMap,
-    pub(crate) body: Vec<u8>,
-}
-
 impl Receiver {
     pub(crate) fn open(
         number: usize,
         behaviour: Behaviour,
-        port: u16,
         seed: u64,
         keys: &Keys,
         history: &Arc<History>,
@@ -93,30 +83,19 @@ impl Receiver {
             hanging: Arc::clone(&hanging),
             history: Arc::clone(history),
         };
-        let listener = ToggleListener::open(port, move |stream| {
-            // Broken connections are reported by the sender.
-            let _ = handler.serve(stream);
-        })?;
-        let behaviour_name = match behaviour {
-            Behaviour::Fast => "fast",
-            Behaviour::Slow => "slow",
-            Behaviour::Failing => "failing",
-            Behaviour::Gone => "gone",
-        };
+        let behaviour_name = format!("{behaviour:?}").to_lowercase();
         Ok(Self {
             name: format!("receiver {number} ({behaviour_name})"),
             behaviour,
             seed,
-            listener,
+            receiver: receiver::Receiver::open(move |request| handler.respond(request))?,
             hanging,
         })
     }
 
     pub(crate) fn url(&self, key: &str) -> String {
-        format!(
-            "http://127.0.0.1:{}/hooks/{key}?correlationId={key}",
-            self.listener.port()
-        )
+        let path = format!("/hooks/{key}?correlationId={key}");
+        self.receiver.url(&path)
     }
 
     /// Whether the response for this webhook is always 410.
@@ -126,7 +105,7 @@ impl Receiver {
 
     /// Refuses new connections and keeps serving open ones.
     pub(crate) fn refuse(&self) {
-        self.listener.close();
+        self.receiver.refuse();
     }
 
     /// Accepts requests without responding.
@@ -136,157 +115,85 @@ impl Receiver {
 
     pub(crate) fn restore(&self) {
         self.hanging.set(false);
-        self.listener.reopen();
+        self.receiver.restore();
     }
 }
 
 impl Handler {
-    fn serve(&self, stream: TcpStream) -> io::Result<()> {
-        let mut out = stream.try_clone()?;
-        let mut input = BufReader::new(stream);
-        while let Some(request) = read_request(&mut input)? {
-            let Some(response) = self.respond(&request) else {
-                return Ok(());
-            };
-            out.write_all(response.as_bytes())?;
-        }
-        Ok(())
-    }
-
-    /// Returns the whole response, or `None` to close the connection without one.
-    fn respond(&self, request: &Request) -> Option<String> {
-        let number = self
-            .history
-            .record_arrival(&request.key, self.arrival(request));
+    fn respond(&self, request: &Request<'_>) -> Reply {
+        let key = request.key();
+        let number = self.history.record_arrival(key, self.arrival(request));
         if self.hanging.get() {
             self.hanging.wait_while(|hanging| *hanging);
-            return None;
+            return Reply::Close;
         }
-        let (reply, response) = self.choose_reply(&request.key, number);
-        self.history.record_reply(&request.key, number, reply);
-        response
+        let (outcome, reply) = self.choose_reply(key, number);
+        self.history.record_reply(key, number, outcome);
+        reply
     }
 
-    fn arrival(&self, request: &Request) -> Arrival {
-        let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+    fn arrival(&self, request: &Request<'_>) -> Arrival {
+        let body: Value = serde_json::from_slice(request.body).unwrap_or_default();
         let field = |name: &str| body.get(name).and_then(Value::as_str);
-        let id = request.headers.get("webhook-id");
-        let id = id.and_then(|id| id.to_str().ok());
-        let secret = secret_of(self.seed, &request.key);
+        let secret = secret_of(self.seed, request.key());
         let now = Instant::now();
         Arrival {
-            webhook_id: id.unwrap_or_default().to_owned(),
+            webhook_id: request.header("webhook-id").unwrap_or_default().to_owned(),
             task: field("id").unwrap_or_default().to_owned(),
             status: field("status").unwrap_or_default().to_owned(),
-            signature_error: self.keys.find_error(
-                &request.headers,
-                &request.body,
-                secret.as_deref(),
-            ),
+            signature_error: self.keys.find_error(request, secret.as_deref()),
             at: now,
             received: Utc::now(),
-            reply: Reply::None,
+            outcome: Outcome::None,
             replied_at: now,
         }
     }
 
     /// Chooses the reply to the request of this number, after a delay if the receiver is slow.
-    fn choose_reply(&self, key: &str, number: usize) -> (Reply, Option<String>) {
-        let mut rng = Rng::for_subject(self.seed, key);
+    fn choose_reply(&self, key: &str, number: usize) -> (Outcome, Reply) {
+        let mut rng = rng::for_subject(self.seed, key);
         match self.behaviour {
-            Behaviour::Failing if number <= rng.below(3) => return failure(rng.below(6), key),
-            Behaviour::Slow => thread::sleep(rng.between(MIN_DELAY, MAX_DELAY)),
+            Behaviour::Failing if number <= rng.random_range(0..3) => {
+                return failure(rng.random_range(0..6), key);
+            }
+            Behaviour::Slow => thread::sleep(rng.random_range(MIN_DELAY..=MAX_DELAY)),
             Behaviour::Gone if is_gone(self.behaviour, self.seed, key) => {
-                return (Reply::Failed(Duration::ZERO), Some(head("410 Gone", "")));
+                return (
+                    Outcome::Failed(Duration::ZERO),
+                    reply("410 Gone", String::new()),
+                );
             }
             _ => {}
         }
-        (Reply::Accepted, Some(head("200 OK", "")))
+        (Outcome::Accepted, reply("200 OK", String::new()))
     }
 }
 
 fn is_gone(behaviour: Behaviour, seed: u64, key: &str) -> bool {
-    behaviour == Behaviour::Gone && Rng::for_subject(seed, &format!("gone {key}")).chance(50)
+    behaviour == Behaviour::Gone && rng::for_subject(seed, &format!("gone {key}")).random_bool(0.5)
 }
 
 /// One of several failures. A redirect leads to a webhook that was never registered.
-fn failure(which: usize, key: &str) -> (Reply, Option<String>) {
-    let (pause, response) = match which {
-        0 => (0, None),
-        1 => (
-            1,
-            Some(head("503 Service Unavailable", "retry-after: 1\r\n")),
-        ),
-        2 => (3, Some(head("429 Too Many Requests", "retry-after: 3\r\n"))),
+fn failure(which: usize, key: &str) -> (Outcome, Reply) {
+    let retry_after = |seconds: u64| format!("retry-after: {seconds}\r\n");
+    let (pause, reply) = match which {
+        0 => (0, Reply::Close),
+        1 => (1, reply("503 Service Unavailable", retry_after(1))),
+        2 => (3, reply("429 Too Many Requests", retry_after(3))),
         3 => {
             let location = format!("location: /hooks/redirected-{key}\r\n");
-            (0, Some(head("307 Temporary Redirect", &location)))
+            (0, reply("307 Temporary Redirect", location))
         }
-        4 => (0, Some(head("404 Not Found", ""))),
-        _ => (0, Some(head("500 Internal Server Error", ""))),
+        4 => (0, reply("404 Not Found", String::new())),
+        _ => (0, reply("500 Internal Server Error", String::new())),
     };
-    (Reply::Failed(Duration::from_secs(pause)), response)
+    (Outcome::Failed(Duration::from_secs(pause)), reply)
 }
 
-fn head(status: &str, header: &str) -> String {
-    format!("HTTP/1.1 {status}\r\n{header}content-length: 2\r\n\r\nok")
-}
-
-/// Reads one request. Returns `None` if the connection was closed before it.
-pub(crate) fn read_request(input: &mut impl BufRead) -> io::Result<Option<Request>> {
-    let mut line = String::new();
-    if input.read_line(&mut line)? == 0 {
-        return Ok(None);
-    }
-    let key = key_of(line.split(' ').nth(1).unwrap_or_default()).to_owned();
-    let mut headers = HeaderMap::new();
-    loop {
-        let mut line = String::new();
-        if input.read_line(&mut line)? == 0 {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        let Some((name, value)) = line.trim_end().split_once(':') else {
-            break;
-        };
-        let name = HeaderName::from_bytes(name.as_bytes());
-        if let (Ok(name), Ok(value)) = (name, HeaderValue::from_str(value.trim())) {
-            headers.append(name, value);
-        }
-    }
-    let length = headers.get("content-length");
-    let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
-    let mut body = vec![0; length.unwrap_or(0).min(MAX_BODY)];
-    input.read_exact(&mut body)?;
-    Ok(Some(Request { key, headers, body }))
-}
-
-/// The last segment of a URL's path.
-pub(crate) fn key_of(url: &str) -> &str {
-    let path = url.split('?').next().unwrap_or_default();
-    path.rsplit('/').next().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn two_requests_on_one_connection_are_read() {
-        let one = "POST /hooks/7-1?correlationId=7-1 HTTP/1.1\r\nContent-Length: 22\r\nWebhook-Id: abc\r\n\r\n{\"status\": \"approved\"}";
-        let mut input = io::Cursor::new(format!("{one}{one}"));
-        for _ in 0..2 {
-            let request = read_request(&mut input).unwrap().unwrap();
-            assert_eq!(request.key, "7-1");
-            assert_eq!(request.headers["webhook-id"], "abc");
-            assert_eq!(request.body, b"{\"status\": \"approved\"}");
-        }
-        assert!(read_request(&mut input).unwrap().is_none());
-    }
-
-    #[test]
-    fn an_incomplete_request_is_an_error() {
-        let mut input =
-            io::Cursor::new("POST /hooks/7-1 HTTP/1.1\r\ncontent-length: 9\r\n\r\n{\"st");
-        assert!(read_request(&mut input).is_err());
+fn reply(status: &'static str, head: String) -> Reply {
+    Reply::Send {
+        status,
+        head,
+        body: "ok",
     }
 }

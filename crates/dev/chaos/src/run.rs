@@ -10,8 +10,7 @@ use std::{
 };
 
 use anyhow::Context;
-use local_stack::ports;
-use rig::{interrupt::Interrupt, output::say, own_system::Layout, workspace::Workspace};
+use rig::{interrupt::Interrupt, output::say, sync::lock, workspace::Workspace};
 
 use crate::{
     account_workload::AccountWorkload,
@@ -27,7 +26,7 @@ use crate::{
     report::Report,
     schedule, settings,
     signature::Keys,
-    system::{LaunchOptions, System},
+    system::System,
     task_workload::{self, LoadProfile, TaskWorkload},
     test_user::TestUser,
 };
@@ -45,19 +44,8 @@ pub(crate) fn run(
 ) -> anyhow::Result<Report> {
     let history = Arc::new(History::default());
     let recipients = Recipients::open()?;
-    let options = LaunchOptions {
-        programs: arguments.programs.as_deref(),
-        release: arguments.release,
-        replicas: arguments.replicas.iter().cloned().collect(),
-        layout: Layout {
-            broker_nodes: arguments.broker_nodes,
-            standby: arguments.standby,
-        },
-        duration: arguments.duration,
-        recipients: recipients.urls(),
-    };
-    let system = System::start(workspace, &options, interrupt)?;
-    say(&settings::description(options.duration));
+    let system = System::start(workspace, arguments, &recipients.urls(), interrupt)?;
+    say(&settings::description(arguments.duration));
     let gateway = system.gateways.first().context("there is no gateway")?;
     let receivers = open_receivers(seed, &Keys::published(gateway)?, &history)?;
     let finished = AtomicBool::new(false);
@@ -82,18 +70,13 @@ pub(crate) fn run(
 }
 
 fn open_receivers(seed: u64, keys: &Keys, history: &Arc<History>) -> anyhow::Result<Vec<Receiver>> {
-    let free = ports::several(BEHAVIOURS.len())?;
-    let receivers = free.into_iter().zip(BEHAVIOURS).enumerate();
-    receivers
-        .map(|(index, (port, behaviour))| {
-            Receiver::open(index + 1, behaviour, port, seed, keys, history)
-        })
-        .collect()
+    let open = |(number, behaviour)| Receiver::open(number, behaviour, seed, keys, history);
+    (1..).zip(BEHAVIOURS).map(open).collect()
 }
 
 fn supervise(system: &System, finished: &AtomicBool, interrupt: &Interrupt) -> anyhow::Result<()> {
     while !finished.load(Ordering::Relaxed) && !interrupt.came() {
-        system.restart_exited()?;
+        system.rig.restart_exited()?;
         thread::sleep(SUPERVISION_INTERVAL);
     }
     Ok(())
@@ -123,7 +106,7 @@ impl Run<'_> {
         let accounts = AccountWorkload::new(
             &client,
             self.gateway,
-            &self.system.admin,
+            &self.system.rig.admin,
             self.recipients,
             self.interrupt,
         )?;
@@ -133,9 +116,9 @@ impl Run<'_> {
         let (healed, unexpected) =
             self.apply_load_and_faults(&faults, users, &client, &accounts)?;
         say("the last fault has ended; waiting for the remaining deliveries");
-        self.system.wait_ready(self.interrupt)?;
+        self.system.wait_ready()?;
         let report = self.check(&faults, [&creator, &approver], &accounts, healed)?;
-        Ok(report.complete(self.system.panics()?, unexpected))
+        Ok(report.complete(self.system.rig.panics()?, unexpected))
     }
 
     /// Waits for the remaining deliveries, and checks the outcome.
@@ -146,7 +129,7 @@ impl Run<'_> {
         accounts: &AccountWorkload<'_>,
         healed: Instant,
     ) -> anyhow::Result<Report> {
-        let tasks = self.history.all_tasks();
+        let tasks = lock(&self.history.tasks).clone();
         let [creator, _] = users;
         creator.sign_in_again(self.gateway)?;
         let reader = StateReader {
@@ -164,14 +147,14 @@ impl Run<'_> {
             calm_until: faults.begin + schedule::CALM - CALM_MARGIN,
             healed,
         };
-        let arrivals = self.history.all_arrivals();
+        let arrivals = lock(&self.history.arrivals).clone();
         Ok(Report {
             result: checker::check(&tasks, &states, &arrivals, times),
             faults: faults.counts(),
             slow_stops: faults.slow_stops(),
-            unexpected_exits: self.system.unexpected_exits(),
+            unexpected_exits: self.system.rig.unexpected_exits(),
             tasks: tasks.len(),
-            uncreated: self.history.all_uncreated(),
+            uncreated: lock(&self.history.uncreated).clone(),
             accounts,
             failovers: self.check_failovers(&tasks, &[creator, users[1], admin]),
         })
@@ -182,7 +165,7 @@ impl Run<'_> {
         let failovers = &self.system.databases.failovers;
         let mut results = failovers.check(tasks);
         if let Some(killed) = failovers.last_killed() {
-            let processes = self.system.token_verifiers();
+            let processes = self.system.rig.token_verifiers();
             for user in users {
                 results.tokens += user.check_revoked(&processes, killed, &mut results.findings);
             }

@@ -2,7 +2,9 @@
 
 use std::{collections::HashMap, time::Duration};
 
-use crate::rng::Rng;
+use rand::{RngExt as _, rngs::StdRng, seq::SliceRandom as _};
+
+use crate::rng;
 
 /// Time before the first fault, in which latencies are measured.
 pub(crate) const CALM: Duration = Duration::from_secs(6);
@@ -208,7 +210,7 @@ impl Parts {
 /// before it hits one again. Two minutes are enough to hit all targets.
 pub(crate) fn plan_faults(seed: u64, duration: Duration, parts: &Parts) -> Vec<InjectedFault> {
     let mut scheduler = Scheduler {
-        rng: Rng::for_subject(seed, "faults"),
+        rng: rng::for_subject(seed, "faults"),
         duration,
         decks: HashMap::new(),
         busy: Vec::new(),
@@ -225,13 +227,13 @@ pub(crate) fn plan_faults(seed: u64, duration: Duration, parts: &Parts) -> Vec<I
         if let Some(fault) = scheduler.next_fault(&mut round, now, parts) {
             faults.push(fault);
         }
-        now += scheduler.rng.between(SHORTEST_GAP, LONGEST_GAP);
+        now += scheduler.rng.random_range(SHORTEST_GAP..=LONGEST_GAP);
     }
     faults
 }
 
 struct Scheduler {
-    rng: Rng,
+    rng: StdRng,
     duration: Duration,
     /// The remaining targets of each kind.
     decks: HashMap<FaultKind, Vec<usize>>,
@@ -264,7 +266,7 @@ impl Scheduler {
             if parts.standby {
                 next.extend([FaultKind::PromoteStandby, FaultKind::StopStandby]);
             }
-            self.rng.shuffle(&mut next);
+            next.shuffle(&mut self.rng);
             if first {
                 // The longest fault first: later it may not fit into a short run.
                 next.sort_by_key(|kind| *kind != FaultKind::StopBroker);
@@ -284,7 +286,7 @@ impl Scheduler {
             return None;
         }
         let index = self.choose_target(kind, now, parts)?;
-        let duration = self.rng.between(from, to).min(left);
+        let duration = self.rng.random_range(from..=to).min(left);
         let until = now + duration + kind.recovery();
         if kind == FaultKind::StopBroker {
             // Otherwise the broker would be stopped for most of a long run.
@@ -307,7 +309,7 @@ impl Scheduler {
             if deck.is_none() {
                 all.dedup();
             }
-            self.rng.shuffle(&mut all);
+            all.shuffle(&mut self.rng);
             deck = Some(all);
         }
         let mut deck = deck.unwrap_or_default();

@@ -7,19 +7,23 @@ use std::{
 
 use anyhow::ensure;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use rig::client::{Call, Client};
+use rand::RngExt as _;
+use rig::{
+    client::{Call, Client},
+    receiver::Request,
+    sync::lock,
+};
 use ring::signature::{ED25519, UnparsedPublicKey};
 use serde_json::Value;
 use standardwebhooks::Webhook;
-use ureq::http::HeaderMap;
+use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
-use crate::{rng::Rng, sync::lock};
+use crate::rng;
 
+const HEADERS: [&str; 3] = ["webhook-id", "webhook-timestamp", "webhook-signature"];
 const SECRET_LENGTH: usize = 32;
 /// The maximum difference between a timestamp and the current time.
 const TOLERANCE_SECONDS: u64 = 5 * 60;
-/// The percentage of webhooks that have a secret.
-const SECRET_PERCENT: usize = 50;
 
 /// The Ed25519 keys that the system publishes. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -35,8 +39,7 @@ impl Keys {
 
     /// Loads the published keys again, as receivers do while a key is rotated.
     pub(crate) fn refresh(&self, gateway: &str) -> anyhow::Result<()> {
-        let mut client = Client::new(gateway);
-        client.quiet = true;
+        let client = Client::new(gateway);
         let call = Call::new("GET", "/.well-known/webhook-keys.json");
         let body = client.call(&call)?.expect(200)?.body;
         let all = body.get("keys").and_then(Value::as_array);
@@ -53,16 +56,11 @@ impl Keys {
     /// Returns what is wrong with the signatures of a request to a webhook with this secret.
     pub(crate) fn find_error(
         &self,
-        headers: &HeaderMap,
-        body: &[u8],
+        request: &Request<'_>,
         secret: Option<&str>,
     ) -> Option<&'static str> {
-        let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let (Some(id), Some(time), Some(signatures)) = (
-            text("webhook-id"),
-            text("webhook-timestamp"),
-            text("webhook-signature"),
-        ) else {
+        let [id, time, signatures] = HEADERS.map(|name| request.header(name));
+        let (Some(id), Some(time), Some(signatures)) = (id, time, signatures) else {
             return Some("a header is missing");
         };
         if !is_recent(time) {
@@ -73,7 +71,7 @@ impl Keys {
             all.filter(move |(version, _)| *version == wanted)
         };
         let mut signed = format!("{id}.{time}.").into_bytes();
-        signed.extend_from_slice(body);
+        signed.extend_from_slice(request.body);
         if of("v1a").next().is_none() {
             return Some("there is no v1a signature");
         }
@@ -86,7 +84,9 @@ impl Keys {
             (Some(_), 0) => Some("there is no v1 signature"),
             (Some(secret), _) => {
                 let webhook = Webhook::new(secret).ok();
-                let verified = webhook.is_some_and(|webhook| webhook.verify(body, headers).is_ok());
+                let headers = headers_of(request);
+                let verify = |webhook: Webhook| webhook.verify(request.body, &headers).is_ok();
+                let verified = webhook.is_some_and(verify);
                 (!verified).then_some("the v1 signature is wrong")
             }
         }
@@ -104,6 +104,15 @@ impl Keys {
     }
 }
 
+/// The signed headers, as the library reads them.
+fn headers_of(request: &Request<'_>) -> HeaderMap {
+    let headers = HEADERS.into_iter().filter_map(|name| {
+        let value = HeaderValue::from_str(request.header(name)?).ok()?;
+        Some((HeaderName::from_static(name), value))
+    });
+    headers.collect()
+}
+
 fn is_recent(seconds: &str) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH);
     let now = now.map(|since| since.as_secs()).unwrap_or_default();
@@ -113,12 +122,11 @@ fn is_recent(seconds: &str) -> bool {
 
 /// The secret of a webhook. Every second webhook has none.
 pub(crate) fn secret_of(seed: u64, key: &str) -> Option<String> {
-    let mut rng = Rng::for_subject(seed, &format!("secret {key}"));
-    if !rng.chance(SECRET_PERCENT) {
+    let mut rng = rng::for_subject(seed, &format!("secret {key}"));
+    if !rng.random_bool(0.5) {
         return None;
     }
-    let byte = |_| u8::try_from(rng.below(256)).unwrap_or_default();
-    let bytes: Vec<u8> = (0..SECRET_LENGTH).map(byte).collect();
+    let bytes: [u8; SECRET_LENGTH] = rng.random();
     Some(format!("whsec_{}", STANDARD.encode(bytes)))
 }
 
@@ -140,12 +148,29 @@ mod tests {
         Keys(Arc::new(Mutex::new(keys)))
     }
 
-    fn headers(signatures: &str, time: i64) -> HeaderMap {
-        let mut headers = HeaderMap::new();
-        headers.insert("webhook-id", "abc".parse().unwrap());
-        headers.insert("webhook-timestamp", time.into());
-        headers.insert("webhook-signature", signatures.parse().unwrap());
-        headers
+    /// What is wrong with a request with these headers.
+    fn error_of(
+        signatures: &str,
+        time: i64,
+        body: &[u8],
+        secret: Option<&str>,
+    ) -> Option<&'static str> {
+        let time = time.to_string();
+        let values = ["abc", time.as_str(), signatures];
+        let headers: Vec<_> = HEADERS
+            .into_iter()
+            .zip(values)
+            .map(|(name, value)| httparse::Header {
+                name,
+                value: value.as_bytes(),
+            })
+            .collect();
+        let request = Request {
+            path: "/",
+            headers: &headers,
+            body,
+        };
+        keys().find_error(&request, secret)
     }
 
     fn now() -> i64 {
@@ -167,20 +192,17 @@ mod tests {
     #[test]
     fn a_signature_by_the_published_key_and_the_secret_is_valid() {
         let time = now();
-        let ours = headers(&v1a(1, time), time);
-        assert_eq!(keys().find_error(&ours, BODY, None), None);
-        let both = headers(&format!("{} {}", v1a(1, time), v1(time)), time);
-        assert_eq!(keys().find_error(&both, BODY, Some(SECRET)), None);
+        let ours = v1a(1, time);
+        assert_eq!(error_of(&ours, time, BODY, None), None);
+        let both = format!("{ours} {}", v1(time));
+        assert_eq!(error_of(&both, time, BODY, Some(SECRET)), None);
     }
 
     #[test]
     fn invalid_signatures_are_found() {
         let time = now();
         let (ours, theirs) = (v1a(1, time), v1a(2, time));
-        let invalid = |signatures: &str, secret| {
-            let error = keys().find_error(&headers(signatures, time), BODY, secret);
-            error.is_some()
-        };
+        let invalid = |signatures: &str, secret| error_of(signatures, time, BODY, secret).is_some();
         assert!(invalid("", None));
         assert!(invalid(&theirs, None));
         assert!(invalid(&format!("{ours} {theirs}"), None));
@@ -190,11 +212,9 @@ mod tests {
             &format!("{ours} v1,{}", STANDARD.encode("x")),
             Some(SECRET)
         ));
-        let ours = headers(&ours, time);
-        assert!(keys().find_error(&ours, b"{}", None).is_some());
+        assert!(error_of(&ours, time, b"{}", None).is_some());
         let old = time - 301;
-        let old = headers(&v1a(1, old), old);
-        assert!(keys().find_error(&old, BODY, None).is_some());
+        assert!(error_of(&v1a(1, old), old, BODY, None).is_some());
     }
 
     #[test]

@@ -10,16 +10,16 @@ use std::{
 };
 
 use chrono::{DateTime, SubsecRound as _, Utc};
-use rig::{client::Call, interrupt::Interrupt};
+use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
+use rig::{client::Call, interrupt::Interrupt, sync::lock};
 use serde_json::{Value, json};
 
 use crate::{
     history::{CallOutcome, Decision, History, Hook, Task},
     one_shot_client::OneShotClient,
     receiver::{Behaviour, Receiver},
-    rng::Rng,
+    rng,
     signature::secret_of,
-    sync::lock,
     test_user::TestUser,
 };
 
@@ -29,9 +29,9 @@ pub(crate) const CALLERS: usize = 64;
 const MAX_TASKS: u64 = 50_000;
 const MAX_DECISION_DELAY: Duration = Duration::from_secs(2);
 /// The percentage of tasks that two callers decide at the same time.
-const RACE_PERCENT: usize = 10;
+const RACE_PERCENT: u32 = 10;
 /// The percentage of tasks that are left undecided, so that their webhooks are called at their due date.
-const DUE_PERCENT: usize = 15;
+const DUE_PERCENT: u32 = 15;
 const MIN_DUE: Duration = Duration::from_secs(2);
 const MAX_DUE: Duration = Duration::from_secs(12);
 
@@ -138,11 +138,11 @@ impl<'run> TaskWorkload<'run> {
     }
 
     fn run_task(&self, number: u64) {
-        let mut rng = Rng::for_subject(self.seed, &format!("task {number}"));
-        let is_due = rng.chance(DUE_PERCENT) && self.with_due;
+        let mut rng = rng::for_subject(self.seed, &format!("task {number}"));
+        let is_due = rng.random_ratio(DUE_PERCENT, 100) && self.with_due;
         let due = is_due.then(|| {
             // `decisionBy` has whole seconds.
-            let due = Utc::now() + rng.between(MIN_DUE, MAX_DUE);
+            let due = Utc::now() + rng.random_range(MIN_DUE..=MAX_DUE);
             due.trunc_subsecs(0)
         });
         let body = json!({
@@ -157,23 +157,23 @@ impl<'run> TaskWorkload<'run> {
         let (CallOutcome::Succeeded, Some(id), Some(secret)) =
             (&outcome, field("id"), field("approverSecret"))
         else {
-            return self.history.record_uncreated(match outcome {
+            return lock(&self.history.uncreated).push(match outcome {
                 CallOutcome::Succeeded => {
                     CallOutcome::Unexpected("200 without id and secret".to_owned())
                 }
                 other => other,
             });
         };
-        let hooks = (0..=rng.below(3))
+        let hooks = (0..rng.random_range(1..=3))
             .map(|index| self.register(id, format!("{number}-{index}"), number, due, &mut rng))
             .collect();
         let decisions = if due.is_some() {
             Vec::new()
         } else {
-            thread::sleep(rng.between(Duration::ZERO, MAX_DECISION_DELAY));
+            thread::sleep(rng.random_range(Duration::ZERO..=MAX_DECISION_DELAY));
             self.decide(id, secret, number, &mut rng)
         };
-        self.history.record_task(Task {
+        lock(&self.history.tasks).push(Task {
             id: id.to_owned(),
             due,
             hooks,
@@ -187,9 +187,9 @@ impl<'run> TaskWorkload<'run> {
         key: String,
         number: u64,
         due: Option<DateTime<Utc>>,
-        rng: &mut Rng,
+        rng: &mut StdRng,
     ) -> Hook {
-        let receiver = rng.choose(self.receivers);
+        let receiver = self.receivers.choose(rng);
         let url = receiver
             .map(|receiver| receiver.url(&key))
             .unwrap_or_default();
@@ -222,15 +222,15 @@ impl<'run> TaskWorkload<'run> {
         }
     }
 
-    fn decide(&self, task: &str, secret: &str, number: u64, rng: &mut Rng) -> Vec<Decision> {
-        let verbs = if rng.chance(50) {
+    fn decide(&self, task: &str, secret: &str, number: u64, rng: &mut StdRng) -> Vec<Decision> {
+        let verbs = if rng.random_bool(0.5) {
             [("approve", "approved"), ("reject", "rejected")]
         } else {
             [("reject", "rejected"), ("approve", "approved")]
         };
         let [first, second] = verbs.map(|(verb, requested)| {
             let path = format!("/people-task/tasks/{task}/{verb}");
-            let (path, user) = match rng.below(3) {
+            let (path, user) = match rng.random_range(0..3) {
                 0 => (format!("{path}?secret={secret}"), None),
                 1 => (path, Some(&self.approver)),
                 _ => (path, Some(&self.creator)),
@@ -253,7 +253,7 @@ impl<'run> TaskWorkload<'run> {
                 at,
             }
         };
-        if !rng.chance(RACE_PERCENT) {
+        if !rng.random_ratio(RACE_PERCENT, 100) {
             return vec![decide(first)];
         }
         thread::scope(|scope| {

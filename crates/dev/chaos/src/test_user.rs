@@ -5,16 +5,18 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Context;
 use local_stack::{process::wait_until, random};
-use rig::client::{Call, Client};
+use rig::{
+    client::{Call, Client, Person},
+    sync::lock,
+    system::Verifier,
+};
 use serde_json::{Value, json};
 
 use crate::{
     finding::{Finding, Violation},
     history::CallOutcome,
     one_shot_client::OneShotClient,
-    sync::lock,
 };
 
 /// How long a process may take to notice a promotion after all faults.
@@ -39,32 +41,36 @@ struct Token {
 impl TestUser {
     /// Signs a user up, with retries.
     pub(crate) fn sign_up(gateway: &str, name: &str) -> anyhow::Result<Self> {
-        let unique = random::password()?;
-        let email = format!("{name}.{}@example.com", unique.get(..8).unwrap_or_default());
-        let body = json!({"email": email, "password": unique});
-        let user = Self {
-            email,
-            password: unique,
-            tokens: Arc::default(),
-        };
-        user.request_token(gateway, &Call::new("POST", "/user").body(body))?;
-        Ok(user)
+        let email = format!("{name}.{}@example.com", random::tag()?);
+        let requested = Instant::now();
+        let person = Client::new(gateway).sign_up(&email, &random::password()?)?;
+        Ok(Self::of(person, requested))
     }
 
     /// Signs a user in, with retries.
     pub(crate) fn sign_in(gateway: &str, email: &str, password: &str) -> anyhow::Result<Self> {
-        let user = Self {
-            email: email.to_owned(),
-            password: password.to_owned(),
-            tokens: Arc::default(),
-        };
-        user.sign_in_again(gateway)?;
-        Ok(user)
+        let requested = Instant::now();
+        let person = Client::new(gateway).sign_in(email, password)?;
+        Ok(Self::of(person, requested))
+    }
+
+    fn of(person: Person, requested: Instant) -> Self {
+        let text = person.token;
+        Self {
+            email: person.email,
+            password: person.password,
+            tokens: Arc::new(Mutex::new(vec![Token { text, requested }])),
+        }
     }
 
     /// Signs in for another token, with retries.
     pub(crate) fn sign_in_again(&self, gateway: &str) -> anyhow::Result<()> {
-        self.request_token(gateway, &self.sign_in_call())
+        let requested = Instant::now();
+        let text = Client::new(gateway)
+            .sign_in(&self.email, &self.password)?
+            .token;
+        lock(&self.tokens).push(Token { text, requested });
+        Ok(())
     }
 
     /// The current token.
@@ -113,19 +119,6 @@ impl TestUser {
         Call::new("POST", "/user/auth").body(credentials)
     }
 
-    fn request_token(&self, gateway: &str, call: &Call<'_>) -> anyhow::Result<()> {
-        let mut client = Client::new(gateway);
-        client.quiet = true;
-        let requested = Instant::now();
-        let response = client.call(call)?.expect(200)?;
-        let text = response
-            .text("/token")
-            .context("getting a token")?
-            .to_owned();
-        lock(&self.tokens).push(Token { text, requested });
-        Ok(())
-    }
-
     fn current(&self) -> (String, Instant) {
         let tokens = lock(&self.tokens);
         tokens.last().map_or_else(
@@ -134,11 +127,10 @@ impl TestUser {
         )
     }
 
-    /// Checks that no process accepts a token that was requested before `revoked`. `processes` are URLs with the path
-    /// of a `GET` that needs a token. Returns the number of tokens.
+    /// Checks that no process accepts a token that was requested before `revoked`. Returns the number of tokens.
     pub(crate) fn check_revoked(
         &self,
-        processes: &[(String, &str)],
+        processes: &[Verifier],
         revoked: Instant,
         findings: &mut Vec<Finding>,
     ) -> usize {
@@ -147,16 +139,15 @@ impl TestUser {
             .iter()
             .filter(|one| one.requested < revoked)
             .collect();
-        for (url, path) in processes {
-            let client = Client::with_timeout(url, NOTICE_LIMIT);
+        for process in processes {
             for token in &earlier {
-                let call = Call::new("GET", *path).token(&token.text);
-                let refuses = || matches!(client.once(&call), Ok((401, _, _))).then_some(());
+                let refuses = || process.refuses(&token.text).then_some(());
                 if wait_until(NOTICE_LIMIT, refuses).is_none() {
+                    let name = &process.name;
                     findings.push(Finding {
                         violation: Violation::EarlierToken,
                         task: "-".to_owned(),
-                        what: format!("a token from before a promotion is accepted at {url}{path}"),
+                        what: format!("a token from before a promotion is accepted by {name}"),
                     });
                 }
             }

@@ -9,57 +9,26 @@ use crate::engine::Engine;
 use crate::users::{Outcome, Step};
 
 pub(crate) fn routes(config: &mut web::ServiceConfig) {
+    let erasing = |step| {
+        move |engine: web::Data<Engine>, id: web::Path<String>, request: HttpRequest| async move {
+            erase(&engine, &id, step, &request).await
+        }
+    };
+    let delete = |step| web::delete().to(erasing(step));
     config
         .route("/users/{id}", web::get().to(show))
-        .route("/users/{id}/flows/stop", web::post().to(stop_flows))
-        .route("/users/{id}/flows", web::delete().to(delete_flows))
-        .route("/users/{id}/logs", web::delete().to(delete_logs))
-        .route("/users/{id}/accounts", web::delete().to(delete_accounts))
-        .route("/users/{id}/tokens", web::delete().to(delete_tokens));
+        .route(
+            "/users/{id}/flows/stop",
+            web::post().to(erasing(Step::StopFlows)),
+        )
+        .route("/users/{id}/flows", delete(Step::Flows))
+        .route("/users/{id}/logs", delete(Step::Logs))
+        .route("/users/{id}/accounts", delete(Step::Accounts))
+        .route("/users/{id}/tokens", delete(Step::Tokens));
 }
 
 async fn show(engine: web::Data<Engine>, id: web::Path<String>) -> HttpResponse {
     HttpResponse::Ok().json(engine.users().get(&id))
-}
-
-async fn stop_flows(
-    engine: web::Data<Engine>,
-    id: web::Path<String>,
-    request: HttpRequest,
-) -> HttpResponse {
-    erase(&engine, &id, Step::StopFlows, &request).await
-}
-
-async fn delete_flows(
-    engine: web::Data<Engine>,
-    id: web::Path<String>,
-    request: HttpRequest,
-) -> HttpResponse {
-    erase(&engine, &id, Step::Flows, &request).await
-}
-
-async fn delete_logs(
-    engine: web::Data<Engine>,
-    id: web::Path<String>,
-    request: HttpRequest,
-) -> HttpResponse {
-    erase(&engine, &id, Step::Logs, &request).await
-}
-
-async fn delete_accounts(
-    engine: web::Data<Engine>,
-    id: web::Path<String>,
-    request: HttpRequest,
-) -> HttpResponse {
-    erase(&engine, &id, Step::Accounts, &request).await
-}
-
-async fn delete_tokens(
-    engine: web::Data<Engine>,
-    id: web::Path<String>,
-    request: HttpRequest,
-) -> HttpResponse {
-    erase(&engine, &id, Step::Tokens, &request).await
 }
 
 async fn erase(engine: &Engine, id: &str, step: Step, request: &HttpRequest) -> HttpResponse {

@@ -8,16 +8,13 @@ use std::{
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use local_stack::{ports, process::wait_until, random};
-use serde_json::json;
+use local_stack::{ports, random};
 
 use super::demo::{self, Target};
 use rig::{
-    client::{Call, Client},
-    http,
+    client::Client,
     interrupt::Interrupt,
-    outln,
-    output::say,
+    output::{say, verdict},
     stack_file::Admin,
     workspace::Workspace,
 };
@@ -52,8 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     say("stopping the containers and removing the data");
     composed.remove()?;
     tested?;
-    outln!("\ncompose-test: ok");
-    Ok(ExitCode::SUCCESS)
+    Ok(verdict("compose-test", true))
 }
 
 fn test(composed: &Composed<'_>, interrupt: &Interrupt) -> anyhow::Result<()> {
@@ -61,20 +57,12 @@ fn test(composed: &Composed<'_>, interrupt: &Interrupt) -> anyhow::Result<()> {
     demo::show(&composed.target()?)?;
 
     say("checking that a user still exists after a restart");
-    let client = Client::new(&composed.gateway());
-    let user = json!({
-        "username": format!("stays.{}@example.com", random::password()?),
-        "password": random::password()?,
-    });
-    client
-        .call(&Call::new("POST", "/user").body(user.clone()))?
-        .expect(200)?;
+    let client = Client::printing(&composed.gateway());
+    let email = format!("stays.{}@example.com", random::tag()?);
+    let user = client.sign_up(&email, &random::password()?)?;
     composed.compose(&["down"])?;
     composed.up(interrupt)?;
-    client
-        .call(&Call::new("POST", "/user/auth").body(user))?
-        .expect(200)?;
-    Ok(())
+    client.sign_in(&user.email, &user.password).map(drop)
 }
 
 struct Composed<'workspace> {
@@ -137,20 +125,14 @@ impl<'workspace> Composed<'workspace> {
     fn up(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
         say("starting the containers");
         self.compose(&["up", "-d"])?;
-        let agent = http::agent(Duration::from_secs(3));
-        let engine = format!("http://127.0.0.1:{}", self.engine_port);
-        let ready = wait_until(READY_LIMIT, || {
-            if interrupt.came() {
-                return Some(interrupt.check());
-            }
-            (http::is_ready(&agent, &self.gateway()) && http::is_ready(&agent, &engine))
-                .then_some(Ok(()))
-        });
+        let gateway = Client::of_process(&self.gateway());
+        let engine = Client::of_process(&format!("http://127.0.0.1:{}", self.engine_port));
+        let are_ready = || (gateway.is_ready() && engine.is_ready()).then_some(());
+        let ready = interrupt.wait_until(READY_LIMIT, are_ready)?;
         ready.with_context(|| {
-            let readiness = http::readiness(&agent, &self.gateway());
-            let limit = READY_LIMIT.as_secs();
+            let (limit, readiness) = (READY_LIMIT.as_secs(), gateway.readiness());
             format!("not ready within {limit} s; the gateway reports {readiness}")
-        })?
+        })
     }
 
     fn remove(&self) -> anyhow::Result<()> {

@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 
-use local_stack::{Servers, Stop};
-
-use rig::{instance, output::say, processes, stack_file::Stack, workspace::Workspace};
+use rig::{instance, output::say, stack_file::Stack, system, workspace::Workspace};
 
 /// Stops the processes, then the servers. Some of them may have ended already.
 pub(crate) fn run() -> anyhow::Result<ExitCode> {
@@ -14,13 +12,7 @@ pub(crate) fn run() -> anyhow::Result<ExitCode> {
     if let Some(advice) = instance::unproven(&workspace) {
         say(&advice);
     }
-    let stopped = processes::stop_all(&workspace)?;
-    let mut servers_ran = false;
-    if let Some(servers) = Servers::find(&workspace.servers())? {
-        servers_ran = servers.postgres.is_running() || servers.rabbitmq.is_running();
-        servers.stop(Stop::Graceful)?;
-    }
-    match (stopped, servers_ran) {
+    match system::stop(&workspace)? {
         (0, false) => say("nothing was running"),
         (count, _) => say(&format!(
             "stopped {count} processes and the servers; the data is in .local"

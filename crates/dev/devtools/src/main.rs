@@ -11,7 +11,7 @@ mod up;
 use std::process::ExitCode;
 
 use clap::{Args, Parser};
-use rig::{errln, paint};
+use rig::output;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The project's commands", version)]
@@ -42,7 +42,7 @@ struct ProgramArguments {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Command::parse() {
+    output::run(|| match Command::parse() {
         Command::Up(arguments) => up::run(&arguments),
         Command::Down => down::run(),
         Command::Demo(arguments) => demo::run(&arguments),
@@ -50,9 +50,5 @@ fn main() -> ExitCode {
         Command::Countersign(arguments) => countersign::run(&arguments.arguments),
         Command::Screenshots(arguments) => screenshots::run(&arguments.arguments),
         Command::ComposeTest(arguments) => compose_test::run(&arguments),
-    };
-    outcome.unwrap_or_else(|error| {
-        errln!("{} {error:#}", paint::red("error:"));
-        ExitCode::FAILURE
     })
 }

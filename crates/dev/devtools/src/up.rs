@@ -1,20 +1,23 @@
 //! `cargo xtask up`: starts the system.
 
-use std::{process::ExitCode, thread, time::Duration};
+use std::{
+    process::ExitCode,
+    time::{Duration, Instant},
+};
 
 use clap::Args;
 use local_stack::process::tail;
 
 use rig::{
-    http, instance,
+    client::Client,
+    instance,
     interrupt::Interrupt,
-    launch::{self, LaunchOptions, Running},
     outln,
     output::say,
     paint,
     plan::parse_replicas,
-    processes,
     stack_file::Stack,
+    system::{self, Options, Source, System},
     workspace::Workspace,
 };
 
@@ -43,26 +46,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(outcome);
     }
     let interrupt = Interrupt::watch()?;
-    let options = LaunchOptions {
-        optimised: arguments.release,
+    let options = Options {
         port: arguments.port,
         replicas: arguments.replicas.iter().cloned().collect(),
         show_logs: !arguments.detach,
-        ..LaunchOptions::default()
+        ..Options::usual(Source::of(None, arguments.release))
     };
-    let running = launch::start(&workspace, &options, &interrupt)?;
+    let system = System::start(&workspace, &options, &interrupt, |_, _| Ok(()))?;
     drop(lock);
-    print_summary(&running.stack);
+    print_summary(&system.stack());
     if arguments.detach {
         outln!("Stop it with {}.", paint::bold("cargo xtask down"));
         return Ok(ExitCode::SUCCESS);
     }
     outln!("Stop it with {}.\n", paint::bold("Ctrl-C"));
-    let outcome = watch(&workspace, &running, &interrupt);
+    let outcome = watch(&system, &interrupt);
     say("stopping");
-    launch::stop(&workspace)?;
+    system::stop(&workspace)?;
     // Prints the remaining lines of the logs.
-    drop(running.stream);
+    drop(system);
     say("stopped; the data is in .local");
     Ok(outcome)
 }
@@ -71,14 +73,14 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Returns `None` if a system can be started.
 fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
     let stack = Stack::read(workspace)?;
-    let alive = processes::running(workspace)?;
+    let alive = instance::processes(workspace)?;
     if let Some(advice) = instance::unproven(workspace) {
         say(&advice);
     }
     let Some(stack) = stack else {
         if !alive.is_empty() {
             say("stopping the processes of an interrupted run");
-            launch::stop(workspace)?;
+            system::stop(workspace)?;
         }
         return Ok(None);
     };
@@ -87,11 +89,10 @@ fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
         Stack::remove(workspace);
         return Ok(None);
     }
-    let agent = http::agent(Duration::from_secs(3));
     let unready: Vec<&str> = stack
         .processes
         .iter()
-        .filter(|process| !http::is_ready(&agent, &process.metrics))
+        .filter(|process| !Client::of_process(&process.metrics).is_ready())
         .map(|process| process.name.as_str())
         .collect();
     if unready.is_empty() {
@@ -108,30 +109,24 @@ fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
 }
 
 /// Watches the system until it should stop or all processes have ended.
-fn watch(workspace: &Workspace, running: &Running, interrupt: &Interrupt) -> ExitCode {
-    let mut alive: Vec<_> = running.processes.iter().collect();
+fn watch(system: &System, interrupt: &Interrupt) -> ExitCode {
+    let is_up = || Stack::path(&system.workspace).exists();
+    let mut alive: Vec<_> = system.processes.iter().collect();
     loop {
-        thread::sleep(Duration::from_millis(200));
+        interrupt.sleep_until(Instant::now() + Duration::from_millis(200));
         if interrupt.came() {
             return ExitCode::SUCCESS;
         }
-        if !Stack::path(workspace).exists() {
+        if !is_up() {
             say("stopped by `cargo xtask down`");
             return ExitCode::SUCCESS;
         }
-        alive.retain(|(process, identity)| {
-            let is_alive = identity.is_alive();
-            if !is_alive && Stack::path(workspace).exists() && !interrupt.came() {
-                let log = workspace.log(&process.name);
-                outln!(
-                    "{}\n{}",
-                    paint::red(&format!(
-                        "{} ended; the end of {}:",
-                        process.name,
-                        log.display()
-                    )),
-                    tail(&log, 10)
-                );
+        alive.retain(|process| {
+            let is_alive = process.is_alive();
+            if !is_alive && is_up() && !interrupt.came() {
+                let log = system.workspace.log(process.name());
+                let ended = format!("{} ended; the end of {}:", process.name(), log.display());
+                outln!("{}\n{}", paint::red(&ended), tail(&log, 10));
             }
             is_alive
         });

@@ -7,7 +7,7 @@ mod schemathesis;
 use std::process::ExitCode;
 
 use clap::Parser;
-use rig::{errln, paint};
+use rig::output;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Rehearsals", version)]
@@ -21,13 +21,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Command::parse() {
+    output::run(|| match Command::parse() {
         Command::RestoreTest(arguments) => restore_test::run(&arguments),
         Command::AlertsTest(arguments) => alerts_test::run(&arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&arguments),
-    };
-    outcome.unwrap_or_else(|error| {
-        errln!("{} {error:#}", paint::red("error:"));
-        ExitCode::FAILURE
     })
 }

@@ -7,7 +7,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{Error, Postgres, Result, client};
+use anyhow::{Context as _, Result};
+
+use crate::{Postgres, client, private::failed};
 
 /// How a server continues from a copy of its files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,7 +64,7 @@ impl Postgres {
             return Ok(());
         }
         let signal = self.data().join("recovery.signal");
-        fs::write(&signal, "").map_err(Error::file("writing", &signal))?;
+        fs::write(&signal, "").with_context(failed("writing", &signal))?;
         self.give_to_user(&signal)?;
         // There is no archive: recovery ends with the copy.
         let settings = self.data().join("postgresql.auto.conf");
@@ -70,7 +72,7 @@ impl Postgres {
             .append(true)
             .open(&settings)
             .and_then(|mut file| file.write_all(b"restore_command = 'false'\n"))
-            .map_err(Error::file("writing", &settings))
+            .with_context(failed("writing", &settings))
     }
 
     pub(crate) fn files_copy(&self) -> PathBuf {
@@ -81,13 +83,13 @@ impl Postgres {
 /// Copies a folder with owners and permissions, in place of an existing one.
 fn copy(from: &Path, to: &Path) -> Result<()> {
     if to.exists() {
-        fs::remove_dir_all(to).map_err(Error::file("removing", to))?;
+        fs::remove_dir_all(to).with_context(failed("removing", to))?;
     }
     let output = Command::new("cp")
         .arg("--archive")
         .args([from, to])
         .stdin(Stdio::null())
         .output()
-        .map_err(Error::system("running cp"))?;
+        .context("running cp")?;
     client::check("cp", output).map(drop)
 }

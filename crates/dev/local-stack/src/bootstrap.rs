@@ -6,10 +6,11 @@ use std::{
     time::Duration,
 };
 
+use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Result, client, database_name,
+    client, database_name,
     database_url::{self, with_credentials},
     random, with_database,
 };

@@ -5,8 +5,9 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
+use anyhow::{Context as _, Result, bail};
+
 use crate::{
-    Error, Result,
     database_url::{self, with_credentials},
     packages,
 };
@@ -29,13 +30,13 @@ pub(crate) fn command(name: &str, url: &str) -> Result<Command> {
 
 /// Runs a client program with this input.
 pub(crate) fn run(name: &str, command: &mut Command, input: &[u8]) -> Result<Output> {
-    let failed = || Error::system(format!("running {name}"));
-    let mut child = command.stdin(Stdio::piped()).spawn().map_err(failed())?;
+    let failed = || format!("running {name}");
+    let mut child = command.stdin(Stdio::piped()).spawn().with_context(failed)?;
     if let Some(mut stdin) = child.stdin.take() {
         // The program may end before it has read everything. Its own message says why.
         let _ = stdin.write_all(input);
     }
-    child.wait_with_output().map_err(failed())
+    child.wait_with_output().with_context(failed)
 }
 
 /// Returns the output, or an error if the program failed.
@@ -43,9 +44,6 @@ pub(crate) fn check(name: &str, output: Output) -> Result<Vec<u8>> {
     if output.status.success() {
         return Ok(output.stdout);
     }
-    Err(Error::Command {
-        command: name.to_owned(),
-        status: output.status.to_string(),
-        output: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
-    })
+    let message = String::from_utf8_lossy(&output.stderr);
+    bail!("{name} failed ({}): {}", output.status, message.trim())
 }

@@ -1,9 +1,8 @@
 //! Database URLs of the form `postgres://user:password@host:port/database?parameters`.
 
+use anyhow::{Context as _, Result, anyhow, bail};
 use percent_encoding::percent_decode_str;
 use url::Url;
-
-use crate::{Error, Result};
 
 /// Returns `url` with another database. User, host and parameters stay.
 ///
@@ -25,12 +24,13 @@ pub fn database_name(url: &str) -> Result<String> {
 }
 
 pub(crate) fn parse(url: &str) -> Result<Url> {
-    let url = Url::parse(url).map_err(|error| Error::Url(error.to_string()))?;
+    // No error has the URL itself, which contains a password.
+    let url = Url::parse(url).context("invalid database URL")?;
     if !matches!(url.scheme(), "postgres" | "postgresql") {
-        return Err(Error::Url("the scheme is not postgres".to_owned()));
+        bail!("invalid database URL: the scheme is not postgres");
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Err(Error::Url("the host is missing".to_owned()));
+        bail!("invalid database URL: the host is missing");
     }
     Ok(url)
 }
@@ -40,7 +40,7 @@ pub(crate) fn with_credentials(url: &Url, user: &str, password: Option<&str>) ->
     let mut url = url.clone();
     url.set_username(user)
         .and_then(|()| url.set_password(password))
-        .map_err(|()| Error::Url("it cannot hold credentials".to_owned()))?;
+        .map_err(|()| anyhow!("the database URL cannot hold credentials"))?;
     Ok(url.into())
 }
 

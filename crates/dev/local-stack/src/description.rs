@@ -2,9 +2,11 @@
 
 use std::{env, fs, path::Path};
 
+use anyhow::{Context as _, Result};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, RolePasswords, RoleUrls, random, with_database};
+use crate::{RolePasswords, RoleUrls, private::failed, random, with_database};
 
 /// Name of the environment variable that holds the path of the description.
 pub const TEST_SERVERS_VARIABLE: &str = "COUNTERSIGN_TEST_SERVERS";
@@ -63,6 +65,13 @@ pub struct RabbitMqDescription {
 }
 
 impl RabbitMqDescription {
+    /// Returns the `Authorization` header of calls of the management API.
+    #[must_use]
+    pub fn authorization(&self) -> String {
+        let credentials = format!("{}:{}", self.username, self.password);
+        format!("Basic {}", STANDARD.encode(credentials))
+    }
+
     /// Returns the AMQP URL of the vhost `name`, which must not need escaping.
     #[must_use]
     pub fn amqp_url_of(&self, name: &str) -> String {
@@ -90,11 +99,8 @@ impl Description {
     /// # Errors
     /// When the file cannot be read or is not a description.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = fs::read_to_string(path).map_err(Error::file("reading", path))?;
-        serde_json::from_str(&text).map_err(|source| Error::State {
-            path: path.to_owned(),
-            source,
-        })
+        let text = fs::read_to_string(path).with_context(failed("reading", path))?;
+        serde_json::from_str(&text).with_context(failed("reading", path))
     }
 
     /// Writes the description to a file that only its owner can read, because it holds passwords.
@@ -102,11 +108,7 @@ impl Description {
     /// # Errors
     /// When the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let text = serde_json::to_string_pretty(self).map_err(|source| Error::State {
-            path: path.to_owned(),
-            source,
-        })?;
-        random::write_private(path, text.as_bytes())
+        random::write_private(path, serde_json::to_string_pretty(self)?.as_bytes())
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use crate::{Error, Result};
+use anyhow::{Context as _, Result, anyhow, ensure};
 
 /// A package of the operating system that this project needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,8 +69,7 @@ impl Need {
 /// packages are started neither now nor at the next boot.
 ///
 /// # Errors
-/// [`Error::NotInstalled`] with the command to run when this user cannot install packages or there is no
-/// `apt-get`; [`Error::Command`] when `apt-get` fails.
+/// When this user cannot install packages or there is no `apt-get`, with the command to run; when `apt-get` fails.
 pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
     let missing: Vec<&str> = needs
         .iter()
@@ -88,20 +87,19 @@ pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
         .args(&missing)
         .stdin(Stdio::null())
         .status()
-        .map_err(Error::system("running apt-get"))?;
-    if !status.success() {
-        return Err(Error::Command {
-            command: format!("apt-get install {names}"),
-            status: status.to_string(),
-            output: "see its messages above".to_owned(),
-        });
+        .context("running apt-get")?;
+    ensure!(
+        status.success(),
+        "apt-get install {names} failed ({status}): see its messages above"
+    );
+    for need in needs {
+        let package = need.package();
+        ensure!(
+            need.is_met(),
+            "cannot find {package}, although it was just installed"
+        );
     }
-    match needs.iter().find(|need| !need.is_met()) {
-        Some(need) => Err(Error::NotFound {
-            what: format!("{}, although it was just installed", need.package()),
-        }),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 fn has_python_venv() -> bool {
@@ -111,9 +109,11 @@ fn has_python_venv() -> bool {
 /// Returns a shell that may install packages.
 fn installer(missing: &[&str]) -> Result<Command> {
     let names = missing.join(" ");
-    let by_hand = |reason: &str| Error::NotInstalled {
-        reason: format!("{names}: {reason}"),
-        command: format!("sudo apt-get update && sudo apt-get install --yes {names}"),
+    let by_hand = |reason: &str| {
+        anyhow!(
+            "{names}: {reason}\nRun this command, and then try again:\n\n  \
+             sudo apt-get update && sudo apt-get install --yes {names}\n"
+        )
     };
     if on_path("apt-get").is_none() {
         return Err(by_hand(
@@ -195,9 +195,7 @@ pub fn postgres_programs() -> Result<PathBuf> {
     newest
         .or_else(on_path)
         .filter(|folder| folder.join("postgres").is_file())
-        .ok_or_else(|| Error::NotFound {
-            what: "the server programs of Postgres".to_owned(),
-        })
+        .context("cannot find the server programs of Postgres")
 }
 
 fn newest_postgres(root: &Path) -> Option<PathBuf> {
@@ -226,9 +224,7 @@ pub fn postgres_client(name: &str) -> Result<PathBuf> {
         .map(|folder| folder.join(name))
         .filter(|file| file.is_file())
         .or_else(|| on_path(name))
-        .ok_or_else(|| Error::NotFound {
-            what: name.to_owned(),
-        })
+        .with_context(|| format!("cannot find {name}"))
 }
 
 /// Returns a program that may be in a folder that only the `PATH` of root has.
@@ -239,9 +235,7 @@ pub fn system_program(name: &str) -> Result<PathBuf> {
     let in_sbin = Path::new("/usr/sbin").join(name);
     on_path(name)
         .or_else(|| in_sbin.is_file().then_some(in_sbin))
-        .ok_or_else(|| Error::NotFound {
-            what: name.to_owned(),
-        })
+        .with_context(|| format!("cannot find {name}"))
 }
 
 /// Returns RabbitMQ's own start script. Debian's wrapper in `/usr/sbin` does not work here: it drops the
@@ -263,9 +257,7 @@ pub fn rabbitmq_server() -> Result<PathBuf> {
             .map(PathBuf::from),
         )
         .find(|file| file.is_file())
-        .ok_or_else(|| Error::NotFound {
-            what: "the RabbitMQ server".to_owned(),
-        })
+        .context("cannot find the RabbitMQ server")
 }
 
 fn has_client_library() -> bool {

@@ -10,10 +10,10 @@ use std::{
     time::Duration,
 };
 
+use anyhow::{Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Error, Result,
     process::{Identity, tail, wait_until},
     random,
 };
@@ -82,12 +82,12 @@ impl PidFile {
             Some(_) => self.log_is_locked(),
             None => process.is_alive(),
         };
-        if runs {
-            return Err(Error::NotOwn {
-                pid: process.pid,
-                file: self.path.clone(),
-            });
-        }
+        let (pid, file) = (process.pid, self.path.display());
+        ensure!(
+            !runs,
+            "{file} names process {pid}, which another container or an earlier version of this project started, so it is \
+             left alone. Stop it where it runs (`kill {pid}`), and then try again"
+        );
         Ok(())
     }
 
@@ -113,12 +113,8 @@ impl PidFile {
             Some(false) => "ended while it started".to_owned(),
             None => format!("did not become ready within {} s", limit.as_secs()),
         };
-        Err(Error::NotReady {
-            server,
-            what,
-            tail: tail(&self.log, 30),
-            log: self.log.clone(),
-        })
+        let (log, end) = (self.log.display(), tail(&self.log, 30));
+        bail!("{server} {what}; the end of {log}:\n{end}")
     }
 
     pub(crate) fn write(&self, process: Identity) -> Result<()> {
@@ -126,11 +122,7 @@ impl PidFile {
             process,
             scope: PidScope::current(),
         };
-        let text = serde_json::to_string(&content).map_err(|source| Error::State {
-            path: self.path.clone(),
-            source,
-        })?;
-        random::write_private(&self.path, text.as_bytes())
+        random::write_private(&self.path, serde_json::to_string(&content)?.as_bytes())
     }
 
     pub(crate) fn remove(&self) {

@@ -2,7 +2,9 @@
 
 use std::net::{Ipv4Addr, TcpListener};
 
-use crate::{Error, Result, random};
+use anyhow::{Result, bail};
+
+use crate::random;
 
 /// Below Linux' range for outgoing connections, so that no outgoing connection takes the port of a server
 /// while the server is down.
@@ -20,10 +22,9 @@ pub fn is_free(port: u16) -> bool {
 /// # Errors
 /// When almost no port of the range is free.
 pub fn free<const N: usize>() -> Result<[u16; N]> {
-    let ports = several(N)?;
-    ports
-        .try_into()
-        .map_err(|_| Error::NoFreePort { from: FROM, to: TO })
+    let mut ports = [0; N];
+    ports.copy_from_slice(&several(N)?);
+    Ok(ports)
 }
 
 /// Returns `count` different free ports.
@@ -55,7 +56,7 @@ fn bind_any() -> Result<(u16, TcpListener)> {
             return Ok((port, listener));
         }
     }
-    Err(Error::NoFreePort { from: FROM, to: TO })
+    bail!("no free port between {FROM} and {TO} on 127.0.0.1")
 }
 
 #[cfg(test)]

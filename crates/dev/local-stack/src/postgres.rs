@@ -11,12 +11,13 @@ use std::{
     time::Duration,
 };
 
+use anyhow::{Context as _, Result, ensure};
 use nix::sys::signal::Signal;
 
 use crate::{
-    Durability, Error, Result, Stop, packages,
+    Durability, Stop, client, packages,
     pid_file::PidFile,
-    private,
+    private::{self, failed},
     process::{Detached, Identity},
     random,
 };
@@ -161,7 +162,7 @@ impl Postgres {
     pub fn discard(&self) -> Result<()> {
         for folder in [self.data.clone(), self.files_copy()] {
             if folder.exists() {
-                fs::remove_dir_all(&folder).map_err(Error::file("removing", &folder))?;
+                fs::remove_dir_all(&folder).with_context(failed("removing", &folder))?;
             }
         }
         if let Some(parent) = self.data.parent().filter(|parent| *parent != self.folder) {
@@ -190,12 +191,10 @@ impl Postgres {
     }
 
     fn initialise(&self) -> Result<()> {
-        if matches!(self.user, User::Current) && nix::unistd::geteuid().is_root() {
-            let what = "the user postgres, as which root must start the database server";
-            return Err(Error::NotFound {
-                what: what.to_owned(),
-            });
-        }
+        ensure!(
+            !matches!(self.user, User::Current) || !nix::unistd::geteuid().is_root(),
+            "cannot find the user postgres, as which root must start the database server"
+        );
         // An interrupted run leaves a folder that initdb refuses.
         self.discard()?;
         private::create_folder(&self.data)?;
@@ -219,16 +218,9 @@ impl Postgres {
             .arg("--no-sync")
             .stdin(Stdio::null());
         self.as_user(&mut command);
-        let output = command.output().map_err(Error::system("running initdb"))?;
+        let output = command.output().context("running initdb")?;
         let _ = fs::remove_file(&password_file);
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(Error::Command {
-            command: "initdb".to_owned(),
-            status: output.status.to_string(),
-            output: String::from_utf8_lossy(&output.stderr).into_owned(),
-        })
+        client::check("initdb", output).map(drop)
     }
 
     /// How roles authenticate. The server listens only on the loopback address.
@@ -246,7 +238,7 @@ impl Postgres {
         let User::Other { uid, gid } = self.user else {
             return Ok(());
         };
-        chown(path, Some(uid), Some(gid)).map_err(Error::file("changing the owner of", path))
+        chown(path, Some(uid), Some(gid)).with_context(failed("changing the owner of", path))
     }
 
     fn settings(&self) -> Vec<String> {
@@ -337,12 +329,9 @@ fn data_folder(folder: &Path, user: User) -> Result<PathBuf> {
     let folder =
         std::env::temp_dir().join(format!("local-postgres-{}", random::short_hash(folder)));
     private::create_reachable_folder(&folder)?;
-    let owner = fs::symlink_metadata(&folder).map_err(Error::file("reading", &folder))?;
-    if !owner.is_dir() || owner.uid() != 0 {
-        return Err(Error::NotFound {
-            what: format!("a folder that root owns at {}", folder.display()),
-        });
-    }
+    let owner = fs::symlink_metadata(&folder).with_context(failed("reading", &folder))?;
+    let is_own = owner.is_dir() && owner.uid() == 0;
+    ensure!(is_own, "root does not own a folder at {}", folder.display());
     Ok(folder.join("data"))
 }
 

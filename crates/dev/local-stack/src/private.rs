@@ -2,17 +2,23 @@
 //! act for a user.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions, Permissions, set_permissions},
+    fs::{self, DirBuilder, File, OpenOptions, Permissions, set_permissions},
+    io::ErrorKind,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
 };
 
-use crate::{Error, Result};
+use anyhow::{Context as _, Result};
 
 const FILE: u32 = 0o600;
 const FOLDER: u32 = 0o700;
 /// Others can reach files in it whose names they know, and cannot list it.
 const REACHABLE_FOLDER: u32 = 0o711;
+
+/// What failed with a file, as the context of an error.
+pub(crate) fn failed(action: &str, path: impl AsRef<Path>) -> impl FnOnce() -> String {
+    move || format!("{action} {}", path.as_ref().display())
+}
 
 /// Creates a folder, if it is missing, that only its owner can open. Folders on the way to it are reachable for the
 /// database server, which may have its own in them.
@@ -44,7 +50,20 @@ fn create(path: &Path, mode: u32) -> Result<()> {
     let created = builder.recursive(true).mode(mode).create(path);
     created
         .and_then(|()| set_permissions(path, Permissions::from_mode(mode)))
-        .map_err(Error::file("creating", path))
+        .with_context(failed("creating", path))
+}
+
+/// Removes a folder with all that is in it, if it exists.
+///
+/// # Errors
+/// When a file cannot be removed.
+pub fn remove_folder(path: &Path) -> Result<()> {
+    match fs::remove_dir_all(path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).with_context(failed("removing", path))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Opens a file for appending. It is created, if it is missing.
@@ -73,13 +92,11 @@ fn open(path: &Path, options: &mut OpenOptions) -> Result<File> {
             }
             Ok(file)
         })
-        .map_err(Error::file("opening", path))
+        .with_context(failed("opening", path))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     fn mode(path: &Path) -> u32 {

@@ -13,6 +13,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use anyhow::{Context as _, Result, bail};
 use nix::{
     sys::{
         signal::{self, Signal},
@@ -23,7 +24,7 @@ use nix::{
 use procfs::process::{Process, all_processes};
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Result, private};
+use crate::private::{self, failed};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(25);
 
@@ -155,10 +156,8 @@ fn kill_all(family: &[Identity]) -> Result<()> {
         return Ok(());
     }
     let alive = family.iter().find(|member| member.is_alive());
-    Err(Error::StillRunning {
-        pid: alive.map_or(0, |member| member.pid),
-        after: LIMIT,
-    })
+    let pid = alive.map_or(0, |member| member.pid);
+    bail!("process {pid} is still running {LIMIT:?} after it was killed")
 }
 
 /// A process in its own session, so that neither Ctrl-C nor a closed terminal reaches it.
@@ -198,17 +197,14 @@ impl Detached {
         let out = private::append(&self.log)?;
         // Held for as long as the process has its output: see `PidFile`.
         let _ = out.try_lock_shared();
-        let err = out.try_clone().map_err(Error::file("opening", &self.log))?;
+        let err = out.try_clone().with_context(failed("opening", &self.log))?;
         let child = self
             .command
             .stdin(Stdio::null())
             .stdout(out)
             .stderr(err)
             .spawn()
-            .map_err(Error::system(format!(
-                "starting {}",
-                self.program.display()
-            )))?;
+            .with_context(failed("starting", &self.program))?;
         let pid = i32::try_from(child.id()).unwrap_or_default();
         // A process that has already ended has no identity. Start time 0 makes it count as ended.
         Ok(Identity::of(pid).unwrap_or(Identity { pid, start_time: 0 }))
@@ -288,6 +284,15 @@ mod tests {
         assert!(process.is_alive());
         process.kill().unwrap();
         assert!(!process.is_alive());
+    }
+
+    #[test]
+    fn a_process_that_no_one_waited_for_has_ended() {
+        let mut child = Command::new("true").spawn().unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        let ended = || Identity::of(pid).is_none().then_some(());
+        assert!(wait_until(Duration::from_secs(5), ended).is_some());
+        child.wait().unwrap();
     }
 
     #[test]

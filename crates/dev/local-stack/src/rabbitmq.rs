@@ -1,7 +1,6 @@
 //! A private RabbitMQ server with its own port mapper and the management plugin.
 
 use std::{
-    fs,
     io::{Read, Write},
     net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
@@ -9,12 +8,12 @@ use std::{
     time::Duration,
 };
 
-use base64::{Engine, engine::general_purpose::STANDARD};
+use anyhow::{Context as _, Result};
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Durability, Error, Result, Stop,
+    Durability, Stop, client,
     description::RabbitMqDescription,
     packages,
     pid_file::PidFile,
@@ -169,12 +168,7 @@ impl RabbitMq {
     /// When a file cannot be removed.
     pub fn discard(&self) -> Result<()> {
         let data = self.folder.join("mnesia");
-        match fs::remove_dir_all(&data) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::file("removing", &data)(error))
-            }
-            _ => Ok(()),
-        }
+        private::remove_folder(&data)
     }
 
     pub(crate) fn stop_port_mapper(&self) -> Result<()> {
@@ -228,15 +222,8 @@ impl RabbitMq {
             .args(arguments)
             .stdin(Stdio::null())
             .output()
-            .map_err(Error::system("running rabbitmqctl"))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        Err(Error::Command {
-            command: format!("rabbitmqctl {}", arguments.join(" ")),
-            status: output.status.to_string(),
-            output: String::from_utf8_lossy(&output.stderr).into_owned(),
-        })
+            .context("running rabbitmqctl")?;
+        client::check("rabbitmqctl", output).map(drop)
     }
 
     /// Starts a port mapper. Erlang would start one itself and never stop it. This one is stopped with the
@@ -246,9 +233,8 @@ impl RabbitMq {
             return Ok(());
         }
         self.port_mapper_pid_file().ensure_own()?;
-        let program = packages::on_path("epmd").ok_or_else(|| Error::NotFound {
-            what: "epmd, Erlang's port mapper".to_owned(),
-        })?;
+        let program =
+            packages::on_path("epmd").context("cannot find epmd, Erlang's port mapper")?;
         let mut mapper = Detached::new(&program, &self.log());
         mapper
             .command()
@@ -265,12 +251,8 @@ impl RabbitMq {
         let listens = wait_until(Duration::from_secs(10), || {
             connect(self.ports.epmd).map(drop)
         });
-        listens.ok_or_else(|| Error::NotReady {
-            server: "Erlang's port mapper",
-            what: "did not listen within ten seconds".to_owned(),
-            log: self.log(),
-            tail: tail(&self.log(), 10),
-        })
+        let end = || tail(&self.log(), 10);
+        listens.with_context(|| format!("epmd did not listen within ten seconds:\n{}", end()))
     }
 
     fn owns_port_mapper(&self) -> bool {
@@ -411,9 +393,9 @@ impl RabbitMq {
         let Some(mut stream) = connect(self.ports.management) else {
             return false;
         };
-        let credentials = STANDARD.encode(format!("{USERNAME}:{}", self.password));
+        let authorization = self.description().authorization();
         let request = format!(
-            "GET /api/vhosts HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Basic {credentials}\r\nConnection: close\r\n\r\n"
+            "GET /api/vhosts HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {authorization}\r\nConnection: close\r\n\r\n"
         );
         let mut start = [0; 12];
         stream.write_all(request.as_bytes()).is_ok()

@@ -6,7 +6,9 @@ use std::{
     path::Path,
 };
 
-use crate::{Error, Result, private};
+use anyhow::{Context as _, Result};
+
+use crate::private::{self, failed};
 
 /// Returns `N` bytes from the system's random number generator.
 ///
@@ -16,7 +18,7 @@ pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")
         .and_then(|mut source| source.read_exact(&mut bytes))
-        .map_err(Error::system("reading random bytes"))?;
+        .context("reading random bytes")?;
     Ok(bytes)
 }
 
@@ -29,6 +31,22 @@ pub fn password() -> Result<String> {
         .iter()
         .map(|byte| format!("{byte:02x}"))
         .collect())
+}
+
+/// Returns eight random hex digits, to tell what one run creates from what others do.
+///
+/// # Errors
+/// When random bytes cannot be read.
+pub fn tag() -> Result<String> {
+    Ok(format!("{:08x}", seed()?))
+}
+
+/// Returns the seed of a run. It is short enough to be typed again.
+///
+/// # Errors
+/// When random bytes cannot be read.
+pub fn seed() -> Result<u64> {
+    Ok(u32::from_be_bytes(bytes()?).into())
 }
 
 /// Writes a file that only its owner can read, atomically.
@@ -44,8 +62,8 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
     let draft = Path::new(&draft);
     private::truncate(draft)?
         .write_all(content)
-        .map_err(Error::file("writing", draft))?;
-    fs::rename(draft, path).map_err(Error::file("writing", path))
+        .with_context(failed("writing", draft))?;
+    fs::rename(draft, path).with_context(failed("writing", path))
 }
 
 /// Returns a short, stable name for a path: its FNV-1a hash in eight hex digits. Not for secrets.

@@ -1,8 +1,10 @@
 //! Streaming replication: a standby that copies a primary, and its promotion.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, process::Stdio, time::Duration};
+use std::{process::Stdio, time::Duration};
 
-use crate::{Error, Postgres, Result, Stop, bootstrap, client, process::wait_until};
+use anyhow::{Context as _, Result, ensure};
+
+use crate::{Postgres, Stop, bootstrap, client, private, process::wait_until};
 
 const STREAMING_LIMIT: Duration = Duration::from_secs(30);
 
@@ -19,10 +21,7 @@ impl Postgres {
     pub fn follow(&self, primary: &Self) -> Result<()> {
         self.stop(Stop::Kill)?;
         self.discard()?;
-        fs::create_dir_all(self.data()).map_err(Error::file("creating", self.data()))?;
-        let private = fs::Permissions::from_mode(0o700);
-        fs::set_permissions(self.data(), private)
-            .map_err(Error::file("changing the rights of", self.data()))?;
+        private::create_folder(self.data())?;
         self.give_to_user(self.data())?;
         let mut command = client::command("pg_basebackup", &primary.admin_url())?;
         command
@@ -47,9 +46,7 @@ impl Postgres {
     pub fn wait_streaming(&self) -> Result<()> {
         let is_streaming =
             || matches!(self.query(IS_STREAMING), Ok(rows) if rows == "t").then_some(());
-        wait_until(STREAMING_LIMIT, is_streaming).ok_or_else(|| Error::NotFound {
-            what: "a standby that streams".to_owned(),
-        })
+        wait_until(STREAMING_LIMIT, is_streaming).context("no standby streams")
     }
 
     /// Makes this standby the primary. Returns when it accepts writes. Its former primary must have been stopped.
@@ -58,12 +55,8 @@ impl Postgres {
     /// When it is not a standby, or does not become the primary within a minute.
     pub fn promote(&self) -> Result<()> {
         let promoted = self.query("SELECT pg_promote(wait => true, wait_seconds => 60)")?;
-        if promoted == "t" {
-            return Ok(());
-        }
-        Err(Error::NotFound {
-            what: "a primary after the promotion".to_owned(),
-        })
+        ensure!(promoted == "t", "the standby was not promoted");
+        Ok(())
     }
 
     /// Sets whether each commit on this server waits until a standby has written it to disk.

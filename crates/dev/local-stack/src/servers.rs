@@ -5,11 +5,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Description, Durability, Error, Options, Parts, Postgres, RabbitMq, Result, RolePasswords,
-    Stop, description::PostgresDescription, packages, ports, private, rabbitmq, random,
+    Description, Durability, Options, Parts, Postgres, RabbitMq, RolePasswords, Stop,
+    description::PostgresDescription,
+    packages, ports,
+    private::{self, failed},
+    rabbitmq, random,
 };
 
 /// A private Postgres and a private RabbitMQ.
@@ -106,21 +110,15 @@ impl State {
     fn read(folder: &Path) -> Result<Option<Self>> {
         let path = Self::path(folder);
         match fs::read_to_string(&path) {
-            Ok(text) => serde_json::from_str(&text)
-                .map(Some)
-                .map_err(|source| Error::State { path, source }),
+            Ok(text) => serde_json::from_str(&text).with_context(failed("reading", path)),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Error::file("reading", path)(error)),
+            Err(error) => Err(error).with_context(failed("reading", path)),
         }
     }
 
     fn write(&self, folder: &Path) -> Result<()> {
-        let path = Self::path(folder);
-        let text = serde_json::to_string_pretty(self).map_err(|source| Error::State {
-            path: path.clone(),
-            source,
-        })?;
-        random::write_private(&path, text.as_bytes())
+        let text = serde_json::to_string_pretty(self)?;
+        random::write_private(&Self::path(folder), text.as_bytes())
     }
 
     fn path(folder: &Path) -> PathBuf {
@@ -141,7 +139,7 @@ impl Servers {
         let folder = options
             .folder
             .canonicalize()
-            .map_err(Error::file("finding", &options.folder))?;
+            .with_context(failed("finding", &options.folder))?;
         let options = Options {
             folder,
             ..options.clone()
@@ -175,7 +173,7 @@ impl Servers {
         };
         let folder = folder
             .canonicalize()
-            .map_err(Error::file("finding", folder))?;
+            .with_context(failed("finding", folder))?;
         Self::new(&folder, &state).map(Some)
     }
 
@@ -210,12 +208,7 @@ impl Servers {
             servers.stop(Stop::Kill)?;
             servers.databases().try_for_each(Postgres::discard)?;
         }
-        match fs::remove_dir_all(folder) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(Error::file("removing", folder)(error))
-            }
-            _ => Ok(()),
-        }
+        private::remove_folder(folder)
     }
 
     /// Returns their URLs and credentials.

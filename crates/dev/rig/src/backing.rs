@@ -1,10 +1,11 @@
-//! The database and the broker of the system: private servers, or those that the environment names.
+//! The database and the broker of a system: private servers, or those that the environment names.
 
 use std::env;
 
-use anyhow::{Context, bail};
+use anyhow::Context as _;
 use local_stack::{
-    Description, Durability, Options, Parts, RoleUrls, Servers, bootstrap, database_name,
+    Durability, Options, Parts, RoleUrls, Servers, bootstrap, database_name,
+    packages::{self, Need},
     with_database,
 };
 
@@ -12,91 +13,102 @@ use crate::{output::say, secrets::Secrets, workspace::Workspace};
 
 const DATABASE: &str = "countersign";
 
-/// Urls of the database and the broker.
-#[derive(Debug, Clone)]
+/// The database and the broker.
+#[derive(Debug)]
 pub struct Backing {
-    /// The database, by role.
+    /// The URLs of the database, by role.
     pub databases: RoleUrls,
-    /// The broker.
+    /// The superuser's URL of the database.
+    pub admin_url: String,
+    /// The URL of the broker.
     pub amqp: String,
+    /// The private servers, if at least one was started.
+    pub servers: Option<Servers>,
 }
 
-/// The servers that `DATABASE_URL` and `AMQP_URL` name.
-pub struct GivenServers {
-    database_url: Option<String>,
-    amqp_url: Option<String>,
+/// The private servers of a tool.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// Whether their data survives a failure of the machine.
+    pub durability: Durability,
+    /// The nodes of RabbitMQ.
+    pub broker_nodes: usize,
+    /// Whether Postgres has a standby, for which each commit waits.
+    pub standby: bool,
 }
 
-impl GivenServers {
-    /// Reads the variables.
-    pub fn from_environment() -> Self {
-        let given = |name| env::var(name).ok().filter(|value| !value.is_empty());
-        Self {
-            database_url: given("DATABASE_URL"),
-            amqp_url: given("AMQP_URL"),
-        }
-    }
+impl Layout {
+    /// One server of each kind, with data that nobody keeps.
+    pub const SINGLE: Self = Self {
+        durability: Durability::Discardable,
+        broker_nodes: 1,
+        standby: false,
+    };
+}
 
-    /// Whether Postgres is started for the system.
-    pub fn uses_own_postgres(&self) -> bool {
-        self.database_url.is_none()
-    }
-
-    /// Returns the servers that have to be started.
-    pub fn missing(&self) -> Option<Parts> {
-        match (&self.database_url, &self.amqp_url) {
+impl Backing {
+    /// Installs and starts private servers, and prepares the database. Without a layout, the servers that `DATABASE_URL` and
+    /// `AMQP_URL` name are used instead, and the data of private ones survives a failure of the machine.
+    ///
+    /// # Errors
+    /// A server does not start, or the database cannot be prepared.
+    pub fn start(
+        workspace: &Workspace,
+        secrets: &Secrets,
+        layout: Option<Layout>,
+    ) -> anyhow::Result<Self> {
+        let given = |name| {
+            let named = env::var(name).ok().filter(|value| !value.is_empty());
+            named.filter(|_| layout.is_none())
+        };
+        let (database_url, amqp) = (given("DATABASE_URL"), given("AMQP_URL"));
+        let parts = match (&database_url, &amqp) {
             (None, None) => Some(Parts::Both),
             (None, Some(_)) => Some(Parts::Postgres),
             (Some(_), None) => Some(Parts::RabbitMq),
             (Some(_), Some(_)) => None,
-        }
+        };
+        let layout = layout.unwrap_or(Layout {
+            durability: Durability::Durable,
+            ..Layout::SINGLE
+        });
+        packages::ensure(&[Need::Psql], &say)?;
+        let start = |parts| start_servers(workspace, parts, layout);
+        let servers = parts.map(start).transpose()?;
+        let description = servers.as_ref().map(Servers::description);
+        let of_servers = || description.clone().context("there are no servers");
+        let (admin_url, passwords) = match database_url {
+            Some(url) => (with_own_database(&url)?, secrets.external_roles.clone()),
+            None => {
+                let postgres = of_servers()?.postgres;
+                (postgres.admin_url_of(DATABASE)?, postgres.passwords)
+            }
+        };
+        let databases = bootstrap::run(&admin_url, &passwords).context("preparing the database")?;
+        let amqp = amqp.map_or_else(|| Ok(of_servers()?.rabbitmq.amqp_url), anyhow::Ok)?;
+        Ok(Self {
+            databases,
+            admin_url,
+            amqp,
+            servers,
+        })
     }
 }
 
-/// Starts the missing servers and prepares the database. Returns the superuser's URL of the database, too.
-pub fn prepare(
-    workspace: &Workspace,
-    secrets: &Secrets,
-    given: GivenServers,
-) -> anyhow::Result<(Backing, String)> {
-    let servers = start_missing(workspace, given.missing())?;
-    let (admin_url, passwords) = match (given.database_url, &servers) {
-        (Some(url), _) => (with_own_database(&url)?, &secrets.external_roles),
-        (None, Some(servers)) => (
-            servers.postgres.admin_url_of(DATABASE)?,
-            &servers.postgres.passwords,
-        ),
-        (None, None) => bail!("there is no database"),
-    };
-    let databases = bootstrap::run(&admin_url, passwords).context("preparing the database")?;
-    let amqp = given
-        .amqp_url
-        .or_else(|| servers.map(|servers| servers.rabbitmq.amqp_url))
-        .context("there is no broker")?;
-    Ok((Backing { databases, amqp }, admin_url))
-}
-
-fn start_missing(
-    workspace: &Workspace,
-    missing: Option<Parts>,
-) -> anyhow::Result<Option<Description>> {
-    say(match missing {
-        Some(Parts::Both) => "starting Postgres and RabbitMQ",
-        Some(Parts::Postgres) => "starting Postgres; using RabbitMQ at AMQP_URL",
-        Some(Parts::RabbitMq) => "starting RabbitMQ; using Postgres at DATABASE_URL",
-        None => "using Postgres at DATABASE_URL and RabbitMQ at AMQP_URL",
+fn start_servers(workspace: &Workspace, parts: Parts, layout: Layout) -> anyhow::Result<Servers> {
+    say(match parts {
+        Parts::Both => "starting Postgres and RabbitMQ",
+        Parts::Postgres => "starting Postgres; using RabbitMQ at AMQP_URL",
+        Parts::RabbitMq => "starting RabbitMQ; using Postgres at DATABASE_URL",
     });
-    let Some(parts) = missing else {
-        return Ok(None);
-    };
     let options = Options {
         folder: workspace.servers(),
-        durability: Durability::Durable,
+        durability: layout.durability,
         parts,
-        broker_nodes: 1,
-        standby: false,
+        broker_nodes: layout.broker_nodes,
+        standby: layout.standby,
     };
-    Ok(Some(Servers::start(&options, &say)?.description()))
+    Servers::start(&options, &say)
 }
 
 /// An administrator's URL names the database to use, unless that is the one that every server has.

@@ -1,4 +1,4 @@
-//! An HTTP client that prints its calls, and repeats them while a process is unavailable.
+//! The HTTP client of these commands. It can repeat calls while a process is unavailable, and print them.
 
 use std::{
     thread,
@@ -6,22 +6,38 @@ use std::{
 };
 
 use anyhow::{Context, bail};
-use serde_json::Value;
+use local_stack::process::wait_until;
+use serde_json::{Value, json};
 use ureq::{Agent, http::Request};
 
-use crate::{http, transcript};
+use crate::transcript;
 
 /// How long a call is repeated.
 const RETRY_LIMIT: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long a process may take to say whether it is ready.
+const READINESS_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Calls one base URL.
 pub struct Client {
     agent: Agent,
     base: String,
-    /// Whether calls are not printed.
-    pub quiet: bool,
+    is_printing: bool,
+}
+
+/// A user with a token.
+#[derive(Debug, Clone, Default)]
+pub struct Person {
+    /// The address, which is the username, too.
+    pub email: String,
+    /// The password.
+    pub password: String,
+    /// The identifier.
+    pub id: String,
+    /// A token.
+    pub token: String,
 }
 
 /// A request.
@@ -33,6 +49,8 @@ pub struct Call<'call> {
     pub path: String,
     /// The bearer token.
     pub token: Option<&'call str>,
+    /// Other headers.
+    pub headers: Vec<(&'static str, String)>,
     /// The JSON body.
     pub body: Option<Value>,
 }
@@ -64,6 +82,7 @@ impl<'call> Call<'call> {
             method,
             path: path.into(),
             token: None,
+            headers: Vec::new(),
             body: None,
         }
     }
@@ -74,6 +93,12 @@ impl<'call> Call<'call> {
             token: Some(token),
             ..self
         }
+    }
+
+    /// Adds a header.
+    pub fn header(mut self, name: &'static str, value: String) -> Self {
+        self.headers.push((name, value));
+        self
     }
 
     /// Adds a JSON body.
@@ -120,28 +145,118 @@ impl Response {
 }
 
 impl Client {
-    /// Creates a client that prints its calls.
+    /// Creates a client.
     pub fn new(base: &str) -> Self {
+        Self::with_timeout(base, TIMEOUT)
+    }
+
+    /// Creates a client that prints its calls.
+    pub fn printing(base: &str) -> Self {
         Self {
-            agent: http::agent(Duration::from_secs(30)),
-            base: base.to_owned(),
-            quiet: false,
+            is_printing: true,
+            ..Self::new(base)
         }
     }
 
-    /// Creates a client for [`Self::once`] that waits at most `timeout` for a response.
+    /// Creates a client that waits at most `timeout` for a response.
     pub fn with_timeout(base: &str, timeout: Duration) -> Self {
+        // A redirect or an error status is a response like any other.
+        let agent = Agent::config_builder()
+            .proxy(None)
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .timeout_global(Some(timeout))
+            .build();
         Self {
-            agent: http::agent(timeout),
-            ..Self::new(base)
+            agent: agent.into(),
+            base: base.to_owned(),
+            is_printing: false,
         }
+    }
+
+    /// Creates a client that asks a process whether it is ready.
+    pub fn of_process(base: &str) -> Self {
+        Self::with_timeout(base, READINESS_TIMEOUT)
+    }
+
+    /// Whether `GET /readyz` returns 200.
+    pub fn is_ready(&self) -> bool {
+        let response = self.once(&Call::new("GET", "/readyz"));
+        response.is_ok_and(|(status, ..)| status == 200)
+    }
+
+    /// What `GET /readyz` returns, or the error, for a message.
+    pub fn readiness(&self) -> String {
+        match self.once(&Call::new("GET", "/readyz")) {
+            Ok((_, _, body)) => body.to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    /// Signs a user up.
+    pub fn sign_up(&self, email: &str, password: &str) -> anyhow::Result<Person> {
+        let body = json!({"email": email, "password": password});
+        let response = self.call(&Call::new("POST", "/user").body(body))?;
+        person(email, password, &response.expect(200)?)
+    }
+
+    /// Signs a user in.
+    pub fn sign_in(&self, username: &str, password: &str) -> anyhow::Result<Person> {
+        let response = self.try_sign_in(username, password)?;
+        person(username, password, &response.expect(200)?)
+    }
+
+    /// Tries to sign a user in.
+    pub fn try_sign_in(&self, username: &str, password: &str) -> anyhow::Result<Response> {
+        let body = json!({"username": username, "password": password});
+        self.call(&Call::new("POST", "/user/auth").body(body))
+    }
+
+    /// The items that the demo engine has received and that match a query, the oldest first.
+    pub fn received(&self, query: &str) -> anyhow::Result<Vec<Value>> {
+        let call = Call::new("GET", format!("/received?{query}"));
+        let body = self.call(&call)?.expect(200)?.body;
+        let items = body.get("items").and_then(Value::as_array).cloned();
+        items.context("the response of the demo engine has no items")
+    }
+
+    /// Waits until a deletion is completed. `path` is that of its status.
+    pub fn wait_deleted(&self, path: &str, token: &str, limit: Duration) -> anyhow::Result<()> {
+        let completed = wait_until(limit, || {
+            let response = self.get(path, token).ok()?;
+            (response.text("/status").ok()? == "completed").then_some(())
+        });
+        completed.context("the deletion was not completed")
+    }
+
+    /// Sends a `GET`, and fails unless the response is 200.
+    pub fn get(&self, path: &str, token: &str) -> anyhow::Result<Response> {
+        self.call(&Call::new("GET", path).token(token))?.expect(200)
+    }
+
+    /// Sends a `POST`, and fails unless the response is 200.
+    pub fn post(&self, path: &str, token: &str, body: Value) -> anyhow::Result<Response> {
+        let call = Call::new("POST", path).token(token).body(body);
+        self.call(&call)?.expect(200)
+    }
+
+    /// Sends a `PUT`, and fails unless the response is 200.
+    pub fn put(&self, path: &str, token: &str, body: Value) -> anyhow::Result<Response> {
+        let call = Call::new("PUT", path).token(token).body(body);
+        self.call(&call)?.expect(200)
+    }
+
+    /// Sends a `DELETE`, and fails unless the response is 200.
+    pub fn delete(&self, path: &str, token: &str) -> anyhow::Result<Response> {
+        let call = Call::new("DELETE", path).token(token);
+        self.call(&call)?.expect(200)
     }
 
     /// Sends a request, and repeats it while the server is unavailable or limits the rate. A repeated call may
     /// have taken effect before: see [`Response::repeated`].
     pub fn call(&self, call: &Call<'_>) -> anyhow::Result<Response> {
         let name = format!("{} {}", call.method, transcript::path(&call.path));
-        if !self.quiet {
+        if self.is_printing {
             transcript::request(call.method, &call.path, call.token, call.body.as_ref());
         }
         let start = Instant::now();
@@ -186,7 +301,7 @@ impl Client {
                 uncertain: status != 429,
             });
         }
-        if !self.quiet {
+        if self.is_printing {
             transcript::response(status, start.elapsed(), &body);
         }
         Ok((status, body))
@@ -199,6 +314,9 @@ impl Client {
             .uri(format!("{}{}", self.base, call.path));
         if let Some(token) = call.token {
             request = request.header("authorization", format!("Bearer {token}"));
+        }
+        for (name, value) in &call.headers {
+            request = request.header(*name, value);
         }
         let mut response = match &call.body {
             Some(body) => {
@@ -216,6 +334,15 @@ impl Client {
         let body = serde_json::from_str(&text).unwrap_or(Value::String(text));
         Ok((status, retry_after, body))
     }
+}
+
+fn person(email: &str, password: &str, response: &Response) -> anyhow::Result<Person> {
+    Ok(Person {
+        email: email.to_owned(),
+        password: password.to_owned(),
+        id: response.text("/user/id")?.to_owned(),
+        token: response.text("/token")?.to_owned(),
+    })
 }
 
 /// Returns the pause before the call is repeated. `None` if the response is final.

@@ -7,15 +7,18 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context;
+use local_stack::process;
 use nix::{
     sys::signal::{Signal, kill},
     unistd::Pid,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+const POLL: Duration = Duration::from_millis(50);
 
 /// Whether the program should end.
 #[derive(Clone)]
@@ -47,6 +50,26 @@ impl Interrupt {
         Ok(())
     }
 
+    /// Polls `condition` until it returns a value. Returns `None` after `limit`, and fails after a signal.
+    pub fn wait_until<T>(
+        &self,
+        limit: Duration,
+        mut condition: impl FnMut() -> Option<T>,
+    ) -> anyhow::Result<Option<T>> {
+        let found = process::wait_until(limit, || match self.check() {
+            Ok(()) => condition().map(Ok),
+            Err(interrupted) => Some(Err(interrupted)),
+        });
+        found.transpose()
+    }
+
+    /// Sleeps until `end`, or until a signal arrives.
+    pub fn sleep_until(&self, end: Instant) {
+        while Instant::now() < end && !self.came() {
+            thread::sleep(POLL.min(end.saturating_duration_since(Instant::now())));
+        }
+    }
+
     /// Waits for a child process, and passes a signal on to it once. Ctrl-C reaches it anyway, because it shares
     /// the terminal, but `kill` does not.
     pub fn wait_for(&self, mut child: Child) -> anyhow::Result<ExitStatus> {
@@ -60,7 +83,7 @@ impl Interrupt {
                 // The process may have just ended.
                 let _ = kill(Pid::from_raw(i32::try_from(child.id())?), Signal::SIGTERM);
             }
-            thread::sleep(Duration::from_millis(50));
+            thread::sleep(POLL);
         }
     }
 }

@@ -1,5 +1,11 @@
 //! Starts, drives and breaks systems: what the commands in `devtools`, `drills`, `chaos` and `bench` share.
 //!
+//! - [`system::System`]: servers and processes, which can be replaced, frozen and killed. [`own::with_own_system`] runs a
+//!   test on one of its own, and removes it.
+//! - [`client::Client`]: calls a process or the gateway.
+//! - [`receiver::Receiver`] and [`mail_server::MailServer`]: get what the system sends.
+//! - [`process::Process`], [`tcp_proxy::TcpProxy`] and [`held_lock::HeldLock`]: what faults are made of.
+//!
 //! Invariants: what starts something also stops it, even if it fails, unless it was asked to leave it running. Only
 //! processes that these commands started are signalled.
 //!
@@ -8,22 +14,27 @@
 
 pub mod backing;
 pub mod baseline;
-pub mod cleanup;
 pub mod client;
 pub mod duration;
 pub mod environment;
-pub mod http;
+pub mod held_lock;
 pub mod instance;
 pub mod interrupt;
-pub mod launch;
+pub mod listener;
+pub mod mail_server;
 pub mod output;
-pub mod own_system;
+pub mod own;
 pub mod paint;
 pub mod plan;
-pub mod processes;
+pub mod process;
 pub mod programs;
+pub mod receiver;
 pub mod secrets;
 pub mod stack_file;
 pub mod stream;
+pub mod sync;
+pub mod system;
+pub mod tcp_proxy;
 pub mod transcript;
+mod watchdog;
 pub mod workspace;

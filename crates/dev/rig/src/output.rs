@@ -1,6 +1,8 @@
-//! The output of the commands.
+//! The output of the commands, and how they end.
 
-use crate::paint;
+use std::process::ExitCode;
+
+use crate::{paint, watchdog};
 
 /// Prints a line. Unlike `println!` it does not panic when standard output is closed, as in
 /// `cargo xtask up | head`: a command that stops halfway would leave servers running.
@@ -24,4 +26,40 @@ macro_rules! errln {
 /// Prints what the command is doing.
 pub fn say(text: &str) {
     outln!("{} {text}", paint::dim("==>"));
+}
+
+/// Prints how to repeat a run with the same random choices: by its arguments and the seed.
+pub fn announce_seed(command: &str, seed: u64) {
+    let mut given = std::env::args().skip(1);
+    let mut arguments = String::new();
+    while let Some(argument) = given.next() {
+        match argument.as_str() {
+            "--seed" => drop(given.next()),
+            other if other == command || other.starts_with("--seed=") => {}
+            other => arguments += &format!(" {other}"),
+        }
+    }
+    say(&format!(
+        "seed {seed}; repeat this run with: cargo xtask {command}{arguments} --seed {seed}"
+    ));
+}
+
+/// Says whether a test passed. Returns the exit code.
+pub fn verdict(test: &str, passed: bool) -> ExitCode {
+    if passed {
+        outln!("\n{test}: ok");
+        ExitCode::SUCCESS
+    } else {
+        outln!("\n{}", paint::red(&format!("{test}: failed")));
+        ExitCode::FAILURE
+    }
+}
+
+/// Runs the main function of a program, and prints its error, if there is one.
+pub fn run(main: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
+    let outcome = watchdog::run_if_asked().unwrap_or_else(main);
+    outcome.unwrap_or_else(|error| {
+        errln!("{} {error:#}", paint::red("error:"));
+        ExitCode::FAILURE
+    })
 }

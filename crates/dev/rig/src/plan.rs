@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use anyhow::{Context, bail, ensure};
 use local_stack::ports;
 
-pub use crate::backing::Backing;
 use crate::{
+    backing::Backing,
     environment::{MARKER, Variables},
     instance,
     secrets::Secrets,
+    stack_file::Admin,
     workspace::Workspace,
 };
 
@@ -85,10 +86,8 @@ pub struct Plan {
     pub gateway: String,
     /// The demo engine's URL.
     pub demo_engine: String,
-    /// The first administrator's username.
-    pub admin_username: String,
-    /// The first administrator's password.
-    pub admin_password: String,
+    /// The first administrator.
+    pub admin: Admin,
     /// All processes, in the order in which they start.
     pub processes: Vec<Planned>,
 }
@@ -130,8 +129,10 @@ impl Plan {
         let plan = Self {
             gateway: urls.get("gateway", 0),
             demo_engine: urls.get("demo-engine", 0),
-            admin_username: given("ADMIN_USERNAME", "admin@countersign.local"),
-            admin_password: given("ADMIN_PASSWORD", &secrets.admin_password),
+            admin: Admin {
+                username: given("ADMIN_USERNAME", "admin@countersign.local"),
+                password: given("ADMIN_PASSWORD", &secrets.admin_password),
+            },
             processes: Vec::new(),
         };
         let mark = instance::mark(workspace)?;
@@ -155,6 +156,15 @@ impl Plan {
             ));
         }
         Ok(Self { processes, ..plan })
+    }
+
+    /// Adds settings to all processes.
+    pub fn set_all(&mut self, settings: &[(&'static str, &str)]) {
+        for process in &mut self.processes {
+            let settings = settings.iter();
+            let settings = settings.map(|(name, value)| (*name, (*value).to_owned()));
+            process.variables.extend(settings);
+        }
     }
 
     fn variables(
@@ -219,8 +229,8 @@ impl Plan {
                 "TOKEN_SIGNING_KEY_FILE",
                 secrets.token_signing_key.display().to_string(),
             ),
-            ("ADMIN_USERNAME", self.admin_username.clone()),
-            ("ADMIN_PASSWORD", self.admin_password.clone()),
+            ("ADMIN_USERNAME", self.admin.username.clone()),
+            ("ADMIN_PASSWORD", self.admin.password.clone()),
             ("FLOW_ENGINE_URL", demo_engine.clone()),
             ("FLOW_ENGINE_TOKEN", secrets.engine_token.clone()),
             (

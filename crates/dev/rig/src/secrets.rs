@@ -36,7 +36,7 @@ impl Secrets {
         let key = |name: &str| {
             read_or_create(workspace, name, ed25519_pem).map(|_| workspace.secret(name))
         };
-        let password = |name: &str| read_or_create(workspace, name, || Ok(random::password()?));
+        let password = |name: &str| read_or_create(workspace, name, random::password);
         let roles = read_or_create(workspace, "database-roles.json", || {
             Ok(serde_json::to_string(&RolePasswords::random()?)?)
         })?;

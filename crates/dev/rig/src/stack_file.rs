@@ -81,10 +81,7 @@ impl Stack {
     /// Writes the file.
     pub fn write(&self, workspace: &Workspace) -> anyhow::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
-        Ok(random::write_private(
-            &Self::path(workspace),
-            text.as_bytes(),
-        )?)
+        random::write_private(&Self::path(workspace), text.as_bytes())
     }
 
     /// Removes the file, if it exists.

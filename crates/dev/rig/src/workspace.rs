@@ -120,6 +120,11 @@ impl Workspace {
         Ok(file)
     }
 
+    /// Waits until no other command uses this folder for its system. Dropping the returned file releases the lock.
+    pub fn lock_folder(&self, folder: &str) -> anyhow::Result<File> {
+        self.lock(folder.split('/').next().unwrap_or_default())
+    }
+
     /// Cargo in the folder of the sources.
     pub fn cargo(&self) -> Command {
         let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));

@@ -1,10 +1,9 @@
 //! The people, tasks and webhooks in the pictures.
 
 use chrono::{TimeDelta, Utc};
-use rig::client::{Call, Client};
+use rig::client::Client;
+use rig::stack_file::Stack;
 use serde_json::{Value, json};
-
-use crate::system::System;
 
 const REQUESTER: &str = "ada@example.com";
 const APPROVER: &str = "grace@example.com";
@@ -45,9 +44,9 @@ pub(crate) struct Task {
 }
 
 /// Calls of the gateway.
-struct Api<'system> {
+struct Api<'stack> {
     client: Client,
-    system: &'system System,
+    stack: &'stack Stack,
 }
 
 impl Example {
@@ -55,13 +54,12 @@ impl Example {
     ///
     /// # Errors
     /// A call fails.
-    pub(crate) fn create(system: &System) -> anyhow::Result<Self> {
-        let mut client = Client::new(&system.gateway);
-        client.quiet = true;
-        let api = Api { client, system };
-        let requester = api.sign_up(REQUESTER)?;
-        let approver = api.sign_up(APPROVER)?;
-        let admin = api.sign_in(&system.admin_username, &system.admin_password)?;
+    pub(crate) fn create(stack: &Stack) -> anyhow::Result<Self> {
+        let client = Client::new(&stack.gateway);
+        let requester = client.sign_up(REQUESTER, PASSWORD)?.token;
+        let approver = client.sign_up(APPROVER, PASSWORD)?.token;
+        let admin = client.sign_in(&stack.admin.username, &stack.admin.password)?;
+        let api = Api { client, stack };
         api.other_tasks(&requester, &approver)?;
         let pending = json!({
             "title": "Order 12 desk lamps for the new office", "description": DESCRIPTION,
@@ -83,11 +81,11 @@ impl Example {
             "It is two years old.\n\nAsk again in spring.",
         )?;
         Ok(Self {
-            gateway: system.gateway.clone(),
+            gateway: stack.gateway.clone(),
             pending: api.create(&requester, pending, REQUESTER, APPROVER)?,
             requester,
             approver,
-            admin,
+            admin: admin.token,
             approved,
             rejected,
         })
@@ -101,38 +99,16 @@ fn in_hours(hours: i64) -> String {
 }
 
 impl Api<'_> {
-    fn post(&self, token: Option<&str>, path: &str, body: Value) -> anyhow::Result<Value> {
-        let mut call = Call::new("POST", path).body(body);
-        call.token = token;
-        Ok(self.client.call(&call)?.expect(200)?.body)
-    }
-
-    /// Signs a person up, or in if an earlier run has signed them up.
-    fn sign_up(&self, email: &str) -> anyhow::Result<String> {
-        let body = json!({"username": email, "password": PASSWORD});
-        let call = Call::new("POST", "/user").body(body);
-        let created = self.client.call(&call)?;
-        if created.code() == "username-taken" {
-            return self.sign_in(email, PASSWORD);
-        }
-        Ok(text(&created.expect(200)?.body, "token"))
-    }
-
-    fn sign_in(&self, username: &str, password: &str) -> anyhow::Result<String> {
-        let body = json!({"username": username, "password": password});
-        Ok(text(&self.post(None, "/user/auth", body)?, "token"))
-    }
-
     fn create(&self, token: &str, mut body: Value, from: &str, to: &str) -> anyhow::Result<Task> {
         if let Some(fields) = body.as_object_mut() {
             fields.insert("requester".to_owned(), from.into());
             fields.insert("approver".to_owned(), to.into());
         }
-        let created = self.post(Some(token), "/people-task/tasks", body)?;
+        let created = self.client.post("/people-task/tasks", token, body)?.body;
         let id = text(&created, "id");
         let link = |role: &str| {
             let secret = text(&created, &format!("{role}Secret"));
-            let gateway = &self.system.gateway;
+            let gateway = &self.stack.gateway;
             format!("{gateway}/tasks?taskId={id}&secret={secret}&role={role}")
         };
         Ok(Task {
@@ -162,23 +138,21 @@ impl Api<'_> {
 
     /// A webhook that gets the decision, and one whose receiver refuses connections.
     fn webhooks(&self, token: &str, task: &Task) -> anyhow::Result<()> {
-        let engine = &self.system.engine;
+        let engine = &self.stack.demo_engine;
         for url in [
             format!("{engine}/webhooks/flow?correlationId=handbook&correlationInPort=in"),
             "http://127.0.0.1:9/decisions".to_owned(),
         ] {
             let body = json!({"taskId": task.id, "url": url});
-            let _ = self.post(Some(token), "/people-task/webhooks", body)?;
+            self.client.post("/people-task/webhooks", token, body)?;
         }
         Ok(())
     }
 
     fn decide(&self, token: &str, task: &Task, action: &str, comment: &str) -> anyhow::Result<()> {
         let path = format!("/people-task/tasks/{}/{action}", task.id);
-        let call = Call::new("PUT", path).token(token);
-        let call = call.body(json!({"comment": comment}));
-        let _ = self.client.call(&call)?.expect(200)?;
-        Ok(())
+        let body = json!({"comment": comment});
+        self.client.put(&path, token, body).map(drop)
     }
 }
 

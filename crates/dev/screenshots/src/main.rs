@@ -6,17 +6,17 @@
 mod data;
 mod measure;
 mod pictures;
-mod system;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Parser;
-use rig::paint;
-use rig::{errln, outln};
+use rig::stack_file::Stack;
+use rig::workspace::Workspace;
+use rig::{outln, output};
 
 use crate::data::Example;
-use crate::system::System;
 
 /// Takes pictures of the web pages.
 #[derive(Debug, Parser)]
@@ -31,19 +31,14 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            errln!("{} {error:#}", paint::red("error:"));
-            ExitCode::FAILURE
-        }
-    }
+    output::run(|| run().map(|()| ExitCode::SUCCESS))
 }
 
 fn run() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let system = System::from_environment()?;
-    let example = Example::create(&system)?;
+    let stack = Stack::read(&Workspace::find()?.aside("screenshots"))?;
+    let stack = stack.context("no system runs: use cargo xtask screenshots")?;
+    let example = Example::create(&stack)?;
     let runtime = tokio::runtime::Runtime::new()?;
     if arguments.measure {
         return runtime.block_on(measure::run(&example));

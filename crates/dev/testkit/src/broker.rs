@@ -1,5 +1,4 @@
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use rig::client::{Call, Client};
 use serde_json::{Value, json};
 use values::Secret;
 
@@ -55,14 +54,10 @@ impl TestBroker {
 
     fn waiting_in(&self, queue: &str) -> Vec<Value> {
         let options = json!({"count": 1000, "ackmode": "ack_requeue_true", "encoding": "auto"});
-        let path = url(&format!("queues/{}/{queue}/get", self.vhost));
-        let request = ureq::post(path).header("Authorization", authorization());
-        let request = request.header("Content-Type", "application/json");
-        let mut response = request
-            .send(options.to_string())
-            .expect("the broker's API must return messages");
-        let text = response.body_mut().read_to_string().unwrap();
-        serde_json::from_str(&text).unwrap()
+        let path = format!("queues/{}/{queue}/get", self.vhost);
+        let messages = call("POST", &path, Some(&options));
+        let messages = messages.expect("the broker's API must return messages");
+        messages.as_array().cloned().unwrap_or_default()
     }
 
     /// Closes all connections to the vhost.
@@ -90,33 +85,28 @@ impl Drop for TestBroker {
     }
 }
 
-fn url(path: &str) -> String {
-    format!("{}/api/{path}", servers().rabbitmq.management_url)
-}
-
-fn authorization() -> String {
+/// Calls the broker's API. `None` if it does not respond or refuses the request.
+fn call(method: &'static str, path: &str, body: Option<&Value>) -> Option<Value> {
     let rabbitmq = &servers().rabbitmq;
-    let credentials = format!("{}:{}", rabbitmq.username, rabbitmq.password);
-    format!("Basic {}", STANDARD.encode(credentials))
+    let call = Call {
+        body: body.cloned(),
+        ..Call::new(method, format!("/api/{path}"))
+    };
+    let call = call.header("authorization", rabbitmq.authorization());
+    let response = Client::new(&rabbitmq.management_url).once(&call);
+    let (status, _, body) = response.ok()?;
+    (200..300).contains(&status).then_some(body)
 }
 
 fn put(path: &str, body: &Value) {
-    let request = ureq::put(url(path)).header("Authorization", authorization());
-    let request = request.header("Content-Type", "application/json");
-    request
-        .send(body.to_string())
-        .expect("the broker's API must accept the request");
+    call("PUT", path, Some(body)).expect("the broker's API must accept the request");
 }
 
 fn get(path: &str) -> Value {
-    let request = ureq::get(url(path)).header("Authorization", authorization());
-    let mut response = request.call().expect("the broker's API must respond");
-    let text = response.body_mut().read_to_string().unwrap();
-    serde_json::from_str(&text).unwrap()
+    call("GET", path, None).expect("the broker's API must respond")
 }
 
 /// Ignores failures: the resource may be gone already.
 fn delete(path: &str) {
-    let request = ureq::delete(url(path)).header("Authorization", authorization());
-    let _ = request.call();
+    let _ = call("DELETE", path, None);
 }

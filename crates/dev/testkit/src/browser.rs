@@ -10,6 +10,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use local_stack::packages::on_path;
 use local_stack::process::Identity;
+use rig::client::{Call, Client};
 use serde_json::{Value, json};
 
 const ADVICE: &str = "this test needs a browser: apt-get install chromium chromium-driver";
@@ -297,8 +298,8 @@ impl Browser {
 impl Drop for Browser {
     fn drop(&mut self) {
         // Ending the session stops the browser; killing only the driver would leave it running.
-        let session = format!("{}/session/{}", self.webdriver.base(), self.session);
-        let _ = ureq::delete(session).call();
+        let session = Call::new("DELETE", format!("/session/{}", self.session));
+        let _ = Client::new(self.webdriver.base()).once(&session);
         let identity = i32::try_from(self.driver.id()).ok().and_then(Identity::of);
         if let Some(identity) = identity {
             let _ = identity.kill();

@@ -8,7 +8,6 @@ use sha2::{Digest as _, Sha256};
 use values::{Secret, UserId};
 
 use crate::http::Http;
-use crate::keys::ed25519_pem;
 
 const ISSUER: &str = "countersign";
 
@@ -213,6 +212,12 @@ impl Forger {
             invalid("words", "a.b.c".to_owned()),
         ]
     }
+}
+
+/// Returns a new Ed25519 private key as PEM text, which settings accept.
+#[must_use]
+pub fn ed25519_pem() -> Secret {
+    SigningKey::generate_pem()
 }
 
 /// Asserts that a path which requires a token refuses all forgeries with `401`, and a valid token that is sent in

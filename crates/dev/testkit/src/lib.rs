@@ -7,7 +7,7 @@
 //!   signs any token.
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
-//! - [`MailServer`]: a mail server that records what it gets.
+//! - [`mail_server()`] and [`tls_mail_server`]: a mail server that records what it gets.
 //! - [`PrivateCa`]: a certification authority that only a test trusts.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
 //! - [`Browser`]: Chromium with an emulated [`Screen`].
@@ -34,7 +34,6 @@ mod database;
 mod eventually;
 mod forger;
 mod http;
-mod keys;
 mod mail_server;
 mod migrations;
 mod name_server;
@@ -48,12 +47,12 @@ pub use browser::{Browser, Screen};
 pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
 pub use database::{TestDatabase, lines};
 pub use eventually::eventually;
-pub use forger::{Forger, Forgery, expect_forgeries_refused};
+pub use forger::{Forger, Forgery, ed25519_pem, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
-pub use keys::ed25519_pem;
-pub use mail_server::{Mail, MailServer, MailTls};
+pub use mail_server::{mail_server, tls_mail_server};
 pub use migrations::assert_migrations_can_be_undone;
 pub use name_server::TestNameServer;
 pub use redaction::redact;
+pub use rig::mail_server::{Mail, MailServer, MailTls};
 pub use schema::{assert_allowed_texts, assert_schema_matches};
 pub use token_authority::TokenAuthority;

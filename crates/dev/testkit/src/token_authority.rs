@@ -7,7 +7,7 @@ use auth::{ADMIN_SCOPE, JwkSet, RemoteSettings, RevocationFeed, Signer, SigningK
 use service_runtime::{HttpServerSettings, Running};
 use values::{EmailAddress, FromText, UserId};
 
-use crate::keys::ed25519_pem;
+use crate::forger::ed25519_pem;
 use crate::servers::install_cryptography;
 
 const ISSUER: &str = "countersign";

@@ -2,7 +2,7 @@
 
 use std::{
     env,
-    io::{BufRead as _, BufReader},
+    io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -34,7 +34,7 @@ pub(crate) fn program(program: &str, optimised: bool) -> Result<PathBuf, String>
         .spawn()
         .map_err(|error| format!("running cargo: {error}"))?;
     let messages = child.stdout.take().map(BufReader::new);
-    let lines = messages.into_iter().flat_map(|messages| messages.lines());
+    let lines = messages.into_iter().flat_map(BufRead::lines);
     let built = lines
         .map_while(Result::ok)
         .filter_map(|line| executable(&line, program))

@@ -1,18 +1,21 @@
 //! One connection of a client.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail, ensure};
+use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 
 /// How long a call may take.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_HEADERS: usize = 64;
+const LOCALHOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 /// A connection that stays open between calls.
 pub(crate) struct Connection {
+    local: Ipv4Addr,
     address: SocketAddr,
     stream: TcpStream,
     /// What was received and not yet returned.
@@ -28,13 +31,27 @@ pub(crate) struct Response {
     closes: bool,
 }
 
+impl Response {
+    /// The body, if the status is 200.
+    pub(crate) fn json(&self) -> anyhow::Result<Value> {
+        let text = String::from_utf8_lossy(&self.body);
+        ensure!(self.status == 200, "{}: {text}", self.status);
+        Ok(serde_json::from_str(&text)?)
+    }
+}
+
 impl Connection {
     /// Connects to a server.
     pub(crate) async fn open(address: SocketAddr) -> anyhow::Result<Self> {
-        let stream = connect(address).await?;
+        Self::open_from(LOCALHOST, address).await
+    }
+
+    /// Connects to a server from one of this machine's addresses.
+    pub(crate) async fn open_from(local: Ipv4Addr, address: SocketAddr) -> anyhow::Result<Self> {
         Ok(Self {
+            local,
             address,
-            stream,
+            stream: connect(local, address).await?,
             received: Vec::with_capacity(16 * 1024),
         })
     }
@@ -45,7 +62,7 @@ impl Connection {
             .await
             .with_context(|| format!("no response within {} s", TIMEOUT.as_secs()))??;
         if response.closes {
-            self.stream = connect(self.address).await?;
+            self.stream = connect(self.local, self.address).await?;
             self.received.clear();
         }
         Ok(response)
@@ -64,10 +81,12 @@ impl Connection {
     }
 }
 
-async fn connect(address: SocketAddr) -> anyhow::Result<TcpStream> {
-    let stream = TcpStream::connect(address)
-        .await
-        .with_context(|| format!("connecting to {address}"))?;
+/// A connection from one of this machine's addresses.
+pub(crate) async fn connect(local: Ipv4Addr, address: SocketAddr) -> anyhow::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((local, 0).into())?;
+    let stream = socket.connect(address).await;
+    let stream = stream.with_context(|| format!("connecting to {address}"))?;
     stream.set_nodelay(true)?;
     Ok(stream)
 }

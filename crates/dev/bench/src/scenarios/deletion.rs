@@ -5,11 +5,12 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, ensure};
+use rig::client::Person;
 use rig::output::say;
 use serde_json::Value;
 
-use crate::context::{Context, User};
-use crate::http::connection::{Connection, Response};
+use crate::context::Context;
+use crate::http::connection::Connection;
 use crate::http::load::{Call, Pace, send};
 use crate::http::request::request;
 use crate::report::statistics::Spread;
@@ -26,8 +27,8 @@ const DESCRIPTION: usize = 42;
 /// Deletes the same tasks by a statement and by the API.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let count = context.size(200_000, 10_000);
-    let leaver = context.sign_up().await?;
-    let admin = context.sign_in_admin().await?;
+    let leaver = context.sign_up()?;
+    let admin = context.sign_in_admin()?;
     let done = Cell::new(false);
     let alone = tokio::try_join!(read_until(context, &done), stop_soon(&done))?.0;
     let by_hand = delete_by_hand(context, count, &leaver).await?;
@@ -46,7 +47,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     context.system.reset().await
 }
 
-async fn add_tasks(context: &mut Context, count: usize, user: &User) -> anyhow::Result<()> {
+async fn add_tasks(context: &mut Context, count: usize, user: &Person) -> anyhow::Result<()> {
     context.system.reset().await?;
     let generated = Generated {
         count,
@@ -66,7 +67,7 @@ async fn add_tasks(context: &mut Context, count: usize, user: &User) -> anyhow::
 async fn delete_by_hand(
     context: &mut Context,
     count: usize,
-    user: &User,
+    user: &Person,
 ) -> anyhow::Result<[Limit; 2]> {
     say(&format!("deletion: adding {count} tasks to delete by hand"));
     add_tasks(context, count, user).await?;
@@ -92,7 +93,7 @@ struct Deleted {
 
 async fn delete_by_api(
     context: &Context,
-    user: &User,
+    user: &Person,
     admin: &str,
     done: &Cell<bool>,
 ) -> anyhow::Result<Deleted> {
@@ -100,12 +101,12 @@ async fn delete_by_api(
     let path = format!("/users/{}", user.id);
     let delete = request("DELETE", &path, Some(admin), None);
     let start = Instant::now();
-    let ticket = text(&body(&connection.call(&delete).await?)?, "ticket")?;
+    let ticket = text(&connection.call(&delete).await?.json()?, "ticket")?;
     let path = format!("{path}/delete-status/{ticket}");
     let poll = request("GET", &path, Some(admin), None);
     let mut statuses = HashSet::new();
     loop {
-        let status = body(&connection.call(&poll).await?)?;
+        let status = connection.call(&poll).await?.json()?;
         let state = text(&status, "status")?;
         if state != "in-progress" {
             ensure!(state == "completed", "the deletion ended: {status}");
@@ -120,12 +121,6 @@ async fn delete_by_api(
         seconds: start.elapsed().as_secs_f64(),
         statuses: statuses.len(),
     })
-}
-
-fn body(response: &Response) -> anyhow::Result<Value> {
-    let text = String::from_utf8_lossy(&response.body);
-    ensure!(response.status == 200, "the API returned {text}");
-    Ok(serde_json::from_str(&text)?)
 }
 
 fn text(body: &Value, field: &str) -> anyhow::Result<String> {

@@ -3,29 +3,24 @@
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::decisions::{HOST, decide, prepare, start_afresh};
+use crate::decisions::{burst, start_afresh};
 use crate::http::load::Pace;
-use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::Figures;
-use crate::system::ENGINE;
 use crate::system::memory::MEBIBYTE;
 use crate::system::usage::CLIENT;
+use crate::system::{ENGINE, REST};
 
 /// Long enough that work which is repeated every few seconds counts as often as it should.
 const FULL: Duration = Duration::from_secs(30);
 const QUICK: Duration = Duration::from_secs(10);
-/// Until connections and caches of the load have come to rest.
-const REST: Duration = Duration::from_secs(2);
 
 /// Measures the start, then after decisions.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     tokio::time::sleep(REST).await;
     observe(context, figures, "idle").await;
     start_afresh(context).await?;
-    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
-    let count = context.size(10_000, 1_000);
-    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
-    decide(context, &tasks, &receiver, Pace::FULL).await?;
+    let decided = burst(context, (10_000, 1_000), 1, Pace::FULL).await?;
+    let count = decided.calls.len();
     tokio::time::sleep(REST).await;
     observe(context, figures, &format!("after {count} decisions")).await;
     Ok(())

@@ -9,7 +9,7 @@ use crate::decisions::{
 use crate::http::load::Pace;
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::Figures;
-use crate::system::{System, Worker};
+use crate::system::{SECOND_WORKER, System, WORKER};
 
 /// Long enough that the killed worker has requests in flight.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -49,7 +49,7 @@ struct Pauses {
 
 async fn kill_once(context: &mut Context) -> anyhow::Result<Pauses> {
     start_afresh(context).await?;
-    context.system.start_worker(Worker::Second).await?;
+    context.system.start(SECOND_WORKER)?;
     warm_up(context).await?;
     let receiver = Receiver::start(&[(HOST, Behaviour::RespondAfter(PAUSE))])?;
     let count = context.size(4_000, 2_000);
@@ -74,7 +74,7 @@ async fn kill_after(
     while receiver.arrived() < arrivals && Instant::now() < limit {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    system.kill_now(Worker::First)?;
+    system.kill_now(WORKER)?;
     Ok(Instant::now())
 }
 

@@ -1,21 +1,15 @@
-//! The scenarios, each in a file of its own.
+//! The scenarios.
 
-mod backlog;
-mod create;
-mod dead_host;
-mod decisions;
+mod abuse;
 mod deletion;
-mod fan_out;
+mod deliveries;
 mod gateway;
+mod hosts;
 mod idle;
 mod kill_worker;
 mod lists;
-mod open_snapshot;
 mod sign_in;
-mod slow_receivers;
 mod start_up;
-mod steady;
-mod two_workers;
 
 use clap::ValueEnum;
 
@@ -59,6 +53,8 @@ pub(crate) enum Scenario {
     Deletion,
     /// From the start of each process until it is ready, and its memory then and after a load
     StartUp,
+    /// Attacks, and a normal user and the memory meanwhile: only on request
+    Abuse,
 }
 
 impl Scenario {
@@ -80,6 +76,11 @@ impl Scenario {
         help.map(ToString::to_string).unwrap_or_default()
     }
 
+    /// Whether it runs only if it is named, because it tests more than it measures.
+    pub(crate) fn is_only_on_request(self) -> bool {
+        self == Self::Abuse
+    }
+
     /// Runs it.
     pub(crate) async fn run(
         self,
@@ -88,22 +89,23 @@ impl Scenario {
     ) -> anyhow::Result<()> {
         match self {
             Self::Idle => idle::run(context, figures).await,
-            Self::Decisions => decisions::run(context, figures).await,
-            Self::FanOut => fan_out::run(context, figures).await,
-            Self::Steady => steady::run(context, figures).await,
-            Self::Create => create::run(context, figures).await,
-            Self::Register => create::run_register(context, figures).await,
-            Self::Backlog => backlog::run(context, figures).await,
-            Self::SlowReceivers => slow_receivers::run(context, figures).await,
-            Self::DeadHost => dead_host::run(context, figures).await,
-            Self::TwoWorkers => two_workers::run(context, figures).await,
-            Self::OpenSnapshot => open_snapshot::run(context, figures).await,
+            Self::Decisions => deliveries::decisions(context, figures).await,
+            Self::FanOut => deliveries::fan_out(context, figures).await,
+            Self::Steady => deliveries::steady(context, figures).await,
+            Self::Create => deliveries::create(context, figures).await,
+            Self::Register => deliveries::register(context, figures).await,
+            Self::Backlog => deliveries::backlog(context, figures).await,
+            Self::SlowReceivers => hosts::slow_receivers(context, figures).await,
+            Self::DeadHost => hosts::dead_host(context, figures).await,
+            Self::TwoWorkers => hosts::two_workers(context, figures).await,
+            Self::OpenSnapshot => deliveries::open_snapshot(context, figures).await,
             Self::KillWorker => kill_worker::run(context, figures).await,
             Self::Gateway => gateway::run(context, figures).await,
             Self::SignIn => sign_in::run(context, figures).await,
             Self::Lists => lists::run(context, figures).await,
             Self::Deletion => deletion::run(context, figures).await,
             Self::StartUp => start_up::run(context, figures).await,
+            Self::Abuse => abuse::run(context, figures).await,
         }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 async fn sign_ins(context: &mut Context, count: usize) -> anyhow::Result<Vec<Vec<u8>>> {
     let mut requests = Vec::new();
     for _ in 0..USERS {
-        let user = context.sign_up().await?;
+        let user = context.sign_up()?;
         let body = json!({"username": user.email, "password": PASSWORD});
         requests.push(request("POST", "/user/auth", None, Some(&body)));
     }

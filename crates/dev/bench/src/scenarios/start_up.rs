@@ -7,9 +7,8 @@ use anyhow::anyhow;
 use serde_json::json;
 
 use crate::context::Context;
-use crate::decisions::{HOST, decide, prepare};
+use crate::decisions::burst;
 use crate::http::load::{Pace, send};
-use crate::http::receiver::{Behaviour, Receiver};
 use crate::http::request::request;
 use crate::report::Figures;
 use crate::report::points::Plot;
@@ -73,10 +72,10 @@ async fn measure_starts(context: &mut Context, figures: &mut Figures) -> anyhow:
     let mut times: BTreeMap<&str, Vec<Duration>> = BTreeMap::new();
     for _ in 0..context.size(5, 2) {
         for name in PROCESSES.iter().rev() {
-            context.system.stop_process(name).await?;
+            context.system.stop(name)?;
         }
         for name in PROCESSES {
-            let time = context.system.start_process(name).await?;
+            let time = context.system.start(name)?;
             times.entry(name).or_default().push(time);
         }
     }
@@ -112,17 +111,14 @@ async fn load(context: &mut Context) -> anyhow::Result<f64> {
     )
     .await?;
     delete_users(context).await?;
-    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
-    let count = context.size(5_000, 1_000);
-    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
-    decide(context, &tasks, &receiver, Pace::FULL).await?;
+    burst(context, (5_000, 1_000), 1, Pace::FULL).await?;
     Ok(size)
 }
 
 /// Asks for the longest pages as two users at the same time, because each may have one at a time. Returns the size of a
 /// page in MiB.
 async fn ask_for_lists(context: &Context) -> anyhow::Result<f64> {
-    let admin = context.sign_in_admin().await?;
+    let admin = context.sign_in_admin()?;
     let count = context.size(50, 10);
     let path = "/people-task/tasks?limit=1000";
     let own = vec![request("GET", path, Some(&context.user.token), None); count];
@@ -144,10 +140,10 @@ fn forgotten_passwords(count: usize) -> Vec<Vec<u8>> {
 
 /// Starts deletions, which end while the processes rest.
 async fn delete_users(context: &mut Context) -> anyhow::Result<()> {
-    let admin = context.sign_in_admin().await?;
+    let admin = context.sign_in_admin()?;
     let mut requests = Vec::new();
     for _ in 0..DELETED {
-        let path = format!("/users/{}", context.sign_up().await?.id);
+        let path = format!("/users/{}", context.sign_up()?.id);
         requests.push(request("DELETE", &path, Some(&admin), None));
     }
     send(context.system.gateway, &requests, Pace::FULL)

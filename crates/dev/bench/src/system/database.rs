@@ -5,15 +5,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use local_stack::packages;
-use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
-use tokio::process::{Child, Command};
+use tokio::process::Command;
 use url::Url;
 
 use super::tables;
 
 /// How long a statement may take. Adding a million rows takes minutes.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
-const SNAPSHOT_LIMIT: Duration = Duration::from_secs(10);
 
 /// A database, as its superuser sees it.
 #[derive(Debug, Clone)]
@@ -29,11 +27,6 @@ pub(crate) struct DatabaseState {
     pub(crate) waiting: u64,
     /// Bytes of the write-ahead log since the server was created.
     pub(crate) wal: f64,
-}
-
-/// A transaction that keeps its snapshot until it is dropped.
-pub(crate) struct Snapshot {
-    _session: Child,
 }
 
 impl Database {
@@ -102,23 +95,6 @@ impl Database {
     /// The version of the server.
     pub(crate) async fn version(&self) -> anyhow::Result<String> {
         Ok(self.query("SHOW server_version").await?.trim().to_owned())
-    }
-
-    /// Opens a transaction that holds a snapshot, as a report or a dump does.
-    pub(crate) async fn open_snapshot(&self) -> anyhow::Result<Snapshot> {
-        let mut command = self.psql()?;
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut session = command.spawn().context("running psql")?;
-        let input = session.stdin.as_mut().context("psql has no input")?;
-        let begin = b"BEGIN ISOLATION LEVEL REPEATABLE READ;\nSELECT 1;\n";
-        input.write_all(begin).await?;
-        input.flush().await?;
-        let output = session.stdout.take().context("psql has no output")?;
-        let mut lines = BufReader::new(output).lines();
-        let line = tokio::time::timeout(SNAPSHOT_LIMIT, lines.next_line());
-        let line = line.await.context("opening a snapshot took too long")??;
-        ensure!(line.as_deref() == Some("1"), "psql printed {line:?}");
-        Ok(Snapshot { _session: session })
     }
 
     fn psql(&self) -> anyhow::Result<Command> {

@@ -14,6 +14,8 @@ pub(crate) struct Memory {
     pub(crate) proportional: f64,
     /// Resident set size.
     pub(crate) resident: f64,
+    /// The highest resident set size since the process started.
+    pub(crate) highest: f64,
 }
 
 /// Reads the memory of processes, given by name and identifier. One that has ended has none.
@@ -28,13 +30,16 @@ pub(crate) fn sum(memory: &BTreeMap<String, Memory>) -> f64 {
 }
 
 fn read(pid: i32) -> Option<Memory> {
-    let rollup = Process::new(pid).ok()?.smaps_rollup().ok()?;
+    let process = Process::new(pid).ok()?;
+    let rollup = process.smaps_rollup().ok()?;
+    let peak = process.status().ok()?.vmhwm.unwrap_or_default();
     let mut maps = rollup.memory_map_rollup.into_iter();
     let sizes = maps.next()?.extension.map;
     let size = |name: &str| sizes.get(name).copied().unwrap_or_default() as f64 / MEBIBYTE;
     Some(Memory {
         proportional: size("Pss"),
         resident: size("Rss"),
+        highest: peak as f64 / 1024.0,
     })
 }
 
@@ -52,5 +57,18 @@ mod tests {
         assert!(sum(&memory) >= 32.0, "{memory:?}");
         assert!(memory["this"].resident >= memory["this"].proportional);
         drop(std::hint::black_box(kept));
+    }
+
+    #[test]
+    fn a_peak_between_two_samples_is_seen() {
+        let kept = vec![1_u8; 64 * 1024 * 1024];
+        drop(std::hint::black_box(kept));
+        let own = std::process::id().try_into().unwrap();
+        let memory = of(&BTreeMap::from([("this".to_owned(), own)]));
+        assert!(memory["this"].highest >= 64.0, "{memory:?}");
+        assert!(
+            memory["this"].resident < memory["this"].highest,
+            "{memory:?}"
+        );
     }
 }

@@ -7,28 +7,25 @@ pub(crate) mod usage;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
-use local_stack::packages::{self, Need};
-use local_stack::process::Identity;
-use local_stack::{Durability, Servers, ports};
-use nix::sys::signal::Signal;
+use anyhow::ensure;
+use local_stack::Durability;
+use rig::backing::Layout;
+use rig::client::Client;
 use rig::interrupt::Interrupt;
-use rig::output::say;
-use rig::own_system::{self, Layout};
-use rig::plan::{Plan, Planned, Replicas};
-use rig::processes;
-use rig::programs;
-use rig::secrets::Secrets;
+use rig::plan::Replicas;
+use rig::stack_file::Admin;
+use rig::system::{self, Options, Source};
 use rig::workspace::{Profile, Workspace};
 
 use self::database::Database;
 use self::usage::Usage;
 
-const WORKER: &str = "webhook-worker";
-const SECOND_WORKER: &str = "webhook-worker-2";
+/// The process that delivers webhooks.
+pub(crate) const WORKER: &str = "webhook-worker";
+/// Another one, which only some scenarios start.
+pub(crate) const SECOND_WORKER: &str = "webhook-worker-2";
 /// The gateway of the system.
 pub(crate) const GATEWAY: &str = "gateway";
 /// A gateway that only some scenarios start, with another service behind it.
@@ -46,82 +43,55 @@ pub(crate) const PROCESSES: [&str; 6] = [
 ];
 /// Until processes that were just started have come to rest.
 pub(crate) const REST: Duration = Duration::from_secs(2);
-const READY_LIMIT: Duration = Duration::from_secs(60);
-/// A little more than the processes' own limit.
-const STOP_LIMIT: Duration = Duration::from_secs(30);
-const POLL: Duration = Duration::from_millis(5);
 
 /// The running system.
 pub(crate) struct System {
-    workspace: Workspace,
-    programs: BTreeMap<String, PathBuf>,
-    servers: Servers,
-    planned: Vec<Planned>,
-    running: BTreeMap<String, Identity>,
+    rig: system::System,
+    interrupt: Interrupt,
     /// The gateway.
     pub(crate) gateway: SocketAddr,
     /// The database of the services.
     pub(crate) database: Database,
-    /// The username and the password of the administrator.
-    pub(crate) admin: (String, String),
-}
-
-/// One of the two processes that deliver webhooks. The second one runs only in some scenarios.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Worker {
-    First,
-    Second,
-}
-
-impl Worker {
-    fn name(self) -> &'static str {
-        match self {
-            Self::First => WORKER,
-            Self::Second => SECOND_WORKER,
-        }
-    }
 }
 
 impl System {
     /// Builds and starts everything, and waits until it is ready. On failure, the caller stops what was started.
-    pub(crate) fn start(workspace: &Workspace, interrupt: &Interrupt) -> anyhow::Result<Self> {
-        let needs = [
-            Need::ClientLibrary,
-            Need::Postgres,
-            Need::RabbitMq,
-            Need::Psql,
-        ];
-        packages::ensure(&needs, &say)?;
-        let programs = programs::copy(workspace, programs::build(workspace, Profile::Release)?)?;
-        interrupt.check()?;
-        let secrets = Secrets::prepare(workspace)?;
-        // Every commit is written to disk, as in production.
-        let own = own_system::start_servers(workspace, Durability::Durable, Layout::SINGLE)?;
-        interrupt.check()?;
-        let [port] = ports::free()?;
-        let replicas = Replicas::from([(WORKER.to_owned(), 2), (GATEWAY.to_owned(), 2)]);
-        let mut plan = Plan::new(workspace, &replicas, port, &secrets, &own.backing)?;
-        for process in &mut plan.processes {
-            process.variables.insert("RATE_LIMIT", "off".to_owned());
-        }
-        processes::prepare_logs(workspace, &plan, false)?;
-        let planned = plan.processes.clone();
-        plan.processes
-            .retain(|process| ![SECOND_WORKER, SECOND_GATEWAY].contains(&process.name.as_str()));
-        let running = processes::start_processes(workspace, &plan, &programs, interrupt)?;
-        let running = running
-            .into_iter()
-            .map(|(process, identity)| (process.name, identity));
+    pub(crate) fn launch(workspace: &Workspace, interrupt: &Interrupt) -> anyhow::Result<Self> {
+        let options = Options {
+            // Every commit is written to disk, as in production.
+            layout: Some(Layout {
+                durability: Durability::Durable,
+                ..Layout::SINGLE
+            }),
+            replicas: Replicas::from([(WORKER.to_owned(), 2), (GATEWAY.to_owned(), 2)]),
+            later: &[SECOND_WORKER, SECOND_GATEWAY],
+            ..Options::own(Source::Build(Profile::Release))
+        };
+        let rig = system::System::start(workspace, &options, interrupt, |plan, _| {
+            plan.set_all(&[("RATE_LIMIT", "off")]);
+            Ok(())
+        })?;
         Ok(Self {
-            workspace: workspace.clone(),
-            programs,
-            servers: own.servers,
-            planned,
-            running: running.collect(),
-            gateway: ([127, 0, 0, 1], port).into(),
-            database: Database::new(&own.admin_url)?,
-            admin: (plan.admin_username, plan.admin_password),
+            gateway: rig.process(GATEWAY)?.address()?.parse()?,
+            database: Database::new(&rig.backing.admin_url)?,
+            interrupt: interrupt.clone(),
+            rig,
         })
+    }
+
+    /// The administrator.
+    pub(crate) fn admin(&self) -> &Admin {
+        &self.rig.admin
+    }
+
+    /// The superuser's URL of the database.
+    pub(crate) fn admin_url(&self) -> &str {
+        &self.rig.backing.admin_url
+    }
+
+    /// A client for calls that are not measured.
+    pub(crate) fn client(&self) -> Client {
+        self.rig.client()
     }
 
     /// The processor time and memory of all processes.
@@ -131,17 +101,15 @@ impl System {
 
     /// The processor time and memory of all processes and of `others`, which are named.
     pub(crate) fn usage_with(&self, others: &BTreeMap<String, i32>) -> Usage {
-        let mut roots: BTreeMap<String, i32> = self
-            .running
-            .iter()
-            .map(|(name, identity)| (name.clone(), identity.pid))
-            .collect();
-        let servers = [
-            ("postgres", self.servers.postgres.process()),
-            ("rabbitmq", self.servers.rabbitmq.process()),
-        ];
-        for (name, identity) in servers {
-            roots.extend(identity.map(|identity| (name.to_owned(), identity.pid)));
+        let mut roots = self.running();
+        if let Ok(servers) = self.rig.servers() {
+            let servers = [
+                ("postgres", servers.postgres.process()),
+                ("rabbitmq", servers.rabbitmq.process()),
+            ];
+            for (name, identity) in servers {
+                roots.extend(identity.map(|identity| (name.to_owned(), identity.pid)));
+            }
         }
         roots.extend(others.clone());
         Usage::of(&roots)
@@ -149,98 +117,69 @@ impl System {
 
     /// The processes of the system, by name.
     pub(crate) fn processes(&self) -> BTreeMap<String, i32> {
-        let running = self.running.iter();
+        let mut running = self.running();
+        running.retain(|name, _| PROCESSES.contains(&name.as_str()));
         running
-            .filter(|(name, _)| PROCESSES.contains(&name.as_str()))
-            .map(|(name, identity)| (name.clone(), identity.pid))
-            .collect()
     }
 
-    /// Starts a worker and waits until it is ready.
-    pub(crate) async fn start_worker(&mut self, worker: Worker) -> anyhow::Result<()> {
-        self.start_process(worker.name()).await.map(drop)
+    fn running(&self) -> BTreeMap<String, i32> {
+        let processes = self.rig.processes.iter();
+        let running =
+            processes.filter_map(|one| Some((one.name().to_owned(), one.identity()?.pid)));
+        running.collect()
     }
 
-    /// Asks a worker to stop, and waits until it has.
-    pub(crate) async fn stop_worker(&mut self, worker: Worker) -> anyhow::Result<()> {
-        self.stop_process(worker.name()).await
+    /// Fails if a process has ended by itself.
+    pub(crate) fn ensure_all_alive(&self) -> anyhow::Result<()> {
+        self.rig.ensure_all_alive()
     }
 
-    /// Kills a worker, if it runs.
-    pub(crate) async fn kill_worker(&mut self, worker: Worker) -> anyhow::Result<()> {
-        self.end_process(worker.name(), Signal::SIGKILL).await
+    /// Starts a process, and waits until it is ready. Returns how long that took.
+    pub(crate) fn start(&self, name: &str) -> anyhow::Result<Duration> {
+        self.rig.start_process(name)
     }
 
-    /// Kills a worker without waiting for its end.
-    pub(crate) fn kill_now(&self, worker: Worker) -> anyhow::Result<()> {
-        let identity = self.running.get(worker.name());
-        let identity = identity.with_context(|| format!("{} is not running", worker.name()))?;
-        identity.signal(Signal::SIGKILL);
+    /// Starts a process again with other settings, and waits until it is ready.
+    pub(crate) fn restart_with(
+        &self,
+        name: &str,
+        settings: &[(&'static str, &str)],
+    ) -> anyhow::Result<()> {
+        self.stop(name)?;
+        self.rig.start_process_with(name, settings).map(drop)
+    }
+
+    /// Asks a process to stop, and waits until it has.
+    pub(crate) fn stop(&self, name: &str) -> anyhow::Result<()> {
+        let stopped = self.rig.process(name)?.stop(&self.interrupt)?;
+        ensure!(stopped, "{name} did not stop in time");
+        Ok(())
+    }
+
+    /// Kills a process without waiting for its end.
+    pub(crate) fn kill_now(&self, name: &str) -> anyhow::Result<()> {
+        self.rig.process(name)?.kill_now();
         Ok(())
     }
 
     /// Starts the second gateway with another people-task service than the system's. It has the system's keys and
     /// revocations.
-    pub(crate) async fn start_second_gateway(
-        &mut self,
+    pub(crate) fn start_second_gateway(
+        &self,
         people_task_service: SocketAddr,
     ) -> anyhow::Result<SocketAddr> {
-        let planned = self.planned.iter_mut();
-        let mut named = planned.filter(|process| process.name == SECOND_GATEWAY);
-        let planned = named.next().context("no second gateway is planned")?;
         let url = format!("http://{people_task_service}");
-        planned.variables.insert("PEOPLE_TASK_SERVICE_URL", url);
-        let address = planned.variables.get("LISTEN_ADDRESS");
-        let address = address.context("the second gateway has no address")?;
-        let address = address.parse()?;
-        self.start_process(SECOND_GATEWAY).await?;
-        Ok(address)
-    }
-
-    /// Starts a process and waits until it is ready. Returns how long that took.
-    pub(crate) async fn start_process(&mut self, name: &str) -> anyhow::Result<Duration> {
-        let planned = self.planned.iter().find(|process| process.name == name);
-        let planned = planned.with_context(|| format!("{name} is not planned"))?;
-        let agent = rig::http::agent(Duration::from_secs(3));
-        let start = Instant::now();
-        let identity = processes::spawn(&self.workspace, planned, &self.programs)?;
-        self.running.insert(name.to_owned(), identity);
-        while !rig::http::is_ready(&agent, &planned.metrics) {
-            ensure!(identity.is_alive(), "{name} ended while it started");
-            let limit = READY_LIMIT.as_secs();
-            ensure!(
-                start.elapsed() < READY_LIMIT,
-                "{name} was not ready within {limit} s"
-            );
-            tokio::time::sleep(POLL).await;
-        }
-        Ok(start.elapsed())
-    }
-
-    /// Asks a process to stop, and waits until it has.
-    pub(crate) async fn stop_process(&mut self, name: &str) -> anyhow::Result<()> {
-        self.end_process(name, Signal::SIGTERM).await
-    }
-
-    async fn end_process(&mut self, name: &str, signal: Signal) -> anyhow::Result<()> {
-        let Some(identity) = self.running.remove(name) else {
-            return Ok(());
-        };
-        identity.signal(signal);
-        let end = Instant::now() + STOP_LIMIT;
-        while identity.is_alive() {
-            let limit = STOP_LIMIT.as_secs();
-            ensure!(Instant::now() < end, "{name} did not stop within {limit} s");
-            tokio::time::sleep(POLL).await;
-        }
-        Ok(())
+        let settings = [("PEOPLE_TASK_SERVICE_URL", url.as_str())];
+        self.rig.start_process_with(SECOND_GATEWAY, &settings)?;
+        Ok(self.rig.process(SECOND_GATEWAY)?.address()?.parse()?)
     }
 
     /// Removes all tasks, and leaves one worker that knows none of them.
-    pub(crate) async fn reset(&mut self) -> anyhow::Result<()> {
-        self.kill_worker(Worker::Second).await?;
-        self.kill_worker(Worker::First).await?;
+    pub(crate) async fn reset(&self) -> anyhow::Result<()> {
+        for worker in [SECOND_WORKER, WORKER] {
+            self.rig.process(worker)?.kill()?;
+        }
         self.database.execute(tables::REMOVE_TASKS).await?;
-        self.start_worker(Worker::First).await
+        self.start(WORKER).map(drop)
     }
 }

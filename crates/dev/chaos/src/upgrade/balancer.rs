@@ -1,8 +1,6 @@
 //! A load balancer for TCP connections.
 
 use std::{
-    io,
-    net::{Ipv4Addr, Shutdown, TcpStream},
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -13,18 +11,18 @@ use std::{
 
 use anyhow::Context;
 use local_stack::process::wait_until;
-use rig::http;
-
-use crate::{sync::spawn, toggle_listener::ToggleListener};
+use rig::{
+    client::Client,
+    sync::spawn,
+    tcp_proxy::{TcpProxy, connect_to},
+};
 
 /// Between two checks of a replica.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
-/// Longer than a process needs for its checks.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Sends each connection to the next replica that is ready.
 pub(super) struct Balancer {
-    _listener: ToggleListener,
+    proxy: TcpProxy,
     replicas: Arc<[Replica]>,
     ended: Arc<AtomicBool>,
 }
@@ -38,8 +36,8 @@ struct Replica {
 }
 
 impl Balancer {
-    /// Listens on `port`. `replicas` are the ports of the replicas and the base URLs of their `/readyz`.
-    pub(super) fn open(port: u16, replicas: Vec<(u16, String)>) -> anyhow::Result<Self> {
+    /// `replicas` are the ports of the replicas and the base URLs of their `/readyz`.
+    pub(super) fn open(program: &str, replicas: Vec<(u16, String)>) -> anyhow::Result<Self> {
         let replicas = replicas.into_iter().map(|(port, metrics)| Replica {
             port,
             metrics,
@@ -53,18 +51,20 @@ impl Balancer {
             spawn(move || check(&replicas, index, &ended)).context("starting a thread")?;
         }
         let (targets, next) = (Arc::clone(&replicas), AtomicUsize::new(0));
-        let listener = ToggleListener::open(port, move |stream| {
+        // A caller whose connection is closed without a response counts a failed call.
+        let connect = move || {
             let first = next.fetch_add(1, Ordering::Relaxed);
-            // A caller whose connection is closed without a response counts a failed call.
-            if let Some(target) = choose(&targets, first) {
-                let _ = forward(stream, target);
-            }
-        })?;
+            choose(&targets, first).and_then(connect_to)
+        };
         Ok(Self {
-            _listener: listener,
+            proxy: TcpProxy::open_to(format!("balancer of {program}"), connect)?,
             replicas,
             ended,
         })
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.proxy.port())
     }
 
     /// Sends a replica no more connections, or some again.
@@ -97,9 +97,12 @@ impl Replica {
 }
 
 fn check(replicas: &[Replica], index: usize, ended: &AtomicBool) {
-    let agent = http::agent(CHECK_TIMEOUT);
-    while let (Some(replica), false) = (replicas.get(index), ended.load(Ordering::Relaxed)) {
-        let ready = http::is_ready(&agent, &replica.metrics);
+    let Some(replica) = replicas.get(index) else {
+        return;
+    };
+    let client = Client::of_process(&replica.metrics);
+    while !ended.load(Ordering::Relaxed) {
+        let ready = client.is_ready();
         replica.is_ready.store(ready, Ordering::Relaxed);
         thread::sleep(CHECK_INTERVAL);
     }
@@ -115,32 +118,6 @@ fn choose(replicas: &[Replica], first: usize) -> Option<u16> {
         .take(count);
     let chosen = candidates.find(|replica| replica.takes_connections());
     chosen.map(|replica| replica.port)
-}
-
-fn forward(near: TcpStream, port: u16) -> io::Result<()> {
-    let far = TcpStream::connect((Ipv4Addr::LOCALHOST, port))?;
-    far.set_nodelay(true)?;
-    let (near_end, far_end) = (near.try_clone()?, far.try_clone()?);
-    let returning = spawn(move || copy(far_end, near_end));
-    copy(near, far);
-    if let Some(returning) = returning {
-        // The thread only copies; its failure needs no handling.
-        let _ = returning.join();
-    }
-    Ok(())
-}
-
-/// Copies until one side is closed.
-fn copy(mut from: TcpStream, mut to: TcpStream) {
-    let how = match io::copy(&mut from, &mut to) {
-        Ok(_) => Shutdown::Write,
-        Err(_) => Shutdown::Both,
-    };
-    // A connection that is already closed needs no shutdown.
-    let _ = to.shutdown(how);
-    if how == Shutdown::Both {
-        let _ = from.shutdown(how);
-    }
 }
 
 #[cfg(test)]

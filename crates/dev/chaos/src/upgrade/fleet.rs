@@ -1,29 +1,20 @@
 //! The running processes, and how one is replaced.
 
 use std::{
+    collections::BTreeMap,
     process::Command,
     thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, bail, ensure};
-use local_stack::{
-    Durability, Servers,
-    packages::{self, Need},
-    ports, private,
-    process::{Identity, tail, wait_until},
-};
-use nix::sys::signal::Signal;
+use anyhow::{Context, ensure};
+use local_stack::{private, process::tail};
 use rig::{
-    http,
     interrupt::Interrupt,
     output::say,
-    own_system::{self, Layout, OwnServers},
-    plan::{Plan, Planned},
-    processes,
+    process::Process,
     programs::Programs,
-    secrets::Secrets,
-    stack_file::Admin,
+    system::{Options, Source, System},
     workspace::Workspace,
 };
 
@@ -32,12 +23,9 @@ use super::{
     keys::Keys,
     plan::{self, Balancers, REPLACED},
 };
-use crate::system;
 
 /// A busy machine takes long to start a process.
-const READY_LIMIT: Duration = Duration::from_secs(180);
-/// Longer than `SHUTDOWN_DELAY` and `SHUTDOWN_GRACE` together.
-const STOP_LIMIT: Duration = Duration::from_secs(40);
+const BALANCED_LIMIT: Duration = Duration::from_secs(60);
 /// A version without `SHUTDOWN_DELAY` gets no new connections for this time before SIGTERM, as `preStop` does.
 const PAUSE_BEFORE_STOP: Duration = Duration::from_secs(1);
 
@@ -56,23 +44,15 @@ pub(super) enum Version {
 
 /// All processes.
 pub(super) struct Fleet {
-    workspace: Workspace,
-    versions: Versions,
-    members: Vec<Member>,
-    balancers: Balancers,
-    owners: [(&'static str, String); 2],
-    interrupt: Interrupt,
+    pub(super) system: System,
     pub(super) keys: Keys,
+    /// The load balancer of the gateways.
     pub(super) gateway: String,
-    pub(super) admin: Admin,
-    /// Kept running until the end.
-    _servers: Servers,
-}
-
-struct Member {
-    planned: Planned,
-    identity: Identity,
-    version: Version,
+    versions: Versions,
+    /// The version of each process, by its name.
+    running: BTreeMap<String, Version>,
+    balancers: Balancers,
+    interrupt: Interrupt,
 }
 
 impl Versions {
@@ -94,23 +74,6 @@ impl Versions {
     }
 }
 
-/// Starts Postgres and RabbitMQ, and plans two replicas of each process.
-fn start_servers(workspace: &Workspace) -> anyhow::Result<(OwnServers, Plan)> {
-    let needs = [
-        Need::ClientLibrary,
-        Need::Postgres,
-        Need::RabbitMq,
-        Need::Psql,
-    ];
-    packages::ensure(&needs, &say)?;
-    let secrets = Secrets::prepare(workspace)?;
-    let own = own_system::start_servers(workspace, Durability::Discardable, Layout::SINGLE)?;
-    let [gateway_port] = ports::free()?;
-    let replicas = plan::replicas();
-    let plan = Plan::new(workspace, &replicas, gateway_port, &secrets, &own.backing)?;
-    Ok((own, plan))
-}
-
 impl Fleet {
     /// Starts two replicas of each process, in the earlier version if there is one.
     pub(super) fn start(
@@ -118,57 +81,47 @@ impl Fleet {
         versions: Versions,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
-        let (own, mut plan) = start_servers(workspace)?;
-        let databases = own.backing.databases.clone();
-        let balancers = plan::open_balancers(&mut plan)?;
-        let keys = Keys::prepare(workspace, &mut plan.processes)?;
-        processes::prepare_logs(workspace, &plan, false)?;
         let version = match versions.earlier {
             Some(_) => Version::Earlier,
             None => Version::New,
         };
-        let programs = versions.of(version);
-        let running = processes::start_processes(workspace, &plan, programs, interrupt)?;
-        let member = |(planned, identity)| Member {
-            planned,
-            identity,
-            version,
+        let options = Options {
+            replicas: REPLACED.map(|program| (program.to_owned(), 2)).into(),
+            ..Options::own(Source::Copied(versions.of(version)))
         };
+        let mut prepared = None;
+        let system = System::start(workspace, &options, interrupt, |plan, _| {
+            let balancers = plan::open_balancers(plan)?;
+            prepared = Some((balancers, Keys::prepare(workspace, &mut plan.processes)?));
+            Ok(())
+        })?;
+        let (balancers, keys) = prepared.context("the system was not prepared")?;
+        let names = system.processes.iter().map(|one| one.name().to_owned());
         let fleet = Self {
-            members: running.into_iter().map(member).collect(),
-            workspace: workspace.clone(),
+            running: names.map(|name| (name, version)).collect(),
+            gateway: system.gateway.clone(),
+            system,
+            keys,
             versions,
             balancers,
-            owners: [
-                ("user-service", databases.users_owner),
-                ("people-task-service", databases.people_task_owner),
-            ],
             interrupt: interrupt.clone(),
-            keys,
-            gateway: plan.gateway.clone(),
-            admin: Admin {
-                username: plan.admin_username,
-                password: plan.admin_password,
-            },
-            _servers: own.servers,
         };
-        fleet
-            .members
-            .iter()
-            .try_for_each(|member| fleet.wait_balanced(&member.planned))?;
+        let mut processes = fleet.system.processes.iter();
+        processes.try_for_each(|process| fleet.wait_balanced(process))?;
         Ok(fleet)
     }
 
     /// Runs the migrations of the new version.
     pub(super) fn migrate(&self) -> anyhow::Result<()> {
-        for (service, owner) in &self.owners {
+        let databases = &self.system.backing.databases;
+        for (service, owner) in [
+            ("user-service", &databases.users_owner),
+            ("people-task-service", &databases.people_task_owner),
+        ] {
             let start = Instant::now();
-            let program = self
-                .versions
-                .new
-                .get(*service)
-                .context("a program is missing")?;
-            let log = self.workspace.log(&format!("migrate-{service}"));
+            let program = self.versions.new.get(service);
+            let program = program.context("a program is missing")?;
+            let log = self.system.workspace.log(&format!("migrate-{service}"));
             let status = Command::new(program)
                 .arg("migrate")
                 .env("DATABASE_OWNER_URL", owner)
@@ -199,112 +152,49 @@ impl Fleet {
 
     /// Replaces the replicas of a program, one after the other.
     pub(super) fn replace(&mut self, program: &str, version: Version) -> anyhow::Result<()> {
-        for index in 0..self.members.len() {
-            let is_replica = |member: &Member| member.planned.program == program;
-            if self.members.get(index).is_some_and(is_replica) {
-                self.ensure_all_alive()?;
-                self.replace_one(index, version)?;
+        let replicas = self.system.processes.iter();
+        for process in replicas.filter(|process| process.planned.program == program) {
+            self.system.ensure_all_alive()?;
+            self.stop(process)?;
+            let mut planned = process.planned.clone();
+            if version == Version::New {
+                // Only the command `migrate` has the role that owns a schema. 0.1.0 and early builds of 0.2.0 need it.
+                planned.variables.remove("DATABASE_OWNER_URL");
             }
+            self.system
+                .spawn_as(process, &planned, self.versions.of(version))?;
+            let started = self.system.wait_started(process);
+            started.with_context(|| format!("replacing {}", process.name()))?;
+            self.wait_balanced(process)?;
+            self.running.insert(process.name().to_owned(), version);
         }
         Ok(())
     }
 
-    fn replace_one(&mut self, index: usize, version: Version) -> anyhow::Result<()> {
-        let member = self
-            .members
-            .get(index)
-            .context("there is no such process")?;
-        let name = &member.planned.name;
-        self.stop(member)?;
-        let mut planned = member.planned.clone();
-        if version == Version::New {
-            // Only the command `migrate` has the role that owns a schema. 0.1.0 and early builds of 0.2.0 need it.
-            planned.variables.remove("DATABASE_OWNER_URL");
-        }
-        let programs = self.versions.of(version);
-        let identity = processes::spawn(&self.workspace, &planned, programs)?;
-        self.wait_ready(&member.planned, identity)
-            .with_context(|| format!("replacing {name}"))?;
-        if let Some(member) = self.members.get_mut(index) {
-            member.identity = identity;
-            member.version = version;
-        }
-        Ok(())
-    }
-
-    fn stop(&self, member: &Member) -> anyhow::Result<()> {
-        let Member {
-            planned,
-            identity,
-            version,
-        } = member;
-        let balanced = plan::port_of(planned).zip(self.balancers.get(planned.program));
-        let drains = *version == Version::New || self.versions.earlier_drains();
-        if let (false, Some((port, (_, balancer)))) = (drains, balanced) {
+    fn stop(&self, process: &Process) -> anyhow::Result<()> {
+        let is_new = self.running.get(process.name()) == Some(&Version::New);
+        let drains = is_new || self.versions.earlier_drains();
+        if let (false, Some((port, balancer))) = (drains, self.balancers.of(&process.planned)) {
             balancer.set_removed(port, true);
             thread::sleep(PAUSE_BEFORE_STOP);
         }
-        identity.signal(Signal::SIGTERM);
+        let stopped = process.stop(&self.interrupt)?;
+        self.interrupt.check()?;
         ensure!(
-            identity.wait(STOP_LIMIT),
-            "{} did not stop within {} s after SIGTERM",
-            planned.name,
-            STOP_LIMIT.as_secs()
+            stopped,
+            "{} did not stop in time after SIGTERM",
+            process.name()
         );
         Ok(())
     }
 
-    fn wait_ready(&self, planned: &Planned, identity: Identity) -> anyhow::Result<()> {
-        let agent = http::agent(Duration::from_secs(3));
-        let log = self.workspace.log(&planned.name);
-        let ready = wait_until(READY_LIMIT, || {
-            if let Err(interrupted) = self.interrupt.check() {
-                return Some(Err(interrupted));
-            }
-            if !identity.is_alive() {
-                return Some(Err(anyhow::anyhow!(
-                    "it ended; its log:\n{}",
-                    tail(&log, 20)
-                )));
-            }
-            http::is_ready(&agent, &planned.metrics).then_some(Ok(()))
-        });
-        ready
-            .with_context(|| format!("it was not ready in time; its log:\n{}", tail(&log, 20)))??;
-        self.wait_balanced(planned)
-    }
-
     /// Waits until a process gets connections, if others connect to it.
-    fn wait_balanced(&self, planned: &Planned) -> anyhow::Result<()> {
-        let balanced = plan::port_of(planned).zip(self.balancers.get(planned.program));
-        let Some((port, (_, balancer))) = balanced else {
-            return Ok(());
-        };
-        balancer.set_removed(port, false);
-        let ready = balancer.wait_ready(port, READY_LIMIT);
-        ensure!(ready, "{} gets no connections", planned.name);
-        Ok(())
-    }
-
-    fn ensure_all_alive(&self) -> anyhow::Result<()> {
-        let ended = self
-            .members
-            .iter()
-            .find(|member| !member.identity.is_alive());
-        if let Some(member) = ended {
-            let log = self.workspace.log(&member.planned.name);
-            bail!(
-                "{} ended; its log:\n{}",
-                member.planned.name,
-                tail(&log, 20)
-            );
+    fn wait_balanced(&self, process: &Process) -> anyhow::Result<()> {
+        if let Some((port, balancer)) = self.balancers.of(&process.planned) {
+            balancer.set_removed(port, false);
+            let ready = balancer.wait_ready(port, BALANCED_LIMIT);
+            ensure!(ready, "{} gets no connections", process.name());
         }
         Ok(())
-    }
-
-    /// Lines of the logs that report a panic.
-    pub(super) fn panics(&self) -> anyhow::Result<Vec<String>> {
-        let names = self.members.iter();
-        system::panics(&self.workspace, names.map(|one| one.planned.name.as_str()))
     }
 }

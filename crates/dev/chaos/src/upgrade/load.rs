@@ -9,10 +9,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::Context;
-use local_stack::ports;
+use local_stack::random;
 use rig::{
-    client::{Call, Client},
+    client::{Call, Client, Person},
     interrupt::Interrupt,
 };
 use serde_json::json;
@@ -54,18 +53,8 @@ impl<'run> Load<'run> {
     ) -> anyhow::Result<Self> {
         let history = Arc::new(History::default());
         let keys = Keys::published(gateway)?;
-        let free = ports::several(RECEIVERS)?;
-        let receivers = free.into_iter().enumerate().map(|(index, port)| {
-            Receiver::open(
-                index + 1,
-                Behaviour::Fast,
-                port,
-                profile.seed,
-                &keys,
-                &history,
-            )
-        });
-        let receivers = receivers.collect::<anyhow::Result<_>>()?;
+        let open = |number| Receiver::open(number, Behaviour::Fast, profile.seed, &keys, &history);
+        let receivers = (1..=RECEIVERS).map(open).collect::<anyhow::Result<_>>()?;
         Ok(Self {
             history,
             receivers,
@@ -122,35 +111,21 @@ impl<'run> Load<'run> {
 
 /// A user who reads, lists and signs in.
 struct Reader {
-    email: String,
-    password: String,
-    token: String,
+    person: Person,
     task: String,
     stopped: AtomicBool,
 }
 
 impl Reader {
     fn sign_up(load: &Load<'_>) -> anyhow::Result<Self> {
-        let mut client = Client::new(&load.gateway);
-        client.quiet = true;
-        let password = local_stack::random::password()?;
-        let unique = password.get(..8).unwrap_or_default();
-        let email = format!("reader.{unique}@example.com");
-        let body = json!({"email": email, "password": password});
-        let signed_up = client
-            .call(&Call::new("POST", "/user").body(body))?
-            .expect(200)?;
-        let token = signed_up.text("/token").context("signing up")?.to_owned();
+        let client = Client::new(&load.gateway);
+        let email = format!("reader.{}@example.com", random::tag()?);
+        let person = client.sign_up(&email, &random::password()?)?;
         let body = json!({"title": "To be read", "requester": email, "approver": email});
-        let create = Call::new("POST", "/people-task/tasks")
-            .token(&token)
-            .body(body);
-        let task = client.call(&create)?.expect(200)?.text("/id")?.to_owned();
+        let created = client.post("/people-task/tasks", &person.token, body)?;
         Ok(Self {
-            email,
-            password,
-            token,
-            task,
+            person,
+            task: created.text("/id")?.to_owned(),
             stopped: AtomicBool::new(false),
         })
     }
@@ -172,12 +147,18 @@ impl Reader {
     }
 
     fn call(&self, number: u64) -> Call<'_> {
+        let Person {
+            email,
+            password,
+            token,
+            ..
+        } = &self.person;
         match number % 4 {
-            0 => Call::new("GET", "/user").token(&self.token),
-            1 => Call::new("GET", "/people-task/tasks?limit=20").token(&self.token),
-            2 => Call::new("GET", format!("/people-task/tasks/{}", self.task)).token(&self.token),
+            0 => Call::new("GET", "/user").token(token),
+            1 => Call::new("GET", "/people-task/tasks?limit=20").token(token),
+            2 => Call::new("GET", format!("/people-task/tasks/{}", self.task)).token(token),
             _ => {
-                let body = json!({"username": self.email, "password": self.password});
+                let body = json!({"username": email, "password": password});
                 Call::new("POST", "/user/auth").body(body)
             }
         }

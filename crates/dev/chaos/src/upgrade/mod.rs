@@ -8,7 +8,6 @@
 //! The load balancers do what a Service of Kubernetes does: a new connection goes to the next replica that was ready
 //! when it was last asked, and open connections stay where they are. Nothing repeats a call.
 
-mod arguments;
 mod balancer;
 mod earlier;
 mod fleet;
@@ -20,51 +19,50 @@ mod summary;
 
 use std::process::ExitCode;
 
+use clap::{Args, ValueEnum};
 use local_stack::random;
-use rig::{
-    cleanup::{Keep, clean_up},
-    interrupt::Interrupt,
-    outln,
-    output::say,
-    paint,
-    workspace::Workspace,
-};
+use rig::{output::verdict, own::with_own_system, workspace::Workspace};
 
-pub(crate) use self::arguments::Arguments;
 use self::summary::Summary;
-use crate::watchdog::{self, Watchdog};
+
+/// A part of the test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    /// Upgrade from the earlier version, go back, and upgrade again.
+    Upgrade,
+    /// Restart every process.
+    Restart,
+    /// Rotate both signing keys.
+    RotateKeys,
+}
+
+/// What to test.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The version to upgrade from. By default the last tag, or the commit of the last migration that needs a stop.
+    #[arg(long, value_name = "REVISION")]
+    from: Option<String>,
+    /// Run only this part. Can be repeated.
+    #[arg(long, value_name = "PART")]
+    only: Vec<Part>,
+    /// Tasks per second. There are twice as many other requests.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rate: u32,
+}
+
+impl Arguments {
+    fn includes(&self, part: Part) -> bool {
+        self.only.is_empty() || self.only.contains(&part)
+    }
+}
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
-    let interrupt = Interrupt::watch()?;
-    let _lock = watchdog::lock(&base, watchdog::UPGRADE_TEST)?;
-    let workspace = base.aside(watchdog::UPGRADE_TEST);
-    clean_up(&workspace, Keep::Nothing)?;
-    let watchdog = Watchdog::start(&base, watchdog::UPGRADE_TEST)?;
-    let seed = u64::from(u32::from_be_bytes(random::bytes()?));
-    let outcome = phases::run(&base, &workspace, arguments, seed, &interrupt);
-    let passed = outcome.as_ref().is_ok_and(Summary::passed);
-    say("stopping everything");
-    let keep = if passed || interrupt.came() {
-        Keep::Nothing
-    } else {
-        Keep::Everything
-    };
-    clean_up(&workspace, keep)?;
-    drop(watchdog);
-    if let Ok(summary) = &outcome {
-        summary.print();
-    }
-    if passed {
-        outln!("\nupgrade-test: ok");
-        return Ok(ExitCode::SUCCESS);
-    }
-    if keep == Keep::Everything {
-        say("the logs of the processes are in .local/upgrade-test/system/log");
-    }
-    outcome.map(|_| {
-        outln!("\n{}", paint::red("upgrade-test: failed"));
-        ExitCode::FAILURE
-    })
+    let seed = random::seed()?;
+    let test =
+        |workspace: &_, interrupt: &_| phases::run(&base, workspace, arguments, seed, interrupt);
+    let summary = with_own_system(&base, "upgrade-test/system", test, Summary::passed)?;
+    summary.print();
+    Ok(verdict("upgrade-test", summary.passed()))
 }

@@ -7,11 +7,12 @@ use rig::{
     interrupt::Interrupt,
     output::say,
     programs,
+    sync::lock,
     workspace::{Profile, Workspace},
 };
 
 use super::{
-    arguments::{Arguments, Part},
+    Arguments, Part,
     earlier::{self, Earlier},
     fleet::{Fleet, Version, Versions},
     load::Load,
@@ -174,11 +175,13 @@ impl Test<'_> {
         say("waiting for the remaining webhooks");
         let gateway = &self.fleet.gateway;
         let history = &self.load.history;
-        let tasks = history.all_tasks();
+        let tasks = lock(&history.tasks).clone();
         let healed = Instant::now();
+        let admin = &self.fleet.system.admin;
         let reader = StateReader {
             gateway,
-            user: &self.administrator()?,
+            // The administrator may read every task, also those of users whose tokens are no longer valid.
+            user: &TestUser::sign_in(gateway, &admin.username, &admin.password)?,
             history,
             interrupt,
         };
@@ -189,15 +192,9 @@ impl Test<'_> {
         };
         Ok(Summary {
             tasks: tasks.len(),
-            result: checker::check(&tasks, &states, &history.all_arrivals(), times),
-            panics: self.fleet.panics()?,
+            result: checker::check(&tasks, &states, &lock(&history.arrivals), times),
+            panics: self.fleet.system.panics()?,
             phases: self.phases,
         })
-    }
-
-    /// The administrator may read every task, also those of users whose tokens are no longer valid.
-    fn administrator(&self) -> anyhow::Result<TestUser> {
-        let admin = &self.fleet.admin;
-        TestUser::sign_in(&self.fleet.gateway, &admin.username, &admin.password)
     }
 }

@@ -6,10 +6,7 @@ use anyhow::{Context, anyhow};
 use local_stack::process::wait_until;
 use serde_json::Value;
 
-use rig::{
-    client::{Call, Client},
-    transcript,
-};
+use rig::{client::Client, transcript};
 
 const DELETION_LIMIT: Duration = Duration::from_secs(180);
 /// The pause between two status requests, which keeps the demo below the rate limit.
@@ -26,9 +23,7 @@ struct DeleteStatus {
 
 impl DeleteStatus {
     fn get(client: &Client, path: &str, token: &str) -> anyhow::Result<Self> {
-        let response = client
-            .call(&Call::new("GET", path).token(token))?
-            .expect(200)?;
+        let response = client.get(path, token)?;
         let number = |name: &str| response.body.get(name).and_then(Value::as_u64);
         Ok(Self {
             status: response.text("/status")?.to_owned(),
@@ -41,12 +36,10 @@ impl DeleteStatus {
 
 /// Deletes a user with an administrator's token, and waits until the deletion is completed.
 pub(super) fn delete(gateway: &str, user_id: &str, token: &str) -> anyhow::Result<()> {
-    let mut client = Client::new(gateway);
-    let call = Call::new("DELETE", format!("/users/{user_id}")).token(token);
-    let response = client.call(&call)?.expect(200)?;
-    let ticket = response.text("/ticket")?;
-    client.quiet = true;
-    let path = format!("/users/{user_id}/delete-status/{ticket}");
+    let path = format!("/users/{user_id}");
+    let response = Client::printing(gateway).delete(&path, token)?;
+    let path = format!("{path}/delete-status/{}", response.text("/ticket")?);
+    let client = Client::new(gateway);
     let mut shown = None;
     let ended = wait_until(DELETION_LIMIT, || {
         let status = match DeleteStatus::get(&client, &path, token) {

@@ -6,7 +6,7 @@ use anyhow::Context;
 use local_stack::process::wait_until;
 use serde_json::Value;
 
-use rig::client::{Call, Client};
+use rig::client::Client;
 
 pub(super) const ARRIVAL_LIMIT: Duration = Duration::from_secs(60);
 const MILLISECONDS_PER_DAY: i64 = 86_400_000;
@@ -17,9 +17,9 @@ pub(super) struct Engine {
 
 impl Engine {
     pub(super) fn new(url: &str) -> Self {
-        let mut client = Client::new(url);
-        client.quiet = true;
-        Self { client }
+        Self {
+            client: Client::new(url),
+        }
     }
 
     /// Waits for an item that matches `query` and for which `pick` returns a value. Newer items come first.
@@ -28,7 +28,7 @@ impl Engine {
         query: &str,
         mut pick: impl FnMut(&Value) -> Option<T>,
     ) -> anyhow::Result<T> {
-        let arrived = wait_until(ARRIVAL_LIMIT, || match self.received(query) {
+        let arrived = wait_until(ARRIVAL_LIMIT, || match self.client.received(query) {
             Ok(items) => items.iter().rev().find_map(&mut pick).map(Ok),
             Err(error) => Some(Err(error)),
         });
@@ -36,15 +36,6 @@ impl Engine {
             let limit = ARRIVAL_LIMIT.as_secs();
             format!("the demo engine received nothing for {query} within {limit} s")
         })?
-    }
-
-    fn received(&self, query: &str) -> anyhow::Result<Vec<Value>> {
-        let call = Call::new("GET", format!("/received?{query}"));
-        let response = self.client.call(&call)?.expect(200)?;
-        let items = response.body.get("items").and_then(Value::as_array);
-        items
-            .cloned()
-            .context("the response of the demo engine has no items")
     }
 }
 

@@ -10,11 +10,11 @@ use std::process::ExitCode;
 pub(crate) use self::target::{Arguments, Target};
 use rig::{
     interrupt::Interrupt,
-    launch::{self, LaunchOptions},
     outln,
     output::say,
     stack_file::Stack,
-    workspace::Workspace,
+    system::{self, Options, Source, System},
+    workspace::{Profile, Workspace},
 };
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
@@ -37,11 +37,12 @@ fn run_on_new_system(workspace: &Workspace) -> anyhow::Result<()> {
     say("no system is running; starting one for the demo");
     let interrupt = Interrupt::watch()?;
     let lock = workspace.lock("up")?;
-    let running = launch::start(workspace, &LaunchOptions::default(), &interrupt)?;
+    let options = Options::usual(Source::Build(Profile::Dev));
+    let system = System::start(workspace, &options, &interrupt, |_, _| Ok(()))?;
     drop(lock);
-    let shown = story::run(&Target::from(&running.stack));
+    let shown = story::run(&Target::from(&system.stack()));
     say("stopping");
-    launch::stop(workspace)?;
+    system::stop(workspace)?;
     shown?;
     outln!("\ndemo: ok");
     Ok(())

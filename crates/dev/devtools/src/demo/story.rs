@@ -12,7 +12,7 @@ use super::{
     target::Target,
 };
 use rig::{
-    client::{Call, Client, Response},
+    client::{Call, Client, Person, Response},
     transcript,
 };
 
@@ -24,23 +24,13 @@ struct Story<'target> {
     run: String,
 }
 
-struct Person {
-    email: String,
-    password: String,
-}
-
-struct Session {
-    token: String,
-    user_id: String,
-}
-
 /// Runs the whole demo. Fails at the first unexpected response.
 pub(super) fn run(target: &Target) -> anyhow::Result<()> {
     let story = Story {
         target,
-        gateway: Client::new(&target.gateway),
+        gateway: Client::printing(&target.gateway),
         engine: Engine::new(&target.engine),
-        run: random::password()?.chars().take(8).collect(),
+        run: random::tag()?,
     };
 
     transcript::step(1, "Two people sign up");
@@ -69,7 +59,7 @@ pub(super) fn run(target: &Target) -> anyhow::Result<()> {
     let session = story.sign_in(&ada)?;
 
     transcript::step(7, "An administrator deletes Ada's account");
-    story.delete(&session.user_id)?;
+    story.delete(&session.id)?;
     story.check_deleted(&ada, &session)
 }
 
@@ -82,6 +72,7 @@ impl Story<'_> {
         let person = Person {
             email: format!("{name}.{}@example.com", self.run),
             password: random::password()?,
+            ..Person::default()
         };
         let body = json!({"email": person.email, "password": person.password});
         let response = self.post("/user", body)?;
@@ -95,21 +86,16 @@ impl Story<'_> {
     }
 
     fn try_sign_in(&self, person: &Person) -> anyhow::Result<Response> {
-        let body = json!({"username": person.email, "password": person.password});
-        self.post("/user/auth", body)
+        self.gateway.try_sign_in(&person.email, &person.password)
     }
 
-    fn sign_in(&self, person: &Person) -> anyhow::Result<Session> {
-        let response = self.try_sign_in(person)?.expect(200)?;
-        Ok(Session {
-            token: response.text("/token")?.to_owned(),
-            user_id: response.text("/user/id")?.to_owned(),
-        })
+    fn sign_in(&self, person: &Person) -> anyhow::Result<Person> {
+        self.gateway.sign_in(&person.email, &person.password)
     }
 
     fn create_task(
         &self,
-        session: &Session,
+        session: &Person,
         requester: &Person,
         approver: &Person,
     ) -> anyhow::Result<Response> {
@@ -120,19 +106,16 @@ impl Story<'_> {
             "approver": approver.email,
             "decisionBy": "2030-01-31 12:00:00",
         });
-        let call = Call::new("POST", "/people-task/tasks").body(body);
-        self.gateway.call(&call.token(&session.token))?.expect(200)
+        let path = "/people-task/tasks";
+        self.gateway.post(path, &session.token, body)
     }
 
-    fn register_webhook(&self, session: &Session, task_id: &str) -> anyhow::Result<()> {
+    fn register_webhook(&self, session: &Person, task_id: &str) -> anyhow::Result<()> {
         let (engine, run) = (&self.target.engine_inside, &self.run);
         let url = format!("{engine}/webhooks/flow?correlationId={run}&correlationInPort=in");
         let body = json!({"taskId": task_id, "url": url});
-        let call = Call::new("POST", "/people-task/webhooks").body(body);
-        self.gateway
-            .call(&call.token(&session.token))?
-            .expect(200)?;
-        Ok(())
+        let path = "/people-task/webhooks";
+        self.gateway.post(path, &session.token, body).map(drop)
     }
 
     /// Returns the time of the decision.
@@ -206,14 +189,12 @@ impl Story<'_> {
     }
 
     fn delete(&self, user_id: &str) -> anyhow::Result<()> {
-        let admin = self.sign_in(&Person {
-            email: self.target.admin.username.clone(),
-            password: self.target.admin.password.clone(),
-        })?;
+        let admin = &self.target.admin;
+        let admin = self.gateway.sign_in(&admin.username, &admin.password)?;
         deletion::delete(&self.target.gateway, user_id, &admin.token)
     }
 
-    fn check_deleted(&self, person: &Person, session: &Session) -> anyhow::Result<()> {
+    fn check_deleted(&self, person: &Person, session: &Person) -> anyhow::Result<()> {
         self.try_sign_in(person)?.expect(401)?;
         let call = Call::new("GET", "/user").token(&session.token);
         self.gateway.call(&call)?.expect(401)?;

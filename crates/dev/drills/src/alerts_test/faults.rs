@@ -5,13 +5,10 @@ use std::{process::Command, thread, time::Duration};
 use anyhow::{Context, ensure};
 use local_stack::{Stop, random};
 use nix::sys::signal::Signal;
+use rig::client::{Call, Client};
 use serde_json::json;
 
-use super::{
-    drill::Drill,
-    second_gateway,
-    system::{System, text},
-};
+use super::{drill::Drill, second_gateway, system::System};
 
 /// A step.
 pub(super) struct Step {
@@ -172,7 +169,7 @@ pub(super) const STEPS: [Step; 23] = [
         leave_log_unread,
     ),
     step("RabbitMQ killed", &[], |drill| {
-        Ok(drill.system.servers.rabbitmq.stop(Stop::Kill)?)
+        drill.system.rig.servers()?.rabbitmq.stop(Stop::Kill)
     }),
     Step {
         end: |system| system.sql("ALTER ROLE users_service LOGIN"),
@@ -198,20 +195,25 @@ pub(super) const STEPS: [Step; 23] = [
 /// Locks the rows, which workers cannot take then.
 fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
-    system.signal("webhook-worker", Signal::SIGSTOP)?;
-    system.signal("notification-worker", Signal::SIGSTOP)?;
+    let workers = ["webhook-worker", "notification-worker"].map(|name| system.rig.process(name));
+    let signal = |which| {
+        for worker in workers.iter().flatten() {
+            worker.signal(which);
+        }
+    };
+    signal(Signal::SIGSTOP);
     system.decide(1, &system.receivers.silent)?;
     request_codes(system, 1)?;
     system.hold(
         "SELECT FROM people_task.deliveries FOR UPDATE; SELECT FROM users.notifications FOR UPDATE; \
          SELECT FROM people_task.task_mails FOR UPDATE;",
     )?;
-    system.signal("webhook-worker", Signal::SIGCONT)?;
-    system.signal("notification-worker", Signal::SIGCONT)
+    signal(Signal::SIGCONT);
+    Ok(())
 }
 
 fn request_codes(system: &System, count: usize) -> anyhow::Result<()> {
-    let email = format!("code.{}@example.com", unique()?);
+    let email = format!("code.{}@example.com", random::tag()?);
     system.post("/user", json!({"email": email, "password": "a password"}))?;
     for _ in 0..count {
         system.post("/user/forgot-password", json!({"email": email}))?;
@@ -220,35 +222,16 @@ fn request_codes(system: &System, count: usize) -> anyhow::Result<()> {
 }
 
 fn publish_nonsense(drill: &Drill<'_>) -> anyhow::Result<()> {
-    let broker = drill.system.servers.rabbitmq.description();
-    let body = json!({
+    let broker = drill.system.rig.servers()?.rabbitmq.description();
+    let publish = Call::new("POST", "/api/exchanges/%2f/amq.default/publish").body(json!({
         "properties": {"delivery_mode": 2},
         "routing_key": "webhook.due-deliveries",
         "payload": "nonsense",
         "payload_encoding": "string",
-    });
-    let status = Command::new("curl")
-        .args([
-            "--silent",
-            "--fail",
-            "--max-time",
-            "10",
-            "--output",
-            "/dev/null",
-        ])
-        .args([
-            "--user",
-            &format!("{}:{}", broker.username, broker.password),
-        ])
-        .args(["--header", "Content-Type: application/json"])
-        .args(["--data", &body.to_string()])
-        .arg(format!(
-            "{}/api/exchanges/%2f/amq.default/publish",
-            broker.management_url
-        ))
-        .status()
-        .context("running curl")?;
-    ensure!(status.success(), "the message could not be published");
+    }));
+    let publish = publish.header("authorization", broker.authorization());
+    let (status, ..) = Client::new(&broker.management_url).once(&publish)?;
+    ensure!(status == 200, "the message could not be published");
     Ok(())
 }
 
@@ -258,7 +241,6 @@ fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
     for _ in 0..3 {
         // Prometheus must see each start.
         let before = drill.value(STARTED);
-        drill.system.kill("deletion-worker")?;
         drill.system.restart("deletion-worker")?;
         drill.wait_for_change(STARTED, before)?;
     }
@@ -267,30 +249,29 @@ fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
 
 fn fail_deletion(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
-    let email = format!("deleted.{}@example.com", unique()?);
-    let created = system.post("/user", json!({"email": email, "password": "a password"}))?;
-    let user = created.get("user").context("there is no user")?;
-    system.delete(&format!("/users/{}", text(user, "id")?))
+    let email = format!("deleted.{}@example.com", random::tag()?);
+    let user = system.gateway.sign_up(&email, "a password")?;
+    let path = format!("/users/{}", user.id);
+    system.gateway.delete(&path, &system.token).map(drop)
 }
 
 /// A delivery is parked after two claims that were lost with others and three that were lost alone.
 fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
-    let mut accepted = system.receivers.accepted();
+    let mut before = system.receivers.requests();
     system.decide(1, &system.receivers.counting)?;
     for attempt in 1..=5 {
-        let sending = || (system.receivers.accepted() > accepted).then_some(());
+        let sending = || (system.receivers.requests() > before).then_some(());
         let sending = local_stack::process::wait_until(LONG, sending);
         sending.with_context(|| format!("attempt {attempt} did not begin"))?;
-        system.kill("webhook-worker")?;
-        accepted = system.receivers.accepted();
+        system.rig.process("webhook-worker")?.kill()?;
+        before = system.receivers.requests();
         system.restart("webhook-worker")?;
     }
     Ok(())
 }
 
 fn leave_log_unread(drill: &Drill<'_>) -> anyhow::Result<()> {
-    drill.system.kill("gateway")?;
     drill.system.restart_unread("gateway")?;
     drill
         .system
@@ -300,7 +281,8 @@ fn leave_log_unread(drill: &Drill<'_>) -> anyhow::Result<()> {
 
 /// The number of open files changes, so the limit follows it.
 fn limit_descriptors(drill: &Drill<'_>) -> anyhow::Result<()> {
-    let pid = drill.system.identity("webhook-worker")?.pid;
+    let worker = drill.system.rig.process("webhook-worker")?;
+    let pid = worker.identity().context("it does not run")?.pid;
     drill.keep_up(|| {
         let open = std::fs::read_dir(format!("/proc/{pid}/fd"))?.count();
         let limit = format!("--nofile={}:", open + 3);
@@ -325,7 +307,7 @@ fn fail_sign_ins(drill: &Drill<'_>) -> anyhow::Result<()> {
 /// password must take longer.
 fn sign_up_together(drill: &Drill<'_>) -> anyhow::Result<()> {
     const ROUND: Duration = Duration::from_secs(25);
-    let email = format!("together.{}@example.com", unique()?);
+    let email = format!("together.{}@example.com", random::tag()?);
     let body = json!({"email": email, "password": "a password"});
     for cost in 12..=17 {
         let cost = cost.to_string();
@@ -372,14 +354,9 @@ fn revoke_database(drill: &Drill<'_>) -> anyhow::Result<()> {
 }
 
 fn kill_service(drill: &Drill<'_>) -> anyhow::Result<()> {
-    drill.system.kill("people-task-service")?;
+    drill.system.rig.process("people-task-service")?.kill()?;
     drill
         .system
         .load(4, "/people-task/tasks", None, || drill.is_over());
     Ok(())
-}
-
-fn unique() -> anyhow::Result<String> {
-    let password = random::password()?;
-    Ok(password.get(..10).unwrap_or_default().to_owned())
 }

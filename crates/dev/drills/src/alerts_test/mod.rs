@@ -6,9 +6,7 @@
 
 mod drill;
 mod faults;
-mod held_lock;
 mod prometheus;
-mod receivers;
 mod second_gateway;
 mod system;
 
@@ -19,7 +17,13 @@ use local_stack::process::wait_until;
 
 use self::{drill::Drill, faults::STEPS, faults::Step, prometheus::Prometheus, system::System};
 use rig::{
-    cleanup::with_own_system, interrupt::Interrupt, outln, output::say, paint, workspace::Workspace,
+    interrupt::Interrupt,
+    outln,
+    output::{say, verdict},
+    own::with_own_system,
+    paint,
+    system::Source,
+    workspace::Workspace,
 };
 
 /// What to test.
@@ -41,20 +45,11 @@ struct Outcome {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let base = Workspace::find()?;
-    let interrupt = Interrupt::watch()?;
-    let _lock = base.lock("alerts-test")?;
-    let workspace = base.aside("alerts-test");
-    let test = || test(&workspace, arguments, &interrupt);
+    let source = Source::of(arguments.programs.as_deref(), arguments.release);
+    let test = |workspace: &_, interrupt: &_| test(workspace, source, interrupt);
     let passed = |outcomes: &Vec<Outcome>| outcomes.iter().all(|one| one.fired.is_some());
-    let outcomes = with_own_system(&workspace, &interrupt, test, passed)?;
-    if passed(&outcomes) {
-        outln!("\nalerts-test: ok");
-        return Ok(ExitCode::SUCCESS);
-    }
-    say("the logs are in .local/alerts-test/log");
-    outln!("\n{}", paint::red("alerts-test: failed"));
-    Ok(ExitCode::FAILURE)
+    let outcomes = with_own_system(&Workspace::find()?, "alerts-test", test, passed)?;
+    Ok(verdict("alerts-test", passed(&outcomes)))
 }
 
 impl Outcome {
@@ -125,16 +120,10 @@ fn await_alerts(
 
 fn test(
     workspace: &Workspace,
-    arguments: &Arguments,
+    source: Source<'_>,
     interrupt: &Interrupt,
 ) -> anyhow::Result<Vec<Outcome>> {
-    let system = System::start(
-        workspace,
-        arguments.release,
-        arguments.programs.as_deref(),
-        second_gateway::prepare,
-        interrupt,
-    )?;
+    let system = System::start(workspace, source, second_gateway::prepare, interrupt)?;
     let prometheus = Prometheus::start(workspace, &system)?;
     let mut outcomes = Vec::new();
     for step in &STEPS {

@@ -7,11 +7,16 @@ use local_stack::{
     packages, ports, private,
     process::{Detached, wait_until},
 };
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use ureq::Agent;
 
 use super::system::System;
-use rig::{environment::MARKER, http, instance, outln, workspace::Workspace};
+use rig::{
+    client::{Call, Client},
+    environment::MARKER,
+    instance, outln,
+    workspace::Workspace,
+};
 
 const READY_LIMIT: Duration = Duration::from_secs(30);
 const RULES: &str = include_str!("../../../../../deploy/observability/alerts.yml");
@@ -23,8 +28,7 @@ const THRESHOLDS: [(&str, &str); 2] = [
 
 /// A running Prometheus.
 pub(super) struct Prometheus {
-    url: String,
-    agent: Agent,
+    client: Client,
     /// The names of all alerts.
     pub(super) alerts: Vec<String>,
     rules: String,
@@ -51,8 +55,7 @@ impl Prometheus {
             .env(MARKER, instance::mark(workspace)?);
         server.spawn()?;
         let prometheus = Self {
-            url: format!("http://127.0.0.1:{port}"),
-            agent: http::agent(Duration::from_secs(3)),
+            client: Client::of_process(&format!("http://127.0.0.1:{port}")),
             alerts: names(RULES),
             rules,
         };
@@ -75,7 +78,7 @@ impl Prometheus {
 
     /// The first value of a query.
     pub(super) fn query(&self, query: &str) -> Option<f64> {
-        let query = percent_encode(query);
+        let query = utf8_percent_encode(query, NON_ALPHANUMERIC);
         let response = self.get(&format!("/api/v1/query?query={query}"))?;
         let value = response.pointer("/data/result/0/value/1")?.as_str()?;
         value.parse().ok()
@@ -91,9 +94,8 @@ impl Prometheus {
     }
 
     fn get(&self, path: &str) -> Option<Value> {
-        let mut response = self.agent.get(format!("{}{path}", self.url)).call().ok()?;
-        let text = response.body_mut().read_to_string().ok()?;
-        serde_json::from_str(&text).ok()
+        let (status, _, body) = self.client.once(&Call::new("GET", path)).ok()?;
+        (status == 200).then_some(body)
     }
 }
 
@@ -184,15 +186,6 @@ fn parts(expression: &str) -> Vec<String> {
     parts
 }
 
-/// Encodes everything but letters and digits.
-fn percent_encode(text: &str) -> String {
-    let encode = |byte: u8| match byte.is_ascii_alphanumeric() {
-        true => char::from(byte).to_string(),
-        false => format!("%{byte:02X}"),
-    };
-    text.bytes().map(encode).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -211,7 +204,6 @@ mod tests {
         for alert in names(&rules) {
             assert!(!parts(&expression(&rules, &alert)).is_empty(), "{alert}");
         }
-        assert_eq!(percent_encode("a > 1"), "a%20%3E%201");
     }
 
     #[test]

@@ -53,16 +53,16 @@ fn private_key(workspace: &Workspace) -> PathBuf {
 /// Replaces its private key with something else.
 pub(super) fn break_private_key(drill: &Drill<'_>) -> anyhow::Result<()> {
     Ok(fs::write(
-        private_key(&drill.system.workspace),
+        private_key(&drill.system.rig.workspace),
         "not a key",
     )?)
 }
 
 /// Opens more connections than it serves.
 pub(super) fn connect_often(drill: &Drill<'_>) -> anyhow::Result<()> {
-    let address = drill.system.address(NAME)?;
+    let address = drill.system.rig.process(NAME)?.address()?;
     drill.keep_up(|| {
-        let connect = |_| TcpStream::connect(&address);
+        let connect = |_| TcpStream::connect(address);
         let connections: Result<Vec<_>, _> = (0..MAX_CONNECTIONS * 4).map(connect).collect();
         connections.context("connecting to the second gateway")?;
         Ok(())

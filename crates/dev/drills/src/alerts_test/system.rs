@@ -3,38 +3,28 @@
 use std::{
     collections::BTreeMap,
     fs,
-    path::{Path, PathBuf},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     thread,
     time::Duration,
 };
 
-use anyhow::Context;
-use local_stack::{
-    Durability, Servers, bootstrap,
-    packages::{self, Need},
-    ports,
-    process::Identity,
-};
-use nix::{
-    sys::{signal::Signal, stat::Mode},
-    unistd,
-};
-use serde_json::{Value, json};
-use ureq::Agent;
-
-use super::{held_lock::HeldLock, receivers::Receivers};
+use anyhow::Context as _;
+use local_stack::bootstrap;
+use nix::{sys::stat::Mode, unistd};
 use rig::{
     client::{Call, Client},
-    environment::Variables,
+    held_lock::HeldLock,
     interrupt::Interrupt,
-    output::say,
-    own_system::{self, Layout},
-    plan::{Plan, Planned, Replicas},
-    processes, programs,
-    secrets::Secrets,
-    workspace::{Profile, Workspace},
+    plan::{Plan, Replicas},
+    receiver::{Receiver, Reply},
+    sync::lock,
+    system::{self, Options, Source},
+    workspace::Workspace,
 };
+use serde_json::{Value, json};
 
 /// So that responses that cost nothing do not take the whole processor.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
@@ -74,79 +64,87 @@ const SETTINGS: [(&str, &str, &str); 16] = [
 
 /// The running system.
 pub(super) struct System {
-    pub(super) workspace: Workspace,
-    programs: BTreeMap<String, PathBuf>,
-    pub(super) servers: Servers,
-    database_url: String,
-    processes: Mutex<Vec<(Planned, Identity)>>,
+    pub(super) rig: system::System,
     held: Mutex<Vec<HeldLock>>,
     /// Logs that no one reads.
     unread: Mutex<Vec<fs::File>>,
     pub(super) gateway: Client,
-    pub(super) gateway_url: String,
-    token: String,
+    pub(super) token: String,
     pub(super) receivers: Receivers,
+}
+
+/// Receivers of webhooks, and a process of another version.
+pub(super) struct Receivers {
+    /// Responds to nothing.
+    pub(super) silent: Receiver,
+    /// Responds to nothing, either, and counts.
+    pub(super) counting: Receiver,
+    requests: Arc<AtomicUsize>,
+    /// Responds with 410.
+    pub(super) gone: Receiver,
+    /// Has the metrics of another version.
+    pub(super) other_version: Receiver,
+}
+
+impl Receivers {
+    fn open() -> anyhow::Result<Self> {
+        let requests = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&requests);
+        Ok(Self {
+            silent: Receiver::open(|_| Reply::Hang)?,
+            counting: Receiver::open(move |_| {
+                count.fetch_add(1, Ordering::Relaxed);
+                Reply::Hang
+            })?,
+            requests,
+            gone: Receiver::open(|_| Reply::status("410 Gone"))?,
+            other_version: Receiver::open(|_| Reply::Send {
+                status: "200 OK",
+                head: "content-type: text/plain; version=0.0.4\r\n".to_owned(),
+                body: "# TYPE build_info gauge\nbuild_info{version=\"0.0.1\"} 1\n",
+            })?,
+        })
+    }
+
+    /// How many requests the counting receiver got.
+    pub(super) fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
 }
 
 impl System {
     /// Starts it with two gateways, after `prepare` has changed its plan.
     pub(super) fn start(
         workspace: &Workspace,
-        release: bool,
-        folder: Option<&Path>,
+        source: Source<'_>,
         prepare: impl FnOnce(&Workspace, &mut Plan) -> anyhow::Result<()>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
-        let needs = [
-            Need::ClientLibrary,
-            Need::Postgres,
-            Need::RabbitMq,
-            Need::Psql,
-        ];
-        packages::ensure(&needs, &say)?;
-        let built = match folder {
-            Some(folder) => programs::find(folder)?,
-            None => programs::build(workspace, Profile::of(release))?,
+        let options = Options {
+            replicas: Replicas::from([("gateway".to_owned(), 2)]),
+            ..Options::own(source)
         };
-        let programs = programs::copy(workspace, built)?;
-        let secrets = Secrets::prepare(workspace)?;
-        let own = own_system::start_servers(workspace, Durability::Discardable, Layout::SINGLE)?;
-        let [port] = ports::free()?;
-        let replicas = Replicas::from([("gateway".to_owned(), 2)]);
-        let mut plan = Plan::new(workspace, &replicas, port, &secrets, &own.backing)?;
-        change_settings(&mut plan);
-        prepare(workspace, &mut plan)?;
-        processes::prepare_logs(workspace, &plan, false)?;
-        let running = processes::start_processes(workspace, &plan, &programs, interrupt)?;
-        let mut gateway = Client::new(&plan.gateway);
-        gateway.quiet = true;
-        let mut system = Self {
-            workspace: workspace.clone(),
-            programs,
-            servers: own.servers,
-            database_url: own.admin_url,
-            processes: Mutex::new(running),
+        let rig = system::System::start(workspace, &options, interrupt, |plan, _| {
+            change_settings(plan);
+            prepare(workspace, plan)
+        })?;
+        let gateway = rig.client();
+        let admin = gateway.sign_in(&rig.admin.username, &rig.admin.password)?;
+        Ok(Self {
+            rig,
             held: Mutex::default(),
             unread: Mutex::default(),
             gateway,
-            gateway_url: plan.gateway.clone(),
-            token: String::new(),
+            token: admin.token,
             receivers: Receivers::open()?,
-        };
-        let credentials = json!({"username": plan.admin_username, "password": plan.admin_password});
-        let signed_in = system.post("/user/auth", credentials)?;
-        system.token = text(&signed_in, "token")?;
-        Ok(system)
+        })
     }
 
     /// The addresses of all metrics, by program.
     pub(super) fn metrics_addresses(&self) -> BTreeMap<&'static str, Vec<String>> {
-        let all = self
-            .processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let mut addresses = BTreeMap::from([("other", vec![self.receivers.other_version.clone()])]);
-        let ours = all.iter().map(|(planned, _)| planned);
+        let other = self.receivers.other_version.address().to_string();
+        let mut addresses = BTreeMap::from([("other", vec![other])]);
+        let ours = self.rig.processes.iter().map(|process| &process.planned);
         for process in ours.filter(|process| process.program != "demo-engine") {
             let address = process.metrics.trim_start_matches("http://");
             let same = addresses.entry(process.program).or_default();
@@ -157,37 +155,23 @@ impl System {
 
     /// Calls the API as the administrator.
     pub(super) fn post(&self, path: &str, body: Value) -> anyhow::Result<Value> {
-        let call = Call::new("POST", path).token(&self.token).body(body);
-        let call = if self.token.is_empty() {
-            Call {
-                token: None,
-                ..call
-            }
-        } else {
-            call
-        };
-        Ok(self.gateway.call(&call)?.expect(200)?.body)
-    }
-
-    pub(super) fn delete(&self, path: &str) -> anyhow::Result<()> {
-        let call = Call::new("DELETE", path).token(&self.token);
-        self.gateway.call(&call)?.expect(200).map(drop)
+        Ok(self.gateway.post(path, &self.token, body)?.body)
     }
 
     /// Creates tasks with a webhook, and approves them.
-    pub(super) fn decide(&self, count: usize, webhook: &str) -> anyhow::Result<()> {
+    pub(super) fn decide(&self, count: usize, receiver: &Receiver) -> anyhow::Result<()> {
+        let webhook = receiver.url("/");
         for _ in 0..count {
             let person = "alerts@example.com";
             let task = json!({"title": "Alert", "requester": person, "approver": person});
-            let id = text(&self.post("/people-task/tasks", task)?, "id")?;
+            let created = self.gateway.post("/people-task/tasks", &self.token, task)?;
+            let id = created.text("/id")?;
             self.post(
                 "/people-task/webhooks",
                 json!({"taskId": id, "url": webhook}),
             )?;
-            let approve = Call::new("PUT", format!("/people-task/tasks/{id}/approve"));
-            self.gateway
-                .call(&approve.token(&self.token))?
-                .expect(200)?;
+            let approve = format!("/people-task/tasks/{id}/approve");
+            self.gateway.put(&approve, &self.token, json!({}))?;
         }
         Ok(())
     }
@@ -201,154 +185,95 @@ impl System {
         body: Option<&Value>,
         is_over: impl Fn() -> bool + Sync,
     ) {
-        thread::scope(|scope| {
-            for number in 0..threads {
-                let is_over = &is_over;
-                scope.spawn(move || {
-                    let agent = rig::http::agent(Duration::from_secs(20));
-                    while !is_over() {
-                        if !self.send(&agent, number, path, body) {
-                            thread::sleep(PAUSE_AFTER_FAILURE);
-                        }
-                    }
-                });
+        self.on_threads(threads, |client, number| {
+            while !is_over() {
+                if !self.send(client, number, path, body) {
+                    thread::sleep(PAUSE_AFTER_FAILURE);
+                }
             }
         });
     }
 
     /// Sends one request on each of this many threads, and waits for their responses.
     pub(super) fn send_together(&self, threads: usize, path: &str) {
+        self.on_threads(threads, |client, number| {
+            self.send(client, number, path, None);
+        });
+    }
+
+    fn on_threads(&self, threads: usize, work: impl Fn(&Client, usize) + Sync) {
         thread::scope(|scope| {
             for number in 0..threads {
+                let work = &work;
                 scope.spawn(move || {
-                    let agent = rig::http::agent(Duration::from_secs(20));
-                    self.send(&agent, number, path, None)
+                    let timeout = Duration::from_secs(20);
+                    work(&Client::with_timeout(&self.rig.gateway, timeout), number);
                 });
             }
         });
     }
 
     /// Whether the response is a success. What fails is seen in the metrics.
-    fn send(&self, agent: &Agent, number: usize, path: &str, body: Option<&Value>) -> bool {
-        let url = format!("{}{path}", self.gateway_url);
+    fn send(&self, client: &Client, number: usize, path: &str, body: Option<&Value>) -> bool {
         let address = format!("10.1.0.{}", number % 250 + 1);
-        let response = match body {
-            None => agent
-                .get(&url)
-                .header("x-forwarded-for", address)
-                .header("authorization", format!("Bearer {}", self.token))
-                .call(),
-            Some(body) => agent
-                .post(&url)
-                .header("x-forwarded-for", address)
-                .header("content-type", "application/json")
-                .send(body.to_string()),
+        let call = match body {
+            None => Call::new("GET", path).token(&self.token),
+            Some(body) => Call::new("POST", path).body(body.clone()),
         };
-        response.is_ok_and(|response| response.status().is_success())
+        let response = client.once(&call.header("x-forwarded-for", address));
+        response.is_ok_and(|(status, ..)| (200..300).contains(&status))
     }
 
     /// Runs SQL as the superuser.
     pub(super) fn sql(&self, script: &str) -> anyhow::Result<()> {
-        Ok(bootstrap::execute(&self.database_url, script)?)
+        bootstrap::execute(&self.rig.backing.admin_url, script)
     }
 
     /// Runs statements in a transaction, and returns when they have their locks.
     pub(super) fn lock(&self, statements: &str) -> anyhow::Result<HeldLock> {
-        HeldLock::acquire(&self.database_url, statements)
+        HeldLock::acquire(&self.rig.backing.admin_url, statements)
     }
 
     /// Like [`System::lock`], until [`System::release_locks`].
     pub(super) fn hold(&self, statements: &str) -> anyhow::Result<()> {
-        let lock = self.lock(statements)?;
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.push(lock);
+        let acquired = self.lock(statements)?;
+        lock(&self.held).push(acquired);
         Ok(())
     }
 
     pub(super) fn release_locks(&self) {
-        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-        held.clear();
+        lock(&self.held).clear();
     }
 
-    pub(super) fn signal(&self, program: &str, signal: Signal) -> anyhow::Result<()> {
-        self.identity(program)?.signal(signal);
-        Ok(())
+    /// Kills a process, and starts it again.
+    pub(super) fn restart(&self, program: &str) -> anyhow::Result<()> {
+        self.restart_with(program, &[])
     }
 
-    pub(super) fn kill(&self, program: &str) -> anyhow::Result<()> {
-        Ok(self.identity(program)?.kill()?)
-    }
-
-    pub(super) fn identity(&self, program: &str) -> anyhow::Result<Identity> {
-        let all = self
-            .processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let found = all.iter().find(|(planned, _)| planned.name == program);
-        Ok(found.with_context(|| format!("there is no {program}"))?.1)
-    }
-
-    /// The address of a process' API.
-    pub(super) fn address(&self, program: &str) -> anyhow::Result<String> {
-        let all = self
-            .processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let found = all.iter().find(|(planned, _)| planned.name == program);
-        let url = found.and_then(|(planned, _)| planned.url.as_deref());
-        let url = url.with_context(|| format!("there is no {program}"))?;
-        Ok(url.trim_start_matches("http://").to_owned())
-    }
-
-    /// Starts a killed process again with a log that no one reads, and waits until it is ready.
-    pub(super) fn restart_unread(&self, program: &str) -> anyhow::Result<()> {
-        let log = self.workspace.log(program);
-        fs::rename(&log, log.with_extension("before"))?;
-        unistd::mkfifo(&log, Mode::S_IRUSR | Mode::S_IWUSR).context("creating a pipe")?;
-        // Opened for both, because opening a pipe waits for the other side.
-        let pipe = fs::File::options().read(true).write(true).open(&log)?;
-        let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
-        unread.push(pipe);
-        drop(unread);
-        let restarted = self.restart(program);
-        // The process keeps it open. Who looks for the log later must not wait for it.
-        fs::remove_file(&log)?;
-        restarted
-    }
-
-    /// Starts a process again with other settings than usual.
+    /// Kills a process, and starts it again with other settings than usual.
     pub(super) fn restart_with(
         &self,
         program: &str,
         settings: &[(&'static str, &str)],
     ) -> anyhow::Result<()> {
-        self.kill(program)?;
-        let settings = settings
-            .iter()
-            .map(|(name, value)| (*name, (*value).to_owned()));
-        self.start_again(program, &settings.collect())
+        self.rig.process(program)?.kill()?;
+        let started = self.rig.start_process_with(program, settings);
+        started.map(drop)
     }
 
-    /// Starts a killed process again, and waits until it is ready.
-    pub(super) fn restart(&self, program: &str) -> anyhow::Result<()> {
-        self.start_again(program, &Variables::new())
-    }
-
-    fn start_again(&self, program: &str, settings: &Variables) -> anyhow::Result<()> {
-        let mut all = self
-            .processes
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        let found = all.iter_mut().find(|(planned, _)| planned.name == program);
-        let (planned, identity) = found.with_context(|| format!("there is no {program}"))?;
-        let mut changed = planned.clone();
-        changed.variables.extend(settings.clone());
-        *identity = processes::spawn(&self.workspace, &changed, &self.programs)?;
-        let agent = rig::http::agent(Duration::from_secs(3));
-        let ready = local_stack::process::wait_until(Duration::from_secs(60), || {
-            rig::http::is_ready(&agent, &planned.metrics).then_some(())
-        });
-        ready.with_context(|| format!("{program} did not become ready again"))
+    /// Kills a process, and starts it again with a log that no one reads.
+    pub(super) fn restart_unread(&self, program: &str) -> anyhow::Result<()> {
+        self.rig.process(program)?.kill()?;
+        let log = self.rig.workspace.log(program);
+        fs::rename(&log, log.with_extension("before"))?;
+        unistd::mkfifo(&log, Mode::S_IRUSR | Mode::S_IWUSR).context("creating a pipe")?;
+        // Opened for both, because opening a pipe waits for the other side.
+        let pipe = fs::File::options().read(true).write(true).open(&log)?;
+        lock(&self.unread).push(pipe);
+        let restarted = self.rig.start_process(program);
+        // The process keeps it open. Who looks for the log later must not wait for it.
+        fs::remove_file(&log)?;
+        restarted.map(drop)
     }
 }
 
@@ -360,12 +285,4 @@ fn change_settings(plan: &mut Plan) {
         let settings = settings.map(|(_, name, value)| (*name, (*value).to_owned()));
         process.variables.extend(settings);
     }
-}
-
-/// A string of a response.
-pub(super) fn text(body: &Value, name: &str) -> anyhow::Result<String> {
-    let text = body.get(name).and_then(Value::as_str);
-    Ok(text
-        .with_context(|| format!("there is no {name}"))?
-        .to_owned())
 }

@@ -17,20 +17,15 @@ mod ways;
 
 use std::{process::ExitCode, time::Instant};
 
-use anyhow::{Context, ensure};
+use anyhow::Context;
 use clap::Args;
 
 use self::{drill::Drill, ways::Way};
 use rig::{
-    backing::GivenServers,
-    cleanup::with_own_system,
-    environment::Variables,
     interrupt::Interrupt,
-    launch::{self, LaunchOptions},
-    outln,
-    output::say,
-    paint,
-    processes::ensure_all_alive,
+    output::{say, verdict},
+    own::with_own_system,
+    system::{Options, Source, System},
     workspace::Workspace,
 };
 
@@ -43,53 +38,30 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let base = Workspace::find()?;
-    ensure!(
-        GivenServers::from_environment().uses_own_postgres(),
-        "this command replaces the whole database server: unset DATABASE_URL, so that it starts its own"
-    );
-    let interrupt = Interrupt::watch()?;
-    let _lock = base.lock("restore-test")?;
-    let workspace = base.aside("restore-test");
-    let test = || test(&workspace, arguments, &interrupt);
-    match with_own_system(&workspace, &interrupt, test, |()| true) {
-        Ok(()) => {
-            outln!("\nrestore-test: ok");
-            Ok(ExitCode::SUCCESS)
-        }
-        Err(error) => {
-            say("the logs of the processes are in .local/restore-test/log");
-            outln!("\n{} {error:#}", paint::red("restore-test: failed:"));
-            Ok(ExitCode::FAILURE)
-        }
-    }
+    let test = |workspace: &_, interrupt: &_| test(workspace, arguments, interrupt);
+    with_own_system(&Workspace::find()?, "restore-test", test, |()| true)?;
+    Ok(verdict("restore-test", true))
 }
 
 fn test(workspace: &Workspace, arguments: &Arguments, interrupt: &Interrupt) -> anyhow::Result<()> {
-    let [port] = local_stack::ports::free()?;
-    let options = LaunchOptions {
-        optimised: arguments.release,
-        port: Some(port),
-        settings: Variables::from([
-            ("RATE_LIMIT", "off".to_owned()),
-            ("BCRYPT_COST", "4".to_owned()),
-        ]),
-        ..LaunchOptions::default()
-    };
-    let mut running = launch::start(workspace, &options, interrupt)?;
+    let options = Options::own(Source::of(None, arguments.release));
+    let system = System::start(workspace, &options, interrupt, |plan, _| {
+        plan.set_all(&[("RATE_LIMIT", "off"), ("BCRYPT_COST", "4")]);
+        Ok(())
+    })?;
     for (number, way) in Way::ALL.into_iter().enumerate() {
         interrupt.check()?;
         say(&format!("restoring {}", way.describe()));
-        let drill = Drill::start(&running.stack, number)?;
-        let backup = way.back_up(workspace, &running.stack)?;
+        let drill = Drill::start(&system, number)?;
+        let backup = way.back_up(&system)?;
         let drill = drill.lose_time()?;
-        way.restore(workspace, &running, &backup)?;
+        way.restore(&system, &backup)?;
         let restored = Instant::now();
         drill
             .check(restored)
             .with_context(|| format!("after restoring {}", way.describe()))?;
-        ensure_all_alive(&running.processes)?;
+        system.ensure_all_alive()?;
     }
     interrupt.check()?;
-    empty_system::test(workspace, &mut running, interrupt)
+    empty_system::test(&system)
 }

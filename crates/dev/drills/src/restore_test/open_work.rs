@@ -7,13 +7,12 @@ use anyhow::{Context, ensure};
 use local_stack::process::wait_until;
 use serde_json::{Value, json};
 
-use super::drill::{
-    PASSWORD, Person, WORK_LIMIT, check_tokens, quiet, sign_in, sign_up, task, verifiers,
-};
+use super::drill::{PASSWORD, WORK_LIMIT, check_tokens, email, task};
 use rig::{
-    client::{Call, Client},
+    client::{Call, Client, Person},
     output::say,
-    stack_file::{Admin, Stack},
+    stack_file::Admin,
+    system::System,
 };
 
 /// Tells the users of this drill from those of others.
@@ -39,14 +38,15 @@ pub(super) struct OpenWork {
 }
 
 impl OpenWork {
-    pub(super) fn start(stack: &Stack) -> anyhow::Result<Self> {
-        let (gateway, engine) = (quiet(&stack.gateway), quiet(&stack.demo_engine));
-        let admin = stack.admin.clone();
+    pub(super) fn start(system: &System) -> anyhow::Result<Self> {
+        let (gateway, engine) = (system.client(), Client::new(&system.demo_engine));
+        let sign_up = |name: &str| gateway.sign_up(&email(name, NUMBER), PASSWORD);
+        let admin = system.admin.clone();
         let mut work = Self {
-            admin_token: sign_in(&gateway, &admin.username, &admin.password)?.token,
-            ada: sign_up(&gateway, "ada", NUMBER)?,
-            bob: sign_up(&gateway, "bob", NUMBER)?,
-            carol: sign_up(&gateway, "carol", NUMBER)?,
+            admin_token: gateway.sign_in(&admin.username, &admin.password)?.token,
+            ada: sign_up("ada")?,
+            bob: sign_up("bob")?,
+            carol: sign_up("carol")?,
             task: String::new(),
             delivery: String::new(),
             deletion: String::new(),
@@ -56,7 +56,7 @@ impl OpenWork {
         };
         let down = Call::new("PUT", "/control").body(json!({"down": true}));
         work.engine.call(&down)?.expect(200)?;
-        work.decide(&stack.demo_engine)?;
+        work.decide(&system.demo_engine)?;
         work.delete()?;
         let forgot = json!({"email": work.carol.email});
         let forgot = Call::new("POST", "/user/forgot-password").body(forgot);
@@ -67,16 +67,14 @@ impl OpenWork {
     /// Approves a task with a webhook, and waits until its delivery has failed once.
     fn decide(&mut self, engine: &str) -> anyhow::Result<()> {
         let token = &self.ada.token;
-        let create = Call::new("POST", "/people-task/tasks").body(task(&self.ada.email));
-        let created = self.gateway.call(&create.token(token))?.expect(200)?;
+        let task = task(&self.ada.email);
+        let created = self.gateway.post("/people-task/tasks", token, task)?;
         self.task = created.text("/id")?.to_owned();
-        let webhook =
-            json!({"taskId": self.task, "url": format!("{engine}/webhooks/empty-system")});
-        let webhook = Call::new("POST", "/people-task/webhooks").body(webhook);
-        self.gateway.call(&webhook.token(token))?.expect(200)?;
+        let url = format!("{engine}/webhooks/empty-system");
+        let webhook = json!({"taskId": self.task, "url": url});
+        self.gateway.post("/people-task/webhooks", token, webhook)?;
         let approve = format!("/people-task/tasks/{}/approve", self.task);
-        let approve = Call::new("PUT", approve).token(token).body(json!({}));
-        self.gateway.call(&approve)?.expect(200)?;
+        self.gateway.put(&approve, token, json!({}))?;
         let failed = wait_until(WORK_LIMIT, || {
             let delivery = self.load_delivery(token).ok()?;
             let attempts = delivery.get("attempts")?.as_array()?.len();
@@ -91,8 +89,7 @@ impl OpenWork {
 
     fn delete(&mut self) -> anyhow::Result<()> {
         let path = format!("/users/{}", self.bob.id);
-        let delete = Call::new("DELETE", path.clone()).token(&self.admin_token);
-        let deletion = self.gateway.call(&delete)?.expect(200)?;
+        let deletion = self.gateway.delete(&path, &self.admin_token)?;
         self.deletion = format!("{path}/delete-status/{}", deletion.text("/ticket")?);
         Ok(())
     }
@@ -105,26 +102,26 @@ impl OpenWork {
             status == Some(&json!("pending")),
             "the delivery is not pending: {delivery}"
         );
-        let deletion = Call::new("GET", self.deletion.clone()).token(&self.admin_token);
-        let deletion = self.gateway.call(&deletion)?.expect(200)?;
+        let deletion = self.gateway.get(&self.deletion, &self.admin_token)?;
         ensure!(
             deletion.text("/status")? == "in-progress",
             "the deletion is not in progress: {}",
             deletion.body
         );
-        let received =
-            self.received(&format!("kind=forgot-password&email={}", self.carol.email))?;
+        let received = self
+            .engine
+            .received(&format!("kind=forgot-password&email={}", self.carol.email))?;
         ensure!(received.is_empty(), "the code was sent already");
         Ok(())
     }
 
     /// Checks that all of it completes in the restored system, whose flow engine works.
-    pub(super) fn check_completed(&self, stack: &Stack, restored: Instant) -> anyhow::Result<()> {
+    pub(super) fn check_completed(&self, system: &System, restored: Instant) -> anyhow::Result<()> {
         let people =
             [&self.ada, &self.bob, &self.carol].map(|p| (p.email.clone(), p.token.clone()));
         let mut tokens = Vec::from(people);
         tokens.push(("the administrator".to_owned(), self.admin_token.clone()));
-        check_tokens(&verifiers(stack)?, &tokens, restored)?;
+        check_tokens(&system.token_verifiers(), &tokens, restored)?;
         self.check_delivered()?;
         self.check_deleted()?;
         self.check_code()?;
@@ -137,7 +134,7 @@ impl OpenWork {
 
     fn check_delivered(&self) -> anyhow::Result<()> {
         let delivered = wait_until(WORK_LIMIT, || {
-            let mut calls = self.received("kind=webhook").ok()?.into_iter();
+            let mut calls = self.engine.received("kind=webhook").ok()?.into_iter();
             calls.find(|call| call.pointer("/body/id") == Some(&json!(self.task)))
         });
         let call = delivered.context("the pending delivery did not arrive")?;
@@ -152,16 +149,13 @@ impl OpenWork {
     }
 
     fn check_deleted(&self) -> anyhow::Result<()> {
-        let admin = sign_in(&self.gateway, &self.admin.username, &self.admin.password)?;
-        let status = Call::new("GET", self.deletion.clone()).token(&admin.token);
-        let completed = wait_until(WORK_LIMIT, || {
-            let status = self.gateway.call(&status).ok()?;
-            (status.text("/status").ok()? == "completed").then_some(())
-        });
-        completed.context("the deletion was not completed")?;
-        let bob = json!({"username": self.bob.email, "password": PASSWORD});
-        let bob = Call::new("POST", "/user/auth").body(bob);
-        self.gateway.call(&bob)?.expect(401)?;
+        let Admin { username, password } = &self.admin;
+        let admin = self.gateway.sign_in(username, password)?;
+        self.gateway
+            .wait_deleted(&self.deletion, &admin.token, WORK_LIMIT)?;
+        self.gateway
+            .try_sign_in(&self.bob.email, PASSWORD)?
+            .expect(401)?;
         say("  the deletion is completed");
         Ok(())
     }
@@ -170,7 +164,7 @@ impl OpenWork {
     fn check_code(&self) -> anyhow::Result<()> {
         let query = format!("kind=forgot-password&email={}", self.carol.email);
         let code = wait_until(WORK_LIMIT, || {
-            let calls = self.received(&query).ok()?;
+            let calls = self.engine.received(&query).ok()?;
             let code = calls.last()?.pointer("/body/code")?.as_str();
             code.map(str::to_owned)
         });
@@ -178,22 +172,14 @@ impl OpenWork {
         let reset = json!({"code": code, "password": NEW_PASSWORD});
         let reset = Call::new("POST", "/user/forgot-password/reset").body(reset);
         self.gateway.call(&reset)?.expect(200)?;
-        sign_in(&self.gateway, &self.carol.email, NEW_PASSWORD)?;
+        self.gateway.sign_in(&self.carol.email, NEW_PASSWORD)?;
         say("  the pending code was sent, and sets a new password");
         Ok(())
     }
 
     fn load_delivery(&self, token: &str) -> anyhow::Result<Value> {
         let path = format!("/people-task/tasks/{}/deliveries", self.task);
-        let deliveries = self.gateway.call(&Call::new("GET", path).token(token))?;
-        let delivery = deliveries.expect(200)?.body.get(0).cloned();
+        let delivery = self.gateway.get(&path, token)?.body.get(0).cloned();
         delivery.context("there is no delivery")
-    }
-
-    fn received(&self, query: &str) -> anyhow::Result<Vec<Value>> {
-        let received = Call::new("GET", format!("/received?{query}"));
-        let received = self.engine.call(&received)?.expect(200)?;
-        let items = received.body.get("items").and_then(Value::as_array);
-        Ok(items.cloned().unwrap_or_default())
     }
 }

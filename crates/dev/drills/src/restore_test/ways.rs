@@ -4,13 +4,13 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, ensure};
 use local_stack::{
-    Postgres, Servers, Stop,
+    Postgres, Stop,
     backup::{self, Recovery},
     bootstrap::{self, RolePasswords},
     database_name, with_database,
 };
 
-use rig::{environment, launch::Running, stack_file::Stack, workspace::Workspace};
+use rig::{environment, system::System};
 
 /// A way to restore a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,23 +53,19 @@ impl Way {
         }
     }
 
-    pub(super) fn back_up(self, workspace: &Workspace, stack: &Stack) -> anyhow::Result<Backup> {
+    pub(super) fn back_up(self, system: &System) -> anyhow::Result<Backup> {
         if !matches!(self, Self::PointInTime | Self::CopiedDisk) {
-            return Ok(Backup::Dump(backup::dump(&stack.postgres.admin)?));
+            return Ok(Backup::Dump(backup::dump(&system.backing.admin_url)?));
         }
-        let (postgres, _) = server(workspace)?;
-        while_stopped(&postgres, || Ok(postgres.copy_files()?))?;
+        let postgres = &system.servers()?.postgres;
+        while_stopped(postgres, || postgres.copy_files())?;
         Ok(Backup::Files)
     }
 
-    pub(super) fn restore(
-        self,
-        workspace: &Workspace,
-        running: &Running,
-        backup: &Backup,
-    ) -> anyhow::Result<()> {
-        let admin_url = &running.stack.postgres.admin;
-        let (postgres, passwords) = server(workspace)?;
+    pub(super) fn restore(self, system: &System, backup: &Backup) -> anyhow::Result<()> {
+        let admin_url = &system.backing.admin_url;
+        let postgres = &system.servers()?.postgres;
+        let passwords = system.servers()?.description().postgres.passwords;
         let dump = match backup {
             Backup::Dump(dump) => dump.as_slice(),
             Backup::Files => &[],
@@ -86,27 +82,21 @@ impl Way {
                 restore_into_new(admin_url, &passwords, dump)?;
             }
             Self::NewCluster => {
-                while_stopped(&postgres, || Ok(postgres.discard()?))?;
+                while_stopped(postgres, || postgres.discard())?;
                 restore_into_new(admin_url, &passwords, dump)?;
             }
             Self::PointInTime => {
                 let recovery = Recovery::NewTimeline;
-                while_stopped(&postgres, || Ok(postgres.restore_files(recovery)?))?;
+                while_stopped(postgres, || postgres.restore_files(recovery))?;
             }
             Self::CopiedDisk => {
                 let recovery = Recovery::Crash;
-                while_stopped(&postgres, || Ok(postgres.restore_files(recovery)?))?;
-                revoke_all_tokens(running)?;
+                while_stopped(postgres, || postgres.restore_files(recovery))?;
+                revoke_all_tokens(system)?;
             }
         }
         Ok(())
     }
-}
-
-fn server(workspace: &Workspace) -> anyhow::Result<(Postgres, RolePasswords)> {
-    let servers = Servers::find(&workspace.servers())?.context("there are no servers")?;
-    let passwords = servers.description().postgres.passwords;
-    Ok((servers.postgres, passwords))
 }
 
 fn while_stopped(
@@ -116,7 +106,7 @@ fn while_stopped(
     postgres.stop(Stop::Graceful)?;
     act()?;
     postgres.spawn()?;
-    Ok(postgres.wait_ready()?)
+    postgres.wait_ready()
 }
 
 /// Moves the database out of the way.
@@ -127,27 +117,19 @@ fn rename_database(admin_url: &str) -> anyhow::Result<()> {
          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}';
          ALTER DATABASE {name} RENAME TO {name}_lost;"
     );
-    Ok(bootstrap::execute(
-        &with_database(admin_url, "postgres")?,
-        &script,
-    )?)
+    bootstrap::execute(&with_database(admin_url, "postgres")?, &script)
 }
 
 fn restore_into_new(admin_url: &str, passwords: &RolePasswords, dump: &[u8]) -> anyhow::Result<()> {
     bootstrap::run(admin_url, passwords)?;
-    Ok(backup::restore(
-        admin_url,
-        dump,
-        &["--clean", "--if-exists"],
-    )?)
+    backup::restore(admin_url, dump, &["--clean", "--if-exists"])
 }
 
 /// Runs the command of the user service in its environment.
-fn revoke_all_tokens(running: &Running) -> anyhow::Result<()> {
-    let mut processes = running.processes.iter();
-    let found = processes.find(|(planned, _)| planned.program == "user-service");
-    let (planned, _) = found.context("there is no user service")?;
-    let mut command = Command::new(running.program(planned)?);
+fn revoke_all_tokens(system: &System) -> anyhow::Result<()> {
+    let planned = &system.process("user-service")?.planned;
+    let program = system.programs.get(planned.program);
+    let mut command = Command::new(program.context("there is no program")?);
     environment::apply(&mut command, &planned.variables);
     let status = command
         .arg("revoke-all-tokens")

@@ -4,7 +4,6 @@
 //! All random choices come from a seed that is printed first. The command starts its own system and removes it
 //! at the end. Every check of the tool is on, except for those that `schemathesis.toml` turns off with a reason.
 
-mod actors;
 mod tool;
 
 use std::{process::ExitCode, time::Duration};
@@ -12,22 +11,25 @@ use std::{process::ExitCode, time::Duration};
 use clap::Args;
 use local_stack::random;
 
-use self::{
-    actors::{Actor, Actors},
-    tool::{Budget, Tool},
-};
+use self::tool::{Budget, Tool};
 use rig::{
-    cleanup::with_own_system,
     duration::parse_duration,
-    environment::Variables,
     interrupt::Interrupt,
-    launch::{self, LaunchOptions},
-    outln,
-    output::say,
-    paint,
-    processes::ensure_all_alive,
+    output::{announce_seed, say, verdict},
+    own::with_own_system,
+    system::{Options, Source, System},
     workspace::Workspace,
 };
+
+const USER: &str = "schemathesis.user@example.com";
+const PASSWORD: &str = "a password of 30 characters ok";
+
+/// Settings for the tool, which is a single client and causes many hashes. Most of its webhook URLs lead nowhere.
+const SETTINGS: [(&str, &str); 3] = [
+    ("RATE_LIMIT", "off"),
+    ("BCRYPT_COST", "4"),
+    ("WEBHOOK_TIMEOUT", "2s"),
+];
 
 /// What to test.
 #[derive(Args)]
@@ -54,34 +56,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
     let seed = match arguments.seed {
         Some(seed) => seed,
-        // Short enough to be typed again.
-        None => u64::from(u32::from_be_bytes(random::bytes()?)),
+        None => random::seed()?,
     };
-    announce(arguments, seed);
-    let interrupt = Interrupt::watch()?;
-    let _lock = base.lock("schemathesis")?;
-    let tool = Tool::install(&base)?;
-    let workspace = base.aside("schemathesis");
-    let test = || test(&workspace, arguments, seed, &tool, &interrupt);
-    if with_own_system(&workspace, &interrupt, test, |passed| *passed)? {
-        outln!("\nschemathesis: ok");
-        return Ok(ExitCode::SUCCESS);
+    announce_seed("schemathesis", seed);
+    let test = |workspace: &_, interrupt: &_| {
+        let tool = Tool::install(&base)?;
+        test(workspace, arguments, seed, &tool, interrupt)
+    };
+    let passed = with_own_system(&base, "schemathesis", test, |passed| *passed)?;
+    if !passed {
+        announce_seed("schemathesis", seed);
     }
-    say("the logs of the processes are in .local/schemathesis/log");
-    announce(arguments, seed);
-    outln!("\n{}", paint::red("schemathesis: failed"));
-    Ok(ExitCode::FAILURE)
-}
-
-fn announce(arguments: &Arguments, seed: u64) {
-    let mut command = format!(
-        "cargo xtask schemathesis --seed {seed} --duration {}s",
-        arguments.duration.as_secs()
-    );
-    if let Some(examples) = arguments.max_examples {
-        command.push_str(&format!(" --max-examples {examples}"));
-    }
-    say(&format!("seed {seed}; to repeat this run: {command}"));
+    Ok(verdict("schemathesis", passed))
 }
 
 /// Returns whether the system follows the document, for a user and for an administrator.
@@ -92,38 +78,27 @@ fn test(
     tool: &Tool,
     interrupt: &Interrupt,
 ) -> anyhow::Result<bool> {
-    let [port] = local_stack::ports::free()?;
-    let options = LaunchOptions {
-        optimised: arguments.release,
-        port: Some(port),
-        settings: settings(),
-        ..LaunchOptions::default()
-    };
-    let running = launch::start(workspace, &options, interrupt)?;
-    let gateway = &running.stack.gateway;
-    let actors = Actors::sign_up(gateway, &running.stack.admin)?;
+    let options = Options::own(Source::of(None, arguments.release));
+    let system = System::start(workspace, &options, interrupt, |plan, _| {
+        plan.set_all(&SETTINGS);
+        Ok(())
+    })?;
+    let (client, admin) = (system.client(), &system.admin);
+    let user = client.sign_up(USER, PASSWORD)?;
+    let admin = client.sign_in(&admin.username, &admin.password)?;
     let budget = Budget {
         seed,
         duration: arguments.duration / 2,
         max_examples: arguments.max_examples,
         operations: &arguments.operation,
+        protected: [&user, &admin].map(|one| format!("{},{}", one.id, one.email.to_lowercase())),
     };
     let mut passed = true;
-    for actor in [Actor::User, Actor::Admin] {
-        say(&format!("testing with the token of {}", actor.title()));
-        passed &= tool.run(workspace, gateway, &actors, actor, &budget, interrupt)?;
+    for (title, actor) in [("a user", &user), ("an administrator", &admin)] {
+        say(&format!("testing with the token of {title}"));
+        passed &= tool.run(workspace, &system.gateway, actor, &budget, interrupt)?;
         interrupt.check()?;
-        ensure_all_alive(&running.processes)?;
+        system.ensure_all_alive()?;
     }
     Ok(passed)
-}
-
-/// Settings for the tool, which is a single client and causes many hashes.
-fn settings() -> Variables {
-    Variables::from([
-        ("RATE_LIMIT", "off".to_owned()),
-        ("BCRYPT_COST", "4".to_owned()),
-        // Most webhook URLs of the tool lead nowhere.
-        ("WEBHOOK_TIMEOUT", "2s".to_owned()),
-    ])
 }

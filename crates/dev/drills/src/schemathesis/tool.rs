@@ -9,8 +9,7 @@ use std::{
 use anyhow::{Context, bail};
 use local_stack::packages::{self, Need};
 
-use super::actors::{Actor, Actors};
-use rig::{interrupt::Interrupt, output::say, workspace::Workspace};
+use rig::{client::Person, interrupt::Interrupt, output::say, workspace::Workspace};
 
 const VERSION: &str = "4.32.5";
 
@@ -26,6 +25,8 @@ pub(crate) struct Budget<'run> {
     pub(crate) duration: Duration,
     pub(crate) max_examples: Option<u32>,
     pub(crate) operations: &'run [String],
+    /// Identifiers and addresses of the users, whom no request may change or delete.
+    pub(crate) protected: [String; 2],
 }
 
 impl Tool {
@@ -65,22 +66,20 @@ impl Tool {
         &self,
         workspace: &Workspace,
         gateway: &str,
-        actors: &Actors,
-        actor: Actor,
+        actor: &Person,
         budget: &Budget<'_>,
         interrupt: &Interrupt,
     ) -> anyhow::Result<bool> {
-        let (username, password) = actors.credentials(actor);
         let mut command = Command::new(&self.program);
         command
             // The tool creates folders in the working directory.
             .current_dir(workspace.local())
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("SCHEMATHESIS_HOOKS", self.folder.join("hooks.py"))
-            .env("ACTOR_USERNAME", username)
-            .env("ACTOR_PASSWORD", password)
+            .env("ACTOR_USERNAME", &actor.email)
+            .env("ACTOR_PASSWORD", &actor.password)
             .env("GATEWAY", gateway)
-            .env("PROTECTED_USERS", actors.protected.join(","))
+            .env("PROTECTED_USERS", budget.protected.join(","))
             .arg("--config-file")
             .arg(self.folder.join("schemathesis.toml"))
             .args(["run", "--no-color"])

@@ -1,6 +1,7 @@
 //! The command line for operators, run as a process against a running system.
 
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::{Value, json};
@@ -12,8 +13,18 @@ const ADA: &str = "ada@example.com";
 const REQUESTER: &str = "requester@example.com";
 const APPROVER: &str = "approver@example.com";
 
-/// The program.
-pub(crate) const PROGRAM: &str = env!("CARGO_BIN_EXE_operator-cli");
+/// The program. Cargo builds it for the tests of its own package, and puts it above the folder of this test's program.
+pub(crate) fn program() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let program = test.ancestors().nth(2).unwrap().join("countersign");
+    let advice = "run the tests of the whole workspace, so that cargo builds it";
+    assert!(
+        program.is_file(),
+        "there is no {}: {advice}",
+        program.display()
+    );
+    program
+}
 
 /// The command line with the environment that it has in the container of the user service.
 pub(crate) struct CommandLine {
@@ -54,7 +65,7 @@ impl CommandLine {
     }
 
     async fn run_with(&self, arguments: &[&str], changed: &[(&str, &str)], input: &str) -> Ran {
-        let mut command = Command::new(PROGRAM);
+        let mut command = Command::new(program());
         let environment = self.environment();
         command
             .args(arguments)

@@ -13,7 +13,7 @@ use std::os::unix::fs::symlink;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::command_line::{CommandLine, PROGRAM};
+use crate::command_line::{self, CommandLine};
 use crate::harness::System;
 use runner::{Language, installed, run};
 
@@ -75,7 +75,7 @@ async fn the_system_is_operated_as_described() {
     let system = System::start().await;
     let cli = CommandLine::of(&system);
     let folder = TempDir::new().unwrap();
-    symlink(PROGRAM, folder.path().join("countersign")).unwrap();
+    symlink(command_line::program(), folder.path().join("countersign")).unwrap();
     let path = std::env::var("PATH").unwrap();
     let path = format!("{}:{path}", folder.path().display());
     let own = cli.environment().chain([("PATH", path.as_str())]);

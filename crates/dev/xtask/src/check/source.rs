@@ -71,12 +71,12 @@ fn paths(text: &str) -> Vec<Segments> {
     let mut found = Vec::new();
     // What stands before the braces that are open, such as `crate::tasks::`.
     let mut prefixes: Vec<Segments> = Vec::new();
-    let mut path = Segments::new();
-    let mut continues = false;
+    let (mut path, mut continues) = (Segments::new(), false);
     let mut rest = text;
     while let Some(first) = rest.chars().next() {
         let is_word = |it: char| it.is_alphanumeric() || it == '_';
         let word = rest.split(|it| !is_word(it)).next().unwrap_or_default();
+        let follows = std::mem::take(&mut continues);
         let length = match (word, first) {
             ("", ':') if rest.starts_with("::") => {
                 continues = true;
@@ -85,9 +85,8 @@ fn paths(text: &str) -> Vec<Segments> {
             // Neither strings nor the quotation mark as a character hold paths.
             ("", '\'') if rest.starts_with("'\"'") => 3,
             ("", '"') => string_length(rest),
-            ("", '{') if continues => {
+            ("", '{') if follows => {
                 prefixes.push(std::mem::take(&mut path));
-                continues = false;
                 1
             }
             ("", other) => {
@@ -97,16 +96,14 @@ fn paths(text: &str) -> Vec<Segments> {
                     '}' => drop(prefixes.pop()),
                     _ => {}
                 }
-                continues = false;
                 other.len_utf8()
             }
             (word, _) => {
-                if !continues {
+                if !follows {
                     found.extend((!path.is_empty()).then(|| std::mem::take(&mut path)));
                     path = prefixes.last().cloned().unwrap_or_default();
                 }
                 path.push(word.to_owned());
-                continues = false;
                 word.len()
             }
         };

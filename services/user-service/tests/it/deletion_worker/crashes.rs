@@ -12,6 +12,8 @@ use user_service::deletions::QUEUE;
 use crate::audit::pseudonym;
 use crate::deletion_worker::fixture::{ErasureResponse, Fixture};
 
+/// How long broker and database are unavailable: as long as the lease of the job.
+const OUTAGE: Duration = Duration::from_secs(1);
 const EMAIL: &str = "Ada.Lovelace@Example.com";
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
@@ -212,7 +214,7 @@ async fn a_job_continues_after_outages_of_broker_and_database() {
         .await;
     fixture.broker.set_reachable(false);
     fixture.database.set_reachable(false);
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    tokio::time::sleep(OUTAGE).await;
     fixture.database.set_reachable(true);
     fixture.broker.set_reachable(true);
     assert_eq!(fixture.ended(job).await.status, "completed");

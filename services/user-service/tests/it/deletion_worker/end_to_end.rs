@@ -6,7 +6,7 @@ use app_config::{Reader, Settings as _};
 use demo_engine::{Control, ControlChange};
 use serde_json::{Value, json};
 use service_runtime::Running;
-use testkit::{Http, Reply, eventually};
+use testkit::{Http, Reply, eventually, lines};
 use user_service::{NotificationWorkerSettings, UserServiceSettings, run, run_notification_worker};
 
 use crate::deletion_worker::fixture::Fixture;
@@ -252,7 +252,12 @@ async fn a_code_sent_after_an_outage_works() {
         down: Some(false),
         ..ControlChange::default()
     };
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    eventually("an attempt that failed", || async {
+        let failed =
+            "SELECT last_error AS line FROM users.notifications WHERE last_error IS NOT NULL";
+        lines(&mut system.fixture.database.admin(), failed).pop()
+    })
+    .await;
     system.fixture.engine.change_control(&up);
     let code = system.codes(1).await.remove(0);
     assert_eq!(system.reset(&code, "another horse").await.status, 200);

@@ -34,7 +34,7 @@ async fn send(fixture: &Fixture, changes: &[(&str, &str)]) -> Row {
 }
 
 async fn error(fixture: &Fixture, tls: MailTls, config: rustls::ServerConfig) -> String {
-    let server = MailServer::start_tls(tls, config).await;
+    let server = testkit::tls_mail_server(tls, config);
     let url = urls(tls, &server, "localhost");
     let row = send(fixture, &[("SMTP_URL", &url)]).await;
     assert!(server.mails().is_empty());
@@ -49,7 +49,7 @@ async fn the_trust_store_of_the_system_is_used_and_a_certificates_fault_is_named
         return;
     };
     for tls in [MailTls::Wrapper, MailTls::StartTls] {
-        let server = MailServer::start_tls(tls, ca.server("localhost")).await;
+        let server = testkit::tls_mail_server(tls, ca.server("localhost"));
         let (fixture, url) = (Fixture::new().await, urls(tls, &server, "localhost"));
         let sent = send(&fixture, &[("SMTP_URL", &url)]).await;
         assert_eq!((sent.status.as_str(), sent.last_error), ("sent", None));
@@ -70,7 +70,7 @@ async fn the_trust_store_of_the_system_is_used_and_a_certificates_fault_is_named
 
 #[actix_web::test]
 async fn a_server_without_tls_is_not_said_to_be_unreachable() {
-    let server = MailServer::start().await;
+    let server = testkit::mail_server();
     let fixture = Fixture::new().await;
     for (url, expected) in [
         (
@@ -93,7 +93,7 @@ async fn a_server_without_tls_is_not_said_to_be_unreachable() {
 
 #[actix_web::test]
 async fn the_worker_introduces_itself_by_a_full_name() {
-    let server = MailServer::start().await;
+    let server = testkit::mail_server();
     let fixture = Fixture::new().await;
     let (url, port) = (server.url(), server.port());
     let with_path = format!("smtp://127.0.0.1:{port}/path.example.net");
@@ -135,7 +135,7 @@ async fn the_worker_introduces_itself_by_a_full_name() {
 
 #[actix_web::test]
 async fn every_attempt_has_the_same_message_id_at_the_senders_domain() {
-    let server = MailServer::start().await;
+    let server = testkit::mail_server();
     server.refuse_with(".", "451 greylisted", 1);
     let fixture = Fixture::new().await;
     let (url, retry) = (server.url(), ("NOTIFICATION_RETRY_SCHEDULE", "1ms"));
@@ -155,7 +155,7 @@ async fn every_attempt_has_the_same_message_id_at_the_senders_domain() {
 
 #[actix_web::test]
 async fn only_a_refusal_of_the_mail_itself_ends_it() {
-    let server = MailServer::start().await;
+    let server = testkit::mail_server();
     let fixture = Fixture::new().await;
     let url = format!("smtp://u:p@127.0.0.1:{}", server.port());
     for (command, reply, status, error) in [
@@ -227,7 +227,7 @@ async fn only_a_refusal_of_the_mail_itself_ends_it() {
 
 #[actix_web::test]
 async fn a_connection_is_used_again_and_one_that_the_server_closed_is_not() {
-    let server = MailServer::start().await;
+    let server = testkit::mail_server();
     let fixture = Fixture::new().await;
     let url = server.url();
     let worker = fixture.worker(&[("SMTP_URL", &url), FROM]).await;

@@ -51,7 +51,7 @@ impl Drop for Process {
 
 /// Installs the proxies if they are missing.
 pub(crate) fn install() -> anyhow::Result<()> {
-    Ok(packages::ensure(&[Need::HaProxy, Need::Nginx], &say)?)
+    packages::ensure(&[Need::HaProxy, Need::Nginx], &say)
 }
 
 impl Proxies {

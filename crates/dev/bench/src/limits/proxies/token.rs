@@ -2,22 +2,17 @@
 
 use std::time::{Duration, SystemTime};
 
-use anyhow::anyhow;
+use anyhow::{Context as _, anyhow};
 use base64::Engine as _;
-use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rcgen::KeyPair;
 use ring::rand::SystemRandom;
-use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
 use serde_json::json;
 
 /// The issuer of the token.
 pub(super) const ISSUER: &str = "bench";
 const LIFETIME: Duration = Duration::from_secs(24 * 3600);
-const PEM_WIDTH: usize = 64;
-/// The DER of a public key of the curve P-256 up to its 65 bytes.
-const PUBLIC_KEY: [u8; 26] = [
-    0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x3d, 0x02, 0x01, 0x06, 0x08, 0x2a,
-    0x86, 0x48, 0xce, 0x3d, 0x03, 0x01, 0x07, 0x03, 0x42, 0x00,
-];
 
 /// A token that is signed with ES256, and the public key of its signature.
 #[derive(Debug)]
@@ -31,10 +26,9 @@ impl SignedToken {
     /// Signs about as many claims as a token of the system has.
     pub(super) fn create() -> anyhow::Result<Self> {
         let random = SystemRandom::new();
-        let pkcs8 = EcdsaKeyPair::generate_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &random)
-            .map_err(|error| anyhow!("creating a key: {error}"))?;
+        let pair = KeyPair::generate().context("creating a key")?;
         let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
-        let key = EcdsaKeyPair::from_pkcs8(algorithm, pkcs8.as_ref(), &random)
+        let key = EcdsaKeyPair::from_pkcs8(algorithm, &pair.serialize_der(), &random)
             .map_err(|error| anyhow!("reading a key: {error}"))?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
         let header =
@@ -55,7 +49,7 @@ impl SignedToken {
             .map_err(|error| anyhow!("signing a token: {error}"))?;
         Ok(Self {
             token: format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref())),
-            public_key: pem(key.public_key().as_ref()),
+            public_key: pair.public_key_pem(),
         })
     }
 
@@ -64,17 +58,4 @@ impl SignedToken {
         let (message, _) = self.token.rsplit_once('.').unwrap_or_default();
         format!("{message}.{}", URL_SAFE_NO_PAD.encode([1; 64]))
     }
-}
-
-fn pem(point: &[u8]) -> String {
-    let text = STANDARD.encode([&PUBLIC_KEY, point].concat());
-    let mut pem = "-----BEGIN PUBLIC KEY-----\n".to_owned();
-    for (index, character) in text.chars().enumerate() {
-        if index > 0 && index % PEM_WIDTH == 0 {
-            pem.push('\n');
-        }
-        pem.push(character);
-    }
-    pem.push_str("\n-----END PUBLIC KEY-----\n");
-    pem
 }

@@ -9,8 +9,7 @@ use anyhow::bail;
 use rig::output::say;
 
 use self::kinds::{Caller, Kind};
-use crate::context::Context;
-use crate::fitting::fitting;
+use crate::context::{Context, fitting};
 use crate::http::load::{Call, Pace, send};
 use crate::http::request::request;
 use crate::limits::pgbench::Script;
@@ -42,7 +41,7 @@ struct Lists<'run> {
 /// Measures with few and with many tasks, then with few and with many users.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     let reads = context.limit(Script::Read).await?;
-    let admin = context.sign_in_admin().await?;
+    let admin = context.sign_in_admin()?;
     let many = context.size(1_000_000, 100_000);
     let between = BETWEEN.into_iter().filter(|count| *count < many);
     let counts: Vec<usize> = [FEW].into_iter().chain(between).chain([many]).collect();

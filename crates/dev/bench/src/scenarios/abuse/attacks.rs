@@ -1,0 +1,317 @@
+//! The attacks, each a bounded number of loops that end at the same time.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use rig::client::Person;
+use rig::outln;
+use rig::output::say;
+use rig::sync::lock;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::runtime::Runtime;
+use tokio::time::{Instant, interval_at, timeout_at};
+
+use super::{ANONYMOUS, SIGNED_IN};
+use crate::context::Context;
+use crate::http::connection::{Connection, connect};
+use crate::http::request::request;
+
+/// Usually attackers have a machine of their own, and here their work must not take the cores from the system.
+const NICENESS: i32 = 15;
+/// Tasks with the longest description, in four-byte characters, which the attacker then lists.
+const LARGE_TASKS: usize = 300;
+const LONGEST: usize = 20_000;
+const STALLED_BODY: usize = 250_000;
+/// A task can have 20.
+const WEBHOOKS_PER_TASK: usize = 10;
+const TASKS: &str = "/people-task/tasks";
+/// The rest of a request line, and the header that each request needs.
+const HOST: &str = "HTTP/1.1\r\nHost: gateway\r\n";
+
+/// One attack: its name, the parallel loops, and the shortest time from one round of a loop to the next in milliseconds.
+type Attack = (&'static str, usize, u64);
+
+/// Attacks without credentials.
+static ANONYMOUS_ATTACKS: [Attack; 8] = [
+    ("stalled bodies", 400, 2_000),
+    ("unfinished heads", 200, 2_000),
+    ("pipelined requests", 50, 2_000),
+    ("tiny chunks", 200, 2_000),
+    ("long methods", 4, 100),
+    ("wrong passwords", 20, 50),
+    ("unknown paths", 4, 20),
+    ("documents", 4, 20),
+];
+/// Attacks with a token.
+static SIGNED_IN_ATTACKS: [Attack; 8] = [
+    ("unread responses", 50, 2_000),
+    ("large lists", 8, 20),
+    ("long filters", 4, 50),
+    ("searches", 8, 20),
+    ("deep offsets", 4, 20),
+    ("wrong old passwords", 8, 50),
+    ("large tasks", 4, 100),
+    ("webhooks to nowhere", 16, 100),
+];
+
+/// What is sent in one round.
+enum Payload {
+    /// A request that is allowed.
+    Request(Vec<u8>),
+    /// Bytes that no HTTP library sends, on a new connection, whose response is read to its end.
+    Bytes(String),
+    /// The same, but the response is left unread.
+    Unread(String),
+}
+
+/// How often each attack met each outcome.
+type Outcomes = Arc<Mutex<BTreeMap<(&'static str, String), u64>>>;
+
+/// The running attacks.
+pub(super) struct Attackers {
+    /// `None` at the end.
+    runtime: Option<Runtime>,
+    outcomes: Outcomes,
+}
+
+impl Attackers {
+    /// Starts all attacks, on threads of a low priority.
+    pub(super) fn start(
+        gateway: SocketAddr,
+        attacker: &Person,
+        duration: Duration,
+    ) -> anyhow::Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .on_thread_start(|| {
+                if let Err(error) = rustix::process::nice(NICENESS) {
+                    say(&format!("the attackers keep the usual priority: {error}"));
+                }
+            })
+            .enable_all()
+            .build()?;
+        let outcomes = Outcomes::default();
+        let end = Instant::now() + duration;
+        let anonymous = ANONYMOUS_ATTACKS.map(|attack| (ANONYMOUS, attack));
+        let signed_in = SIGNED_IN_ATTACKS.map(|attack| (SIGNED_IN, attack));
+        for (from, attack) in anonymous.into_iter().chain(signed_in) {
+            for number in 0..attack.1 {
+                let round = Round {
+                    gateway,
+                    from,
+                    attack,
+                    attacker: attacker.clone(),
+                    number,
+                    connection: None,
+                    task: None,
+                };
+                let outcomes = Arc::clone(&outcomes);
+                let work = async move {
+                    // A round that is still waiting at the end is given up.
+                    let _ = timeout_at(end, round.repeat(&outcomes)).await;
+                };
+                runtime.spawn(work);
+            }
+        }
+        Ok(Self {
+            runtime: Some(runtime),
+            outcomes,
+        })
+    }
+
+    /// Prints what the attacks met.
+    pub(super) fn print(&self) {
+        for ((attack, outcome), count) in lock(&self.outcomes).iter() {
+            outln!("  {attack:<22} {count:>7} times {outcome}");
+        }
+    }
+}
+
+impl Drop for Attackers {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// One loop of an attack.
+struct Round {
+    gateway: SocketAddr,
+    from: Ipv4Addr,
+    attack: Attack,
+    attacker: Person,
+    number: usize,
+    connection: Option<Connection>,
+    /// A task and how many webhooks it has.
+    task: Option<(String, usize)>,
+}
+
+impl Round {
+    async fn repeat(mut self, outcomes: &Outcomes) {
+        let (name, loops, interval) = self.attack;
+        let interval = Duration::from_millis(interval);
+        // The loops start one after the other, because the burst of all of them would keep this machine busy.
+        let offset = interval.mul_f64(self.number as f64 / loops as f64);
+        let mut tick = interval_at(Instant::now() + offset, interval);
+        for round in 0.. {
+            tick.tick().await;
+            let outcome = self.run(round).await;
+            let outcome = outcome.unwrap_or_else(|error| format!("{error:#}"));
+            let mut counts = lock(outcomes);
+            *counts.entry((name, outcome)).or_default() += 1;
+        }
+    }
+
+    async fn run(&mut self, round: usize) -> anyhow::Result<String> {
+        let (name, ..) = self.attack;
+        if name == "webhooks to nowhere" {
+            return self.use_webhooks(round).await;
+        }
+        match payload(name, &self.attacker, self.number + round) {
+            Payload::Request(bytes) => Ok(self.call(&bytes).await?.0.to_string()),
+            Payload::Bytes(text) => self.exchange(&text, true).await,
+            Payload::Unread(text) => self.exchange(&text, false).await,
+        }
+    }
+
+    async fn call(&mut self, bytes: &[u8]) -> anyhow::Result<(u16, Vec<u8>)> {
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Connection::open_from(self.from, self.gateway).await?,
+        };
+        let response = connection.call(bytes).await?;
+        self.connection = Some(connection);
+        Ok((response.status, response.body))
+    }
+
+    /// Sends `request` and waits for the end of the connection. Returns the first line of the response.
+    async fn exchange(&self, request: &str, read: bool) -> anyhow::Result<String> {
+        let mut stream = connect(self.from, self.gateway).await?;
+        stream.write_all(request.as_bytes()).await?;
+        let mut response = vec![0; 4096];
+        let mut length = stream.read(&mut response).await?;
+        if !read {
+            // One part of the response has arrived, and the rest is left unread.
+            tokio::time::sleep(Duration::from_secs(20)).await;
+        }
+        while let Some(rest) = response.get_mut(length..)
+            && !rest.is_empty()
+            && read
+        {
+            match stream.read(rest).await {
+                Ok(0) | Err(_) => break,
+                Ok(count) => length += count,
+            }
+        }
+        let text = String::from_utf8_lossy(response.get(..length).unwrap_or_default());
+        let line = text.lines().next();
+        Ok(line.unwrap_or("closed without a response").to_owned())
+    }
+
+    /// Creates a task, registers a webhook for it or, after some webhooks, approves it.
+    async fn use_webhooks(&mut self, round: usize) -> anyhow::Result<String> {
+        let Person { email, token, .. } = self.attacker.clone();
+        let (what, method, path, body) = match self.task.take() {
+            None => {
+                let task = json!({"title": "Nowhere", "requester": email, "approver": email});
+                ("create", "POST", TASKS.to_owned(), Some(task))
+            }
+            Some((id, WEBHOOKS_PER_TASK)) => {
+                ("approve", "PUT", format!("{TASKS}/{id}/approve"), None)
+            }
+            Some((id, count)) => {
+                // No earlier lookup asked for this domain. Resolvers send questions about `.example` to the name servers,
+                // unlike those about `.invalid`.
+                let account = email.split('@').next().unwrap_or_default();
+                let domain = format!("{account}-{}-{round}.example", self.number);
+                let webhook = json!({"taskId": id, "url": format!("https://hooks.{domain}/")});
+                self.task = Some((id, count + 1));
+                let path = "/people-task/webhooks".to_owned();
+                ("register", "POST", path, Some(webhook))
+            }
+        };
+        let bytes = request(method, &path, Some(&token), body.as_ref());
+        let (status, body) = self.call(&bytes).await?;
+        if what == "create" {
+            let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+            let id = body.get("id").and_then(Value::as_str);
+            self.task = id.map(|id| (id.to_owned(), 0));
+        }
+        Ok(format!("{what}: {status}"))
+    }
+}
+
+fn payload(attack: &str, attacker: &Person, round: usize) -> Payload {
+    let list = || signed_in(attacker, "GET", "?limit=1000", None);
+    match attack {
+        "stalled bodies" => {
+            let head = format!("POST /user/auth {HOST}Content-Type: application/json\r\n");
+            let body = "x".repeat(STALLED_BODY - 1);
+            Payload::Bytes(format!(
+                "{head}Content-Length: {STALLED_BODY}\r\n\r\n{body}"
+            ))
+        }
+        "unfinished heads" => Payload::Bytes(format!("GET /user {HOST}X-Wait")),
+        "pipelined requests" => Payload::Unread("GET / HTTP/1.1\r\nHost:a\r\n\r\n".repeat(5_000)),
+        "tiny chunks" => {
+            let path = format!("{TASKS}/{:024x}/approve?secret={:064x}", 1, 1);
+            let chunks = "1\r\nx\r\n".repeat(20_000);
+            let head = format!("PUT {path} {HOST}Transfer-Encoding: chunked\r\n\r\n");
+            Payload::Bytes(head + &chunks)
+        }
+        "long methods" => {
+            let method = "M".repeat(60_000);
+            Payload::Bytes(format!("{method} / {HOST}Connection: close\r\n\r\n"))
+        }
+        "unread responses" => Payload::Unread(String::from_utf8_lossy(&list()).into_owned()),
+        "large lists" => Payload::Request(list()),
+        other => Payload::Request(allowed(other, attacker, round)),
+    }
+}
+
+/// A request about the tasks of the attacker.
+fn signed_in(attacker: &Person, method: &str, query: &str, body: Option<&Value>) -> Vec<u8> {
+    let path = format!("{TASKS}{query}");
+    request(method, &path, Some(&attacker.token), body)
+}
+
+fn allowed(attack: &str, attacker: &Person, round: usize) -> Vec<u8> {
+    let anonymous = |method, path: &str, body| request(method, path, None, body);
+    let list = |query: &str| signed_in(attacker, "GET", query, None);
+    match attack {
+        "wrong passwords" => {
+            let account = json!({"username": format!("{round}@example.com"), "password": "wrong"});
+            anonymous("POST", "/user/auth", Some(&account))
+        }
+        "unknown paths" => anonymous("GET", &format!("/unknown-{round}"), None),
+        "documents" if round.is_multiple_of(2) => anonymous("GET", "/openapi.json", None),
+        "documents" => anonymous("GET", "/readyz", None),
+        "long filters" => list(&format!("?filter={}", "a,".repeat(6_000))),
+        "searches" => list(&format!("-count?pattern=arge%20{round}")),
+        "deep offsets" => list(&format!("?limit=1&offset={}", 9_000_000 + round)),
+        "wrong old passwords" => {
+            let passwords = json!({"oldPassword": "wrong", "newPassword": "another password"});
+            let path = "/user/change-password";
+            request("POST", path, Some(&attacker.token), Some(&passwords))
+        }
+        _ => signed_in(attacker, "POST", "", Some(&large(attacker))),
+    }
+}
+
+fn large(attacker: &Person) -> Value {
+    let (email, description) = (&attacker.email, "\u{1F4A3}".repeat(LONGEST));
+    json!({"title": "Large", "description": description, "requester": email, "approver": email})
+}
+
+/// Creates the tasks that the signed-in attacker lists.
+pub(super) fn prepare(context: &Context, attacker: &Person) -> anyhow::Result<()> {
+    let client = context.system.client();
+    for _ in 0..LARGE_TASKS {
+        client.post(TASKS, &attacker.token, large(attacker))?;
+    }
+    Ok(())
+}

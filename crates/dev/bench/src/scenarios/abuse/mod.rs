@@ -1,0 +1,146 @@
+//! Attacks from one address without credentials and from another one as a signed-in user, beside a normal user at a third
+//! address.
+//!
+//! Three phases: the normal user alone, the same under attack, and alone again. It fails if a process grows past the limit
+//! or ends, or if a call of the normal user fails. Every attack is bounded in rate, concurrency and time.
+
+mod attacks;
+mod normal_user;
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use rig::client::Person;
+use rig::output::say;
+
+use self::attacks::Attackers;
+use self::normal_user::{NormalUser, Observed, SIGN_IN};
+use crate::context::Context;
+use crate::report::Figures;
+use crate::report::statistics::Spread;
+use crate::system::{GATEWAY, memory};
+
+const NORMAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
+const ANONYMOUS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+const SIGNED_IN: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 3);
+/// How long the attacks last, and how long the normal user is alone before and after them.
+const FULL: [Duration; 2] = [Duration::from_secs(60), Duration::from_secs(30)];
+const QUICK: [Duration; 2] = [Duration::from_secs(15); 2];
+const WARM_UP: Duration = Duration::from_secs(3);
+/// MiB that no process may exceed.
+const MEMORY_LIMIT: f64 = 512.0;
+/// Other scenarios run without it.
+const RATE_LIMIT: (&str, &str) = ("RATE_LIMIT", "on");
+
+/// Attacks the system, and measures the normal user and the memory of every process.
+pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    context.system.reset().await?;
+    let (user, attacker) = (context.sign_up()?, context.sign_up()?);
+    attacks::prepare(context, &attacker)?;
+    context.system.restart_with(GATEWAY, &[RATE_LIMIT])?;
+    let measured = measure(context, figures, user, &attacker).await;
+    context.system.restart_with(GATEWAY, &[])?;
+    context.system.reset().await?;
+    measured
+}
+
+async fn measure(
+    context: &Context,
+    figures: &mut Figures,
+    user: Person,
+    attacker: &Person,
+) -> anyhow::Result<()> {
+    let [attacked, alone] = if context.quick { QUICK } else { FULL };
+    let gateway = context.system.gateway;
+    let mut user = NormalUser::connect(gateway, NORMAL, user).await?;
+    user.work(WARM_UP).await.ensure_none_failed("warming up")?;
+    let before = user.work(alone).await;
+    say("under attack");
+    let attackers = Attackers::start(gateway, attacker, attacked)?;
+    let under = user.work(attacked).await;
+    attackers.print();
+    drop(attackers);
+    say("alone again");
+    let after = user.work(alone).await;
+    for call in [None, Some(SIGN_IN)] {
+        let name = call.unwrap_or("other calls");
+        let [before, under, after] = [&before, &under, &after].map(|phase| phase.spread(call));
+        figures.add_spread(&format!("{name}, alone"), before.0);
+        figures.add(format!("{name}, alone, longest"), before.1, "ms");
+        for (phase, (spread, longest)) in [("under attack", under), ("after it", after)] {
+            let name = format!("{name}, {phase}");
+            figures.add_spread_beside(&name, spread, "alone", before.0);
+            figures.add(format!("{name}, longest"), longest, "ms");
+        }
+    }
+    for (phase, observed) in [
+        ("alone", before),
+        ("under attack", under),
+        ("after it", after),
+    ] {
+        observed.ensure_none_failed(phase)?;
+    }
+    check_memory(context, figures)
+}
+
+fn check_memory(context: &Context, figures: &mut Figures) -> anyhow::Result<()> {
+    context.system.ensure_all_alive()?;
+    let memory = memory::of(&context.system.processes());
+    for (name, memory) in &memory {
+        let resident = format!("{name}: resident set size, highest");
+        figures.add(resident, memory.highest, "MiB");
+    }
+    let grown = memory
+        .iter()
+        .find(|(_, memory)| memory.highest > MEMORY_LIMIT);
+    let grown = grown.map(|(name, memory)| format!("{name} grew to {:.0} MiB", memory.highest));
+    grown.map_or(Ok(()), |grown| Err(anyhow::anyhow!(grown)))
+}
+
+impl Observed {
+    /// How long calls of a kind took, or all but signing in, and the longest of them in milliseconds.
+    fn spread(&self, call: Option<&str>) -> (Spread, f64) {
+        let is_wanted = |name: &str| call.map_or(name != SIGN_IN, |call| name == call);
+        let calls = || self.calls.iter().filter(|(name, _)| is_wanted(name));
+        let longest = calls().map(|(_, took)| *took).max().unwrap_or_default();
+        let spread = Spread::of(calls().map(|(_, took)| *took));
+        (spread, longest.as_secs_f64() * 1e3)
+    }
+
+    fn ensure_none_failed(&self, phase: &str) -> anyhow::Result<()> {
+        let count = self.failures.len();
+        let first = self.failures.first().map_or("", String::as_str);
+        ensure!(
+            count == 0,
+            "{phase}: {count} calls of the normal user failed, the first with {first}"
+        );
+        self.calls.first().context("no call was made").map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Observed, SIGN_IN};
+
+    #[test]
+    fn failed_calls_are_counted_and_not_measured() {
+        let mut observed = Observed::default();
+        let ms = Duration::from_millis(1);
+        observed.record("read", ms, Ok(()));
+        observed.record("read", 60_000 * ms, Err(anyhow::anyhow!("no response")));
+        observed.record(SIGN_IN, 300 * ms, Ok(()));
+        let (spread, longest) = observed.spread(None);
+        assert!((spread.p50 - 1.0).abs() < 1e-9 && (longest - 1.0).abs() < 1e-9);
+        let error = observed
+            .ensure_none_failed("after")
+            .unwrap_err()
+            .to_string();
+        assert_eq!(
+            error,
+            "after: 1 calls of the normal user failed, the first with read: no response"
+        );
+    }
+}

@@ -1,0 +1,174 @@
+//! Writes, decisions and their webhooks, all to one host that responds at once.
+
+use std::time::Instant;
+
+use rig::held_lock::HeldLock;
+
+use crate::context::Context;
+use crate::decisions::{
+    Decided, HOST, approve, burst, expect, finish, measure, prepare, start_afresh,
+};
+use crate::http::load::{Call, Pace};
+use crate::http::receiver::{Behaviour, Receiver};
+use crate::limits::pgbench::Script;
+use crate::report::statistics::{Spread, per_second, rate};
+use crate::report::{Figures, Limit};
+use crate::system::WORKER;
+
+/// Decisions a second that the system handles easily.
+pub(crate) const RATE: f64 = 20.0;
+const FAN_OUT: usize = 10;
+/// What a report or a dump does to see the same rows all the time.
+const SNAPSHOT: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 1;";
+
+/// Decisions as fast as possible, with what they cost.
+pub(super) async fn decisions(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let count = context.size(10_000, 2_000);
+    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
+    let (_, before) = measure(context).await?;
+    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
+    let (_, prepared) = measure(context).await?;
+    let decided = crate::decisions::decide(context, &tasks, &receiver, Pace::FULL).await?;
+    let limit = [context.limit(Script::Write).await?];
+    figures.add_beside("decisions accepted", decided.accepted(), "/s", &limit);
+    figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
+    figures.add_spread("duration of a call", decided.calls());
+    figures.add_spread("decision to receiver", decided.latencies());
+    figures.add_shares("decisions and webhooks", decided.shares());
+    decided.add_repeated(figures);
+    let wal = (prepared.wal - before.wal) / count as f64;
+    figures.add("log of a task with a webhook", wal, "bytes");
+    let wal = decided.wal_per_decision();
+    figures.add("log of a decision with its delivery", wal, "bytes");
+    add_processor_time(&decided, figures);
+    Ok(())
+}
+
+fn add_processor_time(decided: &Decided, figures: &mut Figures) {
+    let count = decided.calls.len() as f64;
+    let cpu = decided.after.0.cpu_since(&decided.before.0);
+    for (name, seconds) in &cpu {
+        figures.add(format!("processor, {name}"), *seconds, "s");
+    }
+    for (name, seconds) in &cpu {
+        let each = seconds / count * 1e6;
+        figures.add(format!("processor for each decision, {name}"), each, "µs");
+    }
+}
+
+/// Decisions with ten webhooks each.
+pub(super) async fn fan_out(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let decided = burst(context, (2_000, 300), FAN_OUT, Pace::FULL).await?;
+    let limit = [context.limit(Script::Write).await?];
+    figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
+    figures.add_beside("decisions accepted", decided.accepted(), "/s", &limit);
+    figures.add_shares("decisions and webhooks", decided.shares());
+    decided.add_repeated(figures);
+    Ok(())
+}
+
+/// The time from a call to the receiver, at a rate that the system handles easily.
+pub(super) async fn steady(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let decided = measure_steady(context).await?;
+    let limit = [context.latency_limit(Script::Write).await?];
+    let (calls, latencies) = (decided.calls(), decided.latencies());
+    figures.add_beside("duration of a call, p50", calls.p50, "ms", &limit);
+    figures.add_beside("duration of a call, p99", calls.p99, "ms", &limit);
+    figures.add_beside("call to receiver, p50", latencies.p50, "ms", &limit);
+    figures.add_beside("call to receiver, p99", latencies.p99, "ms", &limit);
+    decided.add_repeated(figures);
+    Ok(())
+}
+
+pub(super) async fn measure_steady(context: &mut Context) -> anyhow::Result<Decided> {
+    burst(context, (1_200, 200), 1, Pace::Open { rate: RATE }).await
+}
+
+/// Tasks that are created.
+pub(super) async fn create(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let count = context.size(10_000, 2_000);
+    let before = context.system.usage();
+    let tasks = prepare(context, count, 0, |_| String::new()).await?;
+    figures.add_shares("tasks", context.system.usage().shares_since(&before));
+    add_writes(context, figures, "tasks created", &tasks.created).await
+}
+
+/// Webhooks that are registered.
+pub(super) async fn register(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
+    let count = context.size(10_000, 2_000);
+    let before = context.system.usage();
+    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
+    let shares = context.system.usage().shares_since(&before);
+    figures.add_shares("tasks, then webhooks", shares);
+    add_writes(context, figures, "webhooks registered", &tasks.registered).await
+}
+
+async fn add_writes(
+    context: &mut Context,
+    figures: &mut Figures,
+    name: &str,
+    calls: &[Call],
+) -> anyhow::Result<()> {
+    let limit = [context.limit(Script::Write).await?];
+    figures.add_beside(name, rate(calls), "/s", &limit);
+    let durations = Spread::of(calls.iter().map(Call::latency));
+    figures.add_spread("duration of a call", durations);
+    Ok(())
+}
+
+/// Deliveries that wait for the worker, which is stopped while tasks are decided.
+pub(super) async fn backlog(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
+    let count = context.size(10_000, 2_000);
+    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
+    expect(&receiver, &tasks);
+    context.system.stop(WORKER)?;
+    let before = measure(context).await?;
+    let calls = approve(context, &tasks, Pace::FULL).await?;
+    let started = Instant::now();
+    context.system.start(WORKER)?;
+    let decided = finish(context, &tasks, &receiver, before, calls).await?;
+    let limit = [context.limit(Script::Write).await?];
+    let arrivals = || decided.deliveries.iter().map(|(_, arrival)| *arrival);
+    let drained = per_second(count, arrivals().min(), arrivals().max());
+    figures.add_beside("webhooks of a backlog", drained, "/s", &limit);
+    let first = arrivals().min().map(|first| first - started);
+    let first = first.unwrap_or_default().as_secs_f64();
+    figures.add("start of the worker to the first webhook", first, "s");
+    let alone = decided.accepted();
+    figures.add_beside("decisions accepted without a worker", alone, "/s", &limit);
+    decided.add_repeated(figures);
+    Ok(())
+}
+
+/// Decisions without a snapshot, then while another session of the database holds one, so no old row version can be
+/// removed.
+pub(super) async fn open_snapshot(
+    context: &mut Context,
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let without = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
+    start_afresh(context).await?;
+    let snapshot = HeldLock::acquire(context.system.admin_url(), SNAPSHOT)?;
+    let with = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
+    drop(snapshot);
+    let of = "without it";
+    let limit = [Limit::new(of, without.delivered())];
+    let name = "webhooks with an open snapshot, end to end";
+    figures.add_beside(name, with.delivered(), "/s", &limit);
+    let limit = [Limit::new(of, without.accepted())];
+    let name = "decisions accepted with an open snapshot";
+    figures.add_beside(name, with.accepted(), "/s", &limit);
+    let (times, before) = (with.latencies(), without.latencies());
+    figures.add_spread_beside("decision to receiver", times, of, before);
+    with.add_repeated(figures);
+    Ok(())
+}

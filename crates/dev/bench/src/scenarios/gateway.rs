@@ -1,0 +1,180 @@
+//! Requests through the gateway: a constant response of nginx beside other proxies, so that only the proxies differ, then
+//! reads of the system beside the same database without it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use rig::client::Person;
+
+use crate::context::{Context, fitting};
+use crate::decisions::{prepare, start_afresh};
+use crate::http::load::{Call, Pace, send};
+use crate::http::request::request;
+use crate::limits::pgbench::Script;
+use crate::limits::proxies::{HAPROXY, NGINX, Proxies};
+use crate::report::statistics::{Spread, rate};
+use crate::report::{Figures, Limit};
+use crate::system::usage::CLIENT;
+use crate::system::{GATEWAY, SECOND_GATEWAY};
+
+/// A route of the gateway that reads, and that needs a token or a secret. nginx responds to every path.
+const PATH: &str = "/people-task/tasks/0123456789abcdef01234567";
+/// The proxies take turns, so that what else the machine does affects all of them.
+const ROUNDS: usize = 3;
+const FULL: Duration = Duration::from_secs(3);
+const QUICK: Duration = Duration::from_millis(500);
+const MOST: usize = 1_000_000;
+const GATEWAY_ALONE: &str = "gateway in front of nginx";
+const VERIFYING: &str = "HAProxy with ES256 in front of nginx";
+
+const TASKS: usize = 100;
+/// The requests and how many times fewer of them are sent. A user may have two lists at a time, so lists wait for
+/// each other.
+const READS: [(&str, &str, usize); 3] = [
+    ("GET /user", "/user", 1),
+    ("GET /people-task/tasks/:id", "/people-task/tasks/:id", 1),
+    (
+        "GET /people-task/tasks, 20 tasks",
+        "/people-task/tasks?limit=20",
+        5,
+    ),
+];
+
+/// A way to the constant response.
+struct Way {
+    name: &'static str,
+    process: &'static str,
+    address: SocketAddr,
+    bytes: Vec<u8>,
+    /// Requests of a round.
+    count: usize,
+    measured: Measured,
+}
+
+/// What the rounds of a way took together.
+#[derive(Debug, Default)]
+struct Measured {
+    requests: f64,
+    seconds: f64,
+    latencies: Vec<Duration>,
+    /// Seconds of processor time of the proxy's process. nginx is the origin, too.
+    proxy: f64,
+    /// Seconds of processor time of the client.
+    client: f64,
+}
+
+impl Measured {
+    fn rate(&self) -> f64 {
+        self.requests / self.seconds
+    }
+}
+
+/// Measures a constant response, then a user, a task and a list, each with a token.
+pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    measure_proxies(context, figures).await?;
+    measure_reads(context, figures).await
+}
+
+async fn measure_proxies(context: &Context, figures: &mut Figures) -> anyhow::Result<()> {
+    let proxies = Proxies::start(&context.workspace).await?;
+    let gateway = context.system.start_second_gateway(proxies.origin())?;
+    let mut ways = ways(&proxies, gateway, &context.user);
+    let time = if context.quick { QUICK } else { FULL };
+    for way in &mut ways {
+        way.count = fitting(way.address, &way.bytes, Pace::FULL, time, MOST).await?;
+    }
+    for _ in 0..ROUNDS {
+        for way in &mut ways {
+            measure_once(context, &proxies, way).await?;
+        }
+    }
+    context.system.stop(SECOND_GATEWAY)?;
+    report(&ways, figures);
+    Ok(())
+}
+
+fn ways(proxies: &Proxies, gateway: SocketAddr, user: &Person) -> [Way; 5] {
+    let way = |name, process, address, token: &str| Way {
+        name,
+        process,
+        address,
+        bytes: request("GET", PATH, Some(token), None),
+        count: 0,
+        measured: Measured::default(),
+    };
+    let token = &user.token;
+    [
+        way("nginx without a proxy", NGINX, proxies.origin(), token),
+        way(
+            "HAProxy in front of nginx",
+            HAPROXY,
+            proxies.haproxy(),
+            token,
+        ),
+        way(VERIFYING, HAPROXY, proxies.verifying(), &proxies.token),
+        way("nginx in front of nginx", NGINX, proxies.nginx(), token),
+        way(GATEWAY_ALONE, SECOND_GATEWAY, gateway, token),
+    ]
+}
+
+async fn measure_once(context: &Context, proxies: &Proxies, way: &mut Way) -> anyhow::Result<()> {
+    let processes = proxies.processes();
+    let before = context.system.usage_with(&processes);
+    let requests = vec![&way.bytes; way.count];
+    let calls = send(way.address, &requests, Pace::FULL).await?;
+    let after = context.system.usage_with(&processes);
+    let measured = &mut way.measured;
+    measured.requests += calls.len() as f64;
+    measured.seconds += calls.len() as f64 / rate(&calls);
+    measured.latencies.extend(calls.iter().map(Call::latency));
+    measured.proxy += after.cpu_of(way.process, &before);
+    measured.client += after.cpu_of(CLIENT, &before);
+    Ok(())
+}
+
+fn report(ways: &[Way], figures: &mut Figures) {
+    let others = ways.iter().filter(|way| way.name != GATEWAY_ALONE);
+    let limits: Vec<Limit> = others
+        .map(|way| Limit::new(way.name, way.measured.rate()))
+        .collect();
+    for Way { name, measured, .. } in ways {
+        let limits = if *name == GATEWAY_ALONE {
+            &limits[..]
+        } else {
+            &[]
+        };
+        figures.add_beside(*name, measured.rate(), "/s", limits);
+        let durations = Spread::of(measured.latencies.iter().copied());
+        figures.add_spread(&format!("{name}, duration"), durations);
+        let each = measured.proxy / measured.requests * 1e6;
+        figures.add(format!("{name}, processor of the proxy"), each, "µs");
+        let share = measured.client / measured.seconds * 100.0;
+        figures.add(
+            format!("{name}, processor of the client"),
+            share,
+            "% of a core",
+        );
+    }
+}
+
+async fn measure_reads(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let tasks = prepare(context, TASKS, 0, |_| String::new()).await?;
+    let count = context.size(30_000, 5_000);
+    let limits = [context.limit(Script::Read).await?];
+    for (name, path, fewer) in READS {
+        let path = path.replace(":id", tasks.first_id()?);
+        let bytes = request("GET", &path, Some(&context.user.token), None);
+        let before = context.system.usage();
+        let requests = vec![bytes; count / fewer];
+        let calls = send(context.system.gateway, &requests, Pace::FULL).await?;
+        let after = context.system.usage();
+        figures.add_beside(name, rate(&calls), "/s", &limits);
+        let durations = Spread::of(calls.iter().map(Call::latency));
+        figures.add_spread(&format!("{name}, duration"), durations);
+        let each = after.cpu_of(GATEWAY, &before) / calls.len() as f64 * 1e6;
+        figures.add(format!("{name}, processor of the gateway"), each, "µs");
+        figures.add_shares(name, after.shares_since(&before));
+    }
+    Ok(())
+}

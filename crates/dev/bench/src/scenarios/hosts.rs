@@ -1,0 +1,142 @@
+//! Hosts that do not respond, or take a while.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use crate::context::Context;
+use crate::decisions::{Decided, HOST, approve, burst, decide, prepare, start_afresh, warm_up};
+use crate::http::load::Pace;
+use crate::http::receiver::{Behaviour, Receiver};
+use crate::report::{Figures, Limit};
+use crate::scenarios::deliveries::{RATE, measure_steady};
+use crate::system::SECOND_WORKER;
+
+const WEBHOOKS: usize = 10;
+const HANGING: u8 = 60;
+/// Twice as many as a host may have in flight at once.
+const FOR_EACH: usize = 32;
+const DEAD: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 99);
+/// Nothing listens at the port for discarded data.
+const DEAD_PORT: u16 = 9;
+const FULL_IDLE: Duration = Duration::from_secs(10);
+const QUICK_IDLE: Duration = Duration::from_secs(3);
+const SLOW: u8 = 4;
+const PAUSE: Duration = Duration::from_millis(50);
+/// The default of `WEBHOOK_MAX_IN_FLIGHT_PER_HOST`.
+const IN_FLIGHT: f64 = 16.0;
+
+/// A healthy host alone, and beside others that hang.
+pub(super) async fn slow_receivers(
+    context: &mut Context,
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let alone = measure_healthy(context).await?;
+    start_afresh(context).await?;
+    let hosts = hosts(1, HANGING, Behaviour::Hang);
+    let receiver = Receiver::start(&hosts)?;
+    let count = usize::from(HANGING) * FOR_EACH / WEBHOOKS;
+    let url = |seq| receiver.unrecorded_url(host_of(seq, &hosts));
+    let tasks = prepare(context, count, WEBHOOKS, url).await?;
+    approve(context, &tasks, Pace::FULL).await?;
+    let beside = measure_healthy(context).await?;
+    // Nothing waits any more for the hosts that are about to disappear.
+    context.system.reset().await?;
+    let limit = [Limit::new("without them", alone.delivered())];
+    let name = format!("webhooks of a healthy host beside {HANGING} that hang");
+    figures.add_beside(name, beside.delivered(), "/s", &limit);
+    let (times, before) = (beside.latencies(), alone.latencies());
+    figures.add_spread_beside("decision to receiver", times, "without them", before);
+    beside.add_repeated(figures);
+    warm_up(context).await
+}
+
+async fn measure_healthy(context: &mut Context) -> anyhow::Result<Decided> {
+    burst(context, (2_000, 1_000), 1, Pace::FULL).await
+}
+
+/// 20 decisions a second alone, then beside many deliveries to a host at which nothing listens.
+pub(super) async fn dead_host(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let idle = postgres_idle(context).await;
+    let steady = measure_steady(context).await?;
+    let count = context.size(10_000, 1_000);
+    let url = |_| format!("http://{DEAD}:{DEAD_PORT}/");
+    let tasks = prepare(context, count, WEBHOOKS, url).await?;
+    approve(context, &tasks, Pace::FULL).await?;
+    let beside = measure_steady(context).await?;
+    let waiting = postgres_idle(context).await;
+    let deliveries = count * WEBHOOKS;
+    let when = format!("beside {deliveries} deliveries to a dead host");
+    let name = format!("call to receiver {when}");
+    let (times, before) = (beside.latencies(), steady.latencies());
+    figures.add_spread_beside(&name, times, "without them", before);
+    let unit = "% of a core";
+    let limit = [Limit::new("idle", idle)];
+    figures.add_beside("Postgres at 20 a second", postgres(&steady), unit, &limit);
+    let name = format!("Postgres at 20 a second {when}");
+    figures.add_beside(name, postgres(&beside), unit, &limit);
+    let name = format!("Postgres without decisions {when}");
+    figures.add_beside(name, waiting, unit, &limit);
+    beside.add_repeated(figures);
+    // Nothing waits any more for the dead host.
+    context.system.reset().await
+}
+
+/// The processor time of Postgres while 20 decisions a second were made.
+fn postgres(decided: &Decided) -> f64 {
+    let seconds = decided.calls.len() as f64 / RATE;
+    decided.after.0.cpu_of("postgres", &decided.before.0) / seconds * 100.0
+}
+
+async fn postgres_idle(context: &Context) -> f64 {
+    let time = if context.quick { QUICK_IDLE } else { FULL_IDLE };
+    let before = context.system.usage();
+    tokio::time::sleep(time).await;
+    let used = context.system.usage().cpu_of("postgres", &before);
+    used / time.as_secs_f64() * 100.0
+}
+
+/// The same burst to hosts that take a while, with one worker and with two.
+pub(super) async fn two_workers(
+    context: &mut Context,
+    figures: &mut Figures,
+) -> anyhow::Result<()> {
+    start_afresh(context).await?;
+    let one = measure_slow(context).await?;
+    start_afresh(context).await?;
+    context.system.start(SECOND_WORKER)?;
+    warm_up(context).await?;
+    let two = measure_slow(context).await?;
+    context.system.stop(SECOND_WORKER)?;
+    let most = f64::from(SLOW) * IN_FLIGHT / PAUSE.as_secs_f64();
+    let receivers = Limit::new("16 at a time to each host", most);
+    let limits = [receivers.clone()];
+    figures.add_beside("webhooks, one worker", one.delivered(), "/s", &limits);
+    let limits = [receivers, Limit::new("one worker", one.delivered())];
+    figures.add_beside("webhooks, two workers", two.delivered(), "/s", &limits);
+    let repeated = one.repeated + two.repeated;
+    figures.add("webhooks that arrived twice", repeated as f64, "");
+    Ok(())
+}
+
+async fn measure_slow(context: &mut Context) -> anyhow::Result<Decided> {
+    let hosts = hosts(2, SLOW, Behaviour::RespondAfter(PAUSE));
+    let receiver = Receiver::start(&hosts)?;
+    let count = context.size(10_000, 2_000);
+    let url = |seq| receiver.url(host_of(seq, &hosts), seq);
+    let tasks = prepare(context, count, 1, url).await?;
+    decide(context, &tasks, &receiver, Pace::FULL).await
+}
+
+/// Hosts of a network that behave alike.
+fn hosts(network: u8, count: u8, behaviour: Behaviour) -> Vec<(Ipv4Addr, Behaviour)> {
+    let host = |host| (Ipv4Addr::new(127, 0, network, host), behaviour);
+    (1..=count).map(host).collect()
+}
+
+/// The host of a webhook: each gets as many as the others.
+fn host_of(seq: u64, hosts: &[(Ipv4Addr, Behaviour)]) -> Ipv4Addr {
+    let index = usize::try_from(seq).unwrap_or_default() % hosts.len().max(1);
+    hosts.get(index).map_or(HOST, |(host, _)| *host)
+}

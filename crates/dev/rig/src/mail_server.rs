@@ -1,0 +1,242 @@
+//! A minimal mail server that records messages.
+
+use std::{
+    io::{self, BufRead as _, BufReader, Read, Write},
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+};
+
+use crate::{listener::ToggleListener, sync::lock};
+
+/// A received message.
+#[derive(Debug, Clone, Default)]
+pub struct Mail {
+    /// The address of the sender.
+    pub from: String,
+    /// The addresses of the recipients.
+    pub to: Vec<String>,
+    /// Head and body, with `\n` as line end.
+    pub text: String,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    mails: Vec<Mail>,
+    texts: Vec<String>,
+    commands: Vec<String>,
+    refusal: Option<Refusal>,
+}
+
+#[derive(Debug)]
+struct Refusal {
+    command: &'static str,
+    reply: String,
+    times: u32,
+}
+
+/// When a [`MailServer`] speaks TLS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MailTls {
+    /// From the beginning, as for `smtps://`.
+    Wrapper,
+    /// After the command `STARTTLS`.
+    StartTls,
+}
+
+/// What a connection is made of.
+pub trait Stream: Read + Write + Send {}
+impl<T: Read + Write + Send> Stream for T {}
+
+/// A connection, with TLS or without.
+pub type Connection = Box<dyn Stream>;
+
+/// Takes the TLS off a connection.
+pub type Acceptor = Arc<dyn Fn(Connection) -> io::Result<Connection> + Send + Sync>;
+
+/// A mail server that records what it gets.
+#[derive(Debug)]
+pub struct MailServer {
+    listener: ToggleListener,
+    state: Arc<Mutex<State>>,
+}
+
+impl MailServer {
+    /// Starts a server on a free port.
+    pub fn start() -> anyhow::Result<Self> {
+        Self::start_with(None)
+    }
+
+    /// Starts a server that speaks TLS, or that does not, on a free port.
+    pub fn start_with(tls: Option<(MailTls, Acceptor)>) -> anyhow::Result<Self> {
+        let state = Arc::<Mutex<State>>::default();
+        let shared = Arc::clone(&state);
+        let listener = ToggleListener::open(move |stream| {
+            let stream: Connection = Box::new(stream);
+            // The client has gone, or refuses the certificate.
+            let _ = match &tls {
+                Some((MailTls::Wrapper, accept)) => {
+                    accept(stream).and_then(|stream| converse(stream, None, &shared))
+                }
+                Some((MailTls::StartTls, accept)) => {
+                    converse(stream, Some(Arc::clone(accept)), &shared)
+                }
+                None => converse(stream, None, &shared),
+            };
+        })?;
+        Ok(Self { listener, state })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.listener.address()
+    }
+
+    /// Its URL, for `SMTP_URL`.
+    pub fn url(&self) -> String {
+        format!("smtp://{}", self.address())
+    }
+
+    /// The port on which it listens.
+    pub fn port(&self) -> u16 {
+        self.address().port()
+    }
+
+    /// The messages that it has taken, the oldest first.
+    pub fn mails(&self) -> Vec<Mail> {
+        lock(&self.state).mails.clone()
+    }
+
+    /// Whether it has taken a message to this address.
+    pub fn has_mail_for(&self, email: &str) -> bool {
+        let state = lock(&self.state);
+        let mut recipients = state.mails.iter().flat_map(|mail| &mail.to);
+        recipients.any(|recipient| recipient == email)
+    }
+
+    /// The texts that it has received, also those that it refused afterwards, the oldest first.
+    pub fn texts(&self) -> Vec<String> {
+        lock(&self.state).texts.clone()
+    }
+
+    /// The commands that it has received, the oldest first.
+    pub fn commands(&self) -> Vec<String> {
+        lock(&self.state).commands.clone()
+    }
+
+    /// Refuses the next `times` recipients with 451 and a text that contains their address.
+    pub fn refuse(&self, times: u32) {
+        self.refuse_with("RCPT", "451 {to} try again later", times);
+    }
+
+    /// Refuses the next `times` commands that begin with `command`, where `.` is the end of a message. In the
+    /// reply, `{to}` stands for the recipient.
+    pub fn refuse_with(&self, command: &'static str, reply: &str, times: u32) {
+        lock(&self.state).refusal = Some(Refusal {
+            command,
+            reply: reply.to_owned(),
+            times,
+        });
+    }
+}
+
+/// Serves one connection until the client closes it (RFC 5321).
+fn converse(stream: Connection, tls: Option<Acceptor>, state: &Mutex<State>) -> io::Result<()> {
+    let (mut stream, mut tls) = (BufReader::new(stream), tls);
+    let mut mail = Mail::default();
+    let mut response = refused("220", &mail, state).unwrap_or_else(|| "220 test".to_owned());
+    loop {
+        send(&mut stream, &response)?;
+        let Some(line) = read_line(&mut stream)? else {
+            return Ok(());
+        };
+        lock(state).commands.push(line.clone());
+        let command = line.get(..4).unwrap_or_default().to_uppercase();
+        if command == "RCPT" {
+            mail.to.push(address(&line));
+        }
+        if let Some(refusal) = refused(&command, &mail, state) {
+            response = refusal;
+            continue;
+        }
+        response = match (command.as_str(), &tls) {
+            ("STAR", Some(accept)) => {
+                send(&mut stream, "220 go")?;
+                stream = BufReader::new(accept(stream.into_inner())?);
+                tls = None;
+                // The client speaks next.
+                String::new()
+            }
+            ("MAIL", _) => {
+                mail = Mail::default();
+                mail.from = address(&line);
+                "250 ok".to_owned()
+            }
+            ("DATA", _) => {
+                send(&mut stream, "354 go")?;
+                mail.text = read_text(&mut stream)?;
+                take(&mail, state)
+            }
+            (other, tls) => reply(other, tls.is_some()).to_owned(),
+        };
+    }
+}
+
+/// The reply to a command that changes nothing.
+fn reply(command: &str, offers_tls: bool) -> &'static str {
+    match command {
+        "EHLO" if offers_tls => "250-test\r\n250 STARTTLS",
+        "EHLO" => "250-test\r\n250-AUTH PLAIN LOGIN\r\n250 8BITMIME",
+        "AUTH" => "235 ok",
+        "RCPT" | "NOOP" | "RSET" => "250 ok",
+        _ => "502 unknown",
+    }
+}
+
+fn send(stream: &mut BufReader<Connection>, response: &str) -> io::Result<()> {
+    let stream = stream.get_mut();
+    if !response.is_empty() {
+        stream.write_all(format!("{response}\r\n").as_bytes())?;
+    }
+    stream.flush()
+}
+
+fn take(mail: &Mail, state: &Mutex<State>) -> String {
+    lock(state).texts.push(mail.text.clone());
+    refused(".", mail, state).unwrap_or_else(|| {
+        lock(state).mails.push(mail.clone());
+        "250 taken".to_owned()
+    })
+}
+
+fn refused(command: &str, mail: &Mail, state: &Mutex<State>) -> Option<String> {
+    let mut state = lock(state);
+    let refusal = state.refusal.as_mut();
+    let refusal = refusal.filter(|refusal| refusal.command == command && refusal.times > 0)?;
+    refusal.times -= 1;
+    let to = mail.to.last().map_or("", String::as_str);
+    Some(refusal.reply.replace("{to}", to))
+}
+
+fn read_line(stream: &mut BufReader<Connection>) -> io::Result<Option<String>> {
+    let mut line = String::new();
+    let read = stream.read_line(&mut line)?;
+    Ok((read > 0).then(|| line.trim_end_matches(['\r', '\n']).to_owned()))
+}
+
+fn read_text(stream: &mut BufReader<Connection>) -> io::Result<String> {
+    let mut text = String::new();
+    while let Some(line) = read_line(stream)? {
+        if line == "." {
+            return Ok(text);
+        }
+        text.push_str(line.strip_prefix('.').unwrap_or(&line));
+        text.push('\n');
+    }
+    Err(io::ErrorKind::UnexpectedEof.into())
+}
+
+/// The address in angle brackets.
+fn address(line: &str) -> String {
+    let address = line.split(['<', '>']).nth(1);
+    address.unwrap_or_default().to_owned()
+}

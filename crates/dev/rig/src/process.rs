@@ -1,0 +1,162 @@
+//! One process of a system, across its restarts, and all processes of a workspace.
+
+use std::{sync::Mutex, time::Duration};
+
+use anyhow::Context as _;
+use local_stack::process::{Identity, wait_until};
+use nix::sys::signal::Signal;
+
+use crate::{
+    client::Client, instance, interrupt::Interrupt, output::say, plan::Planned, sync::lock,
+    workspace::Workspace,
+};
+
+/// A little more than the processes' own limit.
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+/// A process that was started, or is going to be.
+pub struct Process {
+    /// What it runs.
+    pub planned: Planned,
+    /// Held while a fault hits the process: a process that stops slowly may meet the next fault.
+    pub fault_lock: Mutex<()>,
+    pub(crate) state: Mutex<State>,
+}
+
+#[derive(Default)]
+pub(crate) struct State {
+    /// `None` before its start and after its end.
+    pub(crate) identity: Option<Identity>,
+    /// Whether it should run.
+    pub(crate) should_run: bool,
+}
+
+impl Process {
+    pub(crate) fn new(planned: Planned) -> Self {
+        Self {
+            planned,
+            fault_lock: Mutex::default(),
+            state: Mutex::default(),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.planned.name
+    }
+
+    /// Its identity, unless it was stopped or never started.
+    pub fn identity(&self) -> Option<Identity> {
+        lock(&self.state).identity
+    }
+
+    /// Whether it runs.
+    pub fn is_alive(&self) -> bool {
+        self.identity().is_some_and(|identity| identity.is_alive())
+    }
+
+    /// Whether it runs, or should not.
+    pub fn is_as_it_should(&self) -> bool {
+        !lock(&self.state).should_run || self.is_alive()
+    }
+
+    /// A client of its internal port.
+    pub fn metrics(&self) -> Client {
+        Client::of_process(&self.planned.metrics)
+    }
+
+    /// The host and port of its API.
+    pub fn address(&self) -> anyhow::Result<&str> {
+        let url = self.planned.url.as_deref();
+        let url = url.with_context(|| format!("{} has no API", self.name()))?;
+        Ok(url.trim_start_matches("http://"))
+    }
+
+    /// Sends a signal, if it runs.
+    pub fn signal(&self, which: Signal) {
+        if let Some(identity) = self.identity() {
+            identity.signal(which);
+        }
+    }
+
+    /// Kills it without waiting for its end. It stays stopped.
+    pub fn kill_now(&self) {
+        lock(&self.state).should_run = false;
+        self.signal(Signal::SIGKILL);
+    }
+
+    /// Kills it, if it runs. It stays stopped.
+    pub fn kill(&self) -> anyhow::Result<()> {
+        let mut state = lock(&self.state);
+        state.should_run = false;
+        let identity = state.identity.take();
+        identity.map_or(Ok(()), |identity| identity.kill())
+    }
+
+    /// Asks it to stop, and kills it if it takes too long or a signal arrives. It stays stopped. Returns whether it stopped
+    /// by itself.
+    pub fn stop(&self, interrupt: &Interrupt) -> anyhow::Result<bool> {
+        let identity = {
+            let mut state = lock(&self.state);
+            state.should_run = false;
+            state.identity.take()
+        };
+        let Some(identity) = identity else {
+            return Ok(true);
+        };
+        identity.signal(Signal::SIGTERM);
+        let end = wait_until(STOP_LIMIT, || {
+            (interrupt.came() || !identity.is_alive()).then_some(())
+        });
+        identity.kill()?;
+        Ok(end.is_some())
+    }
+}
+
+/// Asks all processes of a workspace to stop, and kills those that take too long. Returns how many there were.
+pub fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
+    let all = instance::processes(workspace)?;
+    for (_, identity) in &all {
+        identity.signal(Signal::SIGTERM);
+    }
+    let any_alive = || all.iter().any(|(_, identity)| identity.is_alive());
+    wait_until(STOP_LIMIT, || (!any_alive()).then_some(()));
+    for (program, identity) in all.iter().filter(|(_, identity)| identity.is_alive()) {
+        let limit = STOP_LIMIT.as_secs();
+        say(&format!(
+            "{program} did not stop within {limit} s and is killed"
+        ));
+        identity.kill()?;
+    }
+    Ok(all.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use local_stack::process::Detached;
+
+    use super::*;
+    use crate::environment::MARKER;
+
+    #[test]
+    fn a_marked_process_is_found_and_stopped() {
+        let folder = tempfile::tempdir().unwrap();
+        // A workspace of its own, so that this test never finds a real system.
+        let workspace = Workspace::at(folder.path());
+        let mut sleep = Detached::new(Path::new("sleep"), &folder.path().join("log"));
+        let mark = instance::mark(&workspace).unwrap();
+        sleep.command().arg("300").env(MARKER, mark);
+        let identity = sleep.spawn().unwrap();
+        let found = wait_until(Duration::from_secs(5), || {
+            instance::processes(&workspace)
+                .unwrap()
+                .into_iter()
+                .find(|(program, _)| program == "sleep")
+        });
+        assert_eq!(found.unwrap().1, identity);
+        assert_eq!(stop_all(&workspace).unwrap(), 1);
+        assert!(!identity.is_alive());
+    }
+}
