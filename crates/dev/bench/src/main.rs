@@ -25,8 +25,8 @@ use std::time::Duration;
 
 use clap::Parser as _;
 use rig::interrupt::Interrupt;
-use rig::output::{self, say};
-use rig::own::with_own_system;
+use rig::output::say;
+use rig::own::{self, with_own_system};
 use rig::workspace::Workspace;
 use rig::{outln, paint};
 
@@ -46,7 +46,7 @@ struct Outcome {
 }
 
 fn main() -> ExitCode {
-    output::run(|| run(&Arguments::parse()))
+    own::run(|| run(&Arguments::parse()))
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {

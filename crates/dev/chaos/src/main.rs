@@ -38,8 +38,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use local_stack::random;
 use rig::{
-    output::{self, announce_seed, verdict},
-    own::with_own_system,
+    output::{announce_seed, verdict},
+    own::{self, with_own_system},
     workspace::Workspace,
 };
 
@@ -68,7 +68,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    output::run(|| {
+    own::run(|| {
         let Cli { arguments, command } = Cli::parse();
         match command {
             None => run(&arguments),

@@ -11,7 +11,7 @@ mod up;
 use std::process::ExitCode;
 
 use clap::{Args, Parser};
-use rig::output;
+use rig::own;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "The project's commands", version)]
@@ -42,7 +42,7 @@ struct ProgramArguments {
 }
 
 fn main() -> ExitCode {
-    output::run(|| match Command::parse() {
+    own::run(|| match Command::parse() {
         Command::Up(arguments) => up::run(&arguments),
         Command::Down => down::run(),
         Command::Demo(arguments) => demo::run(&arguments),

@@ -7,7 +7,7 @@ mod schemathesis;
 use std::process::ExitCode;
 
 use clap::Parser;
-use rig::output;
+use rig::own;
 
 #[derive(Parser)]
 #[command(name = "cargo xtask", about = "Rehearsals", version)]
@@ -21,7 +21,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    output::run(|| match Command::parse() {
+    own::run(|| match Command::parse() {
         Command::RestoreTest(arguments) => restore_test::run(&arguments),
         Command::AlertsTest(arguments) => alerts_test::run(&arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&arguments),

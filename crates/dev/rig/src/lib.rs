@@ -14,6 +14,7 @@
 
 pub mod backing;
 pub mod baseline;
+mod cleanup;
 pub mod client;
 pub mod duration;
 pub mod environment;

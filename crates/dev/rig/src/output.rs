@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use crate::{paint, watchdog};
+use crate::paint;
 
 /// Prints a line. Unlike `println!` it does not panic when standard output is closed, as in
 /// `cargo xtask up | head`: a command that stops halfway would leave servers running.
@@ -53,13 +53,4 @@ pub fn verdict(test: &str, passed: bool) -> ExitCode {
         outln!("\n{}", paint::red(&format!("{test}: failed")));
         ExitCode::FAILURE
     }
-}
-
-/// Runs the main function of a program, and prints its error, if there is one.
-pub fn run(main: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
-    let outcome = watchdog::run_if_asked().unwrap_or_else(main);
-    outcome.unwrap_or_else(|error| {
-        errln!("{} {error:#}", paint::red("error:"));
-        ExitCode::FAILURE
-    })
 }

@@ -1,21 +1,24 @@
-//! Commands that start a system of their own, and remove it.
+//! Programs that start systems of their own, and remove them.
 
-use std::fs;
-
-use anyhow::bail;
-use local_stack::{Servers, Stop};
+use std::process::ExitCode;
 
 use crate::{
-    instance, interrupt::Interrupt, output::say, watchdog::Watchdog, workspace::Workspace,
+    cleanup::{Keep, clean_up},
+    errln,
+    interrupt::Interrupt,
+    output::say,
+    paint, watchdog,
+    watchdog::Watchdog,
+    workspace::Workspace,
 };
 
-/// Which files to keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
-    /// Logs and data, to investigate a failure.
-    Everything,
-    /// None.
-    Nothing,
+/// Runs the main function of a program, and prints its error, if there is one.
+pub fn run(main: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
+    let outcome = watchdog::run_if_asked().unwrap_or_else(main);
+    outcome.unwrap_or_else(|error| {
+        errln!("{} {error:#}", paint::red("error:"));
+        ExitCode::FAILURE
+    })
 }
 
 /// Runs a test that starts a system of its own in `.local/<folder>`, and removes the system before and after it. Logs and
@@ -49,27 +52,4 @@ pub fn with_own_system<T>(
         ));
     }
     outcome
-}
-
-/// Kills every process and server of a system.
-pub fn clean_up(workspace: &Workspace, keep: Keep) -> anyhow::Result<()> {
-    // The second pass finds processes that were starting during the first.
-    for _ in 0..2 {
-        for (_, identity) in instance::processes(workspace)? {
-            identity.kill()?;
-        }
-    }
-    if keep == Keep::Everything {
-        if let Some(servers) = Servers::find(&workspace.servers())? {
-            servers.stop(Stop::Kill)?;
-        }
-        return Ok(());
-    }
-    Servers::discard(&workspace.servers())?;
-    match fs::remove_dir_all(workspace.local()) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            bail!("removing {}: {error}", workspace.local().display())
-        }
-        _ => Ok(()),
-    }
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, bail};
 use local_stack::process::{Detached, Identity};
 
 use crate::{
-    own::{Keep, clean_up},
+    cleanup::{Keep, clean_up},
     workspace::Workspace,
 };
 

@@ -14,7 +14,7 @@ use anyhow::Context as _;
 use clap::Parser;
 use rig::stack_file::Stack;
 use rig::workspace::Workspace;
-use rig::{outln, output};
+use rig::{outln, own};
 
 use crate::data::Example;
 
@@ -31,7 +31,7 @@ struct Arguments {
 }
 
 fn main() -> ExitCode {
-    output::run(|| run().map(|()| ExitCode::SUCCESS))
+    own::run(|| run().map(|()| ExitCode::SUCCESS))
 }
 
 fn run() -> anyhow::Result<()> {
