@@ -210,8 +210,9 @@ mod tests {
                 "/close" => Reply::Close,
                 _ => Reply::status("410 Gone"),
             }
-        });
-        let mut stream = TcpStream::connect(receiver.unwrap().address()).unwrap();
+        })
+        .unwrap();
+        let mut stream = TcpStream::connect(receiver.address()).unwrap();
         stream
             .write_all(b"GET /a HTTP/1.1\r\n\r\nGET /close HTTP/1.1\r\n\r\n")
             .unwrap();
