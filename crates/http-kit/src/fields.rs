@@ -133,7 +133,7 @@ pub fn json_text(value: &Value) -> Result<&str, Invalid> {
     value.as_str().ok_or_else(wrong)
 }
 
-/// Implements [`FieldValue`] for types with [`FromText`](values::FromText) that are strings in JSON, and describes those
+/// Implements [`FieldValue`] for types with [`FromText`] that are strings in JSON, and describes those
 /// with a schema in OpenAPI.
 #[macro_export]
 macro_rules! text_fields {
