@@ -97,7 +97,7 @@ impl Indexed {
 /// Few rows among which are those of a list.
 #[derive(Debug)]
 pub enum Few {
-    /// So many rows, which are those of the list.
+    /// This number of rows: exactly those of the list.
     Known(i64, Source),
     /// The rows that the indexes of any of these find together.
     Among(Vec<Vec<Indexed>>),

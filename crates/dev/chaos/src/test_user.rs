@@ -9,7 +9,7 @@ use local_stack::{process::wait_until, random};
 use rig::{
     client::{Call, Client, Person},
     sync::lock,
-    system::Verifier,
+    verifier::Verifier,
 };
 use serde_json::{Value, json};
 

@@ -38,7 +38,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// One server of each kind, with data that nobody keeps.
+    /// One server of each kind, with data that is thrown away.
     pub const SINGLE: Self = Self {
         durability: Durability::Discardable,
         broker_nodes: 1,

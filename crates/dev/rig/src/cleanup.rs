@@ -1,4 +1,4 @@
-//! Removes a system, whoever started it.
+//! Removes a system that this or an earlier run started.
 
 use std::fs;
 

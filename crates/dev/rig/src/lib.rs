@@ -37,5 +37,6 @@ pub mod sync;
 pub mod system;
 pub mod tcp_proxy;
 pub mod transcript;
+pub mod verifier;
 mod watchdog;
 pub mod workspace;

@@ -119,25 +119,6 @@ pub struct System {
     unexpected_exits: AtomicUsize,
 }
 
-/// A process that verifies tokens.
-pub struct Verifier {
-    /// Its name.
-    pub name: String,
-    client: Client,
-    /// The path of a `GET` that needs a token.
-    path: &'static str,
-}
-
-impl Verifier {
-    /// Whether the process refuses a token.
-    pub fn refuses(&self, token: &str) -> bool {
-        let response = self
-            .client
-            .once(&crate::client::Call::new("GET", self.path).token(token));
-        response.is_ok_and(|(status, ..)| status == 401)
-    }
-}
-
 impl System {
     /// Starts everything, and waits until it is ready. `prepare` changes the plan before processes are started. On failure,
     /// the system of `up` is stopped again. The caller removes others: see [`crate::own::with_own_system`].
@@ -368,23 +349,6 @@ impl System {
             }
         }
         Ok(panics)
-    }
-
-    /// The processes that verify tokens.
-    pub fn token_verifiers(&self) -> Vec<Verifier> {
-        let verifiers = self.processes.iter().filter_map(|process| {
-            let path = match process.planned.program {
-                "user-service" => "/user",
-                "gateway" | "people-task-service" => "/people-task/tasks",
-                _ => return None,
-            };
-            Some(Verifier {
-                name: process.name().to_owned(),
-                client: Client::of_process(process.planned.url.as_deref()?),
-                path,
-            })
-        });
-        verifiers.collect()
     }
 
     /// What runs, and where.

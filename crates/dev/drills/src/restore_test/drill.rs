@@ -10,7 +10,8 @@ use rig::{
     client::{Call, Client, Person},
     output::say,
     stack_file::Admin,
-    system::{System, Verifier},
+    system::System,
+    verifier::Verifier,
 };
 
 pub(super) const PASSWORD: &str = "a password of the backup";
