@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
 use http_kit::{Health, Routes};
 use rustls::ServerConfig;
-use service_runtime::{Listener, Running};
+use server::{Listener, Running};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -46,7 +46,7 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     let documents = Data::new(Documents::new(client, &state.upstreams)?);
     start_tasks(&running, &authority, &state);
 
-    let (listener, address) = service_runtime::bind(settings.listen_address)?;
+    let (listener, address) = server::bind(settings.listen_address)?;
     running.address = Some(address);
     let listener = Listener::new(listener, tls(&running, settings.tls.as_ref())?)
         .share_connections(settings.trusted_proxies)
@@ -55,7 +55,7 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     let verifier = Data::from(authority.verifier());
     let authority = Data::from(authority);
     let state = Data::from(state);
-    service_runtime::serve(&running, listener, settings.http, move || {
+    server::serve(&running, listener, settings.http, move || {
         App::new()
             .app_data(Data::<Verifier>::clone(&verifier))
             .app_data(Data::<RemoteAuthority>::clone(&authority))

@@ -41,7 +41,7 @@ pub(crate) fn scheme(request: &HttpRequest, trusted: &Networks) -> &'static str 
     ) {
         Some(scheme) if scheme.eq_ignore_ascii_case("https") => "https",
         Some(_) => "http",
-        None if service_runtime::is_tls(request) => "https",
+        None if server::is_tls(request) => "https",
         None => "http",
     }
 }

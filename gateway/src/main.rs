@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    service_runtime::main("gateway", gateway::run)
+    server::main("gateway", gateway::run)
 }

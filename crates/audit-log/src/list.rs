@@ -1,8 +1,8 @@
 use actix_web::{HttpRequest, HttpResponse};
+use database::database_problem;
 use database::{Connection, Database};
 use http_kit::{Problem, Query};
 use listing::{Lists, PageLimits};
-use service_http::database_problem;
 use values::UserId;
 
 use crate::query::AuditQuery;

@@ -11,29 +11,31 @@
 //! The pools log when the database becomes unavailable and when it is back. [`Database::check`] says why it cannot be
 //! used.
 //!
+//! [`database_problem()`] maps a failure to a response, and [`DatabaseProblems`] documents these responses.
+//!
 //! Invariant: a closure does nothing slow besides its statements, such as hashing or calling other systems.
 
 mod availability;
 mod batches;
+mod bind;
 mod connector;
 mod error;
-mod interval;
 mod limits;
-mod lookups;
 mod migrations;
 mod observer;
 mod pool;
 mod prepared;
+mod problem;
 mod settings;
 
-pub use batches::{BatchLimits, BatchOutcomes, Batches, Round};
+pub use batches::{BatchLimits, BatchOutcomes, Batches, Lookups, Round, lookups};
+pub use bind::{column, interval};
 pub use error::{Cause, Error, violated_constraint};
-pub use interval::interval;
 pub use limits::{PoolOptions, StatementLimits};
-pub use lookups::{Lookups, lookups};
 pub use migrations::{MigrationError, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
 pub use prepared::{And, Prepared, composed, prepared};
+pub use problem::{DatabaseProblems, database_problem};
 pub use settings::{DatabaseSettings, OwnerSettings};
 
 /// A connection to Postgres: [`Database::run`] passes it to its closure, and rules pass it on to stores, so

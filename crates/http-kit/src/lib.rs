@@ -7,6 +7,7 @@
 //! - [`request_context`]: the middleware for the request id, the log line and the metrics of a request.
 //! - [`unreadable_request`]: the response to a request that is not HTTP.
 //! - [`Routes`]: the routes of the OpenAPI document: other paths are `404`, other methods `405`.
+//! - [`mount()`] adds the probes, `/openapi.json` and the `404` and `405` fallback to the routes of a service.
 //! - [`problem_responses!`]: types that document problems in OpenAPI, with examples made of the problems.
 //! - [`Health`]: the liveness and readiness probes, `/healthz` and `/readyz`.
 //! - [`forwarded_for`]: the client's address behind proxies; [`client_network()`]: the unit by which it is limited.
@@ -24,6 +25,7 @@ mod fields;
 pub mod forwarded_for;
 mod health;
 mod middleware;
+mod mount;
 mod network_shares;
 mod problem;
 mod query;
@@ -37,6 +39,7 @@ pub use documentation::{BodyProblems, DocumentedProblem, ProblemGroup, QueryProb
 pub use fields::{FieldValue, Fields, json_text};
 pub use health::{Checked, Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, request_context};
+pub use mount::{BearerToken, Document, mount};
 pub use network_shares::{NetworkShares, Share, ShareError};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
 pub use query::{Query, path_id};

@@ -8,7 +8,7 @@ use messaging::{
     BrokerSettings, ConsumerConfig, Disposition, Message, Publisher, Queue, RelaySettings, consume,
     relay,
 };
-use service_runtime::Running;
+use server::Running;
 use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
 use values::FromText as _;

@@ -17,7 +17,7 @@ use diesel::sql_types::{BigInt, Binary};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _, sql_query};
 use jobs::{Claim, JobTable, Lease, Outcome, Worker, WorkerConfig};
 use messaging::{BrokerSettings, Queue};
-use service_runtime::Running;
+use server::Running;
 use testkit::{TestBroker, TestDatabase, eventually};
 use values::NotificationId;
 

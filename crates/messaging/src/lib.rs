@@ -10,7 +10,7 @@
 //!   handler has returned.
 //!
 //! A message that cannot be parsed, or was delivered too often, goes to the queue's dead-letter queue,
-//! whose depth is measured; [`DeadLetters`] and [`dead_letters_command()`] list, replay and discard them.
+//! whose depth is measured; [`QueueStatus`] shows it to administrators, and [`DeadLetters`] and [`dead_letters_command()`] list, replay and discard them.
 //!
 //! Each publisher and each consumer owns a connection and a supervisor: after a lost connection it
 //! reconnects with growing pauses and declares its [`Queue`] again; no loss ends the process. Every wait
@@ -27,6 +27,7 @@ mod message;
 mod publish;
 mod publisher;
 mod queue;
+mod queue_status;
 mod relay;
 
 pub use connection::BrokerSettings;
@@ -37,4 +38,5 @@ pub use error::Error;
 pub use message::Message;
 pub use publisher::Publisher;
 pub use queue::Queue;
+pub use queue_status::QueueStatus;
 pub use relay::{RelaySettings, relay};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use app_config::{Networks, Reader, Settings};
 use auth::RemoteSettings;
-use service_runtime::HttpServerSettings;
+use server::HttpServerSettings;
 use url::Url;
 
 pub use circuit::CircuitSettings;

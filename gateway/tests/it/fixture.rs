@@ -7,7 +7,7 @@ use app_config::{Reader, Settings as _};
 use auth::{JwkSet, Signer, SigningKey, Subject};
 use gateway::GatewaySettings;
 use gateway::routes::Service;
-use service_runtime::Running;
+use server::Running;
 use testkit::{Http, ed25519_pem, eventually};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;

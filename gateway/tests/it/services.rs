@@ -11,7 +11,7 @@ use actix_web::{App, HttpRequest, HttpResponse};
 use auth::{JwkSet, RevocationFeed};
 use futures_util::StreamExt as _;
 use serde_json::{Value, json};
-use service_runtime::{HttpServerSettings, Running};
+use server::{HttpServerSettings, Running};
 use values::UserId;
 
 /// Bytes of a long response, more than the buffers of sockets.
@@ -63,12 +63,12 @@ impl FakeService {
     /// A service on a port that another one used before.
     pub(crate) fn start_at(address: SocketAddr) -> Self {
         let mut running = Running::new();
-        let (listener, address) = service_runtime::bind(address).unwrap();
+        let (listener, address) = server::bind(address).unwrap();
         running.address = Some(address);
         let state = Arc::<Mutex<State>>::default();
         let data = Data::from(Arc::clone(&state));
         let settings = HttpServerSettings::single_threaded();
-        service_runtime::serve(&running, listener, settings, move || {
+        server::serve(&running, listener, settings, move || {
             App::new()
                 .app_data(data.clone())
                 .route("/healthz", get().to(HttpResponse::Ok))

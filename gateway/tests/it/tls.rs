@@ -7,7 +7,7 @@ use app_config::{Reader, Settings as _};
 use gateway::GatewaySettings;
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use reqwest::{Certificate, Client};
-use service_runtime::Running;
+use server::Running;
 use tempfile::TempDir;
 use testkit::eventually;
 use tokio::io::AsyncWriteExt as _;

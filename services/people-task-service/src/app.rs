@@ -9,12 +9,11 @@ use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::RemoteAuthority;
 use database::{BatchLimits, ServicePools};
-use http_kit::{Health, ProblemBody};
+use http_kit::{BearerToken, Document, Health, ProblemBody};
 use listing::Lists;
 use messaging::Publisher;
 use outbound::SystemResolver;
-use service_http::{BearerToken, Document};
-use service_runtime::Running;
+use server::Running;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::{Modify, OpenApi as _};
@@ -24,10 +23,10 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use crate::context::Context;
 use crate::decisions::decide::decisions;
 use crate::decisions::routes::{approve_task, reject_task};
+use crate::deliveries::signature::WebhookSigner;
 use crate::planning::planning;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
-use crate::signing::WebhookSigner;
 use crate::tasks::create::creations;
 use crate::tasks::read::task_lookups;
 use crate::webhooks::register::registrations;
@@ -51,7 +50,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let authority = start_authority(&settings, &running)?;
     let context = start_context(settings, signer, &running)?;
     running.health = health(&context, &authority);
-    let (listener, address) = service_runtime::bind(address)?;
+    let (listener, address) = server::bind(address)?;
     running.address = Some(address);
     let verifier = Data::from(authority.verifier());
     let (database, publisher) = (context.database.clone(), context.deliveries.clone());
@@ -62,7 +61,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let (context, authority) = (Data::new(context), Data::from(authority));
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);
-    service_runtime::serve(&running, listener, http, move || {
+    server::serve(&running, listener, http, move || {
         let app = App::new()
             .app_data(context.clone())
             .app_data(lookups.clone())
@@ -75,7 +74,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
         app.configure(|config| mails::routes::internal(config, &context))
             .service(erasure::routes::erase_user)
             .service(changed_users::routes::report_user)
-            .configure(|config| service_http::mount(config, health.clone(), document.clone()))
+            .configure(|config| http_kit::mount(config, health.clone(), document.clone()))
             .wrap(from_fn(http_kit::request_context))
             .wrap(from_fn(plugin_paths::rewrite))
     })?;

@@ -8,8 +8,8 @@ use messaging::Publisher;
 use outbound::{AddressPolicy, SystemResolver};
 use url::Url;
 
-use crate::mailing::Mailing;
-use crate::signing::WebhookSigner;
+use crate::deliveries::signature::WebhookSigner;
+use crate::mails::Mailing;
 
 #[derive(Debug)]
 pub(crate) struct Context {

@@ -15,14 +15,12 @@
 mod app;
 mod audit;
 mod changed_users;
-mod columns;
 mod context;
 mod dashboard;
 mod decisions;
 pub mod deliveries;
 mod erasure;
 mod free_rows;
-mod mailing;
 mod mails;
 mod planning;
 mod plugin_paths;
@@ -31,16 +29,15 @@ mod schema;
 #[cfg(test)]
 mod schema_tests;
 mod settings;
-mod signing;
 mod status;
 mod tasks;
 mod webhooks;
 
 pub use app::{openapi, run};
+pub use deliveries::signature::SigningSettings;
 pub use deliveries::worker::run as run_webhook_worker;
 pub use programs::PROGRAMS;
 pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{MailSettings, PeopleTaskServiceSettings, WebhookWorkerSettings};
-pub use signing::SigningSettings;
 #[doc(hidden)]
 pub use tasks::benchmarks;

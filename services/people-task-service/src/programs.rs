@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use database::OwnerSettings;
 use messaging::dead_letters_command;
-use service_runtime::Program;
+use server::Program;
 
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::{deliveries, run, run_webhook_worker};
@@ -17,12 +17,12 @@ pub const PROGRAMS: [Program; 2] = [
 
 /// The service of tasks, decisions and webhooks over HTTP.
 fn people_task_service() -> ExitCode {
-    migrate_command().unwrap_or_else(|| service_runtime::main("people-task-service", run))
+    migrate_command().unwrap_or_else(|| server::main("people-task-service", run))
 }
 
 /// The command `migrate`: runs the pending migrations of the schema as its owner, and exits.
 fn migrate_command() -> Option<ExitCode> {
-    service_runtime::command("migrate", async |owner: OwnerSettings| {
+    server::command("migrate", async |owner: OwnerSettings| {
         Ok(database::migrate(&owner.url, SCHEMA, MIGRATIONS).await?)
     })
 }
@@ -30,5 +30,5 @@ fn migrate_command() -> Option<ExitCode> {
 /// The process that sends decisions to webhooks.
 fn webhook_worker() -> ExitCode {
     dead_letters_command(deliveries::QUEUE)
-        .unwrap_or_else(|| service_runtime::main("webhook-worker", run_webhook_worker))
+        .unwrap_or_else(|| server::main("webhook-worker", run_webhook_worker))
 }

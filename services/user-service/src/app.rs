@@ -10,11 +10,10 @@ use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
 use database::{BatchLimits, Database, ServicePools};
-use http_kit::{Health, ProblemBody};
+use http_kit::{BearerToken, Document, Health, ProblemBody};
 use listing::Lists;
 use messaging::{BrokerSettings, Publisher, Queue};
-use service_http::{BearerToken, Document};
-use service_runtime::Running;
+use server::Running;
 use utoipa::OpenApi as _;
 use utoipa::openapi::OpenApi;
 use utoipa_actix_web::AppExt as _;
@@ -46,7 +45,7 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let mut running = Running::new();
     let (context, revocations) = start_context(settings, &running).await?;
     running.health = health(&context);
-    let (listener, address) = service_runtime::bind(address)?;
+    let (listener, address) = server::bind(address)?;
     running.address = Some(address);
     let verifier = Data::from(Arc::clone(&context.verifier));
     let lookups = Data::new(accounts::user_lookups(
@@ -56,7 +55,7 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
     let revocations = Data::new(revocations);
     let (context, health) = (Data::new(context), Data::new(running.health.clone()));
     let document = Data::new(Document::new(&openapi())?);
-    service_runtime::serve(&running, listener, http, move || {
+    server::serve(&running, listener, http, move || {
         let app = App::new()
             .app_data(context.clone())
             .app_data(lookups.clone())
@@ -64,7 +63,7 @@ pub async fn run(settings: UserServiceSettings) -> anyhow::Result<Running> {
             .app_data(verifier.clone());
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
         app.service(revocations::routes::list_revocations)
-            .configure(|config| service_http::mount(config, health.clone(), document.clone()))
+            .configure(|config| http_kit::mount(config, health.clone(), document.clone()))
             .wrap(from_fn(http_kit::request_context))
     })?;
     Ok(running)

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use database::OwnerSettings;
 use messaging::dead_letters_command;
-use service_runtime::Program;
+use server::Program;
 
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::{
@@ -23,12 +23,12 @@ pub const PROGRAMS: [Program; 3] = [
 fn user_service() -> ExitCode {
     migrate_command()
         .or_else(revoke_all_tokens_command)
-        .unwrap_or_else(|| service_runtime::main("user-service", run))
+        .unwrap_or_else(|| server::main("user-service", run))
 }
 
 /// The command `migrate`: runs the pending migrations of the schema as its owner, and exits.
 fn migrate_command() -> Option<ExitCode> {
-    service_runtime::command("migrate", async |owner: OwnerSettings| {
+    server::command("migrate", async |owner: OwnerSettings| {
         Ok(database::migrate(&owner.url, SCHEMA, MIGRATIONS).await?)
     })
 }
@@ -36,11 +36,11 @@ fn migrate_command() -> Option<ExitCode> {
 /// The process that deletes users, step by step.
 pub fn deletion_worker() -> ExitCode {
     dead_letters_command(deletions::QUEUE)
-        .unwrap_or_else(|| service_runtime::main("deletion-worker", run_deletion_worker))
+        .unwrap_or_else(|| server::main("deletion-worker", run_deletion_worker))
 }
 
 /// The process that sends notifications to users.
 fn notification_worker() -> ExitCode {
     dead_letters_command(notifications::QUEUE)
-        .unwrap_or_else(|| service_runtime::main("notification-worker", run_notification_worker))
+        .unwrap_or_else(|| server::main("notification-worker", run_notification_worker))
 }

@@ -11,6 +11,7 @@
 //! Deliberately absent: storage, TLS, verification of webhook signatures (tests do that with the recorded headers
 //! and body), and all features of an engine outside the contract.
 
+mod app;
 mod control;
 mod duration;
 mod engine;
@@ -18,12 +19,11 @@ mod erasure;
 mod inspection;
 mod journal;
 mod receivers;
-mod server;
 mod settings;
 mod sync;
 mod users;
 
+pub use app::{Server, run};
 pub use control::{Control, ControlChange};
 pub use journal::{Kind, Received};
-pub use server::{Server, run};
 pub use settings::Settings;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    service_runtime::main("demo-engine", |settings| async {
+    server::main("demo-engine", |settings| async {
         Ok(demo_engine::run(settings).await?.running)
     })
 }

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 
 use app_config::{Error, Reader};
-use service_runtime::HttpServerSettings;
+use server::HttpServerSettings;
 use values::Secret;
 
 use crate::Control;

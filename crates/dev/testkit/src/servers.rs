@@ -2,7 +2,7 @@ use std::sync::OnceLock;
 
 use local_stack::Description;
 
-/// Installs the cryptography of the TLS library, as `service_runtime::main` does. Can be repeated.
+/// Installs the cryptography of the TLS library, as `server::main` does. Can be repeated.
 pub(crate) fn install_cryptography() {
     let _ = rustls::crypto::ring::default_provider().install_default();
 }

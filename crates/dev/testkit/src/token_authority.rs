@@ -4,7 +4,7 @@ use std::time::Duration;
 use actix_web::App;
 use actix_web::web::{Data, Json, get};
 use auth::{ADMIN_SCOPE, JwkSet, RemoteSettings, RevocationFeed, Signer, SigningKey, Subject};
-use service_runtime::{HttpServerSettings, Running};
+use server::{HttpServerSettings, Running};
 use values::{EmailAddress, FromText, UserId};
 
 use crate::forger::ed25519_pem;
@@ -37,7 +37,7 @@ impl TokenAuthority {
         let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);
         let signer = Arc::new(signer);
         let raised = RaisedEpochs::default();
-        let (listener, address) = service_runtime::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let (listener, address) = server::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let mut running = Running::new();
         running.address = Some(address);
         let settings = HttpServerSettings::single_threaded();
@@ -45,7 +45,7 @@ impl TokenAuthority {
             Data::new(signer.published().clone()),
             Data::new(Arc::clone(&raised)),
         );
-        service_runtime::serve(&running, listener, settings, move || {
+        server::serve(&running, listener, settings, move || {
             App::new()
                 .app_data(keys.clone())
                 .app_data(feed.clone())

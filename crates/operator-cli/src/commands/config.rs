@@ -2,7 +2,7 @@ use app_config::{Reader, Settings};
 use clap::{Subcommand, ValueEnum};
 use people_task_service::{PeopleTaskServiceSettings, WebhookWorkerSettings};
 use serde_json::json;
-use service_runtime::ProcessSettings;
+use server::ProcessSettings;
 use user_service::{DeletionWorkerSettings, NotificationWorkerSettings, UserServiceSettings};
 
 use crate::failure::Outcome;

@@ -2,9 +2,9 @@ use actix_web::put;
 use actix_web::web::{Data, Json, Path};
 use auth::ServiceCaller;
 use database::Connection;
+use database::database_problem;
 use http_kit::{JsonBody, Problem, path_id};
 use serde_json::{Value, json};
-use service_http::database_problem;
 use values::UserId;
 
 use crate::changed_users::requests::ChangedUser;

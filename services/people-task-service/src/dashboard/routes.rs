@@ -1,9 +1,19 @@
 use actix_web::get;
 use actix_web::web::{Data, Json};
 use auth::{Caller, TokenProblems};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::context::Context;
-use crate::dashboard::responses::DashboardResponse;
+
+/// Where people see their tasks.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DashboardResponse {
+    /// The page's URL.
+    #[schema(example = "http://localhost:8080/tasks")]
+    dashboard_url: String,
+}
 
 /// The page on which people see their tasks.
 #[utoipa::path(

@@ -8,7 +8,6 @@ use telemetry::RequestContext;
 use values::{Names as _, TaskId};
 
 use crate::audit::AuditAction;
-use crate::columns::column;
 use crate::decisions::requests::DecisionComment;
 use crate::decisions::store::{self, DecidedRow, NewDecision};
 use crate::deliveries::{DueDelivery, due_message};
@@ -16,6 +15,7 @@ use crate::status::TaskStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::requests::Precondition;
 use crate::tasks::{Task, TaskError, change_in_round, store as task_store};
+use database::column;
 
 /// A decision about a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

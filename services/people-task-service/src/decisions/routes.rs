@@ -2,8 +2,8 @@ use actix_web::put;
 use actix_web::web::{Data, Path};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
+use database::DatabaseProblems;
 use http_kit::{BodyProblems, OptionalJsonBody, Problem, combine_errors, path_id};
-use service_http::DatabaseProblems;
 
 use crate::decisions::decide::{Choice, Decision, Decisions, decide};
 use crate::decisions::requests::DecisionRequest;

@@ -12,8 +12,8 @@ use telemetry::RequestContext;
 use values::{DeliveryId, Names as _, TaskId, UserId};
 
 use crate::audit::insert_entries;
-use crate::columns::column;
 use crate::status::TaskStatus;
+use database::column;
 
 /// A decision that is allowed.
 pub(super) struct NewDecision<'a> {

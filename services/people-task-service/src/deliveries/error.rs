@@ -1,6 +1,6 @@
 use actix_web::http::StatusCode;
+use database::database_problem;
 use http_kit::{Problem, problem_responses};
-use service_http::database_problem;
 
 use crate::tasks::TaskError;
 

@@ -2,9 +2,9 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, TokenProblems};
+use database::{DatabaseProblems, database_problem};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use listing::Paging;
-use service_http::{DatabaseProblems, database_problem};
 
 use crate::context::Context;
 use crate::deliveries::bulk::{self, Cause, Changed};

@@ -3,12 +3,13 @@ use std::time::{Duration, Instant};
 
 use audit_log::RequestMeta;
 use database::{Connection, Database, Error};
+use serde::Serialize;
 use serde_json::json;
 use values::UserId;
 
 use crate::audit::AuditAction;
-use crate::erasure::batch::{Batch, ErasedUser};
 use crate::erasure::requests::EraseRequest;
+use crate::erasure::{Batch, ErasedUser};
 use crate::erasure::{store, tasks};
 use crate::tasks::store as tasks_store;
 use crate::{changed_users, deliveries, mails, webhooks};
@@ -21,7 +22,8 @@ const WEBHOOKS: usize = 500;
 const MAILS: i64 = 1_000;
 
 /// The result of one call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct Erased {
     /// The number of deleted tasks, and of deleted webhooks of other tasks.
     pub(crate) deleted: usize,

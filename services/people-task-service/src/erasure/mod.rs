@@ -7,10 +7,8 @@
 //! Before anything is deleted, a row in `erased_users` keeps the user's tokens from adding anything, even if this
 //! service cannot read the revocation feed. It is kept for as long as a token can be valid.
 
-mod batch;
 mod erase;
 mod requests;
-mod responses;
 pub(crate) mod routes;
 mod store;
 mod tasks;
@@ -18,6 +16,9 @@ mod tasks;
 use std::time::Duration;
 
 use jobs::RetentionRule;
+use values::UserId;
+
+use crate::tasks::store::erasure::RequesterAddress;
 
 /// How long it is known which users were erased: as long as any token can be valid, and a day.
 pub(crate) const RETENTION: RetentionRule = RetentionRule {
@@ -25,3 +26,20 @@ pub(crate) const RETENTION: RetentionRule = RetentionRule {
     column: "erased",
     keep: auth::MAX_TOKEN_LIFETIME.saturating_add(Duration::from_secs(24 * 3600)),
 };
+
+/// The user whose data is deleted.
+#[derive(Debug)]
+struct ErasedUser {
+    id: UserId,
+    /// The addresses under which the user requested tasks.
+    addresses: Vec<RequesterAddress>,
+}
+
+/// A batch of tasks or webhooks.
+#[derive(Default)]
+struct Batch {
+    deleted: usize,
+    /// Whether something that belongs to them was deleted.
+    progress: bool,
+    more: bool,
+}

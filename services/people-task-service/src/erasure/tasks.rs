@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use database::{Connection, Error};
 
-use crate::erasure::batch::{Batch, ErasedUser};
+use crate::erasure::{Batch, ErasedUser};
 use crate::tasks::store::erasure as store;
 use crate::{deliveries, webhooks};
 

@@ -1,18 +1,18 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use app_config::PublicUrl;
 use auth::MailKeys;
 use database::{Connection, Database, Error};
 use sha2::{Digest as _, Sha256};
-use values::{Language, MailId, Names as _, Secret, UserId};
+use values::{Language, MailId, Names as _, Secret, TaskId, UserId};
 
-use crate::mailing::Mailing;
-use crate::mailing::{Part, Seed};
+use crate::mails::MailKind;
+use crate::mails::Mailing;
 use crate::mails::claim_store::{self, ClaimedMail};
-use crate::mails::kind::MailKind;
-use crate::mails::links::{task_link, unsubscribe_link};
 use crate::mails::store::{self, RecipientHash};
 use crate::mails::unsubscribe;
+use crate::mails::{Part, Seed};
 use crate::status::TaskStatus;
 
 /// How long the notification worker may take to send a mail and report it. It stops trying sooner.
@@ -215,4 +215,19 @@ fn counted_hashes(mail: &DueMail) -> [[u8; 32]; 2] {
 
 fn creator_hash(creator: UserId) -> [u8; 32] {
     Sha256::digest([b"creator ".as_slice(), creator.as_bytes()].concat()).into()
+}
+
+/// The link that opens a task. `purpose` has further parameters: a proposed decision, or the recipient's role.
+fn task_link(public_url: &PublicUrl, task: TaskId, secret: &Secret, purpose: &str) -> Secret {
+    let secret = secret.expose();
+    Secret::new(format!(
+        "{public_url}/tasks?taskId={task}&secret={secret}{purpose}"
+    ))
+}
+
+/// The link by which a recipient opts out of reminders.
+fn unsubscribe_link(public_url: &PublicUrl, token: &str) -> Secret {
+    Secret::new(format!(
+        "{public_url}/people-task/reminders/unsubscribe?token={token}"
+    ))
 }

@@ -1,5 +1,5 @@
+use database::database_problem;
 use http_kit::{Problem, problem_responses};
-use service_http::database_problem;
 use values::Invalid;
 
 /// Why an operation on mails failed.

@@ -14,14 +14,14 @@ pub(crate) mod backlog;
 mod claim;
 mod claim_store;
 mod error;
-mod kind;
-mod links;
+mod mailing;
 mod page;
 pub(crate) mod plan_store;
 mod report;
 mod requests;
 mod responses;
 pub(crate) mod routes;
+mod seeds;
 mod store;
 mod unsubscribe;
 
@@ -29,7 +29,9 @@ use std::time::Duration;
 
 use jobs::RetentionRule;
 
+pub(crate) use mailing::{MailPlan, Mailing};
 pub(crate) use plan_store::planned_reminders;
+pub(crate) use seeds::{Part, Seed};
 pub(crate) use store::{delete_of_recipients, has_of_recipients};
 
 /// Rows that are no longer needed. Mails that were never claimed are deleted when they would be dropped anyway.
@@ -45,3 +47,24 @@ pub(crate) const RETENTION: [RetentionRule; 2] = [
         keep: Duration::from_secs(2 * 24 * 3_600),
     },
 ];
+
+values::names! {
+    /// Why a mail is sent, with the name in the database and in metrics.
+    pub(crate) enum MailKind {
+        /// The approver is asked for a decision.
+        Asked = "asked",
+        /// The approver is reminded before the due date.
+        Reminder = "reminder",
+        /// The approver is reminded at the due date.
+        Due = "due",
+        /// The requester is told about the decision.
+        Decided = "decided",
+    }
+}
+
+impl MailKind {
+    /// Whether recipients can opt out of it.
+    pub(crate) fn is_reminder(self) -> bool {
+        matches!(self, Self::Reminder | Self::Due)
+    }
+}

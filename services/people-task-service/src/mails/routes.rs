@@ -2,8 +2,8 @@ use actix_web::http::header::{ACCEPT_LANGUAGE, CACHE_CONTROL, CONTENT_SECURITY_P
 use actix_web::web::{Data, Json, Path, ServiceConfig};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use auth::{MailKeys, NotificationWorkerCaller};
+use database::{DatabaseProblems, database_problem};
 use http_kit::{JsonBody, Problem, Query, QueryProblems, path_id};
-use service_http::{DatabaseProblems, database_problem};
 
 use crate::context::Context;
 use crate::mails::error::{InvalidLink, MailError};

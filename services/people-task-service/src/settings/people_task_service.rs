@@ -6,11 +6,11 @@ use auth::RemoteSettings;
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use outbound::AddressPolicy;
-use service_runtime::HttpServerSettings;
+use server::HttpServerSettings;
 use url::Url;
 
+use crate::deliveries::signature::SigningSettings;
 use crate::settings::MailSettings;
-use crate::signing::SigningSettings;
 
 /// Settings of the people-task-service.
 #[derive(Debug, Clone)]

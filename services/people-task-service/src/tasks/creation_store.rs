@@ -10,10 +10,10 @@ use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use values::{Fingerprint, Names as _, TaskId};
 
 use crate::audit::insert_entries;
-use crate::columns::column;
-use crate::mailing::MailPlan;
+use crate::mails::MailPlan;
 use crate::mails::planned_reminders;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
+use database::column;
 
 /// A task to be inserted.
 pub(crate) struct NewTask {

@@ -1,9 +1,9 @@
 use std::fmt;
 
 use actix_web::http::StatusCode;
+use database::database_problem;
 use http_kit::{Problem, problem_responses};
 use serde_json::{Value, json};
-use service_http::database_problem;
 use values::{Invalid, Names as _};
 
 use crate::status::TaskStatus;

@@ -2,7 +2,6 @@
 
 pub(crate) mod access;
 pub mod benchmarks;
-mod columns;
 pub(crate) mod create;
 mod creation_store;
 pub(crate) mod credentials;
@@ -19,8 +18,7 @@ pub(crate) mod routes;
 pub(crate) mod secrets;
 pub(crate) mod store;
 
-pub(crate) use columns::task_columns;
 pub(crate) use error::TaskError;
 pub(crate) use read::find_permitted;
 pub(crate) use round::change_in_round;
-pub(crate) use store::Task;
+pub(crate) use store::{Task, task_columns};

@@ -4,9 +4,9 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
 use auth::TokenProblems;
+use database::DatabaseProblems;
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, combine_errors, path_id};
 use listing::CountResponse;
-use service_http::DatabaseProblems;
 
 use crate::context::Context;
 use crate::plugin_paths;

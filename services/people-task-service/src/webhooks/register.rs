@@ -7,7 +7,6 @@ use telemetry::RequestContext;
 use values::{DeliveryId, Fingerprint, TaskId, WebhookId};
 
 use crate::audit::AuditAction;
-use crate::columns::column;
 use crate::context::Context;
 use crate::deliveries::{DueDelivery, due_message, host_of};
 use crate::status::DeliveryStatus;
@@ -19,6 +18,7 @@ use crate::webhooks::error::WebhookError;
 use crate::webhooks::registration_store::{self as store, NewWebhook, Registered, TaskWithCount};
 use crate::webhooks::requests::{Events, RegisterWebhookRequest, SigningSecret, WebhookUrl};
 use crate::webhooks::store::Webhook;
+use database::column;
 
 /// How many webhooks a task can have at a time.
 const MAX_PER_TASK: i64 = 20;

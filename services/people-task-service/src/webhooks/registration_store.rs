@@ -11,9 +11,9 @@ use telemetry::RequestContext;
 use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
 
 use crate::audit::insert_entries;
-use crate::columns::column;
 use crate::tasks::{Task, task_columns};
 use crate::webhooks::requests::Events;
+use database::column;
 
 /// A task, and how many webhooks it has.
 #[derive(QueryableByName)]

@@ -15,7 +15,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, Secret, TaskId, bounded_text};
 
-use crate::signing::WebhookSecret;
+use crate::deliveries::signature::WebhookSecret;
 use crate::status::WebhookEvent;
 
 const MAX_URL: usize = 2_048;

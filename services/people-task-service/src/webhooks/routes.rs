@@ -3,9 +3,9 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{JwkSet, TokenProblems};
+use database::DatabaseProblems;
 use http_kit::{JsonBody, Problem, path_id};
 use serde_json::json;
-use service_http::DatabaseProblems;
 
 use crate::context::Context;
 use crate::plugin_paths;

@@ -8,7 +8,7 @@ use diesel::connection::SimpleConnection as _;
 use futures_util::future::join_all;
 use people_task_service::run_webhook_worker;
 use serde_json::{Value, json};
-use service_runtime::Running;
+use server::Running;
 use testkit::{Reply, ed25519_pem, eventually};
 
 use crate::erasure::service_token;

@@ -7,7 +7,7 @@ use diesel::sql_types::{BigInt, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use people_task_service::{MIGRATIONS, PeopleTaskServiceSettings, run};
 use serde_json::{Value, json};
-use service_runtime::Running;
+use server::Running;
 use testkit::{
     Http, Reply, Request, TestBroker, TestDatabase, TokenAuthority, ed25519_pem, eventually,
 };

@@ -1,7 +1,7 @@
 use actix_web::http::StatusCode;
 use auth::TokenProblems;
+use database::database_problem;
 use http_kit::{BodyProblems, Problem};
-use service_http::database_problem;
 use values::Invalid;
 
 use super::list_query::{MAX_OFFSET_WITH_PATTERN, MAX_SORTED_USERS};

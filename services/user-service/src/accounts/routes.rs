@@ -4,9 +4,9 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, get, post, put};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems, Caller, TokenProblems};
+use database::DatabaseProblems;
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems, path_id};
 use listing::{CountResponse, Sort};
-use service_http::DatabaseProblems;
 use values::UserId;
 
 use super::create::create;

@@ -2,8 +2,6 @@
 //! writes its entries with its changes.
 
 mod action;
-mod request_actor;
 pub(crate) mod routes;
 
-pub(crate) use action::AuditAction;
-pub(crate) use request_actor::RequestActor;
+pub(crate) use action::{AuditAction, RequestActor};

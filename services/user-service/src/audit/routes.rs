@@ -4,8 +4,8 @@ use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse, get};
 use audit_log::{AuditEntry, AuditQuery};
 use auth::{AdminCaller, AdminProblems};
+use database::DatabaseProblems;
 use http_kit::{Problem, Query, QueryProblems};
-use service_http::DatabaseProblems;
 
 use crate::context::Context;
 

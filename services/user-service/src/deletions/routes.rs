@@ -3,9 +3,9 @@ use actix_web::web::{Data, Json, Path};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
+use database::DatabaseProblems;
 use http_kit::{Problem, Query, QueryProblems};
 use listing::Paging;
-use service_http::DatabaseProblems;
 
 use super::error::{CancelProblems, DeleteProblems, TicketProblems};
 use super::requests::{TicketPath, UserPath};

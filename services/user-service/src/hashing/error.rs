@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use bcrypt::BcryptError;
+use database::DatabaseProblems;
 use http_kit::Problem;
-use service_http::DatabaseProblems;
 
 /// After this time, some of the waiting passwords have been checked.
 const SHARE_RETRY: Duration = Duration::from_secs(2);

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
+use database::{DatabaseProblems, database_problem};
 use http_kit::{BodyProblems, Problem};
-use service_http::{DatabaseProblems, database_problem};
 
 use crate::accounts::{AccountError, DELETION_IN_PROGRESS};
 use crate::back_off::TooManyAttempts;

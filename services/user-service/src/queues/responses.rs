@@ -1,6 +1,6 @@
 use jobs::Backlog;
+use messaging::QueueStatus;
 use serde::Serialize;
-use service_http::QueueResponse;
 use utoipa::ToSchema;
 
 /// The jobs of one kind that have not ended.
@@ -34,7 +34,7 @@ impl BacklogResponse {
 #[schema(as = UserQueues)]
 pub(super) struct QueuesResponse {
     /// The queues of messages. The work itself is in the database.
-    pub(super) queues: Vec<QueueResponse>,
+    pub(super) queues: Vec<QueueStatus>,
     /// The jobs that have not ended.
     pub(super) jobs: Vec<BacklogResponse>,
 }

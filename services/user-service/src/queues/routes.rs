@@ -2,8 +2,9 @@ use actix_web::get;
 use actix_web::web::{Data, Json};
 use auth::{AdminCaller, AdminProblems};
 use database::{Connection, Database};
+use database::{DatabaseProblems, database_problem};
 use http_kit::Problem;
-use service_http::{DatabaseProblems, QueueResponse, database_problem};
+use messaging::QueueStatus;
 
 use super::responses::{BacklogResponse, QueuesResponse};
 use crate::context::Context;
@@ -36,7 +37,7 @@ pub(crate) async fn user_queues(
     let (deletions, notifications) = context.lists.query(Some(admin.id()), load).await?;
     let queues = [&context.deletions, &context.notifications];
     Ok(Json(QueuesResponse {
-        queues: queues.map(QueueResponse::from).into(),
+        queues: queues.map(QueueStatus::from).into(),
         jobs: vec![
             BacklogResponse::new(deletions::JOBS.name(), deletions),
             BacklogResponse::new(notifications::JOBS.name(), notifications),

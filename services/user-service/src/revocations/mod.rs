@@ -14,7 +14,6 @@
 mod cursor;
 mod feed;
 mod poller;
-mod responses;
 mod revoke_all;
 pub(crate) mod routes;
 mod store;

@@ -4,15 +4,27 @@ use std::time::Duration;
 
 use actix_web::get;
 use actix_web::web::{Data, Json};
-use auth::{FeedReader, RevocationFeed};
+use auth::{FeedReader, Jwk, RevocationFeed};
+use database::database_problem;
 use http_kit::{Problem, Query};
-use service_http::database_problem;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::cursor::FeedCursor;
 use super::feed::{read_feed, wait_for_epochs};
-use super::responses::KeySetResponse;
 use super::watched::Watching;
 use crate::context::Context;
+
+/// A JSON Web Key set (RFC 7517): the keys that verify access tokens, the current one first.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = KeySet)]
+pub(crate) struct KeySetResponse {
+    #[schema(
+        value_type = Vec<Object>,
+        example = json!([{"kty": "OKP", "crv": "Ed25519", "alg": "EdDSA", "use": "sig", "kid": "…", "x": "…"}])
+    )]
+    keys: Vec<Jwk>,
+}
 
 /// Get the keys that verify access tokens
 ///

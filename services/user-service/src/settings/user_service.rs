@@ -4,7 +4,7 @@ use std::time::Duration;
 use app_config::{Csv, Reader, SettingValue, Settings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
-use service_runtime::HttpServerSettings;
+use server::HttpServerSettings;
 use url::Url;
 use values::{EmailAddress, Secret};
 

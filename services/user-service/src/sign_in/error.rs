@@ -1,7 +1,7 @@
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderValue, WWW_AUTHENTICATE};
+use database::database_problem;
 use http_kit::Problem;
-use service_http::database_problem;
 
 use crate::back_off::TooManyAttempts;
 use crate::hashing::HashError;

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use auth::TokenProblems;
+use database::{DatabaseProblems, database_problem};
 use http_kit::Problem;
-use service_http::{DatabaseProblems, database_problem};
 
 use crate::accounts::{AccountError, CodeProblems, DeletionProblems};
 use crate::back_off::{BackOffProblems, TooManyAttempts};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use app_config::{Reader, Settings as _};
 use diesel::PgConnection;
 use serde_json::{Value, json};
-use service_runtime::Running;
+use server::Running;
 use testkit::{Http, Reply, TestBroker, TestDatabase, ed25519_pem};
 use user_service::{MIGRATIONS, UserServiceSettings, run};
 

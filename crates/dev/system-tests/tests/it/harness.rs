@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use app_config::{Description, Reader, Settings, describe};
 use serde_json::{Value, json};
-use service_runtime::{ProcessSettings, Running, serve_metrics};
+use server::{ProcessSettings, Running, serve_metrics};
 use testkit::{Http, MailServer, Reply, TestBroker, TestDatabase, eventually};
 
 const GRACE: Duration = Duration::from_secs(20);

@@ -66,8 +66,6 @@ fn check_own(dependencies: &Dependencies) -> Vec<String> {
                 "services may share only crates"
             } else if are_in("", "crates/dev/") && !package.starts_with("crates/dev/") {
                 "the product does not contain development tools"
-            } else if are_in("crates/database", "crates/http-kit") {
-                "the database does not know HTTP"
             } else {
                 continue;
             };

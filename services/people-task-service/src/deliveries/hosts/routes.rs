@@ -3,9 +3,9 @@ use actix_web::web::{Data, Json};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use audit_log::RequestMeta;
 use auth::{AdminCaller, AdminProblems};
+use database::{DatabaseProblems, database_problem};
 use http_kit::{BodyProblems, JsonBody, Problem, Query, QueryProblems};
 use listing::next_link;
-use service_http::{DatabaseProblems, database_problem};
 
 use crate::context::Context;
 use crate::deliveries::error::TooManyPausedHosts;

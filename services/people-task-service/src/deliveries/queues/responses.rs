@@ -1,5 +1,5 @@
+use messaging::QueueStatus;
 use serde::Serialize;
-use service_http::QueueResponse;
 use utoipa::ToSchema;
 
 use crate::deliveries::backlog_store::Backlog;
@@ -34,7 +34,7 @@ pub(super) struct BacklogResponse {
 #[schema(as = DeliveryQueues)]
 pub(super) struct QueuesResponse {
     /// The queues of messages. The work itself is in the database.
-    pub(super) queues: Vec<QueueResponse>,
+    pub(super) queues: Vec<QueueStatus>,
     /// The deliveries that have not ended.
     pub(super) deliveries: BacklogResponse,
 }

@@ -2,8 +2,9 @@ use actix_web::get;
 use actix_web::web::{Data, Json};
 use auth::{AdminCaller, AdminProblems};
 use database::Database;
+use database::{DatabaseProblems, database_problem};
 use http_kit::Problem;
-use service_http::{DatabaseProblems, QueueResponse, database_problem};
+use messaging::QueueStatus;
 
 use super::responses::QueuesResponse;
 use crate::context::Context;
@@ -30,7 +31,7 @@ pub(crate) async fn delivery_queues(
     };
     let backlog = context.lists.query(Some(admin.id()), load).await?;
     Ok(Json(QueuesResponse {
-        queues: vec![QueueResponse::from(&context.deliveries)],
+        queues: vec![QueueStatus::from(&context.deliveries)],
         deliveries: backlog.into(),
     }))
 }

@@ -12,10 +12,10 @@ use tracing::Span;
 use values::{DeliveryId, FromText as _, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::responses::Attempt;
+use crate::deliveries::signature::{WebhookSecret, WebhookSigner};
 use crate::deliveries::worker::claims_store::ClaimedDelivery;
 use crate::deliveries::worker::hosts::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
-use crate::signing::{WebhookSecret, WebhookSigner};
 use crate::tasks::responses::TaskResponse;
 
 /// The resources that every attempt needs.

@@ -49,7 +49,7 @@ use anyhow::Context as _;
 use database::{Database, DatabaseSettings, PoolOptions, StatementLimits};
 use messaging::{BrokerSettings, ConsumerConfig};
 use outbound::{GuardedClient, Limits, SystemResolver};
-use service_runtime::Running;
+use server::Running;
 use tokio::sync::mpsc;
 use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
@@ -61,10 +61,10 @@ use self::membership::Membership;
 use self::message::handle_message;
 use self::recorder::Recorder;
 use self::schedule::RetrySchedule;
+use crate::deliveries::signature::WebhookSigner;
 use crate::deliveries::{DueDelivery, QUEUE};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::WebhookWorkerSettings;
-use crate::signing::WebhookSigner;
 
 /// How many messages the worker handles at a time. The broker keeps the rest.
 const PREFETCH: u16 = 512;

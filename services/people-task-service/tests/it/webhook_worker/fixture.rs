@@ -8,7 +8,7 @@ use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _, sql_query};
 use messaging::{BrokerSettings, Message, Publisher};
 use people_task_service::{MIGRATIONS, WebhookWorkerSettings, run_webhook_worker};
-use service_runtime::Running;
+use server::Running;
 use telemetry::RequestContext;
 use testkit::{TestBroker, TestDatabase, ed25519_pem, eventually};
 use tokio_util::sync::CancellationToken;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use actix_web::http::header::HeaderMap;
 use actix_web::web::{Bytes, Data};
 use actix_web::{App, HttpRequest, HttpResponse};
-use service_runtime::{HttpServerSettings, Running};
+use server::{HttpServerSettings, Running};
 use testkit::eventually;
 
 /// A call to a receiver.
@@ -85,7 +85,7 @@ impl Receiver {
         host: [u8; 4],
         react: impl Fn(usize) -> CannedResponse + Send + Sync + 'static,
     ) -> Self {
-        let (listener, address) = service_runtime::bind((host, 0).into()).unwrap();
+        let (listener, address) = server::bind((host, 0).into()).unwrap();
         let state = Arc::new(State {
             react: Box::new(react),
             calls: Mutex::default(),
@@ -98,7 +98,7 @@ impl Receiver {
             ..HttpServerSettings::single_threaded()
         };
         let data = Data::from(Arc::clone(&state));
-        service_runtime::serve(&running, listener, settings, move || {
+        server::serve(&running, listener, settings, move || {
             let route = actix_web::web::to(receive);
             App::new().app_data(data.clone()).default_service(route)
         })

@@ -7,7 +7,7 @@ use actix_web::web::Data;
 use diesel::connection::SimpleConnection as _;
 use outbound::{Resolve, Resolved};
 use people_task_service::run_webhook_worker;
-use service_runtime::Running;
+use server::Running;
 use testkit::eventually;
 use tokio::runtime::Runtime;
 

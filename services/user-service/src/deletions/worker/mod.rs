@@ -23,7 +23,7 @@ use auth::{Signer, SigningKey};
 use database::Database;
 use jobs::{RetentionRule, RetryPolicy, WorkerConfig};
 use reqwest::Client;
-use service_runtime::Running;
+use server::Running;
 
 use crate::calls;
 use crate::deletions::engine::Engine;

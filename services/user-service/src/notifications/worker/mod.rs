@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use database::Database;
 use jobs::{RetentionRule, RetryPolicy, WorkerConfig};
-use service_runtime::Running;
+use server::Running;
 
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::NotificationWorkerSettings;

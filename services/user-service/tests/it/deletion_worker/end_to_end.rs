@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use app_config::{Reader, Settings as _};
 use demo_engine::{Control, ControlChange};
 use serde_json::{Value, json};
-use service_runtime::Running;
+use server::Running;
 use testkit::{Http, Reply, eventually, lines};
 use user_service::{NotificationWorkerSettings, UserServiceSettings, run, run_notification_worker};
 

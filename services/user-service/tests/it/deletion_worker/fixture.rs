@@ -14,7 +14,7 @@ use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Jsonb, Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl as _};
 use serde_json::{Value, json};
-use service_runtime::{HttpServerSettings, Running};
+use server::{HttpServerSettings, Running};
 use sha2::{Digest as _, Sha256};
 use testkit::{TestBroker, TestDatabase, eventually};
 use user_service::deletions::Step;
@@ -295,14 +295,14 @@ impl PeopleTasks {
         let verifier = Data::from(Arc::new(verifier));
         let tasks = Arc::<Mutex<Tasks>>::default();
         let shared = Data::from(Arc::clone(&tasks));
-        let (listener, address) = service_runtime::bind(([127, 0, 0, 1], 0).into()).unwrap();
+        let (listener, address) = server::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let mut running = Running::new();
         running.address = Some(address);
         let settings = HttpServerSettings {
             max_connections: 100,
             ..HttpServerSettings::single_threaded()
         };
-        service_runtime::serve(&running, listener, settings, move || {
+        server::serve(&running, listener, settings, move || {
             App::new()
                 .app_data(Data::clone(&verifier))
                 .app_data(Data::clone(&shared))

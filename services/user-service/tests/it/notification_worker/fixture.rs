@@ -8,7 +8,7 @@ use demo_engine::{Received, Server};
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::{BigInt, Binary, Bool, Integer, Nullable, Text};
 use diesel::{QueryableByName, RunQueryDsl as _};
-use service_runtime::Running;
+use server::Running;
 use sha2::{Digest as _, Sha256};
 use testkit::{TestBroker, TestDatabase, eventually};
 use user_service::{MIGRATIONS, NotificationWorkerSettings, run_notification_worker};

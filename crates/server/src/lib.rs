@@ -5,7 +5,6 @@
 
 mod accept;
 mod connections;
-mod health_check;
 mod http_server;
 mod intake;
 mod metrics_server;

@@ -1,4 +1,4 @@
-use messaging::Publisher;
+use crate::Publisher;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 #[schema(as = Queue)]
-pub struct QueueResponse {
+pub struct QueueStatus {
     /// The queue's name.
     #[schema(example = "webhook.due-deliveries")]
     name: &'static str,
@@ -20,7 +20,7 @@ pub struct QueueResponse {
     dead_letters: u32,
 }
 
-impl From<&Publisher> for QueueResponse {
+impl From<&Publisher> for QueueStatus {
     fn from(publisher: &Publisher) -> Self {
         Self {
             name: publisher.queue().name(),

@@ -1,3 +1,5 @@
+//! Values that statements take.
+
 use std::time::Duration;
 
 use diesel::data_types::PgInterval;
@@ -6,4 +8,9 @@ use diesel::data_types::PgInterval;
 #[must_use]
 pub fn interval(duration: Duration) -> PgInterval {
     PgInterval::from_microseconds(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// A column of rows, in their order, for a statement that takes many rows as arrays.
+pub fn column<'a, Row, T>(rows: &'a [Row], value: impl Fn(&'a Row) -> T) -> Vec<T> {
+    rows.iter().map(value).collect()
 }

@@ -1,17 +1,21 @@
 use std::future::Future;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use app_config::{Reader, Settings};
 use telemetry::LogSettings;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use crate::health_check;
 use crate::metrics_server::serve_metrics;
 use crate::open_files;
 use crate::running::Running;
 use crate::settings::ProcessSettings;
 use crate::upkeep::start_upkeep;
+
+const HEALTH_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The name of a program and its entry point.
 pub type Program = (&'static str, fn() -> ExitCode);
@@ -29,7 +33,7 @@ where
 {
     match std::env::args_os().nth(1) {
         None => exit_code(name, run(name, start)),
-        Some(argument) if argument == "--health" => match health_check::is_ready() {
+        Some(argument) if argument == "--health" => match is_ready() {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) | Err(_) => ExitCode::FAILURE,
         },
@@ -184,4 +188,23 @@ async fn run_until(
     anyhow::ensure!(!panicked, "a background task panicked");
     tracing::info!("stopped");
     Ok(())
+}
+
+/// Whether the running process reports at `METRICS_ADDRESS` that it is ready.
+fn is_ready() -> anyhow::Result<bool> {
+    let settings = ProcessSettings::read(&mut Reader::from_process()?)?;
+    ask(settings.metrics_address)
+}
+
+/// Sends one plain request, so that the check needs neither a runtime nor a client.
+fn ask(mut address: SocketAddr) -> anyhow::Result<bool> {
+    if address.ip().is_unspecified() {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    }
+    let mut stream = TcpStream::connect_timeout(&address, HEALTH_CHECK_TIMEOUT)?;
+    stream.set_read_timeout(Some(HEALTH_CHECK_TIMEOUT))?;
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")?;
+    let mut status = [0; "HTTP/1.1 200".len()];
+    stream.read_exact(&mut status)?;
+    Ok(status.ends_with(b"200"))
 }

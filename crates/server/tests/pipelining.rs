@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use actix_web::web::{Bytes, get, post};
 use actix_web::{App, HttpResponse};
-use service_runtime::{HttpServerSettings, Running, bind, serve};
+use server::{HttpServerSettings, Running, bind, serve};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

@@ -1,5 +1,6 @@
-use database::Error;
 use http_kit::Problem;
+
+use crate::Error;
 
 /// Maps a failure of the database to a response, and logs its cause unless that is an outage, which the pool logs.
 ///

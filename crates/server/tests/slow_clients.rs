@@ -9,7 +9,7 @@ use std::time::Duration;
 use actix_web::web::{Bytes, Data, get};
 use actix_web::{App, HttpResponse};
 use futures_util::stream;
-use service_runtime::{HttpServerSettings, Running, bind, serve};
+use server::{HttpServerSettings, Running, bind, serve};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::sync::Notify;

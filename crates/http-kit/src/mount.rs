@@ -1,9 +1,10 @@
 use actix_web::web::{Data, PathConfig, ServiceConfig, get, to};
 use actix_web::{HttpRequest, HttpResponse};
-use http_kit::{Health, Problem, Routes, healthz, readyz};
 use utoipa::Modify;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::security::{HttpAuthScheme, HttpBuilder, SecurityScheme};
+
+use crate::{Health, Problem, Routes, healthz, readyz};
 
 /// A service's OpenAPI document, and the routes that it names.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use actix_web::middleware::from_fn;
 use actix_web::web::get;
 use actix_web::{App, HttpResponse};
-use service_runtime::{HttpServerSettings, Listener, Running, bind, serve};
+use server::{HttpServerSettings, Listener, Running, bind, serve};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;

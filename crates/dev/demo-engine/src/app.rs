@@ -4,7 +4,7 @@ use std::sync::Arc;
 use actix_web::{App, HttpRequest, HttpResponse, web as http};
 use http_kit::Health;
 use serde_json::json;
-use service_runtime::Running;
+use server::Running;
 
 use crate::engine::Engine;
 use crate::journal::{Filter, Received};
@@ -28,7 +28,7 @@ pub struct Server {
 /// # Errors
 /// When the address cannot be used.
 pub async fn run(settings: Settings) -> anyhow::Result<Server> {
-    let (listener, address) = service_runtime::bind(settings.listen_address)?;
+    let (listener, address) = server::bind(settings.listen_address)?;
     let mut running = Running::new();
     running.address = Some(address);
 
@@ -37,7 +37,7 @@ pub async fn run(settings: Settings) -> anyhow::Result<Server> {
     let shared = http::Data::from(Arc::clone(&engine));
     let failed_first = http::Data::new(FailedFirst::default());
     let health = http::Data::new(running.health.clone());
-    service_runtime::serve(&running, listener, settings.http, move || {
+    server::serve(&running, listener, settings.http, move || {
         App::new()
             .app_data(http::Data::<Engine>::clone(&shared))
             .app_data(http::Data::<FailedFirst>::clone(&failed_first))
