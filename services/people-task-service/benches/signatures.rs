@@ -15,7 +15,7 @@ use signing::{SigningSettings, WebhookSecret, WebhookSigner};
 use values::{DeliveryId, FromText as _};
 
 // The module is private to the service, and compiling it again needs no change of what is public.
-#[path = "../src/deliveries/signature.rs"]
+#[path = "../src/webhook_signature.rs"]
 mod signing;
 
 /// A usual body.

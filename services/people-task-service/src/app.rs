@@ -23,12 +23,12 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use crate::context::Context;
 use crate::decisions::decide::decisions;
 use crate::decisions::routes::{approve_task, reject_task};
-use crate::deliveries::signature::WebhookSigner;
 use crate::planning::planning;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
 use crate::tasks::create::creations;
 use crate::tasks::read::task_lookups;
+use crate::webhook_signature::WebhookSigner;
 use crate::webhooks::register::registrations;
 use crate::{
     audit, changed_users, dashboard, deliveries, erasure, mails, plugin_paths, tasks, webhooks,

@@ -8,8 +8,8 @@ use messaging::Publisher;
 use outbound::{AddressPolicy, SystemResolver};
 use url::Url;
 
-use crate::deliveries::signature::WebhookSigner;
-use crate::mails::Mailing;
+use crate::mailing::Mailing;
+use crate::webhook_signature::WebhookSigner;
 
 #[derive(Debug)]
 pub(crate) struct Context {

@@ -21,6 +21,7 @@ mod decisions;
 pub mod deliveries;
 mod erasure;
 mod free_rows;
+mod mailing;
 mod mails;
 mod planning;
 mod plugin_paths;
@@ -31,13 +32,14 @@ mod schema_tests;
 mod settings;
 mod status;
 mod tasks;
+mod webhook_signature;
 mod webhooks;
 
 pub use app::{openapi, run};
-pub use deliveries::signature::SigningSettings;
 pub use deliveries::worker::run as run_webhook_worker;
 pub use programs::PROGRAMS;
 pub use schema::{MIGRATIONS, SCHEMA};
 pub use settings::{MailSettings, PeopleTaskServiceSettings, WebhookWorkerSettings};
 #[doc(hidden)]
 pub use tasks::benchmarks;
+pub use webhook_signature::SigningSettings;

@@ -15,7 +15,6 @@ mod redeliver;
 mod requests;
 mod responses;
 pub(crate) mod routes;
-pub(crate) mod signature;
 pub(crate) mod store;
 pub(crate) mod worker;
 

@@ -7,12 +7,12 @@ use database::{Connection, Database, Error};
 use sha2::{Digest as _, Sha256};
 use values::{Language, MailId, Names as _, Secret, TaskId, UserId};
 
+use crate::mailing::Mailing;
+use crate::mailing::{Part, Seed};
 use crate::mails::MailKind;
-use crate::mails::Mailing;
 use crate::mails::claim_store::{self, ClaimedMail};
 use crate::mails::store::{self, RecipientHash};
 use crate::mails::unsubscribe;
-use crate::mails::{Part, Seed};
 use crate::status::TaskStatus;
 
 /// How long the notification worker may take to send a mail and report it. It stops trying sooner.

@@ -14,14 +14,12 @@ pub(crate) mod backlog;
 mod claim;
 mod claim_store;
 mod error;
-mod mailing;
 mod page;
 pub(crate) mod plan_store;
 mod report;
 mod requests;
 mod responses;
 pub(crate) mod routes;
-mod seeds;
 mod store;
 mod unsubscribe;
 
@@ -29,9 +27,7 @@ use std::time::Duration;
 
 use jobs::RetentionRule;
 
-pub(crate) use mailing::{MailPlan, Mailing};
 pub(crate) use plan_store::planned_reminders;
-pub(crate) use seeds::{Part, Seed};
 pub(crate) use store::{delete_of_recipients, has_of_recipients};
 
 /// Rows that are no longer needed. Mails that were never claimed are deleted when they would be dropped anyway.

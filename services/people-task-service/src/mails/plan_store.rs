@@ -6,7 +6,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{Array, Binary, Bool, Double, Nullable};
 use values::TaskId;
 
-use crate::mails::Seed;
+use crate::mailing::Seed;
 use crate::schema::mailed_tasks;
 
 /// A query for the reminders of a task that are still to come. `$reminders` is the parameter with the seconds before

@@ -9,8 +9,8 @@ use outbound::AddressPolicy;
 use server::HttpServerSettings;
 use url::Url;
 
-use crate::deliveries::signature::SigningSettings;
 use crate::settings::MailSettings;
+use crate::webhook_signature::SigningSettings;
 
 /// Settings of the people-task-service.
 #[derive(Debug, Clone)]

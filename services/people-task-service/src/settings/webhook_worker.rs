@@ -6,7 +6,7 @@ use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use outbound::{AddressPolicy, Resolve};
 
-use crate::deliveries::signature::SigningSettings;
+use crate::webhook_signature::SigningSettings;
 
 /// The number of concurrent attempts, over all hosts.
 const MAX_IN_FLIGHT: usize = 2_048;

@@ -4,7 +4,7 @@ use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error}
 use values::{Secret, TaskId};
 
 use crate::audit::AuditAction;
-use crate::mails::Mailing;
+use crate::mailing::Mailing;
 use crate::status::TaskStatus;
 use crate::tasks::creation_store::{self, Inserted, NewTask};
 use crate::tasks::error::TaskError;

@@ -10,7 +10,7 @@ use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use values::{Fingerprint, Names as _, TaskId};
 
 use crate::audit::insert_entries;
-use crate::mails::MailPlan;
+use crate::mailing::MailPlan;
 use crate::mails::planned_reminders;
 use crate::tasks::requests::{CreateTaskRequest, DecisionBy};
 use database::column;

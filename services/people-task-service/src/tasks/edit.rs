@@ -5,8 +5,8 @@ use database::{Connection, Database};
 use values::{EmailAddress, Secret, TaskId};
 
 use crate::audit::AuditAction;
+use crate::mailing::{Mailing, Part};
 use crate::mails::plan_store::{self, Replan};
-use crate::mails::{Mailing, Part};
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::error::TaskError;
 use crate::tasks::requests::{DecisionBy, Description, EditTaskRequest, Precondition, TaskTitle};

@@ -15,8 +15,8 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{FromText, Invalid, Secret, TaskId, bounded_text};
 
-use crate::deliveries::signature::WebhookSecret;
 use crate::status::WebhookEvent;
+use crate::webhook_signature::WebhookSecret;
 
 const MAX_URL: usize = 2_048;
 /// Base64 of 24 to 64 bytes after the prefix.

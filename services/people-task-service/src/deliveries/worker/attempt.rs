@@ -12,11 +12,11 @@ use tracing::Span;
 use values::{DeliveryId, FromText as _, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::responses::Attempt;
-use crate::deliveries::signature::{WebhookSecret, WebhookSigner};
 use crate::deliveries::worker::claims_store::ClaimedDelivery;
 use crate::deliveries::worker::hosts::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
 use crate::tasks::responses::TaskResponse;
+use crate::webhook_signature::{WebhookSecret, WebhookSigner};
 
 /// The resources that every attempt needs.
 #[derive(Debug)]

@@ -61,10 +61,10 @@ use self::membership::Membership;
 use self::message::handle_message;
 use self::recorder::Recorder;
 use self::schedule::RetrySchedule;
-use crate::deliveries::signature::WebhookSigner;
 use crate::deliveries::{DueDelivery, QUEUE};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::WebhookWorkerSettings;
+use crate::webhook_signature::WebhookSigner;
 
 /// How many messages the worker handles at a time. The broker keeps the rest.
 const PREFETCH: u16 = 512;

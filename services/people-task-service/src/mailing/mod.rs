@@ -1,4 +1,6 @@
-//! What the processes' settings say about mails, and the plan of a new task.
+//! What the processes' settings say about mails, and the secrets of tasks with mail.
+
+mod seeds;
 
 use std::time::Duration;
 
@@ -6,8 +8,9 @@ use app_config::PublicUrl;
 use auth::MailKeys;
 use values::{Language, Secret, TaskId};
 
-use crate::mails::{Part, Seed};
 use crate::settings::MailSettings;
+
+pub(crate) use seeds::{Part, Seed};
 
 /// What the service needs for mails about tasks. Without keys none are sent.
 #[derive(Debug, Clone)]
