@@ -25,7 +25,6 @@ diesel::table! {
         approver_secret -> Binary,
         requester_secret -> Binary,
         created -> Timestamptz,
-        has_random_secrets -> Bool,
         comment_required -> Bool,
         content_version -> BigInt,
     }
@@ -122,7 +121,7 @@ diesel::table! {
         id -> Integer,
         beat -> Timestamptz,
         places -> Integer,
-        sends_due -> Bool,
+        protocol -> Integer,
     }
 }
 

@@ -16,7 +16,17 @@ fn schema_rs_has_the_tables_and_columns_of_the_database() {
         &TestDatabase::people_task(MIGRATIONS),
         SCHEMA,
         include_str!("schema.rs"),
-        &[("audit_log", "its statements are in the crate audit-log")],
+        &[
+            ("audit_log", "its statements are in the crate audit-log"),
+            (
+                "tasks.has_random_secrets",
+                "0.2.0 reads it; the next release drops it",
+            ),
+            (
+                "delivery_workers.sends_due",
+                "replaced by `protocol`; the next release drops it",
+            ),
+        ],
     );
 }
 
