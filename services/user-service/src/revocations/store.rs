@@ -189,10 +189,10 @@ pub(super) fn start_generation(connection: &mut Connection) -> Result<(), Error>
     let random = diesel::dsl::sql::<Text>("gen_random_uuid()::text");
     diesel::insert_into(token_generation::table)
         .values((
-            token_generation::singleton.eq(true),
+            token_generation::one_row.eq(true),
             token_generation::generation.eq(random),
         ))
-        .on_conflict(token_generation::singleton)
+        .on_conflict(token_generation::one_row)
         .do_update()
         .set(token_generation::generation.eq(excluded(token_generation::generation)))
         .execute(connection)?;
