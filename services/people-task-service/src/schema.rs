@@ -193,7 +193,7 @@ diesel::define_sql_function! {
 
 diesel::define_sql_function! {
     /// Records that a user is being erased. It waits for transactions that may still add rows for the user.
-    fn record_erased_user(who: Binary, of_incarnation: Nullable<Text>);
+    fn record_erased_user(who: Binary, of_incarnation: Text);
 }
 
 diesel::joinable!(task_states -> tasks (task_id));

@@ -134,7 +134,6 @@ diesel::table! {
         lease_until -> Nullable<Timestamptz>,
         lease -> BigInt,
         finished -> Nullable<Timestamptz>,
-        epoch_transaction -> Nullable<BigInt>,
         started -> Timestamptz,
         email_trusted -> Bool,
         deleted_tasks -> BigInt,
