@@ -8,8 +8,8 @@
 //!   of a deleted user and removes the user's client addresses, and [`forget_addresses`] removes those of unknown
 //!   callers who changed the user's tasks.
 //!
-//! Each service has a table `audit_log` in its own schema; `migration/` creates it, and a migration of the
-//! service lists its actions. Each month is a partition. The database roles of the services can only insert and read
+//! Each service has a table `audit_log` in its own schema, which its migrations create. They also list the actions of the
+//! service. Each month is a partition. The database roles of the services can only insert and read
 //! rows; deleting, forgetting and pseudonymising are functions of the schema's owner.
 //!
 //! Invariants:

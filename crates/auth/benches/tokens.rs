@@ -61,7 +61,7 @@ fn subject() -> Subject {
         email,
         scope: vec!["user".to_owned()],
         epoch: 0,
-        incarnation: None,
+        incarnation: "test".to_owned(),
         email_verified: true,
     }
 }

@@ -36,10 +36,8 @@ pub struct Claims {
     /// The user's epoch when the token was issued. Raising the epoch revokes the token.
     pub epoch: i64,
     /// The incarnation of the database that the epoch was read from. Restoring a backup starts a new incarnation, in
-    /// which epochs may have other values; so all tokens of earlier ones are refused. Tokens of version 0.1 have
-    /// none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub incarnation: Option<String>,
+    /// which epochs may have other values; so all tokens of earlier ones are refused.
+    pub incarnation: String,
     /// `false` while the e-mail address is unconfirmed. It then gives no access to tasks.
     #[serde(default = "default_email_verified")]
     pub email_verified: bool,
@@ -73,7 +71,7 @@ pub struct Subject {
     /// The user's epoch.
     pub epoch: i64,
     /// The incarnation of the database, read by the same statement as the epoch.
-    pub incarnation: Option<String>,
+    pub incarnation: String,
     /// Whether the e-mail address is confirmed.
     pub email_verified: bool,
 }

@@ -33,10 +33,10 @@ impl Caller {
         self.0.epoch
     }
 
-    /// The incarnation of the database that issued the token. `None` in tokens of version 0.1.
+    /// The incarnation of the database that issued the token.
     #[must_use]
-    pub fn incarnation(&self) -> Option<&str> {
-        self.0.incarnation.as_deref()
+    pub fn incarnation(&self) -> &str {
+        &self.0.incarnation
     }
 
     /// Whether the token has a scope.

@@ -85,7 +85,7 @@ impl FeedReader {
             if self.starts_over(&page) {
                 return Ok(());
             }
-            self.cursor = Some(page.next_cursor());
+            self.cursor = Some(page.next);
             let revocations = self.verifier.revocations();
             revocations.set_max_token_lifetime(page.max_token_lifetime);
             revocations.raise(page.epochs);
@@ -118,7 +118,7 @@ impl FeedReader {
     fn add_page(&mut self, page: &RevocationFeed) {
         let mut read = self.full_read.take().unwrap_or_default();
         read.pages.add(&page.epochs);
-        let next = page.next_cursor();
+        let next = page.next.clone();
         if page.more {
             read.cursor = Some(next);
             self.full_read = Some(read);
@@ -131,12 +131,10 @@ impl FeedReader {
         self.cursor.get_or_insert(next);
     }
 
-    /// Starts from the beginning if the page is of another incarnation than those before it; a page of version 0.1
-    /// has none. From then on the verifier refuses the tokens of all others.
+    /// Starts from the beginning if the page is of another incarnation than those before it. From then on the verifier
+    /// refuses the tokens of all others.
     fn starts_over(&mut self, page: &RevocationFeed) -> bool {
-        let Some(incarnation) = &page.incarnation else {
-            return false;
-        };
+        let incarnation = &page.incarnation;
         if self.incarnation.as_ref() == Some(incarnation) {
             return false;
         }
@@ -198,8 +196,8 @@ mod tests {
     fn page(incarnation: &str, epochs: &[(UserId, i64)], next: &str) -> RevocationFeed {
         RevocationFeed {
             epochs: epochs.to_vec(),
-            next: Some(next.to_owned()),
-            incarnation: Some(incarnation.to_owned()),
+            next: next.to_owned(),
+            incarnation: incarnation.to_owned(),
             ..RevocationFeed::default()
         }
     }
@@ -214,7 +212,7 @@ mod tests {
     }
 
     /// The claims of a token that was issued at the moment 1,000.
-    fn claims(id: UserId, epoch: i64, incarnation: Option<&str>) -> Claims {
+    fn claims(id: UserId, epoch: i64, incarnation: &str) -> Claims {
         Claims {
             iss: String::new(),
             aud: String::new(),
@@ -227,7 +225,7 @@ mod tests {
             username: String::new(),
             scope: Vec::new(),
             epoch,
-            incarnation: incarnation.map(str::to_owned),
+            incarnation: incarnation.to_owned(),
             email_verified: true,
         }
     }
@@ -236,7 +234,7 @@ mod tests {
         verifier: &Verifier,
         id: UserId,
         epoch: i64,
-        incarnation: Option<&str>,
+        incarnation: &str,
     ) -> Result<(), Rejection> {
         let claims = claims(id, epoch, incarnation);
         verifier.revocations().check(&claims, 1_000)
@@ -248,10 +246,9 @@ mod tests {
         let pages = Pages::of([Some(page("a", &[(ada, 2)], "1"))]);
         reader.poll(&pages).await.unwrap();
         for (epoch, incarnation, expected) in [
-            (2, Some("a"), Ok(())),
-            (1, Some("a"), Err(Rejection::Revoked)),
-            (2, Some("b"), Err(Rejection::Revoked)),
-            (2, None, Err(Rejection::Revoked)),
+            (2, "a", Ok(())),
+            (1, "a", Err(Rejection::Revoked)),
+            (2, "b", Err(Rejection::Revoked)),
         ] {
             let checked = check(&verifier, ada, epoch, incarnation);
             assert_eq!(checked, expected, "{epoch} {incarnation:?}");
@@ -267,12 +264,12 @@ mod tests {
             Some(page("b", &[(ada, 1)], "3")),
         ]);
         reader.poll(&pages).await.unwrap();
-        assert_eq!(check(&verifier, ada, 5, Some("a")), Ok(()));
+        assert_eq!(check(&verifier, ada, 5, "a"), Ok(()));
         reader.poll(&pages).await.unwrap();
         assert_eq!(pages.cursors(), ["none", "9", "none"]);
-        let lost = check(&verifier, ada, 5, Some("a"));
+        let lost = check(&verifier, ada, 5, "a");
         assert_eq!(lost, Err(Rejection::Revoked));
-        assert_eq!(check(&verifier, ada, 1, Some("b")), Ok(()));
+        assert_eq!(check(&verifier, ada, 1, "b"), Ok(()));
     }
 
     #[tokio::test]
@@ -287,14 +284,14 @@ mod tests {
         ]);
         reader.poll(&pages).await.unwrap();
         assert!(reader.poll(&pages).await.is_err());
-        let earlier = check(&verifier, ada, 0, Some("a"));
+        let earlier = check(&verifier, ada, 0, "a");
         assert_eq!(earlier, Err(Rejection::Revoked));
-        let waiting = check(&verifier, ada, 1, Some("b"));
+        let waiting = check(&verifier, ada, 1, "b");
         assert_eq!(waiting, Err(Rejection::NotReady));
         reader.poll(&pages).await.unwrap();
         assert_eq!(pages.cursors(), ["none", "9", "none", "page 2", "page 2"]);
-        assert_eq!(check(&verifier, ada, 1, Some("b")), Ok(()));
-        let revoked = check(&verifier, ada, 0, Some("b"));
+        assert_eq!(check(&verifier, ada, 1, "b"), Ok(()));
+        let revoked = check(&verifier, ada, 0, "b");
         assert_eq!(revoked, Err(Rejection::Revoked));
     }
 
@@ -319,7 +316,7 @@ mod tests {
         reader.poll(&pages).await.unwrap();
         assert!(reader.poll(&pages).await.is_err());
         for user in [ada, bob] {
-            let revoked = check(&verifier, user, 0, Some("a"));
+            let revoked = check(&verifier, user, 0, "a");
             assert_eq!(revoked, Err(Rejection::Revoked));
         }
         reader.poll(&pages).await.unwrap();
@@ -328,7 +325,7 @@ mod tests {
         assert_eq!(pages.cursors(), expected);
         // Bob's epoch was raised while everything was read.
         for user in [ada, bob] {
-            let revoked = check(&verifier, user, 0, Some("a"));
+            let revoked = check(&verifier, user, 0, "a");
             assert_eq!(revoked, Err(Rejection::Revoked));
         }
     }
@@ -348,24 +345,7 @@ mod tests {
         reader.next_full_read = Instant::now();
         reader.poll(&pages).await.unwrap();
         for user in [ada, bob] {
-            assert_eq!(check(&verifier, user, 0, Some("a")), Ok(()));
-        }
-    }
-
-    #[tokio::test]
-    async fn the_feed_of_version_0_1_has_no_incarnation_and_no_pages() {
-        let ((mut reader, verifier), ada) = (reader(), UserId::generate());
-        let old: RevocationFeed =
-            serde_json::from_value(serde_json::json!({"cursor": 7, "epochs": [[ada, 1]]})).unwrap();
-        let pages = Pages::of([Some(old.clone()), Some(old)]);
-        for _ in 0..2 {
-            reader.poll(&pages).await.unwrap();
-        }
-        assert_eq!(pages.cursors(), ["none", "7"]);
-        let revoked = check(&verifier, ada, 0, None);
-        assert_eq!(revoked, Err(Rejection::Revoked));
-        for incarnation in [None, Some("a")] {
-            assert_eq!(check(&verifier, ada, 1, incarnation), Ok(()));
+            assert_eq!(check(&verifier, user, 0, "a"), Ok(()));
         }
     }
 
@@ -376,7 +356,7 @@ mod tests {
             max_token_lifetime: Some(seconds),
             ..page("a", &[], "1")
         };
-        let claims = claims(ada, 0, Some("a"));
+        let claims = claims(ada, 0, "a");
         let check = |now| verifier.revocations().check(&claims, now);
         reader.poll(&Pages::of([Some(lasting(600))])).await.unwrap();
         assert_eq!(check(1_630), Ok(()));

@@ -169,7 +169,7 @@ impl RemoteAuthority {
             }
             failing.record(&polled);
             metrics::gauge!("revocation_feed_age_seconds").set(self.age().as_secs_f64());
-            // The user service lets a poll without changes wait; one of an earlier version responds at once.
+            // The user service lets a poll without changes wait, and responds to one with changes at once.
             tokio::time::sleep(POLL_INTERVAL.saturating_sub(started.elapsed())).await;
         }
     }

@@ -9,35 +9,25 @@ use crate::claims::LEEWAY_SECONDS;
 use crate::{Claims, Rejection};
 
 /// The user service's response to `GET /internal/revocations?cursor=…&limit=…`: one page of the feed.
-///
-/// The fields with defaults are missing in the feed of version 0.1, which has only one page.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RevocationFeed {
-    /// The cursor for readers that ask without a limit.
+    /// The cursor of the changes that follow the last page. Only readers of 0.2 require it.
+    #[serde(default)]
     pub cursor: i64,
     /// Users whose epoch was raised since the requested cursor, with their current epoch. A user may occur twice,
     /// but none is omitted.
     pub epochs: Vec<(UserId, i64)>,
     /// The cursor for the next request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub next: Option<String>,
+    pub next: String,
     /// Whether the next page is to be read at once.
-    #[serde(default)]
     pub more: bool,
     /// The incarnation of the database that the page was read from. See [`Claims::incarnation`].
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub incarnation: Option<String>,
+    pub incarnation: String,
     /// The longest lifetime of any token that may be valid, in seconds. The feed omits epochs that were raised
     /// earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_token_lifetime: Option<u64>,
-}
-
-impl RevocationFeed {
-    pub(crate) fn next_cursor(&self) -> String {
-        self.next.clone().unwrap_or_else(|| self.cursor.to_string())
-    }
 }
 
 /// What is known of the feed: the database's incarnation, and the raised epochs of users who may still have
@@ -88,7 +78,9 @@ impl Revocations {
         {
             return Err(Rejection::Expired);
         }
-        if known.incarnation.is_some() && claims.incarnation != known.incarnation {
+        if let Some(current) = &known.incarnation
+            && claims.incarnation != *current
+        {
             return Err(Rejection::Revoked);
         }
         if known.is_incomplete {

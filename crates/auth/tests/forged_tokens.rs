@@ -40,7 +40,7 @@ fn subject() -> Subject {
         email,
         scope: vec!["user".to_owned()],
         epoch: 3,
-        incarnation: None,
+        incarnation: "test".to_owned(),
         email_verified: true,
     }
 }
@@ -53,7 +53,8 @@ fn good_claims() -> Value {
     let id = UserId::generate();
     json!({
         "iss": ISSUER, "aud": ISSUER, "sub": id, "id": id, "jti": "1", "iat": now(), "exp": now() + 60,
-        "email": "ada@example.com", "username": "ada@example.com", "scope": ["user"], "epoch": 0
+        "email": "ada@example.com", "username": "ada@example.com", "scope": ["user"], "epoch": 0,
+        "incarnation": "test"
     })
 }
 

@@ -91,6 +91,15 @@ pub enum MigrationError {
         /// The first migration that was not run.
         version: String,
     },
+    /// The schema does not have the first migration but earlier ones, which that one replaced.
+    #[error(
+        "the schema {schema:?} was last migrated by a version before the one that this version can be upgraded from: \
+        upgrade it step by step, as deploy/UPGRADING.md says"
+    )]
+    TooOld {
+        /// The schema that the service owns.
+        schema: &'static str,
+    },
     /// The migrating thread panicked.
     #[error("the migrating thread panicked")]
     Panicked,
@@ -111,8 +120,8 @@ impl From<diesel::result::Error> for MigrationError {
 /// ignored.
 ///
 /// # Errors
-/// The database is unavailable for a minute, a migration fails, or one that this process may not run is missing for a
-/// minute.
+/// The database is unavailable for a minute, the schema is older than the first migration, a migration fails, or one
+/// that this process may not run is missing for a minute.
 pub async fn prepare_schema(
     settings: &DatabaseSettings,
     schema: &'static str,
@@ -137,7 +146,8 @@ pub async fn prepare_schema(
 /// time, such as `CREATE INDEX CONCURRENTLY IF NOT EXISTS`. An invalid index of an attempt that failed is dropped.
 ///
 /// # Errors
-/// The database is unavailable for a minute, a migration fails, or another process migrates for hours.
+/// The database is unavailable for a minute, the schema is older than the first migration, a migration fails, or another
+/// process migrates for hours.
 pub async fn migrate(
     owner_url: &Secret,
     schema: &'static str,
@@ -200,7 +210,7 @@ fn wait_until_migrated(
 ) -> Result<(), MigrationError> {
     let needed = needed_versions(migrations)?;
     let (started, waiting) = (Instant::now(), Outage::new("waiting for a migration"));
-    while let Some(version) = first_missing(connection, &needed)? {
+    while let Some(version) = first_missing(connection, schema, &needed)? {
         if started.elapsed() > MAX_WAIT {
             return Err(MigrationError::NotMigrated { schema, version });
         }
@@ -237,8 +247,9 @@ struct Applied {
 /// owner may.
 fn first_missing(
     connection: &mut PgConnection,
+    schema: &'static str,
     needed: &[String],
-) -> Result<Option<String>, diesel::result::Error> {
+) -> Result<Option<String>, MigrationError> {
     let table: Exists =
         diesel::sql_query("SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL AS exists")
             .get_result(connection)?;
@@ -248,7 +259,11 @@ fn first_missing(
         Vec::new()
     };
     let is_missing = |version: &&String| !applied.iter().any(|row| row.version == **version);
-    Ok(needed.iter().find(is_missing).cloned())
+    let missing = needed.iter().find(is_missing);
+    if !applied.is_empty() && missing.is_some() && missing == needed.first() {
+        return Err(MigrationError::TooOld { schema });
+    }
+    Ok(missing.cloned())
 }
 
 fn run_pending(
@@ -256,6 +271,7 @@ fn run_pending(
     schema: &'static str,
     migrations: EmbeddedMigrations,
 ) -> Result<(), MigrationError> {
+    first_missing(connection, schema, &needed_versions(&migrations)?)?;
     let pending = connection
         .pending_migrations(migrations)
         .map_err(MigrationError::Migration)?;

@@ -192,6 +192,23 @@ async fn a_process_without_the_owners_url_waits_for_later_migrations() {
 }
 
 #[tokio::test]
+async fn a_schema_without_the_first_migration_but_with_earlier_ones_is_refused_and_left_as_it_is() {
+    let test = TestDatabase::users(MIGRATIONS);
+    let earlier = "UPDATE users.__diesel_schema_migrations SET version = '00000000000000'";
+    test.admin().batch_execute(earlier).unwrap();
+    let owner_url = test.users_owner_url();
+    for refused in [
+        migrate(&owner_url, "users", LATER_MIGRATIONS).await,
+        prepare_schema(&settings(&test), "users", LATER_MIGRATIONS).await,
+    ] {
+        let error = refused.unwrap_err().to_string();
+        assert!(error.contains("deploy/UPGRADING.md"), "{error}");
+    }
+    let applied = count("SELECT count(*) AS count FROM users.__diesel_schema_migrations");
+    assert_eq!(applied(&mut test.admin()).unwrap(), 1);
+}
+
+#[tokio::test]
 async fn a_process_runs_on_a_schema_of_a_later_version() {
     let test = TestDatabase::users(MIGRATIONS);
     let owner_url = test.users_owner_url();

@@ -136,7 +136,7 @@ fn read_request_limits(reader: &mut Reader) -> Result<(u64, u64), app_config::Er
         "Concurrent requests to each service, of which one client address (of IPv6: one /64 network) may have a quarter; more are refused at once.",
         accepts,
     )?;
-    let pending_uploads = reader.renamed_from("GATEWAY_MAX_ARRIVING").in_range(
+    let pending_uploads = reader.in_range(
         "GATEWAY_MAX_PENDING_UPLOADS",
         "8192",
         allowed,
@@ -147,7 +147,7 @@ fn read_request_limits(reader: &mut Reader) -> Result<(u64, u64), app_config::Er
 }
 
 fn read_response_limit(reader: &mut Reader) -> Result<u64, app_config::Error> {
-    reader.renamed_from("GATEWAY_MAX_DEPARTING_BYTES").in_range(
+    reader.in_range(
         "GATEWAY_MAX_BUFFERED_RESPONSE_BYTES",
         "134217728",
         "a whole number from 1048576 to 1099511627776",

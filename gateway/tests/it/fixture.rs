@@ -147,7 +147,7 @@ pub(crate) fn token(signer: &Signer, id: UserId) -> String {
         email,
         scope: vec!["user".to_owned()],
         epoch: 1,
-        incarnation: None,
+        incarnation: testkit::INCARNATION.to_owned(),
         email_verified: true,
     };
     signer.sign(subject).unwrap().expose().to_owned()

@@ -118,8 +118,9 @@ async fn keys(state: Shared) -> HttpResponse {
 async fn revocations(state: Shared) -> HttpResponse {
     let epochs = state.lock().unwrap().raised.clone();
     HttpResponse::Ok().json(RevocationFeed {
-        cursor: 1,
         epochs,
+        next: "1".to_owned(),
+        incarnation: testkit::INCARNATION.to_owned(),
         ..RevocationFeed::default()
     })
 }

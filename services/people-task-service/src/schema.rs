@@ -25,7 +25,6 @@ diesel::table! {
         approver_secret -> Binary,
         requester_secret -> Binary,
         created -> Timestamptz,
-        has_random_secrets -> Bool,
         comment_required -> Bool,
         content_version -> BigInt,
     }
@@ -122,7 +121,7 @@ diesel::table! {
         id -> Integer,
         beat -> Timestamptz,
         places -> Integer,
-        sends_due -> Bool,
+        protocol -> Integer,
     }
 }
 
@@ -194,7 +193,7 @@ diesel::define_sql_function! {
 
 diesel::define_sql_function! {
     /// Records that a user is being erased. It waits for transactions that may still add rows for the user.
-    fn record_erased_user(who: Binary, of_incarnation: Nullable<Text>);
+    fn record_erased_user(who: Binary, of_incarnation: Text);
 }
 
 diesel::joinable!(task_states -> tasks (task_id));

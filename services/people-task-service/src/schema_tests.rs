@@ -16,7 +16,17 @@ fn schema_rs_has_the_tables_and_columns_of_the_database() {
         &TestDatabase::people_task(MIGRATIONS),
         SCHEMA,
         include_str!("schema.rs"),
-        &[("audit_log", "its statements are in the crate audit-log")],
+        &[
+            ("audit_log", "its statements are in the crate audit-log"),
+            (
+                "tasks.has_random_secrets",
+                "0.2.0 reads it; the next release drops it",
+            ),
+            (
+                "delivery_workers.sends_due",
+                "replaced by `protocol`; the next release drops it",
+            ),
+        ],
     );
 }
 
@@ -33,7 +43,6 @@ fn the_constraints_of_status_columns_allow_the_variants_of_the_enums() {
 
 #[test]
 fn migrations_can_be_undone_one_by_one() {
-    // Migrations 11 to 13 cannot: they copy tables and drop the former ones.
     let database = TestDatabase::empty();
-    assert_migrations_can_be_undone(&database.people_task_owner_url(), MIGRATIONS, 14);
+    assert_migrations_can_be_undone(&database.people_task_owner_url(), MIGRATIONS);
 }

@@ -1,5 +1,6 @@
 //! The migrations of the schema `users`, and its tables as diesel knows them. The role's search path
-//! selects the schema, so table names are unqualified.
+//! selects the schema, so table names are unqualified. A column with a `sql_name` has another name in the database, where
+//! renaming it would need two releases.
 
 use diesel_migrations::{EmbeddedMigrations, embed_migrations};
 
@@ -77,7 +78,8 @@ diesel::table! {
         fingerprint -> Binary,
         user_id -> Binary,
         purpose -> Text,
-        generation -> BigInt,
+        #[sql_name = "generation"]
+        code_generation -> BigInt,
         email_key -> Nullable<Text>,
         created -> Timestamptz,
         expires -> Timestamptz,
@@ -100,7 +102,8 @@ diesel::table! {
         republish_at -> Timestamptz,
         lease_until -> Nullable<Timestamptz>,
         finished -> Nullable<Timestamptz>,
-        generation -> Nullable<BigInt>,
+        #[sql_name = "generation"]
+        code_generation -> Nullable<BigInt>,
     }
 }
 
@@ -131,7 +134,6 @@ diesel::table! {
         lease_until -> Nullable<Timestamptz>,
         lease -> BigInt,
         finished -> Nullable<Timestamptz>,
-        epoch_transaction -> Nullable<BigInt>,
         started -> Timestamptz,
         email_trusted -> Bool,
         deleted_tasks -> BigInt,
@@ -159,9 +161,11 @@ diesel::table! {
 }
 
 diesel::table! {
-    sign_in_failures (account, client_address) {
-        account -> Binary,
-        client_address -> Text,
+    sign_in_failures (name_hash, client_network) {
+        #[sql_name = "account"]
+        name_hash -> Binary,
+        #[sql_name = "client_address"]
+        client_network -> Text,
         failures -> Integer,
         blocked_until -> Nullable<Timestamptz>,
         last_failure -> Timestamptz,
@@ -194,8 +198,9 @@ diesel::table! {
 }
 
 diesel::table! {
-    token_generation (singleton) {
-        singleton -> Bool,
+    token_generation (one_row) {
+        #[sql_name = "singleton"]
+        one_row -> Bool,
         generation -> Text,
     }
 }

@@ -16,7 +16,13 @@ fn schema_rs_has_the_tables_and_columns_of_the_database() {
         &TestDatabase::users(MIGRATIONS),
         SCHEMA,
         include_str!("schema.rs"),
-        &[("audit_log", "its statements are in the crate audit-log")],
+        &[
+            ("audit_log", "its statements are in the crate audit-log"),
+            (
+                "deletions.epoch_transaction",
+                "0.2.0 writes it; the next release drops it",
+            ),
+        ],
     );
 }
 
@@ -40,7 +46,6 @@ fn the_constraints_of_columns_allow_the_values_of_the_enums() {
 
 #[test]
 fn migrations_can_be_undone_one_by_one() {
-    // Migration 13 cannot: it copies a table and drops the former one.
     let database = TestDatabase::empty();
-    assert_migrations_can_be_undone(&database.users_owner_url(), MIGRATIONS, 14);
+    assert_migrations_can_be_undone(&database.users_owner_url(), MIGRATIONS);
 }

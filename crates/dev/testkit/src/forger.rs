@@ -8,6 +8,7 @@ use sha2::{Digest as _, Sha256};
 use values::{Secret, UserId};
 
 use crate::http::Http;
+use crate::token_authority::INCARNATION;
 
 const ISSUER: &str = "countersign";
 
@@ -17,7 +18,7 @@ const ISSUER: &str = "countersign";
 pub struct Forger {
     key: SigningKey,
     subject: UserId,
-    incarnation: Option<String>,
+    incarnation: String,
 }
 
 /// An invalid token.
@@ -29,15 +30,6 @@ pub struct Forgery {
     pub token: String,
     /// The code of the expected problem.
     pub code: &'static str,
-}
-
-impl Forgery {
-    fn revoked(self) -> Self {
-        Self {
-            code: "token-revoked",
-            ..self
-        }
-    }
 }
 
 impl Forger {
@@ -52,15 +44,15 @@ impl Forger {
         Self {
             key,
             subject,
-            incarnation: None,
+            incarnation: INCARNATION.to_owned(),
         }
     }
 
-    /// The same for a service that knows the incarnation of the database.
+    /// The same for a service that knows another incarnation of the database than [`INCARNATION`].
     #[must_use]
     pub fn with_incarnation(self, incarnation: &str) -> Self {
         Self {
-            incarnation: Some(incarnation.to_owned()),
+            incarnation: incarnation.to_owned(),
             ..self
         }
     }
@@ -83,14 +75,11 @@ impl Forger {
 
     fn claims(&self) -> Value {
         let id = self.subject;
-        let mut claims = json!({
+        json!({
             "iss": ISSUER, "aud": ISSUER, "sub": id, "id": id, "jti": "1", "iat": now(), "exp": now() + 600,
-            "email": "ada@example.com", "username": "ada@example.com", "scope": ["user", "admin"], "epoch": 1
-        });
-        if let Some(incarnation) = &self.incarnation {
-            claims["incarnation"] = json!(incarnation);
-        }
-        claims
+            "email": "ada@example.com", "username": "ada@example.com", "scope": ["user", "admin"], "epoch": 1,
+            "incarnation": self.incarnation
+        })
     }
 
     /// Tokens that the right key signed, so that only the header is wrong.
@@ -161,17 +150,13 @@ impl Forger {
             let mut claims = claims.clone();
             claims.as_object_mut().unwrap().remove(name);
             let token = forge(&self.key, &header(&self.key), &claims);
-            let forgery = invalid(format!("no claim {name}"), token);
-            if name == "incarnation" {
-                forgery.revoked()
-            } else {
-                forgery
-            }
+            invalid(format!("no claim {name}"), token)
         });
-        let restored = self.incarnation.iter().map(|_| {
-            let token = self.with_claim("incarnation", json!("another"));
-            invalid("another incarnation of the database", token).revoked()
-        });
+        let restored = self.with_claim("incarnation", json!("another"));
+        let restored = Forgery {
+            code: "token-revoked",
+            ..invalid("another incarnation of the database", restored)
+        };
         let wrong = wrong_claims().into_iter().map(|(name, value)| {
             let what = format!("the claim {name}: {value}");
             invalid(what, self.with_claim(name, value))
@@ -181,11 +166,7 @@ impl Forger {
             token: self.with_claim("exp", json!(now() - 31)),
             code: "token-expired",
         };
-        missing
-            .chain(wrong)
-            .chain(restored)
-            .chain([expired])
-            .collect()
+        missing.chain(wrong).chain([restored, expired]).collect()
     }
 
     fn with_claim(&self, name: &str, value: Value) -> String {

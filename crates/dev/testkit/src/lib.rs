@@ -55,4 +55,4 @@ pub use name_server::TestNameServer;
 pub use redaction::redact;
 pub use rig::mail_server::{Mail, MailServer, MailTls};
 pub use schema::{assert_allowed_texts, assert_schema_matches};
-pub use token_authority::TokenAuthority;
+pub use token_authority::{INCARNATION, TokenAuthority};

@@ -103,18 +103,20 @@ fn differences(declared: &Columns, actual: &Columns, omitted: &[(&str, &str)]) -
 /// Reads the `table!` blocks of a `schema.rs`.
 fn parse(source: &str) -> Columns {
     let mut columns = Columns::new();
-    let mut table = None;
+    let (mut table, mut renamed) = (None, None);
     for line in source.lines().map(str::trim) {
         if line.starts_with("//") {
             continue;
         }
-        if let (true, Some((name, _))) = (line.ends_with('{'), line.split_once(" (")) {
+        if let Some(name) = line.strip_prefix("#[sql_name = \"") {
+            renamed = name.split('"').next();
+        } else if let (true, Some((name, _))) = (line.ends_with('{'), line.split_once(" (")) {
             table = Some(name);
         } else if line == "}" {
             table = None;
         } else if let (Some(table), Some((column, kind))) = (table, line.split_once(" -> ")) {
             columns.insert(
-                format!("{table}.{column}"),
+                format!("{table}.{}", renamed.take().unwrap_or(column)),
                 kind.trim_end_matches(',').to_owned(),
             );
         }

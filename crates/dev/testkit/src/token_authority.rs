@@ -12,14 +12,16 @@ use crate::servers::install_cryptography;
 
 const ISSUER: &str = "countersign";
 
-/// The content of the feed: users and their raised epochs.
-type RaisedEpochs = Arc<Mutex<Vec<(UserId, i64)>>>;
+/// The incarnation of the database that tokens name, until [`TokenAuthority::start_incarnation`].
+pub const INCARNATION: &str = "test";
+
+type Feed = Arc<Mutex<RevocationFeed>>;
 
 /// Replaces the user service: publishes keys and raised epochs, and signs tokens.
 #[derive(Debug)]
 pub struct TokenAuthority {
     signer: Arc<Signer>,
-    raised: RaisedEpochs,
+    feed: Feed,
     running: Running,
 }
 
@@ -36,26 +38,30 @@ impl TokenAuthority {
         let lifetime = Duration::from_secs(3600);
         let signer = Signer::new(&key, &[], ISSUER.to_owned(), ISSUER.to_owned(), lifetime);
         let signer = Arc::new(signer);
-        let raised = RaisedEpochs::default();
+        let feed = Feed::new(Mutex::new(RevocationFeed {
+            next: "1".to_owned(),
+            incarnation: INCARNATION.to_owned(),
+            ..RevocationFeed::default()
+        }));
         let (listener, address) = server::bind(([127, 0, 0, 1], 0).into()).unwrap();
         let mut running = Running::new();
         running.address = Some(address);
         let settings = HttpServerSettings::single_threaded();
-        let (keys, feed) = (
+        let (keys, published) = (
             Data::new(signer.published().clone()),
-            Data::new(Arc::clone(&raised)),
+            Data::new(Arc::clone(&feed)),
         );
         server::serve(&running, listener, settings, move || {
             App::new()
                 .app_data(keys.clone())
-                .app_data(feed.clone())
+                .app_data(published.clone())
                 .route("/.well-known/jwks.json", get().to(get_keys))
                 .route("/internal/revocations", get().to(get_revocations))
         })
         .unwrap();
         Self {
             signer,
-            raised,
+            feed,
             running,
         }
     }
@@ -108,7 +114,7 @@ impl TokenAuthority {
             email,
             scope: scope.iter().map(ToString::to_string).collect(),
             epoch: 0,
-            incarnation: None,
+            incarnation: self.feed.lock().unwrap().incarnation.clone(),
             email_verified: true,
         };
         self.signer.sign(subject).unwrap().expose().to_owned()
@@ -116,7 +122,14 @@ impl TokenAuthority {
 
     /// Revokes the tokens of a user that have a lower epoch.
     pub fn raise(&self, user: UserId, epoch: i64) {
-        self.raised.lock().unwrap().push((user, epoch));
+        self.feed.lock().unwrap().epochs.push((user, epoch));
+    }
+
+    /// Starts another incarnation of the database, as a restore does: it revokes the tokens of all others.
+    pub fn start_incarnation(&self, incarnation: &str) {
+        let mut feed = self.feed.lock().unwrap();
+        feed.incarnation = incarnation.to_owned();
+        feed.epochs.clear();
     }
 
     /// Stops the server.
@@ -129,11 +142,6 @@ async fn get_keys(keys: Data<JwkSet>) -> Json<JwkSet> {
     Json((**keys).clone())
 }
 
-async fn get_revocations(raised: Data<RaisedEpochs>) -> Json<RevocationFeed> {
-    let epochs = raised.lock().unwrap().clone();
-    Json(RevocationFeed {
-        cursor: 1,
-        epochs,
-        ..RevocationFeed::default()
-    })
+async fn get_revocations(feed: Data<Feed>) -> Json<RevocationFeed> {
+    Json(feed.lock().unwrap().clone())
 }

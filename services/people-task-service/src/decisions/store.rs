@@ -25,7 +25,7 @@ pub(super) struct NewDecision<'a> {
     pub(super) decided_by: Option<&'a str>,
     pub(super) comment: Option<&'a str>,
     /// The user who decides, and the incarnation of the token; `None` if a secret decides.
-    pub(super) user: Option<(UserId, Option<&'a str>)>,
+    pub(super) user: Option<(UserId, &'a str)>,
     pub(super) cause: &'a RequestContext,
     pub(super) entry: Entry,
 }
@@ -66,7 +66,7 @@ pub(super) fn decide(
         .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.decided_by))
         .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.comment))
         .bind::<Array<Nullable<Binary>>, _>(column(decisions, |d| d.user.map(|(id, _)| id)))
-        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.user.and_then(|(_, of)| of)))
+        .bind::<Array<Nullable<Text>>, _>(column(decisions, |d| d.user.map(|(_, of)| of)))
         .bind::<Array<Text>, _>(column(decisions, |d| d.cause.request_id.as_str()))
         .bind::<Array<Text>, _>(traces.collect::<Vec<_>>())
         .bind::<Array<Jsonb>, _>(column(decisions, |d| d.entry.to_json()))

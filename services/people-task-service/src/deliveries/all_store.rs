@@ -93,11 +93,11 @@ pub(crate) fn cancel(
 const CANCEL: &str = "
 WITH cancelled AS (
     DELETE FROM deliveries WHERE id = ANY($1)
-    RETURNING id, webhook_id, task_id, request_id, traceparent, created, lease, attempt_log, due_at
+    RETURNING id, webhook_id, task_id, request_id, traceparent, created, lease, attempt_log, due_at, host
 ), archived AS (
     INSERT INTO finished_deliveries
-        (id, webhook_id, task_id, status, request_id, traceparent, created, lease, due_at, attempt_log)
-    SELECT id, webhook_id, task_id, 'fail', request_id, traceparent, created, lease, due_at,
+        (id, webhook_id, task_id, status, request_id, traceparent, created, lease, due_at, host, attempt_log)
+    SELECT id, webhook_id, task_id, 'fail', request_id, traceparent, created, lease, due_at, host,
         CASE WHEN jsonb_array_length(attempt_log) < 100 THEN attempt_log ELSE attempt_log - 0 END
             || jsonb_build_array(jsonb_build_object(
                 'at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.MS\"Z\"'), 'durationMs', 0,

@@ -52,9 +52,8 @@ pub(crate) async fn erase(
     meta: RequestMeta,
 ) -> Result<Erased, Error> {
     // Committed first, so that the user's requests do not wait for the deletion.
-    let record = move |connection: &mut Connection| {
-        store::record_erased_user(connection, id, incarnation.as_deref())
-    };
+    let record =
+        move |connection: &mut Connection| store::record_erased_user(connection, id, &incarnation);
     database.run(record).await?;
     let user = Arc::new(ErasedUser { id, addresses });
     let full = delete_full_batches(database, &user, &meta).await?;

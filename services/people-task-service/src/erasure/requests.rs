@@ -10,8 +10,8 @@ use crate::tasks::store::erasure::RequesterAddress;
 pub(crate) struct EraseRequest {
     /// The addresses under which the user requested tasks.
     pub(crate) addresses: Vec<RequesterAddress>,
-    /// The incarnation of the database that the user is deleted from. Workers of version 0.1 do not send it.
-    pub(crate) incarnation: Option<String>,
+    /// The incarnation of the database that the user is deleted from.
+    pub(crate) incarnation: String,
 }
 
 impl EraseRequest {
@@ -22,8 +22,9 @@ impl EraseRequest {
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let present: Option<Present> = fields.required("emails");
         let former: Option<Former> = fields.optional("formerEmails");
-        let incarnation = fields.optional("incarnation");
-        let (present, former) = fields.finish_with(present.map(|present| (present, former)))?;
+        let incarnation: Option<String> = fields.required("incarnation");
+        let required = present.zip(incarnation);
+        let (present, incarnation) = fields.finish_with(required)?;
         let mut addresses = present.0;
         addresses.extend(former.into_iter().flat_map(|former| former.0));
         Ok(Self {

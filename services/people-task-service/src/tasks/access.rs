@@ -81,7 +81,7 @@ impl Actor {
     }
 
     /// The user of the token, and the token's incarnation of the user service's database.
-    pub(crate) fn user_and_incarnation(&self) -> Option<(UserId, Option<&str>)> {
+    pub(crate) fn user_and_incarnation(&self) -> Option<(UserId, &str)> {
         let caller = self.caller.as_ref()?;
         Some((caller.id(), caller.incarnation()))
     }

@@ -46,7 +46,7 @@ pub(crate) fn insert(
     let insert = prepared(INSERT)
         .bind::<Array<Binary>, _>(column(tasks, |task| task.id))
         .bind::<Array<Binary>, _>(column(tasks, |task| task.creator.id()))
-        .bind::<Array<Nullable<Text>>, _>(column(tasks, |task| task.creator.incarnation()))
+        .bind::<Array<Text>, _>(column(tasks, |task| task.creator.incarnation()))
         .bind::<Array<Text>, _>(column(tasks, |task| task.fields.requester.as_str()))
         .bind::<Array<Text>, _>(column(tasks, |task| task.fields.requester.normalized()))
         .bind::<Array<Text>, _>(column(tasks, |task| task.fields.approver.as_str()))

@@ -91,7 +91,7 @@ pub(crate) struct TaskResponse {
     #[schema(nullable = false)]
     can_decide: Option<bool>,
     /// E-mail address of the person who decided: the signed-in user's, or the approver's if the approver's secret was
-    /// used. Null before, for an address that was not confirmed, and for decisions of version 0.1. Present with `include`.
+    /// used. Null before, for an address that was not confirmed, and for decisions of early versions. Present with `include`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, example = "grace@example.com")]
     decided_by: Option<Option<String>>,

@@ -19,7 +19,7 @@ pub(crate) fn generate(task: TaskId) -> Secret {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PresentedSecret {
     pub(crate) fingerprint: Fingerprint,
-    /// The task that it would belong to. Secrets of earlier versions are random from the first digit.
+    /// The task that it would belong to; `None` if it cannot be a secret.
     pub(crate) task: Option<TaskId>,
 }
 

@@ -51,7 +51,7 @@ pub(super) struct NewWebhook<'a> {
     pub(super) version: i32,
     pub(super) registered_by: UserId,
     /// The incarnation of the user's token.
-    pub(super) incarnation: Option<&'a str>,
+    pub(super) incarnation: &'a str,
     /// What gives the user the right. Attempts compare it with the task and the user of that time.
     pub(super) registered_as: &'static str,
     pub(super) registrant_email: Option<String>,
@@ -94,7 +94,7 @@ pub(super) fn insert(
         .bind::<Array<Binary>, _>(column(new, |n| n.task))
         .bind::<Array<Integer>, _>(column(new, |n| n.version))
         .bind::<Array<Binary>, _>(column(new, |n| n.registered_by))
-        .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.incarnation))
+        .bind::<Array<Text>, _>(column(new, |n| n.incarnation))
         .bind::<Array<Text>, _>(column(new, |n| n.registered_as))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.registrant_email.as_deref()))
         .bind::<Array<Nullable<Binary>>, _>(column(new, |n| {

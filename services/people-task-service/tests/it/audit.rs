@@ -241,7 +241,7 @@ async fn erase(app: &Fixture, user: &User) {
     let erase = app.http.post(&format!("/internal/users/{}/erase", user.id));
     let erase = erase.bearer(token.expose());
     let request = erase.header("X-Request-Id", "erasure");
-    let body = json!({"emails": [user.email]});
+    let body = json!({"emails": [user.email], "incarnation": testkit::INCARNATION});
     let _ = request.json(&body).send().await.expect(200);
 }
 

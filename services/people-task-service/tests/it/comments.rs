@@ -30,7 +30,7 @@ fn unconfirmed(app: &Fixture, user: &User) -> String {
         username: values::FromText::from_text(&user.email).unwrap(),
         scope: vec!["user".to_owned()],
         epoch: 0,
-        incarnation: None,
+        incarnation: testkit::INCARNATION.to_owned(),
         email_verified: false,
     };
     let token = app.authority.signer().sign(subject).unwrap();
@@ -270,7 +270,7 @@ async fn the_comment_of_an_erased_users_task_is_deleted() {
         .expect(200);
     let request = app.http.post(&format!("/internal/users/{}/erase", ada.id));
     let request = request.bearer(&service_token(&app));
-    let body = json!({"emails": ["ada@example.com"]});
+    let body = json!({"emails": ["ada@example.com"], "incarnation": testkit::INCARNATION});
     let _ = request.json(&body).send().await.expect(200);
     let left = app.database.rows_that_hold("people_task", "confidential");
     assert_eq!(left, Vec::<String>::new());

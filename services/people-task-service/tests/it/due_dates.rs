@@ -233,7 +233,7 @@ async fn nothing_is_due_that_is_decided_deleted_or_has_no_date() {
     let erase = app.http.post(&format!("/internal/users/{}/erase", eve.id));
     let erase = erase.bearer(&service_token(&app));
     let _ = erase
-        .json(&json!({"emails": ["eve@example.com"]}))
+        .json(&json!({"emails": ["eve@example.com"], "incarnation": testkit::INCARNATION}))
         .send()
         .await
         .expect(200);

@@ -27,7 +27,7 @@ async fn nothing_is_due_while_a_worker_runs_that_does_not_know_it() {
     assert_eq!(statuses(&receiver.wait_for_calls(1).await), ["approved"]);
     assert_eq!(app.count("deliveries WHERE due_at IS NOT NULL"), 0);
     assert_eq!(waiting(&app), 1);
-    app.execute("DELETE FROM delivery_workers WHERE NOT sends_due");
+    app.execute("DELETE FROM delivery_workers WHERE protocol = 0");
     let calls = receiver.wait_for_calls(2).await;
     assert_eq!(statuses(&calls), ["approved", "due"]);
 }
@@ -88,6 +88,7 @@ const EXPANSIONS: &[[&str; 2]] = migrations![
     "00000000000031_registrants",
     "00000000000032_suspended_deliveries",
     "00000000000034_view_of_suspended_deliveries",
+    "00000000000036_protocol_of_workers",
 ];
 
 #[tokio::test]

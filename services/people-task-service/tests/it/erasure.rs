@@ -1,6 +1,6 @@
 use diesel::connection::SimpleConnection as _;
 use serde_json::{Value, json};
-use testkit::{Reply, eventually};
+use testkit::{INCARNATION, Reply, eventually};
 
 use crate::erasure_batches::{deleted, deleted_of_both};
 use crate::fixture::{Fixture, User};
@@ -45,7 +45,7 @@ async fn erasure_deletes_a_users_tasks_but_not_those_the_user_approves() {
 
     let erase = || {
         let request = app.http.post(&format!("/internal/users/{}/erase", me.id));
-        let body = json!({"emails": ["ME@example.com"]});
+        let body = json!({"emails": ["ME@example.com"], "incarnation": INCARNATION});
         request.bearer(&service_token(&app)).json(&body).send()
     };
     let reply = erase().await.expect(200);
@@ -101,36 +101,18 @@ async fn tasks_requested_under_a_former_address_are_erased_as_long_as_the_user_h
     }
 }
 
-async fn erase(app: &Fixture, user: &User, body: Value) -> Reply {
+async fn erase(app: &Fixture, user: &User, mut body: Value) -> Reply {
+    body["incarnation"] = json!(INCARNATION);
     let path = format!("/internal/users/{}/erase", user.id);
     let request = app.http.post(&path).bearer(&service_token(app));
     request.json(&body).send().await
-}
-
-/// A user with a token of this incarnation of the user service's database.
-fn user_of(app: &Fixture, user: &User, incarnation: &str) -> User {
-    let email: values::EmailAddress = values::FromText::from_text(&user.email).unwrap();
-    let token = app.authority.signer().sign(auth::Subject {
-        id: user.id,
-        username: email.clone(),
-        email,
-        scope: vec!["user".to_owned()],
-        epoch: 0,
-        incarnation: Some(incarnation.to_owned()),
-        email_verified: true,
-    });
-    User {
-        token: token.unwrap().expose().to_owned(),
-        ..user.clone()
-    }
 }
 
 #[tokio::test]
 async fn an_erased_user_whose_token_is_not_known_to_be_revoked_adds_nothing() {
     let app = Fixture::start().await;
     let (me, other) = (app.user("me@example.com"), app.user("other@example.com"));
-    let me = user_of(&app, &me, "a");
-    let body = json!({"emails": ["me@example.com"], "incarnation": "a"});
+    let body = json!({"emails": ["me@example.com"]});
     let _ = erase(&app, &me, body).await.expect(200);
     let reply = app.try_create(&me, json!({})).await;
     reply.expect_problem(401, "token-revoked");
@@ -153,18 +135,21 @@ async fn an_erased_user_whose_token_is_not_known_to_be_revoked_adds_nothing() {
 async fn a_user_whom_a_restore_brought_back_can_create_tasks_again() {
     let app = Fixture::start().await;
     let me = app.user("me@example.com");
-    let body = json!({"emails": [], "incarnation": "before"});
-    let _ = erase(&app, &me, body).await.expect(200);
-    let refused = user_of(&app, &me, "before");
-    let reply = app.try_create(&refused, json!({})).await;
-    reply.expect_problem(401, "token-revoked");
-    let restored = user_of(&app, &me, "after");
-    let task = app.create(&restored, json!({})).await;
-    let _ = app.register(&restored, &task, "http://127.0.0.1:9/").await;
-    // A worker of version 0.1 does not know the incarnation.
     let _ = erase(&app, &me, json!({"emails": []})).await.expect(200);
-    let reply = app.try_create(&restored, json!({})).await;
+    let reply = app.try_create(&me, json!({})).await;
     reply.expect_problem(401, "token-revoked");
+    app.authority.start_incarnation("restored");
+    let restored = User {
+        token: app.authority.token(me.id, &me.email, &["user"]),
+        ..me
+    };
+    let task = eventually("the service to know the new incarnation", async || {
+        let reply = app.try_create(&restored, json!({})).await;
+        (reply.status == 200).then_some(reply)
+    })
+    .await;
+    let webhook = json!({"taskId": task.text_of("id"), "url": "http://127.0.0.1:9/"});
+    let _ = app.try_register(&restored, &webhook).await.expect(200);
 }
 
 #[tokio::test]
@@ -221,8 +206,9 @@ async fn only_internal_processes_may_erase() {
     }
     let with_token = || app.http.post(&path).bearer(&service_token(&app));
     let reply = with_token().json(&json!({})).send().await;
-    assert_eq!(reply.bad_fields(), ["emails"]);
-    let reply = with_token().json(&json!({"emails": ["x"]})).send().await;
+    assert_eq!(reply.bad_fields(), ["emails", "incarnation"]);
+    let wrong = json!({"emails": ["x"], "incarnation": INCARNATION});
+    let reply = with_token().json(&wrong).send().await;
     assert_eq!(reply.bad_fields(), ["emails"]);
     // A service token gives access to nothing else.
     let reply = app

@@ -19,7 +19,10 @@ const TABLES: [&str; 5] = [
 async fn erase(app: &Fixture, user: &User, emails: &[&str]) -> Value {
     let request = app.http.post(&format!("/internal/users/{}/erase", user.id));
     let request = request.bearer(&service_token(app));
-    let reply = request.json(&json!({"emails": emails})).send().await;
+    let reply = request
+        .json(&json!({"emails": emails, "incarnation": testkit::INCARNATION}))
+        .send()
+        .await;
     reply.expect(200).json
 }
 

@@ -402,7 +402,7 @@ async fn erasure_deletes_the_mails_that_the_user_would_get() {
         .http
         .post(&format!("/internal/users/{}/erase", grace.id));
     let request = request.bearer(&service_token(&app));
-    let body = json!({"emails": ["Grace@example.com"]});
+    let body = json!({"emails": ["Grace@example.com"], "incarnation": testkit::INCARNATION});
     let reply = request.json(&body).send().await.expect(200);
     assert_eq!(reply.json["more"], false);
     assert_eq!((app.count("task_mails"), app.count("mailed_tasks")), (1, 2));

@@ -80,7 +80,7 @@ async fn an_unconfirmed_email_address_gives_no_access() {
         username: values::FromText::from_text(&grace.email).unwrap(),
         scope: vec!["user".to_owned()],
         epoch: 0,
-        incarnation: None,
+        incarnation: testkit::INCARNATION.to_owned(),
         email_verified: false,
     };
     let sign = |subject: auth::Subject| {

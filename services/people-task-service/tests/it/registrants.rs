@@ -180,7 +180,7 @@ async fn erasure_deletes_what_was_reported_and_a_late_report_adds_nothing() {
     assert_eq!(app.count("changed_users"), 1);
     let request = app.http.post(&format!("/internal/users/{}/erase", ada.id));
     let request = request.bearer(&service_token(&app));
-    let body = json!({"emails": ["ada@example.com"]});
+    let body = json!({"emails": ["ada@example.com"], "incarnation": testkit::INCARNATION});
     let _ = request.json(&body).send().await.expect(200);
     assert_eq!(app.count("changed_users"), 0);
     let _ = report(&app, &ada, json!({"isActive": false}))

@@ -14,7 +14,7 @@ pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Result<Se
         username: user.username.clone(),
         scope: user.scope.clone(),
         epoch: user.epoch,
-        incarnation: Some(incarnation.clone()),
+        incarnation: incarnation.clone(),
         email_verified: confirmation::is_trusted(context.email_verification, user),
     })
 }

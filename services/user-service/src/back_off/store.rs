@@ -1,7 +1,5 @@
 //! Failed attempts, and the client networks from which users have signed in. Of these only hashes are stored, so that a dump
 //! of the database shows no addresses. Every transaction that changes a user's networks locks the user first.
-//!
-//! The columns `account` and `client_address` hold the hash of a name and a client network.
 
 use std::time::Duration;
 
@@ -61,11 +59,14 @@ fn count_in(
     // RETURNING reads under the row's lock, so it includes every other attempt.
     let (failures, blocked_until, clock) = diesel::insert_into(sign_in_failures::table)
         .values((
-            sign_in_failures::account.eq(key.name_hash.as_slice()),
-            sign_in_failures::client_address.eq(key.network_of(scope)),
+            sign_in_failures::name_hash.eq(key.name_hash.as_slice()),
+            sign_in_failures::client_network.eq(key.network_of(scope)),
             sign_in_failures::failures.eq(1),
         ))
-        .on_conflict((sign_in_failures::account, sign_in_failures::client_address))
+        .on_conflict((
+            sign_in_failures::name_hash,
+            sign_in_failures::client_network,
+        ))
         .do_update()
         .set((
             sign_in_failures::failures
@@ -127,11 +128,14 @@ pub(crate) fn delete_all_failures(
     connection: &mut Connection,
     name_hashes: &[[u8; 32]],
 ) -> Result<(), Error> {
-    let rows = sign_in_failures::account.eq_any(name_hashes.iter().map(<[u8; 32]>::as_slice));
+    let rows = sign_in_failures::name_hash.eq_any(name_hashes.iter().map(<[u8; 32]>::as_slice));
     // In the order of `AttemptKey::scopes`, where the empty network comes first. A DELETE has no order.
     let _locked: Vec<i32> = sign_in_failures::table
         .filter(rows.clone())
-        .order((sign_in_failures::account, sign_in_failures::client_address))
+        .order((
+            sign_in_failures::name_hash,
+            sign_in_failures::client_network,
+        ))
         .for_update()
         .select(sign_in_failures::failures)
         .load(connection)?;

@@ -62,13 +62,11 @@ pub(crate) struct FormerAddress {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Erased {
-    /// The number of deleted tasks. An earlier version does not say.
-    #[serde(default)]
+    /// The number of deleted tasks.
     pub(crate) deleted_tasks: u32,
     /// Whether the user has more tasks.
     pub(crate) more: bool,
-    /// Whether other transactions hold all of them at the moment. An earlier version does not say.
-    #[serde(default)]
+    /// Whether other transactions hold all of them at the moment.
     pub(crate) blocked: bool,
 }
 

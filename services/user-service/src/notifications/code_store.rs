@@ -27,7 +27,7 @@ pub(crate) fn find_user(
         .select(users::id);
     let found = match kind {
         Kind::ForgotPassword => valid
-            .filter(codes::generation.gt(users::code_generation - VALID_REQUESTS))
+            .filter(codes::code_generation.gt(users::code_generation - VALID_REQUESTS))
             .first::<UserId>(connection),
         // The code also sets a password, so it ends with the confirmation of the address.
         Kind::VerifyEmail => valid

@@ -44,7 +44,7 @@ pub(crate) fn insert(
                 .values((
                     notifications::id.eq(id),
                     notifications::user_id.eq(recipient.map(|recipient| recipient.user)),
-                    notifications::generation
+                    notifications::code_generation
                         .eq(recipient.and_then(|recipient| recipient.generation)),
                     notifications::kind.eq(kind.name()),
                     notifications::channel.eq(channel.name()),

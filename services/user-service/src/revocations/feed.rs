@@ -7,11 +7,11 @@ use super::cursor::FeedCursor;
 use super::store::{self, Page};
 use super::watched::Watching;
 
-/// One page of at most `limit` epochs. Without a limit, as readers of version 0.1 ask, everything is on one page.
+/// One page of at most `limit` epochs.
 pub(super) async fn read_feed(
     database: &Database,
     cursor: FeedCursor,
-    limit: Option<u32>,
+    limit: u32,
 ) -> Result<RevocationFeed, Error> {
     let load = move |connection: &mut Connection| store::load_page(connection, cursor, limit);
     Ok(feed(cursor, limit, database.run(load).await?))
@@ -36,11 +36,10 @@ pub(super) async fn wait_for_epochs(
     (watched.reads > reads).then(|| page.clone())
 }
 
-fn feed(cursor: FeedCursor, limit: Option<u32>, page: Page) -> RevocationFeed {
+fn feed(cursor: FeedCursor, limit: u32, page: Page) -> RevocationFeed {
     let resume = cursor.resume.unwrap_or(page.resume);
-    let limit = limit.and_then(|limit| usize::try_from(limit).ok());
-    let following = limit.and_then(|limit| page.entries.get(limit));
-    let (next, more) = match following {
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let (next, more) = match page.entries.get(limit) {
         Some(entry) => (
             FeedCursor::continued(cursor.scan, entry.at, entry.user, resume),
             true,
@@ -48,13 +47,13 @@ fn feed(cursor: FeedCursor, limit: Option<u32>, page: Page) -> RevocationFeed {
         // The pages of one scan come from different snapshots. What has changed since the first one follows.
         None => (resume.to_string(), cursor.resume.is_some()),
     };
-    let entries = page.entries.iter().take(limit.unwrap_or(usize::MAX));
+    let entries = page.entries.iter().take(limit);
     RevocationFeed {
         cursor: resume,
         epochs: entries.map(|entry| (entry.user, entry.epoch)).collect(),
-        next: Some(next),
+        next,
         more,
-        incarnation: Some(page.incarnation),
+        incarnation: page.incarnation,
         max_token_lifetime: page.max_token_lifetime,
     }
 }

@@ -59,11 +59,9 @@ pub(crate) async fn list_revocations(
     if let Some(feed) = wait_for_epochs(Watching::clone(&watching), cursor, wait).await {
         return Ok(Json(feed));
     }
-    let limit = query.first("limit").is_some().then(|| {
-        let page = i64::from(FeedReader::PAGE);
-        query.number("limit", 1..=page, page)
-    });
-    let limit = limit.transpose()?.and_then(|limit| limit.try_into().ok());
+    let page = i64::from(FeedReader::PAGE);
+    let limit = query.number("limit", 1..=page, page)?;
+    let limit = limit.try_into().unwrap_or(FeedReader::PAGE);
     let feed = read_feed(&context.database, cursor, limit).await;
     Ok(Json(feed.map_err(database_problem)?))
 }

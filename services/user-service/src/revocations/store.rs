@@ -118,7 +118,7 @@ const CHANGES: &str = feed!(
 pub(super) fn load_page(
     connection: &mut Connection,
     cursor: FeedCursor,
-    limit: Option<u32>,
+    limit: u32,
 ) -> Result<Page, Error> {
     let statement = match cursor.scan {
         Scan::All => ALL,
@@ -128,7 +128,7 @@ pub(super) fn load_page(
     let rows: Vec<Row> = prepared(statement)
         .bind::<BigInt, _>(cursor.at)
         .bind::<Binary, _>(user)
-        .bind::<Nullable<BigInt>, _>(limit.map(|limit| i64::from(limit) + 1))
+        .bind::<BigInt, _>(i64::from(limit) + 1)
         .load(connection)?;
     let first = rows.first().ok_or(diesel::result::Error::NotFound)?;
     Ok(Page {
@@ -189,10 +189,10 @@ pub(super) fn start_generation(connection: &mut Connection) -> Result<(), Error>
     let random = diesel::dsl::sql::<Text>("gen_random_uuid()::text");
     diesel::insert_into(token_generation::table)
         .values((
-            token_generation::singleton.eq(true),
+            token_generation::one_row.eq(true),
             token_generation::generation.eq(random),
         ))
-        .on_conflict(token_generation::singleton)
+        .on_conflict(token_generation::one_row)
         .do_update()
         .set(token_generation::generation.eq(excluded(token_generation::generation)))
         .execute(connection)?;
@@ -245,7 +245,7 @@ mod tests {
             lines(connection, read)[0].parse().unwrap()
         };
         let before = rows_read(connection);
-        let page = load_page(connection, cursor, Some(PAGE)).unwrap();
+        let page = load_page(connection, cursor, PAGE).unwrap();
         (page, rows_read(connection) - before)
     }
 

@@ -61,7 +61,7 @@ mod tests {
     fn page(incarnation: &str, epochs: usize) -> RevocationFeed {
         RevocationFeed {
             epochs: (0..epochs).map(|_| (UserId::generate(), 1)).collect(),
-            incarnation: Some(incarnation.to_owned()),
+            incarnation: incarnation.to_owned(),
             ..RevocationFeed::default()
         }
     }

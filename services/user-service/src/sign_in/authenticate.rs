@@ -5,7 +5,7 @@ use values::Secret;
 use super::error::SignInError;
 use super::refuse::refuse;
 use super::requests::Attempt;
-use super::store::{self, Candidate};
+use super::store::{self, Candidate, Found};
 use crate::accounts::{TokenSubject, User, sign_token};
 use crate::audit::AuditAction;
 use crate::back_off::{self, AttemptKey, CountedAttempt};
@@ -67,8 +67,10 @@ struct Pending {
 /// Finds the candidate and counts the attempt, unless the name must wait.
 async fn count_attempt(context: &Context, attempt: Attempt) -> Result<Pending, SignInError> {
     let count = move |connection: &mut Connection| {
-        let candidate = store::find_candidate(connection, &attempt.name)?;
-        let highest_cost = store::find_highest_cost(connection)?;
+        let Found {
+            candidate,
+            highest_cost,
+        } = store::find_candidate(connection, &attempt.name)?;
         let user = candidate.as_ref().map(|found| found.id);
         let name = attempt.name.name_hash();
         let key = AttemptKey::load(connection, name, user, &attempt.client)?;

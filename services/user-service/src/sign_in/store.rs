@@ -1,57 +1,66 @@
 //! Sign-in in the database: names, the time of the last sign-in, and how many refusals were logged.
 
 use audit_log::Entry;
-use database::{Connection, Error};
+use database::{Connection, Error, prepared};
 use diesel::dsl::{now, sql};
 use diesel::prelude::*;
-use diesel::sql_types::{Nullable, Text, Timestamptz};
+use diesel::sql_types::{BigInt, Binary, Bool, Nullable, Text, Timestamptz};
 use values::UserId;
 
 use super::requests::SignInName;
 use crate::accounts::TokenSubject;
 use crate::client_network::ClientNetwork;
-use crate::schema::{last_sign_ins, sign_in_names, sign_in_refusals, users};
+use crate::schema::{last_sign_ins, sign_in_refusals, users};
 
 /// The user with the given name, before the password is checked.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, QueryableByName)]
 pub(super) struct Candidate {
+    #[diesel(sql_type = Binary)]
     pub(super) id: UserId,
+    #[diesel(sql_type = Text)]
     pub(super) password_hash: String,
+    #[diesel(sql_type = Bool)]
     pub(super) is_active: bool,
+    #[diesel(sql_type = BigInt)]
     pub(super) epoch: i64,
 }
 
-/// The user with a name.
+#[derive(QueryableByName)]
+struct FoundRow {
+    #[diesel(embed)]
+    candidate: Option<Candidate>,
+    #[diesel(sql_type = Nullable<Text>)]
+    highest_cost: Option<String>,
+}
+
+/// What a check of a password needs.
+pub(super) struct Found {
+    pub(super) candidate: Option<Candidate>,
+    /// The highest bcrypt cost of all stored hashes.
+    pub(super) highest_cost: Option<u32>,
+}
+
+/// One row, with the user of a name if there is one. The DSL has neither `substring`, which the index
+/// `users_by_password_cost` holds, nor a join of a value.
+const FIND_CANDIDATE: &str = "
+SELECT users.id, password_hash, is_active, epoch,
+    (SELECT max(substring(password_hash FROM 5 FOR 2)) FROM users) AS highest_cost
+FROM (VALUES ($1)) AS given (name)
+    LEFT JOIN sign_in_names ON sign_in_names.name = given.name
+    LEFT JOIN users ON users.id = user_id";
+
+/// Finds the user with a name. It does the same for a name that nobody has.
 pub(super) fn find_candidate(
     connection: &mut Connection,
     name: &SignInName,
-) -> Result<Option<Candidate>, Error> {
-    Ok(sign_in_names::table
-        .inner_join(users::table)
-        .filter(sign_in_names::name.eq(name.as_str()))
-        .select((
-            users::id,
-            users::password_hash,
-            users::is_active,
-            users::epoch,
-        ))
-        .first(connection)
-        .optional()?)
-}
-
-#[derive(QueryableByName)]
-struct HighestCost {
-    #[diesel(sql_type = Nullable<Text>)]
-    cost: Option<String>,
-}
-
-/// The DSL has no `substring`. The index `users_by_password_cost` holds this expression.
-const HIGHEST_COST: &str = "SELECT max(substring(password_hash FROM 5 FOR 2)) AS cost FROM users";
-
-/// The highest bcrypt cost of all stored hashes.
-pub(super) fn find_highest_cost(connection: &mut Connection) -> Result<Option<u32>, Error> {
-    let highest: HighestCost = diesel::sql_query(HIGHEST_COST).get_result(connection)?;
-    Ok(highest.cost.and_then(|cost| cost.parse().ok()))
+) -> Result<Found, Error> {
+    let row: FoundRow = prepared(FIND_CANDIDATE)
+        .bind::<Text, _>(name.as_str())
+        .get_result(connection)?;
+    Ok(Found {
+        candidate: row.candidate,
+        highest_cost: row.highest_cost.and_then(|cost| cost.parse().ok()),
+    })
 }
 
 /// Counts a refused sign-in, and returns the number of refusals of its client network within the hour: those of
@@ -125,7 +134,8 @@ mod tests {
     use diesel::sql_types::Text;
     use testkit::TestDatabase;
 
-    use super::{HIGHEST_COST, find_highest_cost};
+    use super::{FIND_CANDIDATE, find_candidate};
+    use crate::sign_in::requests::SignInName;
 
     #[derive(QueryableByName)]
     struct Line {
@@ -135,13 +145,18 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_cost_of_all_hashes_is_found_by_an_index() {
+    fn the_highest_cost_of_all_hashes_is_found_by_an_index_whoever_signs_in() {
         let database = TestDatabase::users(crate::MIGRATIONS);
         let mut connection = database.admin();
         connection
             .batch_execute("SET search_path = users; SET enable_seqscan = off")
             .unwrap();
-        assert_eq!(find_highest_cost(&mut connection).unwrap(), None);
+        let find = |connection: &mut _, name: &str| {
+            let found = find_candidate(connection, &SignInName::new(name)).unwrap();
+            let hash = found.candidate.map(|candidate| candidate.password_hash);
+            (hash, found.highest_cost)
+        };
+        assert_eq!(find(&mut connection, "04"), (None, None));
         connection
             .batch_execute(
                 "INSERT INTO users (id, username, username_key, email, email_key, password_hash, plan, scope)
@@ -150,8 +165,11 @@ mod tests {
                 FROM unnest(ARRAY['04', '13', '12']) AS cost",
             )
             .unwrap();
-        assert_eq!(find_highest_cost(&mut connection).unwrap(), Some(13));
-        let plan: Vec<Line> = diesel::sql_query(format!("EXPLAIN {HIGHEST_COST}"))
+        let known = Some("$2b$04$x".to_owned());
+        assert_eq!(find(&mut connection, "04"), (known, Some(13)));
+        assert_eq!(find(&mut connection, "unknown"), (None, Some(13)));
+        let explained = FIND_CANDIDATE.replace("$1", "'04'");
+        let plan: Vec<Line> = diesel::sql_query(format!("EXPLAIN {explained}"))
             .load(&mut connection)
             .unwrap();
         assert!(

@@ -2,7 +2,6 @@
 
 use diesel::connection::SimpleConnection as _;
 use diesel::{Connection as _, PgConnection};
-use diesel_migrations::MigrationHarness as _;
 use serde_json::Value;
 use testkit::{TestBroker, TestDatabase, eventually, lines};
 use user_service::MIGRATIONS;
@@ -20,12 +19,6 @@ const PARTITIONS: &str =
 const MONTHS: &str =
     "SELECT to_char(date_trunc('month', now() AT TIME ZONE 'UTC') + n * interval '1 month',
     '\"audit_log_\"YYYYMM') AS line FROM generate_series";
-/// The constraints of the table, and the rights on it and on its columns.
-const RULES: &str = "SELECT conname || replace(pg_get_constraintdef(oid), ' NOT VALID', '') AS line
-    FROM pg_constraint WHERE conrelid = 'users.audit_log'::regclass AND contype = 'c'
-    UNION ALL SELECT 'table ' || relacl::text FROM pg_class WHERE oid = 'users.audit_log'::regclass
-    UNION ALL SELECT attname || attacl::text FROM pg_attribute
-    WHERE attrelid = 'users.audit_log'::regclass AND attacl IS NOT NULL ORDER BY 1";
 const INSERT: &str = "INSERT INTO audit_log (action, actor_kind, request_id)
     VALUES ('user-created', 'anonymous', 'r')";
 const ADA: &str = "decode(lpad('1', 24, '0'), 'hex')";
@@ -250,34 +243,6 @@ fn deletions_change_entries_of_all_months() {
         );
         assert_eq!(number(&mut admin, &changed), 8);
     }
-}
-
-#[test]
-fn the_migration_keeps_entries_numbers_rights_and_constraints() {
-    let database = TestDatabase::empty();
-    let mut owner = owner(&database);
-    let content = "SELECT log::text AS line FROM audit_log AS log ORDER BY at, id";
-    let mut before = (Vec::new(), Vec::new());
-    for migration in owner.pending_migrations(MIGRATIONS).unwrap() {
-        let is_by_month = migration.name().to_string().ends_with("audit_log_by_month");
-        if is_by_month {
-            insert_aged(&mut owner, "generate_series(0, 400, 20)");
-            before = (lines(&mut owner, content), lines(&mut owner, RULES));
-        }
-        owner.run_migration(&migration).unwrap();
-        if is_by_month {
-            assert_eq!(lines(&mut owner, RULES), before.1);
-        }
-    }
-    assert_eq!(before.0.len(), 21);
-    assert_eq!(lines(&mut owner, content), before.0);
-    assert_eq!(
-        number(&mut owner, "SELECT count(*) FROM audit_log_default"),
-        0
-    );
-    let (mut service, _) = connections(&database);
-    service.batch_execute(INSERT).unwrap();
-    assert_eq!(number(&mut service, "SELECT max(id) FROM audit_log"), 22);
 }
 
 #[tokio::test]

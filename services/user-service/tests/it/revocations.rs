@@ -20,7 +20,7 @@ async fn feed(app: &Fixture, cursor: Option<i64>) -> Value {
 }
 
 fn cursor(feed: &Value) -> i64 {
-    feed["cursor"].as_i64().unwrap()
+    feed["next"].as_str().unwrap().parse().unwrap()
 }
 
 fn epoch_of(feed: &Value, person: &Person) -> Option<i64> {

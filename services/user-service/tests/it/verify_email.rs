@@ -2,12 +2,10 @@
 
 use diesel::connection::SimpleConnection as _;
 use diesel::sql_types::{Bool, Text};
-use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{QueryableByName, RunQueryDsl as _};
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use testkit::{Reply, TestDatabase};
-
-use user_service::MIGRATIONS;
+use testkit::Reply;
 
 use crate::fixture::{Fixture, PASSWORD, Person};
 
@@ -371,68 +369,4 @@ async fn only_addresses_that_gave_access_to_tasks_are_erased_with_the_account() 
     store_code(&app, &bob, "bob");
     let _ = verify(&app, "bob").await.expect(200);
     assert_eq!(erased_addresses(&app, &admin, &bob).await, (true, false));
-}
-
-/// Inserts a user of version 0.1 and the audit log's entries about them.
-fn user_with_entries(id: u8, entries: &str) -> String {
-    format!(
-        "INSERT INTO users (id, username, email, username_key, email_key, password_hash, plan, scope, email_verified)
-         SELECT decode(lpad('{id}', 24, '0'), 'hex'), n, n, n, n, 'x', 'free', '{{user}}', true
-         FROM (SELECT 'user{id}@example.com' AS n) AS name;
-         INSERT INTO audit_log (at, action, actor_kind, subject_kind, subject_id, proof, request_id, detail)
-         SELECT now() + n * interval '1 second', action, 'service', 'user', decode(lpad('{id}', 24, '0'), 'hex'),
-            nullif(proof, ''), 'r', detail::jsonb
-         FROM (VALUES {entries}) AS entry (n, action, proof, detail);"
-    )
-}
-
-/// The addresses of users who meet a condition.
-fn emails(connection: &mut PgConnection, condition: &str) -> Vec<String> {
-    #[derive(QueryableByName)]
-    struct Row {
-        #[diesel(sql_type = Text)]
-        email: String,
-    }
-    let rows: Vec<Row> = diesel::sql_query(format!(
-        "SELECT email FROM users WHERE {condition} ORDER BY email"
-    ))
-    .load(connection)
-    .unwrap();
-    rows.into_iter().map(|row| row.email).collect()
-}
-
-#[test]
-fn the_migration_finds_confirmed_addresses_in_the_audit_log() {
-    let database = TestDatabase::users(MIGRATIONS);
-    let mut connection = database.admin();
-    let user = user_with_entries;
-    let (verified, moved) = (
-        "(1, 'email-verified', 'verification-code', NULL)",
-        "'user-updated', 'token', '{\"fields\": [\"email\"]}'",
-    );
-    let users = [
-        user(1, "(1, 'user-created', '', NULL)"),
-        user(2, verified),
-        user(3, &format!("{verified}, (2, {moved})")),
-        user(4, &format!("{verified}, (0, {moved})")),
-        user(5, "(1, 'password-reset', 'reset-code', NULL)"),
-        user(6, "(1, 'password-reset', 'token', NULL)"),
-        user(7, "(1, 'first-admin-made', '', NULL)"),
-    ];
-    let later = include_str!("../../migrations/00000000000020_user_changes/down.sql");
-    let down = include_str!("../../migrations/00000000000011_confirmed_addresses/down.sql");
-    let up = include_str!("../../migrations/00000000000011_confirmed_addresses/up.sql");
-    for statements in ["SET search_path = users", later, down, &users.concat(), up] {
-        connection.batch_execute(statements).unwrap();
-    }
-    let expected = [2, 4, 5, 7].map(|id| format!("user{id}@example.com"));
-    assert_eq!(
-        emails(&mut connection, "email_confirmed IS NOT NULL"),
-        expected
-    );
-    // The third got the address a while after signing up.
-    assert_eq!(
-        emails(&mut connection, "email_since <> created"),
-        ["user3@example.com"]
-    );
 }

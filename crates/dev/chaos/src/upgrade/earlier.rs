@@ -4,7 +4,6 @@ use std::{fs, path::Path, process::Command, time::Instant};
 
 use anyhow::{Context, bail};
 use rig::{
-    baseline::{MIGRATIONS, Migrations},
     output::say,
     programs::{self, Programs},
     workspace::Workspace,
@@ -14,6 +13,9 @@ use rig::{
 const SOURCES: &str = "upgrade-test/source";
 /// What is compiled from it, in `target`.
 const TARGET: &str = "upgrade-test";
+/// The last migration of 0.2.0. Its commit is the oldest version that can be upgraded.
+const LAST_OF_0_2_0: &str =
+    "services/people-task-service/migrations/00000000000015_counts_of_tasks/up.sql";
 /// The migration with which a version knows due dates.
 const DUE_DATES: &str = "services/people-task-service/migrations/00000000000020_due_deliveries";
 
@@ -68,34 +70,21 @@ fn check_out(root: &Path, sources: &Path, commit: &str) -> anyhow::Result<()> {
     git(root, &arguments).map(drop)
 }
 
-/// The last tag, or the commit that added the last migration that needs a stop, whichever is later.
+/// The last tag, or the commit that added the last migration of 0.2.0, whichever is later.
 fn default_revision(root: &Path) -> anyhow::Result<String> {
-    let mut baseline = String::new();
-    for migrations in MIGRATIONS {
-        let added = commit_that_added(root, migrations)?;
-        if baseline.is_empty() || is_ancestor(root, &baseline, &added) {
-            baseline = added;
-        }
-    }
-    let tag = git(root, &["describe", "--tags", "--abbrev=0"]).ok();
-    let later = tag.filter(|tag| is_ancestor(root, &baseline, tag));
-    Ok(later.unwrap_or(baseline))
-}
-
-fn commit_that_added(root: &Path, migrations: Migrations) -> anyhow::Result<String> {
-    let path = format!("{}/{:014}_*", migrations.folder, migrations.last_with_stop);
-    let arguments = ["log", "-1", "--format=%H", "--diff-filter=A", "--", &path];
-    let commit = git(root, &arguments)?;
-    if commit.is_empty() {
+    let path = LAST_OF_0_2_0;
+    let oldest = git(
+        root,
+        &["log", "-1", "--format=%H", "--diff-filter=A", "--", path],
+    )?;
+    if oldest.is_empty() {
         bail!(
             "the history does not have the commit that added {path}: name a revision with --from"
         );
     }
-    Ok(commit)
-}
-
-fn is_ancestor(root: &Path, ancestor: &str, commit: &str) -> bool {
-    git(root, &["merge-base", "--is-ancestor", ancestor, commit]).is_ok()
+    let tag = git(root, &["describe", "--tags", "--abbrev=0"]).ok();
+    let is_later = |tag: &String| git(root, &["merge-base", "--is-ancestor", &oldest, tag]).is_ok();
+    Ok(tag.filter(is_later).unwrap_or(oldest))
 }
 
 fn git(folder: &Path, arguments: &[&str]) -> anyhow::Result<String> {

@@ -158,7 +158,7 @@ impl Fleet {
             self.stop(process)?;
             let mut planned = process.planned.clone();
             if version == Version::New {
-                // Only the command `migrate` has the role that owns a schema. 0.1.0 and early builds of 0.2.0 need it.
+                // Only the command `migrate` has the role that owns a schema. Early builds of 0.2.0 need it.
                 planned.variables.remove("DATABASE_OWNER_URL");
             }
             self.system

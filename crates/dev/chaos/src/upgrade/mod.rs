@@ -39,7 +39,7 @@ enum Part {
 /// What to test.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The version to upgrade from. By default the last tag, or the commit of the last migration that needs a stop.
+    /// The version to upgrade from. By default the last tag, or the commit of the last migration of 0.2.0.
     #[arg(long, value_name = "REVISION")]
     from: Option<String>,
     /// Run only this part. Can be repeated.

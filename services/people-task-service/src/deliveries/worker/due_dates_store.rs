@@ -1,11 +1,12 @@
 //! The statements of [`due_dates`](super::due_dates), in raw SQL because one reads and changes rows of several tables.
 
 use database::{Error, prepared};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
 use values::DeliveryId;
 
+use super::membership_store::KNOWS_DUE_DATES;
 use crate::deliveries::DueDelivery;
 
 #[derive(QueryableByName)]
@@ -46,6 +47,7 @@ pub(super) fn handle_passed(
         .bind::<Array<Text>, _>(requests)
         .bind::<Array<Text>, _>(traces)
         .bind::<BigInt, _>(i64::try_from(contexts.len()).unwrap_or(i64::MAX))
+        .bind::<Integer, _>(KNOWS_DUE_DATES)
         .load(connection)?;
     let handled = handled.into_iter().map(|row| {
         Some(DueDelivery {
@@ -64,7 +66,7 @@ pub(super) fn handle_passed(
 const HANDLE_PASSED: &str = "
 WITH passed AS (
     SELECT webhook_id FROM due_dates
-    WHERE due_at <= now() AND NOT EXISTS (SELECT FROM delivery_workers WHERE NOT sends_due)
+    WHERE due_at <= now() AND NOT EXISTS (SELECT FROM delivery_workers WHERE protocol < $4)
     ORDER BY due_at LIMIT $3
     FOR UPDATE OF due_dates SKIP LOCKED
 ), judged AS (

@@ -8,6 +8,12 @@ use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 
 use crate::deliveries::worker::claims_store;
 
+/// What a worker can do, as a number that grows. A kind of delivery that needs more than the workers of the version before
+/// can do raises it, and is added only while no worker of a lower number runs.
+const PROTOCOL: i32 = KNOWS_DUE_DATES;
+/// Deliveries of due dates.
+pub(super) const KNOWS_DUE_DATES: i32 = 1;
+
 #[derive(QueryableByName)]
 struct Id {
     #[diesel(sql_type = Integer)]
@@ -18,7 +24,10 @@ struct Id {
 /// no other worker may get the same number.
 pub(super) fn join(connection: &mut PgConnection) -> Result<i32, Error> {
     prepared("SET LOCAL synchronous_commit = on").execute(connection)?;
-    let id: Id = prepared("INSERT INTO delivery_workers (sends_due) VALUES (true) RETURNING id")
+    let insert =
+        "INSERT INTO delivery_workers (protocol, sends_due) VALUES ($1, true) RETURNING id";
+    let id: Id = prepared(insert)
+        .bind::<Integer, _>(PROTOCOL)
         .get_result(connection)?;
     Ok(id.id)
 }

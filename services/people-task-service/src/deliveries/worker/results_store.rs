@@ -112,9 +112,10 @@ WITH given AS (
     RETURNING deliveries.*, accepted.status, accepted.log
 ), archived AS (
     INSERT INTO finished_deliveries
-        (id, webhook_id, task_id, status, request_id, traceparent, created, lease, attempt_log, due_at)
+        (id, webhook_id, task_id, status, request_id, traceparent, created, lease, attempt_log, due_at, host)
     SELECT id, webhook_id, task_id, status, request_id, traceparent, created, lease,
-        CASE WHEN jsonb_array_length(attempt_log) < 100 THEN attempt_log ELSE attempt_log - 0 END || log, due_at
+        CASE WHEN jsonb_array_length(attempt_log) < 100 THEN attempt_log ELSE attempt_log - 0 END || log, due_at,
+        CASE status WHEN 'fail' THEN host END
     FROM finished
 ), followed AS (
     UPDATE webhooks SET status = finished.status FROM finished

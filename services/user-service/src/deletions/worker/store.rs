@@ -5,7 +5,7 @@ use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval};
 use diesel::dsl::now;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Nullable, Timestamptz};
+use diesel::sql_types::Timestamptz;
 use jobs::{Claim, Lease};
 use serde_json::Value;
 use values::{DeletionId, Names as _, UserId};
@@ -248,15 +248,12 @@ pub(super) fn complete(
     job: Job,
     position: i32,
 ) -> Result<bool, Error> {
-    // Only version 0.1 reads it, whose feed is ordered by the transaction's number. The DSL does not know that.
-    let transaction = diesel::dsl::sql::<Nullable<BigInt>>("pg_current_xact_id()::text::bigint");
     let completed = diesel::update(claimed!(job))
         .set((
             deletions::status.eq(DeletionStatus::Completed.name()),
             deletions::steps_done.eq(deletions::steps_done + 1),
             deletions::finished.eq(now.into_sql::<Timestamptz>().nullable()),
             deletions::lease_until.eq(None::<DateTime<Utc>>),
-            deletions::epoch_transaction.eq(transaction),
         ))
         .execute(connection)?;
     if completed == 0 {

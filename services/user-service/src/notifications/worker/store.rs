@@ -83,7 +83,7 @@ pub(super) fn claim(
             notifications::kind,
             notifications::channel,
             notifications::created,
-            notifications::generation,
+            notifications::code_generation,
         ))
         .first(connection)?;
     Ok(Some(ClaimedRow {
@@ -111,7 +111,7 @@ pub(super) fn insert_code(
             codes::fingerprint.eq(fingerprint.as_bytes().as_slice()),
             codes::user_id.eq(recipient.user),
             codes::purpose.eq(notification.kind.name()),
-            codes::generation.eq(row.generation.unwrap_or(recipient.generation)),
+            codes::code_generation.eq(row.generation.unwrap_or(recipient.generation)),
             codes::email_key.eq(for_address.then_some(recipient.email_key.as_str())),
             codes::expires.eq(now.into_sql::<Timestamptz>() + interval(lifetime)),
         ))

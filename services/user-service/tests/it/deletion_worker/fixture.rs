@@ -35,8 +35,9 @@ pub(crate) struct Job {
     pub(crate) steps_total: i32,
     #[diesel(sql_type = Nullable<Jsonb>)]
     pub(crate) failure: Option<Value>,
-    #[diesel(sql_type = Nullable<BigInt>)]
-    pub(crate) epoch_transaction: Option<i64>,
+    /// Whether the revocation feed has the user.
+    #[diesel(sql_type = Bool)]
+    pub(crate) is_revoked: bool,
     #[diesel(sql_type = BigInt)]
     pub(crate) failed_attempts: i64,
     #[diesel(sql_type = BigInt)]
@@ -174,7 +175,9 @@ impl Fixture {
 
     pub(crate) fn job(&self, id: DeletionId) -> Job {
         diesel::sql_query(
-            "SELECT d.*, coalesce(sum(s.attempts), 0)::bigint AS failed_attempts FROM users.deletions AS d \
+            "SELECT d.*, coalesce(sum(s.attempts), 0)::bigint AS failed_attempts, \
+                EXISTS (SELECT FROM users.deleted_users AS gone WHERE gone.user_id = d.user_id) AS is_revoked \
+             FROM users.deletions AS d \
              LEFT JOIN users.deletion_steps AS s ON s.deletion_id = d.id WHERE d.id = $1 GROUP BY d.id",
         )
         .bind::<Binary, _>(id.as_bytes().as_slice())

@@ -135,17 +135,16 @@ impl Selection {
         }
     }
 
-    /// A secret names its task, unless an earlier version generated it.
+    /// A secret names its task.
     fn add_secret(&mut self, column: &str, secret: &PresentedSecret) {
+        let Some(task) = secret.task else {
+            return;
+        };
+        let task = self.binds.add(Bind::Bytes(task.as_bytes().to_vec()));
         let fingerprint = Bind::Bytes(secret.fingerprint.as_bytes().to_vec());
         let fingerprint = self.binds.add(fingerprint);
-        let random = format!("{column} = {fingerprint} AND has_random_secrets");
-        self.own.push(with_secret(random));
-        if let Some(task) = secret.task {
-            let task = self.binds.add(Bind::Bytes(task.as_bytes().to_vec()));
-            let named = format!("id = {task} AND {column} = {fingerprint}");
-            self.own.push(with_secret(named));
-        }
+        let condition = format!("id = {task} AND {column} = {fingerprint}");
+        self.own.push(with_secret(condition));
     }
 
     fn add_filter(&mut self, field: TaskFilter, value: &str) {

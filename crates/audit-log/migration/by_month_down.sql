@@ -1,1 +1,0 @@
-DO $$ BEGIN RAISE 'the former table is gone: restore a backup of before this migration'; END $$;

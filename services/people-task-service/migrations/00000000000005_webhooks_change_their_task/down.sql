@@ -1,2 +1,0 @@
-DROP TRIGGER touch_task ON webhooks;
-DROP FUNCTION touch_task;

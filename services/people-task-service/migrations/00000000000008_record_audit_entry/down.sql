@@ -1,1 +1,0 @@
-DROP FUNCTION record_audit_entry;

@@ -1,1 +1,0 @@
-../../../../crates/audit-log/migration/by_month_down.sql

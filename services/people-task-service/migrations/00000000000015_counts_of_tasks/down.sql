@@ -1,1 +1,0 @@
-DROP INDEX tasks_counted_by_creator, tasks_counted_by_approver, tasks_counted_by_requester;

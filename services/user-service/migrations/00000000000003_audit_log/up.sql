@@ -1,1 +1,0 @@
-../../../../crates/audit-log/migration/up.sql

@@ -1,2 +1,0 @@
-DROP INDEX users_by_password_cost;
-DROP TABLE known_networks;

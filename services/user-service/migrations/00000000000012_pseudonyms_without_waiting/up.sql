@@ -1,1 +1,0 @@
-../../../../crates/audit-log/migration/pseudonyms_without_waiting_up.sql

@@ -1,1 +1,0 @@
-ALTER TABLE deletions DROP COLUMN deleted_tasks;
