@@ -1,4 +1,4 @@
-//! `cargo xtask COMMAND`: builds the program that has the command, and becomes it.
+//! `cargo xtask COMMAND`: becomes cargo, which builds the program that has the command and becomes it.
 //!
 //! It has no dependencies, so that a new machine compiles it in a second. The commands are in `devtools` and
 //! `drills` and in programs of their own.
@@ -10,7 +10,7 @@ use std::{
     env,
     io::{self, Write as _},
     os::unix::process::CommandExt as _,
-    process::{Command, ExitCode},
+    process::ExitCode,
 };
 
 /// A command of `cargo xtask`.
@@ -110,8 +110,8 @@ const TASKS: [Task; 15] = [
 const OPTIMISED: &str = "bench";
 
 fn main() -> ExitCode {
-    let mut arguments = env::args_os().skip(1);
-    let name = arguments.next().unwrap_or_default();
+    let mut arguments = env::args_os();
+    let name = arguments.nth(1).unwrap_or_default();
     let Some(task) = TASKS.iter().find(|task| name == task.name) else {
         let asked = name.is_empty() || name == "help" || name == "--help" || name == "-h";
         print_usage(if asked { None } else { name.to_str() });
@@ -120,7 +120,7 @@ fn main() -> ExitCode {
     let outcome = if task.program == XTASK {
         check::run()
     } else {
-        become_program(task, arguments.collect())
+        become_program(task, arguments)
     };
     outcome.unwrap_or_else(|error| {
         report(&format!("error: {error}"));
@@ -129,9 +129,8 @@ fn main() -> ExitCode {
 }
 
 /// Returns only on an error.
-fn become_program(task: &Task, arguments: Vec<std::ffi::OsString>) -> Result<ExitCode, String> {
-    let program = build::program(task.program, task.program == OPTIMISED)?;
-    let mut command = Command::new(&program);
+fn become_program(task: &Task, arguments: env::ArgsOs) -> Result<ExitCode, String> {
+    let mut command = build::run(task.program, task.program == OPTIMISED);
     match task.name {
         "chaos" | "bench" => {}
         // A scenario that `bench` runs only on request.
@@ -139,7 +138,7 @@ fn become_program(task: &Task, arguments: Vec<std::ffi::OsString>) -> Result<Exi
         name => drop(command.arg(name)),
     }
     let error = command.args(arguments).exec();
-    Err(format!("running {}: {error}", program.display()))
+    Err(format!("running cargo: {error}"))
 }
 
 fn print_usage(unknown: Option<&str>) {
