@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::{Http, eventually};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use local_stack::packages::on_path;
 use local_stack::process::Identity;
 use rig::client::{Call, Client};
 use serde_json::{Value, json};
+use testkit::{Http, eventually};
 
 const ADVICE: &str = "this test needs a browser: apt-get install chromium chromium-driver";
 const READY: &str = "started successfully on port ";
@@ -80,9 +80,6 @@ impl Browser {
     }
 
     /// Starts a browser.
-    ///
-    /// # Panics
-    /// Chromium or chromedriver is missing, or does not start.
     pub async fn with(screen: Screen) -> Self {
         let profile = tempfile::tempdir().unwrap();
         let mut starts = (0..STARTS).filter_map(|_| start_driver(profile.path()));
