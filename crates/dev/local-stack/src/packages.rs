@@ -47,7 +47,6 @@ impl Need {
     }
 
     /// Returns whether the package is installed.
-    #[must_use]
     pub fn is_met(self) -> bool {
         match self {
             Self::Postgres => postgres_programs().is_ok(),
@@ -66,10 +65,7 @@ impl Need {
 }
 
 /// Installs the missing packages of `needs` with `apt-get`, and reports this to `say`. The servers of the
-/// packages are started neither now nor at the next boot.
-///
-/// # Errors
-/// When this user cannot install packages or there is no `apt-get`, with the command to run; when `apt-get` fails.
+/// packages are started neither now nor at the next boot. If it cannot, the error has the command to run by hand.
 pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
     let missing: Vec<&str> = needs
         .iter()
@@ -176,7 +172,6 @@ fn succeeds(command: &mut Command) -> bool {
 }
 
 /// Returns where a program on the `PATH` is.
-#[must_use]
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
@@ -186,9 +181,6 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
 
 /// Returns the folder with `initdb` and `postgres`: that of the newest version in `/usr/lib/postgresql`, or one
 /// on the `PATH`.
-///
-/// # Errors
-/// When there is none.
 pub fn postgres_programs() -> Result<PathBuf> {
     let newest = newest_postgres(Path::new("/usr/lib/postgresql"));
     let on_path = || on_path("initdb").and_then(|file| file.parent().map(Path::to_owned));
@@ -215,9 +207,6 @@ fn newest_postgres(root: &Path) -> Option<PathBuf> {
 }
 
 /// Returns a client program of Postgres, such as `psql`.
-///
-/// # Errors
-/// When there is none.
 pub fn postgres_client(name: &str) -> Result<PathBuf> {
     postgres_programs()
         .ok()
@@ -228,9 +217,6 @@ pub fn postgres_client(name: &str) -> Result<PathBuf> {
 }
 
 /// Returns a program that may be in a folder that only the `PATH` of root has.
-///
-/// # Errors
-/// When there is none.
 pub fn system_program(name: &str) -> Result<PathBuf> {
     let in_sbin = Path::new("/usr/sbin").join(name);
     on_path(name)
@@ -240,9 +226,6 @@ pub fn system_program(name: &str) -> Result<PathBuf> {
 
 /// Returns RabbitMQ's own start script. Debian's wrapper in `/usr/sbin` does not work here: it drops the
 /// environment that tells the server which folder and ports to use.
-///
-/// # Errors
-/// When there is none.
 pub fn rabbitmq_server() -> Result<PathBuf> {
     let in_versions = fs::read_dir("/usr/lib/rabbitmq/lib")
         .into_iter()
