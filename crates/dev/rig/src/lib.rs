@@ -13,7 +13,6 @@
 //! because it installs the rest.
 
 pub mod backing;
-pub mod baseline;
 mod cleanup;
 pub mod client;
 pub mod duration;
