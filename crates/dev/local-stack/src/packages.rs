@@ -8,6 +8,8 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 
+use crate::process::succeeds;
+
 /// A package of the operating system that this project needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
@@ -161,15 +163,6 @@ if [ -d /run/systemd/system ]; then
     done
 fi
 "#;
-
-/// Runs a command without output. Returns whether it succeeded.
-fn succeeds(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
-}
 
 /// Returns where a program on the `PATH` is.
 pub fn on_path(name: &str) -> Option<PathBuf> {

@@ -202,6 +202,15 @@ impl Detached {
     }
 }
 
+/// Runs a command without output. Returns whether it succeeded.
+pub fn succeeds(command: &mut Command) -> bool {
+    let quiet = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
 /// Polls `condition` until it returns a value. Returns `None` after `limit`.
 pub fn wait_until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + limit;

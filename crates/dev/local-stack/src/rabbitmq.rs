@@ -100,11 +100,6 @@ impl RabbitMq {
         self.ports.amqp
     }
 
-    /// Returns whether the server is running.
-    pub fn is_running(&self) -> bool {
-        self.process().is_some()
-    }
-
     /// Returns the server's first process, if it is running. The others are its descendants.
     pub fn process(&self) -> Option<Identity> {
         self.pid_file().running()
@@ -112,7 +107,7 @@ impl RabbitMq {
 
     /// Starts the server without waiting until it is ready.
     pub fn spawn(&self) -> Result<()> {
-        if self.is_running() {
+        if self.process().is_some() {
             return Ok(());
         }
         self.pid_file().ensure_own()?;
