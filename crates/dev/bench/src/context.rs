@@ -41,7 +41,7 @@ impl Context {
         };
         let mut context = Self {
             workspace: workspace.clone(),
-            pgbench: Pgbench::new(&system.database, seconds),
+            pgbench: Pgbench::new(seconds),
             system,
             user: Person::default(),
             quick,
@@ -59,11 +59,9 @@ impl Context {
 
     /// Signs the administrator in. Returns the token.
     pub(crate) fn sign_in_admin(&self) -> anyhow::Result<String> {
-        let admin = self.system.admin();
-        let admin = self
-            .system
-            .client()
-            .sign_in(&admin.username, &admin.password)?;
+        let rig = &self.system.rig;
+        let admin = &rig.admin;
+        let admin = rig.client().sign_in(&admin.username, &admin.password)?;
         Ok(admin.token)
     }
 
@@ -71,7 +69,7 @@ impl Context {
     pub(crate) fn sign_up(&mut self) -> anyhow::Result<Person> {
         self.next_user += 1;
         let email = format!("bench.{}@example.com", self.next_user);
-        self.system.client().sign_up(&email, PASSWORD)
+        self.system.rig.client().sign_up(&email, PASSWORD)
     }
 
     /// Returns numbers for webhooks that no other webhook of this run has.
@@ -84,22 +82,20 @@ impl Context {
     /// Measures what pgbench reaches now with 32 clients.
     pub(crate) async fn limit(&mut self, script: Script) -> anyhow::Result<Limit> {
         let database = &self.system.database;
-        let rate = self.pgbench.transactions_per_second(database, script);
-        Ok(Limit::new(script.name(), rate.await?))
+        let rate = self.pgbench.measure(database, script, 32).await?;
+        Ok(Limit::new(script.name(), rate))
     }
 
-    /// Measures how long a transaction of pgbench takes now with one client.
+    /// Measures how long a transaction of pgbench takes now with one client, in milliseconds.
     pub(crate) async fn latency_limit(&mut self, script: Script) -> anyhow::Result<Limit> {
-        let time = self.pgbench.milliseconds(&self.system.database, script);
+        let database = &self.system.database;
+        let rate = self.pgbench.measure(database, script, 1).await?;
         let name = format!("{}, 1 client", script.name());
-        Ok(Limit::new(&name, time.await?))
+        Ok(Limit::new(&name, 1e3 / rate))
     }
 }
 
 /// Returns how often a request can be repeated in about `time`, as the rate of some shows, but at most `most` times.
-///
-/// # Errors
-/// When a call fails or returns an error status.
 pub(crate) async fn fitting(
     address: SocketAddr,
     request: &[u8],

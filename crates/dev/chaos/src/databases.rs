@@ -52,44 +52,30 @@ impl Databases {
         self.servers.iter().try_for_each(Postgres::wait_ready)
     }
 
-    /// Stops a server, and ends the fault after `pause`, unless `interrupted`.
-    pub(crate) fn hit(
-        &self,
-        kind: FaultKind,
-        pause: impl FnOnce(),
-        interrupted: impl Fn() -> bool,
-    ) -> anyhow::Result<()> {
+    /// Stops a server, and ends the fault after `pause`, unless that says that the run is interrupted.
+    pub(crate) fn hit(&self, kind: FaultKind, pause: impl FnOnce() -> bool) -> anyhow::Result<()> {
         let _lock = lock(&self.fault_lock);
         match kind {
-            FaultKind::PromoteStandby => self.promote_standby(pause, interrupted),
-            FaultKind::StopStandby => self.stop_standby(pause, interrupted),
+            FaultKind::PromoteStandby => self.promote_standby(pause),
+            FaultKind::StopStandby => self.stop_standby(pause),
             _ => {
                 let primary = self.primary()?;
                 primary.stop(match kind {
                     FaultKind::KillDatabase => Stop::Kill,
                     _ => Stop::Graceful,
                 })?;
-                pause();
-                if !interrupted() {
-                    primary.spawn()?;
-                }
-                Ok(())
+                if pause() { primary.spawn() } else { Ok(()) }
             }
         }
     }
 
     /// Kills the primary, promotes the standby after `pause`, and makes the killed server its standby.
-    fn promote_standby(
-        &self,
-        pause: impl FnOnce(),
-        interrupted: impl Fn() -> bool,
-    ) -> anyhow::Result<()> {
+    fn promote_standby(&self, pause: impl FnOnce() -> bool) -> anyhow::Result<()> {
         let (old, new) = (self.primary()?, self.standby()?);
         let killed = Instant::now();
         self.failovers.start_promotion(killed);
         old.stop(Stop::Kill)?;
-        pause();
-        if interrupted() {
+        if !pause() {
             return Ok(());
         }
         let promote = Instant::now();
@@ -107,16 +93,11 @@ impl Databases {
         Ok(())
     }
 
-    fn stop_standby(
-        &self,
-        pause: impl FnOnce(),
-        interrupted: impl Fn() -> bool,
-    ) -> anyhow::Result<()> {
+    fn stop_standby(&self, pause: impl FnOnce() -> bool) -> anyhow::Result<()> {
         let standby = self.standby()?;
         standby.stop(Stop::Kill)?;
         let stopped = Instant::now();
-        pause();
-        if interrupted() {
+        if !pause() {
             return Ok(());
         }
         let started = Instant::now();

@@ -13,7 +13,7 @@ use std::{
 use anyhow::Context;
 use local_stack::{Stop, bootstrap};
 use nix::sys::signal::Signal;
-use rig::{interrupt::Interrupt, outln, process::Process, sync::lock, tcp_proxy::TcpProxy};
+use rig::{interrupt::Interrupt, outln, process::Process, sync::lock};
 
 use crate::{
     receiver::Receiver,
@@ -142,22 +142,39 @@ impl<'run> FaultInjector<'run> {
             | FaultKind::PromoteStandby
             | FaultKind::StopStandby => {
                 self.announce(fault, "");
-                self.hit_database(kind, duration)
+                let databases = &self.system.databases;
+                databases.hit(kind, || self.sleep(duration))
             }
             FaultKind::OpenTransaction => self.leave_transaction_open(fault),
-            FaultKind::CutConnection | FaultKind::StallConnection => {
-                let proxy = self.system.proxies.get(index).context("no such proxy")?;
-                self.announce(fault, &proxy.name);
-                self.hit_connection(kind, proxy, duration);
-                Ok(())
-            }
-            FaultKind::RefuseAtReceiver | FaultKind::HangReceiver => {
-                let receiver = self.receivers.get(index).context("no such receiver")?;
-                self.announce(fault, &receiver.name);
-                self.hit_receiver(kind, receiver, duration);
-                Ok(())
-            }
+            FaultKind::CutConnection | FaultKind::StallConnection => self.hit_connection(fault),
+            FaultKind::RefuseAtReceiver | FaultKind::HangReceiver => self.hit_receiver(fault),
         }
+    }
+
+    fn hit_connection(&self, fault: &InjectedFault) -> anyhow::Result<()> {
+        let proxy = self.system.proxies.get(fault.index);
+        let proxy = proxy.context("no such proxy")?;
+        self.announce(fault, &proxy.name);
+        match fault.kind {
+            FaultKind::CutConnection => proxy.cut(),
+            _ => proxy.stall(),
+        }
+        self.sleep(fault.duration);
+        proxy.restore();
+        Ok(())
+    }
+
+    fn hit_receiver(&self, fault: &InjectedFault) -> anyhow::Result<()> {
+        let receiver = self.receivers.get(fault.index);
+        let receiver = receiver.context("no such receiver")?;
+        self.announce(fault, &receiver.name);
+        match fault.kind {
+            FaultKind::HangReceiver => receiver.hang(),
+            _ => receiver.refuse(),
+        }
+        self.sleep(fault.duration);
+        receiver.restore();
+        Ok(())
     }
 
     /// Keeps a snapshot, as a dump does, so that no deleted row can be removed meanwhile.
@@ -175,26 +192,6 @@ impl<'run> FaultInjector<'run> {
         Ok(())
     }
 
-    fn hit_connection(&self, kind: FaultKind, proxy: &TcpProxy, duration: Duration) {
-        if kind == FaultKind::CutConnection {
-            proxy.cut();
-        } else {
-            proxy.stall();
-        }
-        self.sleep(duration);
-        proxy.restore();
-    }
-
-    fn hit_receiver(&self, kind: FaultKind, receiver: &Receiver, duration: Duration) {
-        if kind == FaultKind::HangReceiver {
-            receiver.hang();
-        } else {
-            receiver.refuse();
-        }
-        self.sleep(duration);
-        receiver.restore();
-    }
-
     fn kill_all(&self, duration: Duration) -> anyhow::Result<()> {
         let all = &self.system.rig.processes;
         let _locks: Vec<_> = all
@@ -204,8 +201,11 @@ impl<'run> FaultInjector<'run> {
         // All at the same time; the second loop waits until each one is gone.
         all.iter().for_each(Process::kill_now);
         all.iter().try_for_each(Process::kill)?;
-        self.sleep(duration);
-        all.iter().try_for_each(|process| self.start(process))
+        if !self.sleep(duration) {
+            return Ok(());
+        }
+        all.iter()
+            .try_for_each(|process| self.system.rig.spawn(process))
     }
 
     fn hit_process(
@@ -229,15 +229,10 @@ impl<'run> FaultInjector<'run> {
             }
             _ => process.kill()?,
         }
-        self.sleep(duration);
-        self.start(process)
-    }
-
-    fn start(&self, process: &Process) -> anyhow::Result<()> {
-        if self.interrupt.came() {
-            return Ok(());
+        if self.sleep(duration) {
+            self.system.rig.spawn(process)?;
         }
-        self.system.rig.spawn(process)
+        Ok(())
     }
 
     fn hit_broker(&self, fault: &InjectedFault) -> anyhow::Result<()> {
@@ -253,17 +248,10 @@ impl<'run> FaultInjector<'run> {
             FaultKind::KillBroker => node.stop(Stop::Kill)?,
             _ => node.stop(Stop::Graceful)?,
         }
-        self.sleep(fault.duration);
-        if !self.interrupt.came() {
+        if self.sleep(fault.duration) {
             node.spawn()?;
         }
         Ok(())
-    }
-
-    fn hit_database(&self, kind: FaultKind, duration: Duration) -> anyhow::Result<()> {
-        let pause = || self.sleep(duration);
-        let interrupted = || self.interrupt.came();
-        self.system.databases.hit(kind, pause, interrupted)
     }
 
     fn announce(&self, fault: &InjectedFault, target: &str) {
@@ -274,7 +262,9 @@ impl<'run> FaultInjector<'run> {
         outln!("{after:7.1} s  {name}{colon}{target}, for {duration:.1} s");
     }
 
-    fn sleep(&self, duration: Duration) {
+    /// Returns whether the run goes on.
+    fn sleep(&self, duration: Duration) -> bool {
         self.interrupt.sleep_until(Instant::now() + duration);
+        !self.interrupt.came()
     }
 }

@@ -37,10 +37,7 @@ const MAX_DUE: Duration = Duration::from_secs(12);
 
 /// The state that all callers share.
 pub(crate) struct TaskWorkload<'run> {
-    seed: u64,
-    with_due: bool,
-    interval: Duration,
-    end: Instant,
+    profile: &'run LoadProfile,
     next: Mutex<Instant>,
     count: AtomicU64,
     stopped: AtomicBool,
@@ -75,7 +72,7 @@ pub(crate) fn limit_rate(requested: u32, duration: Duration) -> u32 {
 impl<'run> TaskWorkload<'run> {
     /// `users` are the creator and the approver.
     pub(crate) fn new(
-        profile: &LoadProfile,
+        profile: &'run LoadProfile,
         client: &'run OneShotClient<'run>,
         users: [TestUser; 2],
         receivers: &'run [Receiver],
@@ -84,10 +81,7 @@ impl<'run> TaskWorkload<'run> {
     ) -> Self {
         let [creator, approver] = users;
         Self {
-            seed: profile.seed,
-            with_due: profile.with_due,
-            interval: Duration::from_secs(1) / profile.rate,
-            end: profile.end,
+            profile,
             next: Mutex::new(Instant::now()),
             count: AtomicU64::new(profile.first),
             stopped: AtomicBool::new(false),
@@ -118,7 +112,7 @@ impl<'run> TaskWorkload<'run> {
     pub(crate) fn run_caller(&self) {
         loop {
             let start = self.next_start();
-            if start >= self.end || self.has_ended() {
+            if start >= self.profile.end || self.has_ended() {
                 return;
             }
             thread::sleep(start.saturating_duration_since(Instant::now()));
@@ -133,13 +127,13 @@ impl<'run> TaskWorkload<'run> {
     fn next_start(&self) -> Instant {
         let mut next = lock(&self.next);
         let start = (*next).max(Instant::now());
-        *next = start + self.interval;
+        *next = start + Duration::from_secs(1) / self.profile.rate;
         start
     }
 
     fn run_task(&self, number: u64) {
-        let mut rng = rng::for_subject(self.seed, &format!("task {number}"));
-        let is_due = rng.random_ratio(DUE_PERCENT, 100) && self.with_due;
+        let mut rng = rng::for_subject(self.profile.seed, &format!("task {number}"));
+        let is_due = rng.random_ratio(DUE_PERCENT, 100) && self.profile.with_due;
         let due = is_due.then(|| {
             // `decisionBy` has whole seconds.
             let due = Utc::now() + rng.random_range(MIN_DUE..=MAX_DUE);
@@ -196,7 +190,7 @@ impl<'run> TaskWorkload<'run> {
         let body = json!({
             "taskId": task,
             "url": url,
-            "secret": secret_of(self.seed, &key),
+            "secret": secret_of(self.profile.seed, &key),
             "events": due.map(|_| ["due"]),
         });
         let call = Call::new("POST", "/people-task/webhooks").body(without_null(body));

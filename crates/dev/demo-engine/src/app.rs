@@ -24,9 +24,6 @@ pub struct Server {
 }
 
 /// Starts the engine. It accepts requests when this returns.
-///
-/// # Errors
-/// When the address cannot be used.
 pub async fn run(settings: Settings) -> anyhow::Result<Server> {
     let (listener, address) = server::bind(settings.listen_address)?;
     let mut running = Running::new();
@@ -78,19 +75,16 @@ async fn not_found(request: HttpRequest) -> HttpResponse {
 
 impl Server {
     /// Returns the address that the engine listens on.
-    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Returns the base URL, without a slash at the end.
-    #[must_use]
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     /// Returns how the engine responds.
-    #[must_use]
     pub fn control(&self) -> Control {
         self.engine.control()
     }
@@ -101,7 +95,6 @@ impl Server {
     }
 
     /// Returns the received calls, newest last.
-    #[must_use]
     pub fn received(&self) -> Vec<Arc<Received>> {
         self.engine.journal.matching(&Filter::default())
     }

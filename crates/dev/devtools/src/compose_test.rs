@@ -8,7 +8,7 @@ use std::{
 
 use anyhow::{Context, bail, ensure};
 use clap::Args;
-use local_stack::{ports, random};
+use local_stack::{ports, process::succeeds, random};
 
 use super::demo::{self, Target};
 use rig::{
@@ -77,10 +77,10 @@ impl<'workspace> Composed<'workspace> {
     fn new(workspace: &'workspace Workspace) -> anyhow::Result<Self> {
         let program = [vec!["docker", "compose"], vec!["docker-compose"]]
             .into_iter()
-            .find(|program| succeeds(program, "version"))
+            .find(|program| works(program, "version"))
             .context("neither `docker compose` nor `docker-compose` is installed")?;
         ensure!(
-            succeeds(&["docker"], "info"),
+            succeeds(Command::new("docker").arg("info")),
             "`docker info` fails: the Docker engine is unavailable"
         );
         let [gateway_port, engine_port] = ports::free()?;
@@ -171,16 +171,8 @@ impl<'workspace> Composed<'workspace> {
     }
 }
 
-fn succeeds(program: &[&str], argument: &str) -> bool {
-    let Some((program, first)) = program.split_first() else {
-        return false;
-    };
-    Command::new(program)
-        .args(first)
-        .arg(argument)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
+fn works(program: &[&str], argument: &str) -> bool {
+    let program = program.split_first();
+    program
+        .is_some_and(|(program, first)| succeeds(Command::new(program).args(first).arg(argument)))
 }

@@ -27,7 +27,7 @@ enum Command {
     /// Run the command line for operators on the running system.
     Countersign(ProgramArguments),
     /// Take pictures of the web pages with example data, or measure how fast they load, on a system of its own.
-    Screenshots(ProgramArguments),
+    Screenshots(screenshots::Arguments),
     /// Build the images, run the demo on them, restart them, and remove everything again.
     ComposeTest(compose_test::Arguments),
 }
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Countersign(arguments) => countersign::run(&arguments.arguments),
-        Command::Screenshots(arguments) => screenshots::run(&arguments.arguments),
+        Command::Screenshots(arguments) => screenshots::run(&arguments),
         Command::ComposeTest(arguments) => compose_test::run(&arguments),
     })
 }

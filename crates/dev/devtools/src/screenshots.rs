@@ -1,8 +1,12 @@
-//! `cargo xtask screenshots`: starts a system for the program of that name, and removes it afterwards.
+//! `cargo xtask screenshots`: starts a system for the pictures, which a test takes with its browser, and removes it
+//! afterwards.
 
-use std::process::{Command, ExitCode};
+use std::env;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use anyhow::{Context as _, ensure};
+use clap::Args;
 use local_stack::packages::{self, Need};
 
 use rig::interrupt::Interrupt;
@@ -11,33 +15,47 @@ use rig::own::with_own_system;
 use rig::system::{Options, Source, System};
 use rig::workspace::{Profile, Workspace};
 
-const PROGRAM: &str = "screenshots";
+/// What to do with the pages.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The folder for the pictures.
+    #[arg(long, value_name = "FOLDER", default_value = "target/screenshots")]
+    out: PathBuf,
+    /// Measure how fast pages load instead of taking pictures.
+    #[arg(long)]
+    measure: bool,
+}
 
-pub(crate) fn run(arguments: &[String]) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
     let take = |workspace: &_, interrupt: &_| {
         packages::ensure(&[Need::Chromium, Need::ChromeDriver], &say)?;
         let options = Options::own(Source::Build(Profile::Dev));
-        // The program finds it by its file.
+        // The test finds it by its file.
         let _system = System::start(workspace, &options, interrupt, |_, _| Ok(()))?;
-        run_program(&base, arguments, interrupt)
+        run_test(&base, arguments, interrupt)
     };
-    with_own_system(&base, PROGRAM, take, |()| true)?;
+    with_own_system(&base, "screenshots", take, |()| true)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_program(
+fn run_test(
     workspace: &Workspace,
-    arguments: &[String],
+    arguments: &Arguments,
     interrupt: &Interrupt,
 ) -> anyhow::Result<()> {
-    let built = workspace.build(&[PROGRAM], Profile::Dev)?;
-    let program = built.get(PROGRAM).context("cargo did not build it")?;
-    let child = Command::new(program)
-        .args(arguments)
-        .spawn()
-        .context("running it")?;
-    let status = interrupt.wait_for(child)?;
+    let test = if arguments.measure {
+        "screenshots::loading_times"
+    } else {
+        "screenshots::pictures_of_all_pages"
+    };
+    let folder = env::current_dir()?.join(&arguments.out);
+    let mut command = workspace.cargo();
+    command
+        .args(["test", "--quiet", "--workspace", "--test", "it", "--"])
+        .args(["--ignored", "--exact", "--nocapture", test])
+        .env("SCREENSHOTS", folder);
+    let status = interrupt.wait_for(command.spawn().context("running cargo")?)?;
     ensure!(status.success(), "the pictures are not complete: {status}");
     Ok(())
 }

@@ -11,6 +11,7 @@ use clap::Args;
 use local_stack::{
     Durability, Options, Parts, Servers, TEST_SERVERS_VARIABLE, bootstrap,
     packages::{self, Need},
+    process::succeeds,
 };
 
 use rig::{errln, interrupt::Interrupt, output::say, workspace::Workspace};
@@ -103,7 +104,7 @@ fn runner(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Comman
         anyhow::ensure!(status.success(), "the tests do not build");
     }
     let mut command = workspace.cargo();
-    if has_nextest(workspace) {
+    if succeeds(workspace.cargo().args(["nextest", "--version"])) {
         command.args(["nextest", "run"]);
     } else {
         say("cargo-nextest is not installed, so cargo test runs the tests");
@@ -116,15 +117,4 @@ fn runner(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Comman
     }
     command.args(&arguments.runner).stdin(Stdio::null());
     Ok(command)
-}
-
-fn has_nextest(workspace: &Workspace) -> bool {
-    workspace
-        .cargo()
-        .args(["nextest", "--version"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok_and(|status| status.success())
 }

@@ -21,9 +21,6 @@ pub enum Recovery {
 }
 
 /// Returns a dump of the database in the custom format.
-///
-/// # Errors
-/// When the server is unavailable or `pg_dump` fails.
 pub fn dump(url: &str) -> Result<Vec<u8>> {
     let mut command = client::command("pg_dump", url)?;
     command.arg("--format=custom").stdout(Stdio::piped());
@@ -32,9 +29,6 @@ pub fn dump(url: &str) -> Result<Vec<u8>> {
 }
 
 /// Restores a dump into the database of `url`, with more options of `pg_restore`, such as `--clean`.
-///
-/// # Errors
-/// When the server is unavailable or `pg_restore` fails.
 pub fn restore(url: &str, dump: &[u8], options: &[&str]) -> Result<()> {
     let mut command = client::command("pg_restore", url)?;
     command
@@ -47,17 +41,11 @@ pub fn restore(url: &str, dump: &[u8], options: &[&str]) -> Result<()> {
 
 impl Postgres {
     /// Copies all files of the server, which must have been stopped. Replaces an earlier copy.
-    ///
-    /// # Errors
-    /// When files cannot be copied.
     pub fn copy_files(&self) -> Result<()> {
         copy(self.data(), &self.files_copy())
     }
 
     /// Replaces all files of the server, which must have been stopped, by the copy.
-    ///
-    /// # Errors
-    /// When files cannot be copied.
     pub fn restore_files(&self, recovery: Recovery) -> Result<()> {
         copy(&self.files_copy(), self.data())?;
         if recovery == Recovery::Crash {

@@ -37,9 +37,6 @@ pub struct RolePasswords {
 
 impl RolePasswords {
     /// Returns four new passwords.
-    ///
-    /// # Errors
-    /// When random bytes cannot be read.
     pub fn random() -> Result<Self> {
         Ok(Self {
             users_owner: random::password()?,
@@ -66,9 +63,6 @@ pub struct RoleUrls {
 
 impl RoleUrls {
     /// Returns the URLs of the roles for the database that `admin_url` names.
-    ///
-    /// # Errors
-    /// When `admin_url` is not a database URL.
     pub fn new(admin_url: &str, passwords: &RolePasswords) -> Result<Self> {
         let url = database_url::parse(admin_url)?;
         let url = |role, password| with_credentials(&url, role, Some(password));
@@ -84,9 +78,6 @@ impl RoleUrls {
 /// Prepares the database that `admin_url` names, and creates it if it is missing. Can be repeated.
 /// The user of the URL must have the right to create roles and schemas. A missing database is created through
 /// the database `postgres` of the same server.
-///
-/// # Errors
-/// When the server is unavailable or refuses a statement, or when `psql` is missing.
 pub fn run(admin_url: &str, passwords: &RolePasswords) -> Result<RoleUrls> {
     let urls = RoleUrls::new(admin_url, passwords)?;
     create_database(admin_url)?;
@@ -108,17 +99,11 @@ fn create_database(admin_url: &str) -> Result<()> {
 }
 
 /// Runs an SQL script as the user of the URL.
-///
-/// # Errors
-/// When the server is unavailable or a statement fails.
 pub fn execute(url: &str, script: &str) -> Result<()> {
     psql(url, script, None)
 }
 
 /// A `psql` that reads statements from its standard input, with tuples only as its output.
-///
-/// # Errors
-/// When `psql` is not installed.
 pub fn session(url: &str) -> Result<Command> {
     let mut command = client::command("psql", url)?;
     command.args([

@@ -5,9 +5,6 @@ use percent_encoding::percent_decode_str;
 use url::Url;
 
 /// Returns `url` with another database. User, host and parameters stay.
-///
-/// # Errors
-/// When `url` is not a database URL.
 pub fn with_database(url: &str, database: &str) -> Result<String> {
     let mut url = parse(url)?;
     url.set_path(database);
@@ -15,9 +12,6 @@ pub fn with_database(url: &str, database: &str) -> Result<String> {
 }
 
 /// Returns the name of the database; empty when `url` names none.
-///
-/// # Errors
-/// When `url` is not a database URL.
 pub fn database_name(url: &str) -> Result<String> {
     let url = parse(url)?;
     Ok(decode(url.path().trim_start_matches('/')))

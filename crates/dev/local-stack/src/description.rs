@@ -33,18 +33,12 @@ pub struct PostgresDescription {
 
 impl PostgresDescription {
     /// Returns the superuser's URL for the database `name`.
-    ///
-    /// # Errors
-    /// When the description has an invalid URL.
     pub fn admin_url_of(&self, name: &str) -> Result<String> {
         with_database(&self.admin_url, name)
     }
 
     /// Returns the URLs of the four roles for the database `name`, which [`crate::bootstrap::run`] must have
     /// prepared.
-    ///
-    /// # Errors
-    /// When the description has an invalid URL.
     pub fn roles_of(&self, name: &str) -> Result<RoleUrls> {
         RoleUrls::new(&self.admin_url_of(name)?, &self.passwords)
     }
@@ -66,14 +60,12 @@ pub struct RabbitMqDescription {
 
 impl RabbitMqDescription {
     /// Returns the `Authorization` header of calls of the management API.
-    #[must_use]
     pub fn authorization(&self) -> String {
         let credentials = format!("{}:{}", self.username, self.password);
         format!("Basic {}", STANDARD.encode(credentials))
     }
 
     /// Returns the AMQP URL of the vhost `name`, which must not need escaping.
-    #[must_use]
     pub fn amqp_url_of(&self, name: &str) -> String {
         let base = self
             .amqp_url
@@ -85,9 +77,6 @@ impl RabbitMqDescription {
 
 impl Description {
     /// Reads the file that [`TEST_SERVERS_VARIABLE`] names. `None` when the variable is not set.
-    ///
-    /// # Errors
-    /// When the file cannot be read or is not a description.
     pub fn from_environment() -> Result<Option<Self>> {
         env::var_os(TEST_SERVERS_VARIABLE)
             .map(|path| Self::read(Path::new(&path)))
@@ -95,18 +84,12 @@ impl Description {
     }
 
     /// Reads a description from a file.
-    ///
-    /// # Errors
-    /// When the file cannot be read or is not a description.
     pub fn read(path: &Path) -> Result<Self> {
         let text = fs::read_to_string(path).with_context(failed("reading", path))?;
         serde_json::from_str(&text).with_context(failed("reading", path))
     }
 
     /// Writes the description to a file that only its owner can read, because it holds passwords.
-    ///
-    /// # Errors
-    /// When the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<()> {
         random::write_private(path, serde_json::to_string_pretty(self)?.as_bytes())
     }

@@ -16,7 +16,7 @@
 
 pub mod backup;
 pub mod bootstrap;
-mod client;
+pub mod client;
 mod database_url;
 pub mod description;
 mod options;

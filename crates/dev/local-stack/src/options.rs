@@ -38,7 +38,6 @@ pub enum Parts {
 
 impl Parts {
     /// Returns the packages that provide the servers.
-    #[must_use]
     pub fn needs(self) -> &'static [Need] {
         match self {
             Self::Both => &[Need::Postgres, Need::RabbitMq, Need::Psql],

@@ -8,6 +8,8 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 
+use crate::process::succeeds;
+
 /// A package of the operating system that this project needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Need {
@@ -47,7 +49,6 @@ impl Need {
     }
 
     /// Returns whether the package is installed.
-    #[must_use]
     pub fn is_met(self) -> bool {
         match self {
             Self::Postgres => postgres_programs().is_ok(),
@@ -66,10 +67,7 @@ impl Need {
 }
 
 /// Installs the missing packages of `needs` with `apt-get`, and reports this to `say`. The servers of the
-/// packages are started neither now nor at the next boot.
-///
-/// # Errors
-/// When this user cannot install packages or there is no `apt-get`, with the command to run; when `apt-get` fails.
+/// packages are started neither now nor at the next boot. If it cannot, the error has the command to run by hand.
 pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
     let missing: Vec<&str> = needs
         .iter()
@@ -166,17 +164,7 @@ if [ -d /run/systemd/system ]; then
 fi
 "#;
 
-/// Runs a command without output. Returns whether it succeeded.
-fn succeeds(command: &mut Command) -> bool {
-    let quiet = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
-}
-
 /// Returns where a program on the `PATH` is.
-#[must_use]
 pub fn on_path(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path)
@@ -186,9 +174,6 @@ pub fn on_path(name: &str) -> Option<PathBuf> {
 
 /// Returns the folder with `initdb` and `postgres`: that of the newest version in `/usr/lib/postgresql`, or one
 /// on the `PATH`.
-///
-/// # Errors
-/// When there is none.
 pub fn postgres_programs() -> Result<PathBuf> {
     let newest = newest_postgres(Path::new("/usr/lib/postgresql"));
     let on_path = || on_path("initdb").and_then(|file| file.parent().map(Path::to_owned));
@@ -215,9 +200,6 @@ fn newest_postgres(root: &Path) -> Option<PathBuf> {
 }
 
 /// Returns a client program of Postgres, such as `psql`.
-///
-/// # Errors
-/// When there is none.
 pub fn postgres_client(name: &str) -> Result<PathBuf> {
     postgres_programs()
         .ok()
@@ -228,9 +210,6 @@ pub fn postgres_client(name: &str) -> Result<PathBuf> {
 }
 
 /// Returns a program that may be in a folder that only the `PATH` of root has.
-///
-/// # Errors
-/// When there is none.
 pub fn system_program(name: &str) -> Result<PathBuf> {
     let in_sbin = Path::new("/usr/sbin").join(name);
     on_path(name)
@@ -240,9 +219,6 @@ pub fn system_program(name: &str) -> Result<PathBuf> {
 
 /// Returns RabbitMQ's own start script. Debian's wrapper in `/usr/sbin` does not work here: it drops the
 /// environment that tells the server which folder and ports to use.
-///
-/// # Errors
-/// When there is none.
 pub fn rabbitmq_server() -> Result<PathBuf> {
     let in_versions = fs::read_dir("/usr/lib/rabbitmq/lib")
         .into_iter()

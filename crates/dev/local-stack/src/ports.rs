@@ -12,15 +12,11 @@ const FROM: u16 = 15_000;
 const TO: u16 = 32_000;
 
 /// Returns whether nothing listens on `port` of 127.0.0.1.
-#[must_use]
 pub fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
 /// Returns `N` different free ports.
-///
-/// # Errors
-/// When almost no port of the range is free.
 pub fn free<const N: usize>() -> Result<[u16; N]> {
     let mut ports = [0; N];
     ports.copy_from_slice(&several(N)?);
@@ -28,9 +24,6 @@ pub fn free<const N: usize>() -> Result<[u16; N]> {
 }
 
 /// Returns `count` different free ports.
-///
-/// # Errors
-/// When almost no port of the range is free.
 pub fn several(count: usize) -> Result<Vec<u16>> {
     // All listeners stay open until the end, so that no port is chosen twice.
     let held: Vec<(u16, TcpListener)> = (0..count).map(|_| bind_any()).collect::<Result<_>>()?;
@@ -38,9 +31,6 @@ pub fn several(count: usize) -> Result<Vec<u16>> {
 }
 
 /// Returns `preferred` if it is free, and another free port otherwise.
-///
-/// # Errors
-/// When almost no port of the range is free.
 pub fn prefer(preferred: u16) -> Result<u16> {
     if is_free(preferred) {
         return Ok(preferred);

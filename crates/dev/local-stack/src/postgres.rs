@@ -73,7 +73,6 @@ impl Postgres {
 
     /// Returns the superuser's URL for the database `postgres`. It turns off TLS and Kerberos, which the server
     /// does not have, to save time at each connection.
-    #[must_use]
     pub fn admin_url(&self) -> String {
         format!(
             "postgres://postgres:{}@127.0.0.1:{}/postgres?sslmode=disable&gssencmode=disable",
@@ -82,29 +81,18 @@ impl Postgres {
     }
 
     /// The port on which it listens.
-    #[must_use]
     pub fn port(&self) -> u16 {
         self.port
     }
 
-    /// Returns whether the server is running.
-    #[must_use]
-    pub fn is_running(&self) -> bool {
-        self.process().is_some()
-    }
-
     /// Returns the server's first process, if it is running. The others are its descendants.
-    #[must_use]
     pub fn process(&self) -> Option<Identity> {
         self.pid_file().running()
     }
 
     /// Starts the server without waiting until it is ready. The first start creates its data.
-    ///
-    /// # Errors
-    /// When the data cannot be created or the program does not start.
     pub fn spawn(&self) -> Result<()> {
-        if self.is_running() {
+        if self.process().is_some() {
             return Ok(());
         }
         self.pid_file().ensure_own()?;
@@ -127,19 +115,13 @@ impl Postgres {
         self.pid_file().write(server.spawn()?)
     }
 
-    /// Waits until the server accepts connections.
-    ///
-    /// # Errors
-    /// When it ends or is not ready within a minute. The error has the end of its log.
+    /// Waits until the server accepts connections, at most a minute. The error has the end of its log.
     pub fn wait_ready(&self) -> Result<()> {
         let accepts = || self.accepts_connections();
         self.pid_file().wait_ready("Postgres", READY_LIMIT, accepts)
     }
 
     /// Stops the server. Does nothing when it is not running.
-    ///
-    /// # Errors
-    /// When a process does not end.
     pub fn stop(&self, how: Stop) -> Result<()> {
         self.pid_file().ensure_own()?;
         if let Some(process) = self.pid_file().running() {
@@ -156,9 +138,6 @@ impl Postgres {
     }
 
     /// Removes the data. The server must have been stopped.
-    ///
-    /// # Errors
-    /// When a file cannot be removed.
     pub fn discard(&self) -> Result<()> {
         for folder in [self.data.clone(), self.files_copy()] {
             if folder.exists() {

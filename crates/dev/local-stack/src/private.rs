@@ -22,18 +22,12 @@ pub(crate) fn failed(action: &str, path: impl AsRef<Path>) -> impl FnOnce() -> S
 
 /// Creates a folder, if it is missing, that only its owner can open. Folders on the way to it are reachable for the
 /// database server, which may have its own in them.
-///
-/// # Errors
-/// When it cannot be created.
 pub fn create_folder(path: &Path) -> Result<()> {
     create(path, FOLDER)
 }
 
 /// Creates a folder, if it is missing, for other folders. The database server of root runs as another user, so that user
 /// can reach what is in it.
-///
-/// # Errors
-/// When it cannot be created.
 pub fn create_reachable_folder(path: &Path) -> Result<()> {
     let is_root = nix::unistd::geteuid().is_root();
     create(path, if is_root { REACHABLE_FOLDER } else { FOLDER })
@@ -54,9 +48,6 @@ fn create(path: &Path, mode: u32) -> Result<()> {
 }
 
 /// Removes a folder with all that is in it, if it exists.
-///
-/// # Errors
-/// When a file cannot be removed.
 pub fn remove_folder(path: &Path) -> Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -67,17 +58,11 @@ pub fn remove_folder(path: &Path) -> Result<()> {
 }
 
 /// Opens a file for appending. It is created, if it is missing.
-///
-/// # Errors
-/// When it cannot be opened.
 pub fn append(path: &Path) -> Result<File> {
     open(path, OpenOptions::new().append(true))
 }
 
 /// Opens an empty file in place of what is in it.
-///
-/// # Errors
-/// When it cannot be opened.
 pub fn truncate(path: &Path) -> Result<File> {
     open(path, OpenOptions::new().write(true).truncate(true))
 }

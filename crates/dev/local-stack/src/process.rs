@@ -21,7 +21,7 @@ use nix::{
     },
     unistd::Pid,
 };
-use procfs::process::{Process, all_processes};
+use procfs::process::{Process, Stat, all_processes};
 use serde::{Deserialize, Serialize};
 
 use crate::private::{self, failed};
@@ -39,7 +39,6 @@ pub struct Identity {
 
 impl Identity {
     /// Returns the process that has this pid now. `None` when there is none or it has ended.
-    #[must_use]
     pub fn of(pid: i32) -> Option<Self> {
         let process = Process::new(pid).ok()?;
         let stat = process.stat().ok()?;
@@ -52,7 +51,6 @@ impl Identity {
     }
 
     /// Returns whether this process is running.
-    #[must_use]
     pub fn is_alive(&self) -> bool {
         // Reaps the process if it is a child of this one. Otherwise this fails without harm.
         let _ = waitpid(Pid::from_raw(self.pid), Some(WaitPidFlag::WNOHANG));
@@ -68,16 +66,12 @@ impl Identity {
     }
 
     /// Waits until the process has ended. Returns whether it ended within `limit`.
-    #[must_use]
     pub fn wait(&self, limit: Duration) -> bool {
         wait_until(limit, || (!self.is_alive()).then_some(())).is_some()
     }
 
     /// Sends `first` to the process, then SIGKILL if it is still running after `limit`. Kills its descendants,
     /// too.
-    ///
-    /// # Errors
-    /// When a killed process does not end.
     pub fn stop(&self, first: Signal, limit: Duration) -> Result<()> {
         let family = self.family();
         self.signal(first);
@@ -88,9 +82,6 @@ impl Identity {
     }
 
     /// Kills the process and its descendants, as a power failure would.
-    ///
-    /// # Errors
-    /// When a killed process does not end.
     pub fn kill(&self) -> Result<()> {
         let family = self.family();
         self.signal(Signal::SIGKILL);
@@ -105,23 +96,27 @@ impl Identity {
         let stats: Vec<_> = processes()
             .filter_map(|process| process.stat().ok())
             .collect();
-        let mut family = vec![*self];
-        let mut next = 0;
-        while let Some(parent) = family.get(next).map(|member| member.pid) {
-            let children = stats.iter().filter(|stat| stat.ppid == parent);
-            family.extend(children.map(|stat| Self {
-                pid: stat.pid,
-                start_time: stat.starttime,
-            }));
-            next += 1;
-        }
-        family
+        let family = family(self.pid, &stats).into_iter().map(|stat| Self {
+            pid: stat.pid,
+            start_time: stat.starttime,
+        });
+        family.collect()
     }
+}
+
+/// A process and all its descendants.
+pub fn family(root: i32, stats: &[Stat]) -> Vec<&Stat> {
+    let mut family: Vec<&Stat> = stats.iter().filter(|stat| stat.pid == root).collect();
+    let mut next = 0;
+    while let Some(parent) = family.get(next).map(|stat| stat.pid) {
+        family.extend(stats.iter().filter(|stat| stat.ppid == parent));
+        next += 1;
+    }
+    family
 }
 
 /// Returns the running processes that have an environment variable with this value, each with the name of its
 /// program.
-#[must_use]
 pub fn find_by_variable(name: &str, value: &OsStr) -> Vec<(String, Identity)> {
     processes()
         .filter_map(|process| {
@@ -172,7 +167,6 @@ impl Detached {
     /// Prepares `program`, whose output is appended to `log`. Only the user can read the log and the files that the program
     /// creates. It runs through `sh` and `setsid`, which replace themselves by the program, so the pid is that of the
     /// program.
-    #[must_use]
     pub fn new(program: &Path, log: &Path) -> Self {
         let mut command = Command::new("sh");
         command.args(["-c", "umask 077 && exec setsid \"$@\"", "sh"]);
@@ -190,9 +184,6 @@ impl Detached {
     }
 
     /// Starts the process.
-    ///
-    /// # Errors
-    /// When the log cannot be written or the program cannot be started.
     pub fn spawn(mut self) -> Result<Identity> {
         let out = private::append(&self.log)?;
         // Held for as long as the process has its output: see `PidFile`.
@@ -211,6 +202,15 @@ impl Detached {
     }
 }
 
+/// Runs a command without output. Returns whether it succeeded.
+pub fn succeeds(command: &mut Command) -> bool {
+    let quiet = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    quiet.status().is_ok_and(|status| status.success())
+}
+
 /// Polls `condition` until it returns a value. Returns `None` after `limit`.
 pub fn wait_until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + limit;
@@ -226,7 +226,6 @@ pub fn wait_until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) 
 }
 
 /// Returns the last `lines` lines of a file, at most 16 KiB of them. Empty when the file does not exist.
-#[must_use]
 pub fn tail(path: &Path, lines: usize) -> String {
     const WINDOW: u64 = 16 * 1024;
     let mut bytes = Vec::new();

@@ -83,7 +83,6 @@ impl RabbitMq {
     }
 
     /// Returns the URLs and credentials of the server.
-    #[must_use]
     pub fn description(&self) -> RabbitMqDescription {
         RabbitMqDescription {
             amqp_url: format!(
@@ -97,29 +96,18 @@ impl RabbitMq {
     }
 
     /// Returns the port of AMQP.
-    #[must_use]
     pub fn amqp_port(&self) -> u16 {
         self.ports.amqp
     }
 
-    /// Returns whether the server is running.
-    #[must_use]
-    pub fn is_running(&self) -> bool {
-        self.process().is_some()
-    }
-
     /// Returns the server's first process, if it is running. The others are its descendants.
-    #[must_use]
     pub fn process(&self) -> Option<Identity> {
         self.pid_file().running()
     }
 
     /// Starts the server without waiting until it is ready.
-    ///
-    /// # Errors
-    /// When its files cannot be written or a program does not start.
     pub fn spawn(&self) -> Result<()> {
-        if self.is_running() {
+        if self.process().is_some() {
             return Ok(());
         }
         self.pid_file().ensure_own()?;
@@ -134,19 +122,13 @@ impl RabbitMq {
         self.pid_file().write(server.spawn()?)
     }
 
-    /// Waits until AMQP and the management API are available.
-    ///
-    /// # Errors
-    /// When the server ends or is not ready within two minutes. The error has the end of its log.
+    /// Waits until AMQP and the management API are available, at most two minutes. The error has the end of its log.
     pub fn wait_ready(&self) -> Result<()> {
         let accepts = || self.is_amqp_ready() && self.is_management_ready();
         self.pid_file().wait_ready("RabbitMQ", READY_LIMIT, accepts)
     }
 
     /// Stops the server, and its port mapper unless it is a node of a cluster. Does nothing when they are not running.
-    ///
-    /// # Errors
-    /// When a process does not end.
     pub fn stop(&self, how: Stop) -> Result<()> {
         self.pid_file().ensure_own()?;
         if let Some(process) = self.pid_file().running() {
@@ -163,9 +145,6 @@ impl RabbitMq {
     }
 
     /// Removes all queues and messages. The server must have been stopped.
-    ///
-    /// # Errors
-    /// When a file cannot be removed.
     pub fn discard(&self) -> Result<()> {
         let data = self.folder.join("mnesia");
         private::remove_folder(&data)
@@ -182,18 +161,12 @@ impl RabbitMq {
 
     /// Cuts the node off from the others of its cluster, as a broken network would. It stays reachable for clients until it
     /// notices that it is in the minority.
-    ///
-    /// # Errors
-    /// The node does not run, or is not one of a cluster.
     pub fn cut_off(&self) -> Result<()> {
         // With another cookie, nodes refuse each other.
         self.for_each_peer("erlang:set_cookie(Peer, cut_off), erlang:disconnect_node(Peer)")
     }
 
     /// Ends [`RabbitMq::cut_off`]. The node joins the others again by itself.
-    ///
-    /// # Errors
-    /// The node does not run, or is not one of a cluster.
     pub fn reconnect(&self) -> Result<()> {
         self.for_each_peer("erlang:set_cookie(Peer, erlang:get_cookie())")
     }

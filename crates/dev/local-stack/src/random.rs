@@ -11,9 +11,6 @@ use anyhow::{Context as _, Result};
 use crate::private::{self, failed};
 
 /// Returns `N` bytes from the system's random number generator.
-///
-/// # Errors
-/// When they cannot be read.
 pub fn bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     File::open("/dev/urandom")
@@ -23,9 +20,6 @@ pub fn bytes<const N: usize>() -> Result<[u8; N]> {
 }
 
 /// Returns a password of 128 random bits in hex digits, which need no escaping in URLs and configuration files.
-///
-/// # Errors
-/// When random bytes cannot be read.
 pub fn password() -> Result<String> {
     Ok(bytes::<16>()?
         .iter()
@@ -34,25 +28,16 @@ pub fn password() -> Result<String> {
 }
 
 /// Returns eight random hex digits, to tell what one run creates from what others do.
-///
-/// # Errors
-/// When random bytes cannot be read.
 pub fn tag() -> Result<String> {
     Ok(format!("{:08x}", seed()?))
 }
 
 /// Returns the seed of a run. It is short enough to be typed again.
-///
-/// # Errors
-/// When random bytes cannot be read.
 pub fn seed() -> Result<u64> {
     Ok(u32::from_be_bytes(bytes()?).into())
 }
 
 /// Writes a file that only its owner can read, atomically.
-///
-/// # Errors
-/// When the file or its folder cannot be written.
 pub fn write_private(path: &Path, content: &[u8]) -> Result<()> {
     if let Some(folder) = path.parent().filter(|folder| !folder.is_dir()) {
         private::create_folder(folder)?;

@@ -15,9 +15,6 @@ const IS_STREAMING: &str =
 impl Postgres {
     /// Replaces this server's data by a base backup of `primary`, and starts it as a standby. Returns when it
     /// streams.
-    ///
-    /// # Errors
-    /// When the backup fails, or the standby does not stream within half a minute.
     pub fn follow(&self, primary: &Self) -> Result<()> {
         self.stop(Stop::Kill)?;
         self.discard()?;
@@ -40,29 +37,23 @@ impl Postgres {
     }
 
     /// Waits until a standby of this server streams.
-    ///
-    /// # Errors
-    /// When none does within half a minute.
     pub fn wait_streaming(&self) -> Result<()> {
-        let is_streaming =
-            || matches!(self.query(IS_STREAMING), Ok(rows) if rows == "t").then_some(());
+        let is_streaming = || {
+            matches!(client::query(&self.admin_url(), IS_STREAMING), Ok(rows) if rows == "t")
+                .then_some(())
+        };
         wait_until(STREAMING_LIMIT, is_streaming).context("no standby streams")
     }
 
     /// Makes this standby the primary. Returns when it accepts writes. Its former primary must have been stopped.
-    ///
-    /// # Errors
-    /// When it is not a standby, or does not become the primary within a minute.
     pub fn promote(&self) -> Result<()> {
-        let promoted = self.query("SELECT pg_promote(wait => true, wait_seconds => 60)")?;
+        let promote = "SELECT pg_promote(wait => true, wait_seconds => 60)";
+        let promoted = client::query(&self.admin_url(), promote)?;
         ensure!(promoted == "t", "the standby was not promoted");
         Ok(())
     }
 
     /// Sets whether each commit on this server waits until a standby has written it to disk.
-    ///
-    /// # Errors
-    /// When the server is unavailable.
     pub fn set_synchronous(&self, synchronous: bool) -> Result<()> {
         let names = if synchronous { "*" } else { "" };
         // `ALTER SYSTEM` cannot run in the transaction that two statements of one `--command` would be.
@@ -70,17 +61,5 @@ impl Postgres {
             "ALTER SYSTEM SET synchronous_standby_names = '{names}';\nSELECT pg_reload_conf();\n"
         );
         bootstrap::execute(&self.admin_url(), &script)
-    }
-
-    /// Returns what `psql` prints for a query.
-    fn query(&self, sql: &str) -> Result<String> {
-        let mut command = client::command("psql", &self.admin_url())?;
-        command
-            .args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"])
-            .args(["--set", "ON_ERROR_STOP=1", "--command", sql])
-            .stdout(Stdio::piped());
-        let output = client::run("psql", &mut command, b"")?;
-        let rows = client::check("psql", output)?;
-        Ok(String::from_utf8_lossy(&rows).trim().to_owned())
     }
 }

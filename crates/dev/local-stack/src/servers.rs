@@ -129,10 +129,7 @@ impl State {
 impl Servers {
     /// Starts the servers in `options.folder`, unless they are running, and waits until they are ready.
     /// Missing packages are installed. Ports, passwords and data are kept from the last start, but a port
-    /// that another program has taken is replaced.
-    ///
-    /// # Errors
-    /// When packages cannot be installed or a server does not become ready. Then nothing is left running.
+    /// that another program has taken is replaced. On failure nothing is left running.
     pub fn start(options: &Options, say: &dyn Fn(&str)) -> Result<Self> {
         packages::ensure(options.parts.needs(), say)?;
         private::create_reachable_folder(&options.folder)?;
@@ -164,9 +161,6 @@ impl Servers {
     }
 
     /// Returns the servers of a folder, running or not. `None` when none was ever started there.
-    ///
-    /// # Errors
-    /// When the folder's state is damaged or the programs are not installed.
     pub fn find(folder: &Path) -> Result<Option<Self>> {
         let Some(state) = State::read(folder)? else {
             return Ok(None);
@@ -177,10 +171,8 @@ impl Servers {
         Self::new(&folder, &state).map(Some)
     }
 
-    /// Stops both servers, their children and the port mapper. Does nothing to what is not running.
-    ///
-    /// # Errors
-    /// When a process does not end. The other server is stopped anyway.
+    /// Stops both servers, their children and the port mapper. Does nothing to what is not running. One that does not
+    /// end keeps none of the others running.
     pub fn stop(&self, how: Stop) -> Result<()> {
         let postgres: Vec<_> = self.databases().map(|server| server.stop(how)).collect();
         let postgres: Result<()> = postgres.into_iter().collect();
@@ -200,9 +192,6 @@ impl Servers {
     }
 
     /// Kills the servers of `folder` and removes the folder with all data.
-    ///
-    /// # Errors
-    /// When a process does not end or a file cannot be removed.
     pub fn discard(folder: &Path) -> Result<()> {
         if let Ok(Some(servers)) = Self::find(folder) {
             servers.stop(Stop::Kill)?;
@@ -212,7 +201,6 @@ impl Servers {
     }
 
     /// Returns their URLs and credentials.
-    #[must_use]
     pub fn description(&self) -> Description {
         Description {
             postgres: PostgresDescription {
@@ -250,15 +238,15 @@ impl Servers {
             *port = free;
             Ok(())
         };
-        if !self.postgres.is_running() {
+        if self.postgres.process().is_none() {
             ensure_free(&mut state.postgres_port)?;
         }
         if let (Some(standby), Some(port)) = (&self.postgres_standby, &mut state.standby_port)
-            && !standby.is_running()
+            && standby.process().is_none()
         {
             ensure_free(port)?;
         }
-        if !self.rabbitmq.is_running() {
+        if self.rabbitmq.process().is_none() {
             // A port mapper that outlived its server may hold the port.
             self.rabbitmq.stop(Stop::Kill)?;
             self.rabbitmq.stop_port_mapper()?;
@@ -284,7 +272,7 @@ impl Servers {
         let Some(standby) = &self.postgres_standby else {
             return Ok(());
         };
-        if !standby.is_running() {
+        if standby.process().is_none() {
             self.postgres.set_synchronous(false)?;
             standby.follow(&self.postgres)?;
         }

@@ -49,9 +49,6 @@ impl Layout {
 impl Backing {
     /// Installs and starts private servers, and prepares the database. Without a layout, the servers that `DATABASE_URL` and
     /// `AMQP_URL` name are used instead, and the data of private ones survives a failure of the machine.
-    ///
-    /// # Errors
-    /// A server does not start, or the database cannot be prepared.
     pub fn start(
         workspace: &Workspace,
         secrets: &Secrets,

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use local_stack::process::wait_until;
 use serde_json::{Value, json};
 use ureq::{Agent, http::Request};
@@ -17,6 +17,8 @@ const RETRY_LIMIT: Duration = Duration::from_secs(60);
 const FIRST_PAUSE: Duration = Duration::from_millis(200);
 const MAX_PAUSE: Duration = Duration::from_secs(3);
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// Seldom enough to stay below the rate limit.
+const DELETION_POLL: Duration = Duration::from_millis(150);
 /// How long a process may take to say whether it is ready.
 const READINESS_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -220,13 +222,28 @@ impl Client {
         items.context("the response of the demo engine has no items")
     }
 
-    /// Waits until a deletion is completed. `path` is that of its status.
-    pub fn wait_deleted(&self, path: &str, token: &str, limit: Duration) -> anyhow::Result<()> {
-        let completed = wait_until(limit, || {
-            let response = self.get(path, token).ok()?;
-            (response.text("/status").ok()? == "completed").then_some(())
+    /// Waits until a deletion is completed, and fails if it ends otherwise. `path` is that of its status, and `watch` is given
+    /// each.
+    pub fn wait_deleted(
+        &self,
+        path: &str,
+        token: &str,
+        limit: Duration,
+        mut watch: impl FnMut(&Value),
+    ) -> anyhow::Result<()> {
+        let ended = wait_until(limit, || {
+            let body = self.get(path, token).ok()?.body;
+            watch(&body);
+            match body.get("status").and_then(Value::as_str) {
+                Some("completed") => Some(Ok(())),
+                Some("in-progress") => {
+                    thread::sleep(DELETION_POLL);
+                    None
+                }
+                _ => Some(Err(anyhow!("the deletion ended with {body}"))),
+            }
         });
-        completed.context("the deletion was not completed")
+        ended.context("the deletion was not completed")?
     }
 
     /// Sends a `GET`, and fails unless the response is 200.

@@ -18,9 +18,6 @@ use crate::workspace::{Profile, Workspace};
 pub type Programs = BTreeMap<String, PathBuf>;
 
 /// Builds the programs of the system. Returns their paths by name.
-///
-/// # Errors
-/// They cannot be built.
 pub fn build(workspace: &Workspace, profile: Profile) -> anyhow::Result<Programs> {
     say(match profile {
         Profile::Dev => "building the system; the first time takes some minutes",
@@ -35,9 +32,6 @@ pub fn build(workspace: &Workspace, profile: Profile) -> anyhow::Result<Programs
 }
 
 /// Builds the programs of other sources. What is compiled is kept in the folder `target`.
-///
-/// # Errors
-/// They cannot be built.
 pub fn build_other(sources: &Path, target: &Path) -> anyhow::Result<Programs> {
     let mut command = Workspace::at(sources).cargo();
     command.env("CARGO_TARGET_DIR", target);
@@ -58,9 +52,6 @@ fn with_services(mut programs: Programs) -> anyhow::Result<Programs> {
 }
 
 /// Finds the programs in a folder. Returns their paths by name.
-///
-/// # Errors
-/// The folder cannot be read.
 pub fn find(folder: &Path) -> anyhow::Result<Programs> {
     let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
     let mut programs = Programs::new();
@@ -87,9 +78,6 @@ fn link_services(program: &Path) -> anyhow::Result<Programs> {
 }
 
 /// Copies the programs, so that a build during the run does not change them.
-///
-/// # Errors
-/// A file cannot be copied.
 pub fn copy(workspace: &Workspace, programs: Programs) -> anyhow::Result<Programs> {
     private::create_reachable_folder(&workspace.local())?;
     let folder = workspace.local().join("bin");

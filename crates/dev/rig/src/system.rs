@@ -382,7 +382,8 @@ pub fn stop(workspace: &Workspace) -> anyhow::Result<(usize, bool)> {
     let mut servers_ran = false;
     let servers = match Servers::find(&workspace.servers()) {
         Ok(Some(servers)) => {
-            servers_ran = servers.postgres.is_running() || servers.rabbitmq.is_running();
+            servers_ran =
+                servers.postgres.process().is_some() || servers.rabbitmq.process().is_some();
             servers.stop(Stop::Graceful)
         }
         Ok(None) => Ok(()),

@@ -1,9 +1,6 @@
 //! Prints requests and responses: shortened, coloured, and without secrets.
 
-use std::{
-    io::{IsTerminal, Write, stdout},
-    time::Duration,
-};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -12,7 +9,6 @@ use crate::{outln, paint};
 const MAX_LINES: usize = 24;
 const MAX_ITEMS: usize = 3;
 const SECRET_PREFIX_LENGTH: usize = 8;
-const BAR_WIDTH: usize = 30;
 
 /// Prints the title of the next calls.
 pub fn step(number: usize, title: &str) {
@@ -71,29 +67,6 @@ pub fn pause(call: &str, failure: &str, pause: Duration) {
         pause.as_secs_f64()
     );
     outln!("   {}", paint::yellow(&text));
-}
-
-/// Prints a progress bar: on a terminal in place, elsewhere a line for each change.
-pub fn progress(status: &str, done: u64, total: u64) {
-    let bar = format!("   {} {done}/{total} {status}", bar(done, total));
-    let mut out = stdout().lock();
-    // A closed terminal sends a signal, which `Interrupt` handles.
-    let _ = if stdout().is_terminal() {
-        let end = if status == "in-progress" { "" } else { "\n" };
-        write!(out, "\r\x1b[K{bar}{end}").and_then(|()| out.flush())
-    } else {
-        writeln!(out, "{bar}")
-    };
-}
-
-fn bar(done: u64, total: u64) -> String {
-    let filled = done.min(total) * BAR_WIDTH as u64 / total.max(1);
-    let filled = usize::try_from(filled).unwrap_or(BAR_WIDTH);
-    format!(
-        "[{}{}]",
-        "#".repeat(filled),
-        "-".repeat(BAR_WIDTH.saturating_sub(filled))
-    )
 }
 
 /// Returns a path whose `secret` parameter is shortened.
@@ -208,12 +181,5 @@ mod tests {
     fn a_secret_in_a_path_is_shortened() {
         assert_eq!(path("/a?secret=0123456789&x=1"), "/a?secret=01234567…&x=1");
         assert_eq!(path("/a"), "/a");
-    }
-
-    #[test]
-    fn the_bar_shows_the_progress() {
-        assert_eq!(bar(0, 8), format!("[{}]", "-".repeat(30)));
-        assert_eq!(bar(8, 8), format!("[{}]", "#".repeat(30)));
-        assert_eq!(bar(0, 0), format!("[{}]", "-".repeat(30)));
     }
 }

@@ -12,7 +12,6 @@ pub struct TestBroker {
 
 impl TestBroker {
     /// Creates an empty vhost.
-    #[must_use]
     pub fn new() -> Self {
         let vhost = format!("test_{}", hex::encode(rand::random::<[u8; 8]>()));
         let broker = Self { vhost };
@@ -22,7 +21,6 @@ impl TestBroker {
     }
 
     /// Returns the AMQP URL of the vhost.
-    #[must_use]
     pub fn url(&self) -> Secret {
         Secret::new(servers().rabbitmq.amqp_url_of(&self.vhost))
     }
@@ -44,7 +42,6 @@ impl TestBroker {
 
     /// Returns all messages in the queues of the vhost, with their headers, as the broker's API shows them. They
     /// stay in their queues.
-    #[must_use]
     pub fn waiting(&self) -> Vec<Value> {
         let queues = get(&format!("queues/{}", self.vhost));
         let names = queues.as_array().into_iter().flatten();

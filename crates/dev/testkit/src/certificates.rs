@@ -17,7 +17,6 @@ pub struct PrivateCa(CertifiedIssuer<'static, KeyPair>);
 
 impl PrivateCa {
     /// Creates one.
-    #[must_use]
     #[expect(clippy::new_without_default, reason = "each is another one")]
     pub fn new() -> Self {
         Self::with(KeyPair::generate().unwrap())
@@ -36,13 +35,11 @@ impl PrivateCa {
     }
 
     /// A server's configuration with a certificate for a name.
-    #[must_use]
     pub fn server(&self, name: &str) -> ServerConfig {
         self.server_until(name, 4096)
     }
 
     /// Like [`PrivateCa::server`], with a certificate that expired long ago.
-    #[must_use]
     pub fn expired_server(&self, name: &str) -> ServerConfig {
         self.server_until(name, 2001)
     }
@@ -68,7 +65,6 @@ impl PrivateCa {
 /// environment safely.
 ///
 /// The processes share the CA's key through a folder.
-#[must_use]
 pub fn with_private_ca(test: &str) -> Option<PrivateCa> {
     const KEY: &str = "COUNTERSIGN_TEST_CA_KEY";
     if let Some(file) = env::var_os(KEY) {

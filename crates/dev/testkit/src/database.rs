@@ -1,6 +1,6 @@
 use std::time::{Duration, UNIX_EPOCH};
 
-use diesel::sql_types::{BigInt, Bool, Text};
+use diesel::sql_types::Text;
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
 use local_stack::{RoleUrls, backup, bootstrap};
@@ -27,20 +27,17 @@ enum Schema {
 
 impl TestDatabase {
     /// Creates a database with roles and empty schemas, as an operator prepares it.
-    #[must_use]
     pub fn empty() -> Self {
         Self::clone_of(None)
     }
 
     /// Creates a database whose schema `users` is migrated. All tests of a program must pass the same migrations, because
     /// they share a template.
-    #[must_use]
     pub fn users(migrations: EmbeddedMigrations) -> Self {
         Self::clone_of(Some((Schema::Users, migrations)))
     }
 
     /// Creates a database whose schema `people_task` is migrated, like [`TestDatabase::users`].
-    #[must_use]
     pub fn people_task(migrations: EmbeddedMigrations) -> Self {
         Self::clone_of(Some((Schema::PeopleTask, migrations)))
     }
@@ -56,37 +53,31 @@ impl TestDatabase {
     }
 
     /// Returns the URLs of the four roles.
-    #[must_use]
     pub fn urls(&self) -> &RoleUrls {
         &self.urls
     }
 
     /// Returns `DATABASE_URL` of the user service and its workers.
-    #[must_use]
     pub fn users_url(&self) -> Secret {
         Secret::new(&*self.urls.users_service)
     }
 
     /// Returns `DATABASE_OWNER_URL` of the user service and its workers.
-    #[must_use]
     pub fn users_owner_url(&self) -> Secret {
         Secret::new(&*self.urls.users_owner)
     }
 
     /// Returns `DATABASE_URL` of the people-task service and its worker.
-    #[must_use]
     pub fn people_task_url(&self) -> Secret {
         Secret::new(&*self.urls.people_task_service)
     }
 
     /// Returns `DATABASE_OWNER_URL` of the people-task service and its worker.
-    #[must_use]
     pub fn people_task_owner_url(&self) -> Secret {
         Secret::new(&*self.urls.people_task_owner)
     }
 
     /// Opens a connection as superuser, to inspect and damage rows.
-    #[must_use]
     pub fn admin(&self) -> PgConnection {
         connect(&self.admin_url())
     }
@@ -108,7 +99,6 @@ impl TestDatabase {
     }
 
     /// Returns a dump of all schemas.
-    #[must_use]
     pub fn dump(&self) -> Vec<u8> {
         backup::dump(&self.admin_url()).unwrap()
     }
@@ -140,71 +130,47 @@ impl TestDatabase {
 
     /// Returns all rows of a schema that contain a text, as `table: row`, to prove that nothing is left. Rows of
     /// partitions are rows of the partitioned table.
-    #[must_use]
     pub fn rows_that_hold(&self, schema: &str, text: &str) -> Vec<String> {
-        #[derive(QueryableByName)]
-        struct Name {
-            #[diesel(sql_type = Text)]
-            name: String,
-        }
         let mut admin = self.admin();
-        let tables: Vec<Name> = diesel::sql_query(
-            "SELECT relname::text AS name FROM pg_class
-            WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition",
-        )
-        .bind::<Text, _>(schema)
-        .load(&mut admin)
-        .unwrap();
-        let mut found = Vec::new();
-        for Name { name } in tables {
-            let rows: Vec<Name> = diesel::sql_query(format!(
-                "SELECT t::text AS name FROM {schema}.{name} AS t WHERE lower(t::text) LIKE '%' || lower($1) || '%'"
-            ))
-            .bind::<Text, _>(text)
-            .load(&mut admin)
-            .unwrap();
-            found.extend(rows.into_iter().map(|row| format!("{name}: {}", row.name)));
-        }
-        found
+        let text = quoted(&text.to_lowercase());
+        let tables = lines(
+            &mut admin,
+            &format!(
+                "SELECT relname::text AS line FROM pg_class
+                WHERE relnamespace = '{schema}'::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition"
+            ),
+        );
+        let rows = tables.iter().flat_map(|table| {
+            let rows = format!(
+                "SELECT '{table}: ' || t::text AS line FROM {schema}.{table} AS t
+                WHERE lower(t::text) LIKE '%' || {text} || '%'"
+            );
+            lines(&mut admin, &rows)
+        });
+        rows.collect()
     }
 
     /// Returns the columns of both schemas, as `schema.table.column`, that contain a text or its bytes, to prove
     /// that secrets are not stored.
-    #[must_use]
     pub fn columns_that_hold(&self, text: &str) -> Vec<String> {
-        #[derive(QueryableByName)]
-        struct Column {
-            #[diesel(sql_type = Text)]
-            name: String,
-            #[diesel(sql_type = Text)]
-            query: String,
-        }
-        #[derive(QueryableByName)]
-        struct Found {
-            #[diesel(sql_type = Bool)]
-            found: bool,
-        }
         let mut admin = self.admin();
-        let mut columns: Vec<Column> = diesel::sql_query(
-            "SELECT format('%s.%s.%s', table_schema, table_name, column_name) AS name,
-                format('SELECT EXISTS (SELECT FROM %1$I.%2$I WHERE position($1 IN %3$I::text) > 0
-                    OR position($2 IN %3$I::text) > 0) AS found', table_schema, table_name, column_name) AS query
+        let (text, bytes) = (quoted(text), quoted(&hex::encode(text)));
+        let columns = lines(
+            &mut admin,
+            "SELECT format('%s.%s.%s', table_schema, table_name, column_name) AS line
             FROM information_schema.columns WHERE table_schema IN ('users', 'people_task')
                 AND NOT (SELECT relispartition FROM pg_class WHERE oid = format('%I.%I', table_schema, table_name)::regclass)
             ORDER BY 1",
-        )
-        .load(&mut admin)
-        .unwrap();
-        let mut contains = |column: &Column| {
-            let found: Found = diesel::sql_query(&column.query)
-                .bind::<Text, _>(text)
-                .bind::<Text, _>(hex::encode(text))
-                .get_result(&mut admin)
-                .unwrap();
-            found.found
-        };
-        columns.retain(|column| contains(column));
-        columns.into_iter().map(|column| column.name).collect()
+        );
+        let found = columns.iter().flat_map(|name| {
+            let (table, column) = name.rsplit_once('.').unwrap();
+            let found = format!(
+                "SELECT '{name}' AS line WHERE EXISTS (SELECT FROM {table}
+                WHERE position({text} IN \"{column}\"::text) > 0 OR position({bytes} IN \"{column}\"::text) > 0)"
+            );
+            lines(&mut admin, &found)
+        });
+        found.collect()
     }
 }
 
@@ -275,30 +241,22 @@ fn create_template(
 }
 
 fn lock(admin: &mut PgConnection, function: &str) {
-    diesel::sql_query(format!("SELECT {function}($1)"))
-        .bind::<BigInt, _>(TEMPLATE_LOCK)
+    diesel::sql_query(format!("SELECT {function}({TEMPLATE_LOCK})"))
         .execute(admin)
         .unwrap();
 }
 
 fn exists(admin: &mut PgConnection, name: &str) -> bool {
-    #[derive(QueryableByName)]
-    struct Exists {
-        #[diesel(sql_type = Bool)]
-        exists: bool,
-    }
-    let found: Exists =
-        diesel::sql_query("SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1) AS exists")
-            .bind::<Text, _>(name)
-            .get_result(admin)
-            .unwrap();
-    found.exists
+    let sql = format!("SELECT datname::text AS line FROM pg_database WHERE datname = '{name}'");
+    !lines(admin, &sql).is_empty()
+}
+
+/// A text as a literal of SQL.
+fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 /// The column `line` of a query's rows.
-///
-/// # Panics
-/// The query fails.
 pub fn lines(connection: &mut PgConnection, sql: &str) -> Vec<String> {
     #[derive(QueryableByName)]
     struct Line {

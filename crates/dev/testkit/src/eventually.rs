@@ -4,10 +4,7 @@ use std::time::{Duration, Instant};
 const LIMIT: Duration = Duration::from_secs(30);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Polls until `poll` returns a value.
-///
-/// # Panics
-/// After 30 seconds. The message contains `what`.
+/// Polls until `poll` returns a value. Panics after 30 seconds with a message that contains `what`.
 pub async fn eventually<T, F, R>(what: &str, mut poll: F) -> T
 where
     F: FnMut() -> R,

@@ -34,7 +34,6 @@ pub struct Reply {
 
 impl Http {
     /// Creates a client for the service at an address.
-    #[must_use]
     pub fn to(address: SocketAddr) -> Self {
         install_cryptography();
         let client = reqwest::Client::builder()
@@ -49,13 +48,11 @@ impl Http {
     }
 
     /// Returns the base URL of the service, without a slash at the end.
-    #[must_use]
     pub fn base(&self) -> &str {
         &self.base
     }
 
     /// Builds a request with any method.
-    #[must_use]
     pub fn request(&self, method: Method, path: &str) -> Request {
         Request {
             builder: self.client.request(method, format!("{}{path}", self.base)),
@@ -63,25 +60,21 @@ impl Http {
     }
 
     /// Builds a `GET` request.
-    #[must_use]
     pub fn get(&self, path: &str) -> Request {
         self.request(Method::GET, path)
     }
 
     /// Builds a `POST` request.
-    #[must_use]
     pub fn post(&self, path: &str) -> Request {
         self.request(Method::POST, path)
     }
 
     /// Builds a `PUT` request.
-    #[must_use]
     pub fn put(&self, path: &str) -> Request {
         self.request(Method::PUT, path)
     }
 
     /// Builds a `DELETE` request.
-    #[must_use]
     pub fn delete(&self, path: &str) -> Request {
         self.request(Method::DELETE, path)
     }
@@ -89,13 +82,11 @@ impl Http {
 
 impl Request {
     /// Adds a bearer token.
-    #[must_use]
     pub fn bearer(self, token: &str) -> Self {
         self.header("Authorization", &format!("Bearer {token}"))
     }
 
     /// Adds a header.
-    #[must_use]
     pub fn header(self, name: &str, value: &str) -> Self {
         Self {
             builder: self.builder.header(name, value),
@@ -103,7 +94,6 @@ impl Request {
     }
 
     /// Adds a JSON body.
-    #[must_use]
     pub fn json(self, body: &Value) -> Self {
         Self {
             builder: self.builder.json(body),
@@ -111,7 +101,6 @@ impl Request {
     }
 
     /// Adds a body without a content type.
-    #[must_use]
     pub fn body(self, body: impl Into<reqwest::Body>) -> Self {
         Self {
             builder: self.builder.body(body),
@@ -119,9 +108,6 @@ impl Request {
     }
 
     /// Sends the request and reads the whole response.
-    ///
-    /// # Panics
-    /// When there is no complete response.
     pub async fn send(self) -> Reply {
         let response = self.builder.send().await.expect("the service must respond");
         let status = response.status().as_u16();
@@ -167,7 +153,6 @@ impl Reply {
     }
 
     /// Returns the fields that a `validation-failed` problem names, in order.
-    #[must_use]
     pub fn bad_fields(&self) -> Vec<String> {
         let errors = self.json["errors"].as_array().into_iter().flatten();
         errors
@@ -176,13 +161,11 @@ impl Reply {
     }
 
     /// Returns a header as text.
-    #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
 
     /// Returns the field names of the JSON object, sorted.
-    #[must_use]
     pub fn fields(&self) -> Vec<&str> {
         let object = self.json.as_object();
         let mut names: Vec<_> = object
@@ -195,11 +178,7 @@ impl Reply {
     }
 
     /// Returns a string field of the JSON object.
-    ///
-    /// # Panics
-    /// When the field is missing or is not a string.
     #[track_caller]
-    #[must_use]
     pub fn text_of(&self, field: &str) -> String {
         let value = self.json[field].as_str();
         value

@@ -10,7 +10,6 @@
 //! - [`mail_server()`] and [`tls_mail_server`]: a mail server that records what it gets.
 //! - [`PrivateCa`]: a certification authority that only a test trusts.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
-//! - [`Browser`]: Chromium with an emulated [`Screen`].
 //! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
 //! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
 //! - [`assert_migrations_can_be_undone`]: runs each migration, undoes it, and compares the schema.
@@ -28,7 +27,6 @@
 )]
 
 mod broker;
-mod browser;
 mod certificates;
 mod database;
 mod eventually;
@@ -43,7 +41,6 @@ mod servers;
 mod token_authority;
 
 pub use broker::TestBroker;
-pub use browser::{Browser, Screen};
 pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
 pub use database::{TestDatabase, lines};
 pub use eventually::eventually;

@@ -4,19 +4,11 @@ use rig::mail_server::{Acceptor, MailServer, MailTls};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// Starts a mail server on a free port.
-///
-/// # Panics
-/// No port is free.
-#[must_use]
 pub fn mail_server() -> MailServer {
     MailServer::start().unwrap()
 }
 
 /// Starts a mail server that speaks TLS on a free port.
-///
-/// # Panics
-/// No port is free.
-#[must_use]
 pub fn tls_mail_server(tls: MailTls, config: ServerConfig) -> MailServer {
     let config = Arc::new(config);
     let accept: Acceptor = Arc::new(move |stream| {

@@ -35,9 +35,6 @@ WHERE pronamespace = current_schema()::regnamespace AND prokind IN ('f', 'p')";
 
 /// Runs migrations on an empty schema as its owner, and fails unless each one leaves the schema as it was when it is
 /// undone, and can be run again.
-///
-/// # Panics
-/// A migration fails or leaves something behind.
 pub fn assert_migrations_can_be_undone(owner: &Secret, migrations: EmbeddedMigrations) {
     let mut connection = PgConnection::establish(owner.expose()).unwrap();
     let all: Vec<Box<dyn Migration<Pg>>> = migrations.migrations().unwrap();

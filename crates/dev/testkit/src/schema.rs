@@ -2,10 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use diesel::sql_types::{Bool, Text};
-use diesel::{QueryableByName, RunQueryDsl as _};
-
-use crate::TestDatabase;
+use crate::{TestDatabase, lines};
 
 /// The diesel type of each column, by `table.column`.
 type Columns = BTreeMap<String, String>;
@@ -43,27 +40,17 @@ pub fn assert_allowed_texts<'text>(
 
 /// The texts that the `CHECK` constraints of one column (`table.column`) allow.
 fn allowed_texts(database: &TestDatabase, schema: &str, column: &str) -> BTreeSet<String> {
-    #[derive(QueryableByName)]
-    struct Constraint {
-        #[diesel(sql_type = Text)]
-        definition: String,
-    }
     let (table, column) = column.split_once('.').expect("a name like table.column");
-    let constraints: Vec<Constraint> = diesel::sql_query(
-        "SELECT pg_get_constraintdef(c.oid) AS definition
-        FROM pg_constraint c
-        JOIN pg_attribute a ON a.attrelid = c.conrelid AND c.conkey = ARRAY[a.attnum]
-        WHERE c.contype = 'c' AND c.conrelid = format('%I.%I', $1, $2)::regclass AND a.attname = $3",
-    )
-    .bind::<Text, _>(schema)
-    .bind::<Text, _>(table)
-    .bind::<Text, _>(column)
-    .load(&mut database.admin())
-    .unwrap();
-    let definitions = constraints.iter();
-    definitions
-        .flat_map(|constraint| literals(&constraint.definition))
-        .collect()
+    let constraints = lines(
+        &mut database.admin(),
+        &format!(
+            "SELECT pg_get_constraintdef(c.oid) AS line FROM pg_constraint c
+            JOIN pg_attribute a ON a.attrelid = c.conrelid AND c.conkey = ARRAY[a.attnum]
+            WHERE c.contype = 'c' AND c.conrelid = '{schema}.{table}'::regclass AND a.attname = '{column}'"
+        ),
+    );
+    let literals = constraints.iter().flat_map(|one| literals(one));
+    literals.collect()
 }
 
 /// The text literals of a constraint's definition.
@@ -126,37 +113,28 @@ fn parse(source: &str) -> Columns {
 
 /// Reads the tables of a schema, except partitions and the one that diesel keeps for itself.
 fn load(database: &TestDatabase, schema: &str) -> Columns {
-    #[derive(QueryableByName)]
-    struct Column {
-        #[diesel(sql_type = Text)]
-        name: String,
-        #[diesel(sql_type = Text)]
-        kind: String,
-        #[diesel(sql_type = Bool)]
-        nullable: bool,
-    }
-    let columns: Vec<Column> = diesel::sql_query(
-        "SELECT format('%s.%s', table_name, column_name) AS name, udt_name::text AS kind, is_nullable = 'YES' AS nullable
-        FROM information_schema.columns
-        JOIN information_schema.tables USING (table_schema, table_name)
-        WHERE table_schema = $1 AND table_type = 'BASE TABLE' AND table_name <> '__diesel_schema_migrations'
-            AND NOT (SELECT relispartition FROM pg_class WHERE oid = format('%I.%I', table_schema, table_name)::regclass)",
-    )
-    .bind::<Text, _>(schema)
-    .load(&mut database.admin())
-    .unwrap();
-    let columns = columns.into_iter();
-    columns
-        .map(|column| {
-            let kind = diesel_type(&column.kind);
-            let kind = if column.nullable {
-                format!("Nullable<{kind}>")
-            } else {
-                kind
-            };
-            (column.name, kind)
-        })
-        .collect()
+    let columns = lines(
+        &mut database.admin(),
+        &format!(
+            "SELECT format('%s.%s %s %s', table_name, column_name, udt_name, is_nullable) AS line
+            FROM information_schema.columns
+            JOIN information_schema.tables USING (table_schema, table_name)
+            WHERE table_schema = '{schema}' AND table_type = 'BASE TABLE' AND table_name <> '__diesel_schema_migrations'
+                AND NOT (SELECT relispartition FROM pg_class
+                    WHERE oid = format('%I.%I', table_schema, table_name)::regclass)"
+        ),
+    );
+    let parsed = columns.iter().map(|line| {
+        let mut words = line.split(' ').map(str::to_owned);
+        let mut next = || words.next().unwrap();
+        let (name, kind) = (next(), diesel_type(&next()));
+        let kind = match next().as_str() {
+            "YES" => format!("Nullable<{kind}>"),
+            _ => kind,
+        };
+        (name, kind)
+    });
+    parsed.collect()
 }
 
 /// The diesel type of a Postgres type; an array's name begins with an underscore.

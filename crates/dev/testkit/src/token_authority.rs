@@ -27,10 +27,6 @@ pub struct TokenAuthority {
 
 impl TokenAuthority {
     /// Starts a server on a free port.
-    ///
-    /// # Panics
-    /// When there is no free port.
-    #[must_use]
     pub fn start() -> Self {
         // The services under test need it.
         install_cryptography();
@@ -67,10 +63,6 @@ impl TokenAuthority {
     }
 
     /// Returns settings that make a service trust this authority.
-    ///
-    /// # Panics
-    /// Never, because the address is a valid URL.
-    #[must_use]
     pub fn settings(&self) -> RemoteSettings {
         let address = self.running.address.unwrap();
         RemoteSettings {
@@ -82,30 +74,23 @@ impl TokenAuthority {
     }
 
     /// Returns the signer, for unusual tokens.
-    #[must_use]
     pub fn signer(&self) -> &Signer {
         &self.signer
     }
 
     /// Creates a user with this e-mail address. Returns the identifier and a token.
-    #[must_use]
     pub fn user(&self, email: &str) -> (UserId, String) {
         let id = UserId::generate();
         (id, self.token(id, email, &["user"]))
     }
 
     /// Creates an administrator with this e-mail address. Returns the identifier and a token.
-    #[must_use]
     pub fn admin(&self, email: &str) -> (UserId, String) {
         let id = UserId::generate();
         (id, self.token(id, email, &["user", ADMIN_SCOPE]))
     }
 
     /// Signs a token of epoch 0.
-    ///
-    /// # Panics
-    /// When `email` is invalid.
-    #[must_use]
     pub fn token(&self, id: UserId, email: &str, scope: &[&str]) -> String {
         let email = EmailAddress::from_text(email).unwrap();
         let subject = Subject {

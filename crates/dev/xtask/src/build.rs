@@ -1,22 +1,16 @@
-//! Builds a program of the workspace.
+//! Cargo, which builds and runs the programs of the workspace.
 
-use std::{
-    env,
-    io::{BufRead, BufReader},
-    path::{Path, PathBuf},
-    process::{Command, Stdio},
-};
+use std::{env, path::Path, process::Command};
 
 use crate::report;
 
-/// Builds `program`. Returns its path.
+/// Cargo with the arguments to build `program` and to run it.
 ///
-/// Cargo chooses the features of dependencies for all packages that are selected together. So the whole workspace is
-/// selected in each build, and no dependency is compiled twice.
-pub(crate) fn program(program: &str, optimised: bool) -> Result<PathBuf, String> {
-    let mut command = cargo();
-    command.args(["build", "--workspace", "--bin", program]);
-    command.args(["--message-format", "json-render-diagnostics"]);
+/// Cargo chooses the features of dependencies for all packages that are selected together. No package is named, so the whole
+/// workspace is selected in each build, and no dependency is compiled twice.
+pub(crate) fn run(program: &str, optimised: bool) -> Command {
+    let mut command = cargo("run");
+    command.args(["--bin", program]);
     let profile = if optimised { "release" } else { "debug" };
     if optimised {
         command.arg("--release");
@@ -28,38 +22,16 @@ pub(crate) fn program(program: &str, optimised: bool) -> Result<PathBuf, String>
             "==> building {program}, and then what it runs; on two cores the first build takes a few minutes"
         ));
     }
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("running cargo: {error}"))?;
-    let messages = child.stdout.take().map(BufReader::new);
-    let lines = messages.into_iter().flat_map(BufRead::lines);
-    let built = lines
-        .map_while(Result::ok)
-        .filter_map(|line| executable(&line, program))
-        .last();
-    let status = child
-        .wait()
-        .map_err(|error| format!("waiting for cargo: {error}"))?;
-    match built {
-        Some(path) if status.success() => Ok(path),
-        _ => Err(format!("{program} could not be built")),
-    }
+    command.arg("--");
+    command
 }
 
-/// The path of `program` in one of cargo's messages. Only a path with quotation marks or backslashes would need a parser.
-fn executable(message: &str, program: &str) -> Option<PathBuf> {
-    let (target, after) = message.split_once("\"executable\":\"")?;
-    let is_program = target.contains(&format!("\"name\":\"{program}\""));
-    let (path, _) = after.split_once('"')?;
-    is_program.then(|| PathBuf::from(path))
-}
-
-/// Cargo, without the variables that it sets for the program that it runs: another cargo must not see them.
-pub(crate) fn cargo() -> Command {
+/// A command of cargo for the workspace, without the variables that cargo sets for the program that it runs: another cargo
+/// must not see them.
+pub(crate) fn cargo(subcommand: &str) -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(root());
+    command.args([subcommand, "--manifest-path"]);
+    command.arg(root().join("Cargo.toml"));
     for (name, _) in env::vars_os() {
         let is_ours =
             |name: &str| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_");
@@ -79,15 +51,6 @@ pub(crate) fn root() -> &'static Path {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_program_is_found_in_the_messages_of_cargo() {
-        let message = r#"{"reason":"compiler-artifact","target":{"kind":["bin"],"name":"devtools"},"executable":"/x/devtools","fresh":true}"#;
-        assert_eq!(executable(message, "devtools"), Some("/x/devtools".into()));
-        assert_eq!(executable(message, "drills"), None);
-        let library = r#"{"target":{"kind":["lib"],"name":"devtools"},"executable":null}"#;
-        assert_eq!(executable(library, "devtools"), None);
-    }
 
     #[test]
     fn the_root_has_the_lock_file() {

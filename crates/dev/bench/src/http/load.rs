@@ -51,10 +51,8 @@ impl Call {
     }
 }
 
-/// Sends `requests` to a server. Returns the calls in the order of the requests.
-///
-/// # Errors
-/// When a call fails or returns an error status.
+/// Sends `requests` to a server. Returns the calls in the order of the requests, and fails at the first that returns an error
+/// status.
 pub(crate) async fn send<R: AsRef<[u8]>>(
     address: SocketAddr,
     requests: &[R],

@@ -5,17 +5,15 @@ use std::time::Duration;
 use anyhow::Context as _;
 use rig::output::say;
 
-use crate::system::database::{Database, output};
+use crate::system::database::Database;
 
 const DATABASE: &str = "pgbench";
 const SCALE: u32 = 20;
-const CLIENTS: usize = 32;
 const REST: Duration = Duration::from_millis(500);
 
-/// pgbench's tables, which are created at the first use.
+/// pgbench, whose tables are created at the first use.
 #[derive(Debug)]
 pub(crate) struct Pgbench {
-    database: Database,
     seconds: u64,
     is_prepared: bool,
 }
@@ -48,43 +46,29 @@ impl Script {
 
 impl Pgbench {
     /// Each measurement takes `seconds`.
-    pub(crate) fn new(server: &Database, seconds: u64) -> Self {
+    pub(crate) fn new(seconds: u64) -> Self {
         Self {
-            database: server.named(DATABASE),
             seconds,
             is_prepared: false,
         }
     }
 
-    /// Measures transactions per second with 32 clients.
-    pub(crate) async fn transactions_per_second(
-        &mut self,
-        server: &Database,
-        script: Script,
-    ) -> anyhow::Result<f64> {
-        self.run(server, script, CLIENTS).await
-    }
-
-    /// Measures the milliseconds of a transaction with one client.
-    pub(crate) async fn milliseconds(
-        &mut self,
-        server: &Database,
-        script: Script,
-    ) -> anyhow::Result<f64> {
-        Ok(1e3 / self.run(server, script, 1).await?)
-    }
-
-    async fn run(
+    /// Measures transactions per second.
+    pub(crate) async fn measure(
         &mut self,
         server: &Database,
         script: Script,
         clients: usize,
     ) -> anyhow::Result<f64> {
-        self.prepare(server).await?;
-        let mut command = self.database.command("pgbench")?;
-        command.args([script.option(), "-M", "prepared", "-n", "-j", "1"]);
-        command.args(["-c", &clients.to_string(), "-T", &self.seconds.to_string()]);
-        let printed = output("pgbench", command).await?;
+        let database = server.named(DATABASE)?;
+        if !self.is_prepared {
+            prepare(server, &database).await?;
+            self.is_prepared = true;
+        }
+        let option = script.option();
+        let seconds = self.seconds;
+        let options = format!("{option} -M prepared -n -j 1 -c {clients} -T {seconds}");
+        let printed = database.pgbench(words(&options)).await?;
         // Its server processes end a little later, and their time must not count for what follows.
         tokio::time::sleep(REST).await;
         let rate = printed
@@ -93,20 +77,18 @@ impl Pgbench {
         let rate = rate.with_context(|| format!("pgbench printed no rate: {printed}"))?;
         Ok(rate.parse()?)
     }
+}
 
-    async fn prepare(&mut self, server: &Database) -> anyhow::Result<()> {
-        if self.is_prepared {
-            return Ok(());
-        }
-        say("preparing pgbench");
-        let create = format!("CREATE DATABASE {DATABASE}");
-        server.execute(&create).await?;
-        let mut command = self.database.command("pgbench")?;
-        command.args(["-i", "-q", "-s", &SCALE.to_string()]);
-        output("pgbench -i", command).await?;
-        // Otherwise the checkpoint after so many writes would be part of the first measurement.
-        server.execute("CHECKPOINT").await?;
-        self.is_prepared = true;
-        Ok(())
-    }
+async fn prepare(server: &Database, database: &Database) -> anyhow::Result<()> {
+    say("preparing pgbench");
+    let create = format!("CREATE DATABASE {DATABASE}");
+    server.execute(&create).await?;
+    let options = format!("-i -q -s {SCALE}");
+    database.pgbench(words(&options)).await?;
+    // Otherwise the checkpoint after so many writes would be part of the first measurement.
+    server.execute("CHECKPOINT").await
+}
+
+fn words(options: &str) -> Vec<String> {
+    options.split(' ').map(str::to_owned).collect()
 }

@@ -133,7 +133,7 @@ pub(super) async fn backlog(context: &mut Context, figures: &mut Figures) -> any
     let before = measure(context).await?;
     let calls = approve(context, &tasks, Pace::FULL).await?;
     let started = Instant::now();
-    context.system.start(WORKER)?;
+    context.system.rig.start_process(WORKER)?;
     let decided = finish(context, &tasks, &receiver, before, calls).await?;
     let limit = [context.limit(Script::Write).await?];
     let arrivals = || decided.deliveries.iter().map(|(_, arrival)| *arrival);
@@ -157,7 +157,7 @@ pub(super) async fn open_snapshot(
     start_afresh(context).await?;
     let without = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
     start_afresh(context).await?;
-    let snapshot = HeldLock::acquire(context.system.admin_url(), SNAPSHOT)?;
+    let snapshot = HeldLock::acquire(&context.system.rig.backing.admin_url, SNAPSHOT)?;
     let with = burst(context, (10_000, 2_000), 1, Pace::FULL).await?;
     drop(snapshot);
     let of = "without it";

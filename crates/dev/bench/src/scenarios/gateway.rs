@@ -77,7 +77,9 @@ pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 
 async fn measure_proxies(context: &Context, figures: &mut Figures) -> anyhow::Result<()> {
     let proxies = Proxies::start(&context.workspace).await?;
-    let gateway = context.system.start_second_gateway(proxies.origin())?;
+    let gateway = context
+        .system
+        .start_second_gateway(proxies.addresses.origin)?;
     let mut ways = ways(&proxies, gateway, &context.user);
     let time = if context.quick { QUICK } else { FULL };
     for way in &mut ways {
@@ -104,15 +106,30 @@ fn ways(proxies: &Proxies, gateway: SocketAddr, user: &Person) -> [Way; 5] {
     };
     let token = &user.token;
     [
-        way("nginx without a proxy", NGINX, proxies.origin(), token),
+        way(
+            "nginx without a proxy",
+            NGINX,
+            proxies.addresses.origin,
+            token,
+        ),
         way(
             "HAProxy in front of nginx",
             HAPROXY,
-            proxies.haproxy(),
+            proxies.addresses.haproxy,
             token,
         ),
-        way(VERIFYING, HAPROXY, proxies.verifying(), &proxies.token),
-        way("nginx in front of nginx", NGINX, proxies.nginx(), token),
+        way(
+            VERIFYING,
+            HAPROXY,
+            proxies.addresses.verifying,
+            &proxies.token,
+        ),
+        way(
+            "nginx in front of nginx",
+            NGINX,
+            proxies.addresses.nginx,
+            token,
+        ),
         way(GATEWAY_ALONE, SECOND_GATEWAY, gateway, token),
     ]
 }

@@ -105,7 +105,7 @@ pub(super) async fn two_workers(
     start_afresh(context).await?;
     let one = measure_slow(context).await?;
     start_afresh(context).await?;
-    context.system.start(SECOND_WORKER)?;
+    context.system.rig.start_process(SECOND_WORKER)?;
     warm_up(context).await?;
     let two = measure_slow(context).await?;
     context.system.stop(SECOND_WORKER)?;

@@ -49,7 +49,7 @@ struct Pauses {
 
 async fn kill_once(context: &mut Context) -> anyhow::Result<Pauses> {
     start_afresh(context).await?;
-    context.system.start(SECOND_WORKER)?;
+    context.system.rig.start_process(SECOND_WORKER)?;
     warm_up(context).await?;
     let receiver = Receiver::start(&[(HOST, Behaviour::RespondAfter(PAUSE))])?;
     let count = context.size(4_000, 2_000);
@@ -74,7 +74,7 @@ async fn kill_after(
     while receiver.arrived() < arrivals && Instant::now() < limit {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
-    system.kill_now(WORKER)?;
+    system.rig.process(WORKER)?.kill_now();
     Ok(Instant::now())
 }
 

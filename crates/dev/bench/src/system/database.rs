@@ -1,12 +1,9 @@
 //! Postgres, by its client programs.
 
-use std::process::Stdio;
 use std::time::Duration;
 
-use anyhow::{Context as _, ensure};
-use local_stack::packages;
-use tokio::process::Command;
-use url::Url;
+use anyhow::Context as _;
+use local_stack::{client, with_database};
 
 use super::tables;
 
@@ -16,8 +13,7 @@ const LIMIT: Duration = Duration::from_secs(15 * 60);
 /// A database, as its superuser sees it.
 #[derive(Debug, Clone)]
 pub(crate) struct Database {
-    /// The environment of libpq. The password is not on a command line, where every user could read it.
-    environment: Vec<(&'static str, String)>,
+    url: String,
 }
 
 /// What tells whether the system has settled, and how much it wrote.
@@ -30,41 +26,14 @@ pub(crate) struct DatabaseState {
 }
 
 impl Database {
-    pub(crate) fn new(url: &str) -> anyhow::Result<Self> {
-        let url: Url = url.parse().context("reading the database's URL")?;
-        let host = url.host_str().context("the URL has no host")?;
-        let port = url.port().context("the URL has no port")?;
-        let environment = vec![
-            ("PGHOST", host.to_owned()),
-            ("PGPORT", port.to_string()),
-            ("PGUSER", url.username().to_owned()),
-            ("PGPASSWORD", url.password().unwrap_or_default().to_owned()),
-            ("PGDATABASE", url.path().trim_start_matches('/').to_owned()),
-            ("PGSSLMODE", "disable".to_owned()),
-            ("PGCONNECT_TIMEOUT", "10".to_owned()),
-        ];
-        Ok(Self { environment })
+    pub(crate) fn new(url: &str) -> Self {
+        let url = url.to_owned();
+        Self { url }
     }
 
     /// Another database of the same server.
-    pub(crate) fn named(&self, name: &str) -> Self {
-        let mut environment = self.environment.clone();
-        for (variable, value) in &mut environment {
-            if *variable == "PGDATABASE" {
-                name.clone_into(value);
-            }
-        }
-        Self { environment }
-    }
-
-    /// A client program that connects to this database. It ends when it is dropped.
-    pub(crate) fn command(&self, program: &str) -> anyhow::Result<Command> {
-        let mut command = Command::new(packages::postgres_client(program)?);
-        command
-            .envs(self.environment.iter().map(|(name, value)| (name, value)))
-            .stdin(Stdio::null())
-            .kill_on_drop(true);
-        Ok(command)
+    pub(crate) fn named(&self, name: &str) -> anyhow::Result<Self> {
+        Ok(Self::new(&with_database(&self.url, name)?))
     }
 
     /// Runs statements that return nothing.
@@ -73,17 +42,21 @@ impl Database {
     }
 
     /// Runs a statement, and returns its rows as lines of columns separated by `|`.
-    pub(crate) async fn query(&self, sql: &str) -> anyhow::Result<String> {
-        let mut command = self.psql()?;
-        command.args(["--command", sql]);
-        output("psql", command).await
+    async fn query(&self, sql: &str) -> anyhow::Result<String> {
+        let (url, sql) = (self.url.clone(), sql.to_owned());
+        on_thread(move || client::query(&url, &sql)).await
+    }
+
+    /// Runs pgbench, and returns what it prints.
+    pub(crate) async fn pgbench(&self, arguments: Vec<String>) -> anyhow::Result<String> {
+        let url = self.url.clone();
+        on_thread(move || client::pgbench(&url, &arguments)).await
     }
 
     /// Reads the state of the deliveries and of the log.
     pub(crate) async fn state(&self) -> anyhow::Result<DatabaseState> {
         let row = self.query(tables::STATE).await?;
         let (waiting, wal) = row
-            .trim()
             .split_once('|')
             .with_context(|| format!("an unexpected row: {row}"))?;
         Ok(DatabaseState {
@@ -94,29 +67,14 @@ impl Database {
 
     /// The version of the server.
     pub(crate) async fn version(&self) -> anyhow::Result<String> {
-        Ok(self.query("SHOW server_version").await?.trim().to_owned())
-    }
-
-    fn psql(&self) -> anyhow::Result<Command> {
-        let mut command = self.command("psql")?;
-        command.args(["--no-psqlrc", "--quiet", "--tuples-only", "--no-align"]);
-        command.args(["--no-password", "--set", "ON_ERROR_STOP=1"]);
-        Ok(command)
+        self.query("SHOW server_version").await
     }
 }
 
-/// Runs a program and returns what it prints.
-pub(crate) async fn output(name: &str, mut command: Command) -> anyhow::Result<String> {
-    let running = command.stderr(Stdio::piped()).output();
-    let limit = LIMIT.as_secs();
-    let output = tokio::time::timeout(LIMIT, running)
-        .await
-        .with_context(|| format!("{name} took longer than {limit} s"))?
-        .with_context(|| format!("running {name}"))?;
-    ensure!(
-        output.status.success(),
-        "{name} failed: {}",
-        String::from_utf8_lossy(&output.stderr).trim()
-    );
-    Ok(String::from_utf8(output.stdout)?)
+/// Waits for a client program. One that takes too long ends with its server.
+async fn on_thread(
+    program: impl FnOnce() -> anyhow::Result<String> + Send + 'static,
+) -> anyhow::Result<String> {
+    let ended = tokio::time::timeout(LIMIT, tokio::task::spawn_blocking(program)).await;
+    ended.with_context(|| format!("it took longer than {} s", LIMIT.as_secs()))??
 }

@@ -12,10 +12,8 @@ use std::time::Duration;
 use anyhow::ensure;
 use local_stack::Durability;
 use rig::backing::Layout;
-use rig::client::Client;
 use rig::interrupt::Interrupt;
 use rig::plan::Replicas;
-use rig::stack_file::Admin;
 use rig::system::{self, Options, Source};
 use rig::workspace::{Profile, Workspace};
 
@@ -46,7 +44,7 @@ pub(crate) const REST: Duration = Duration::from_secs(2);
 
 /// The running system.
 pub(crate) struct System {
-    rig: system::System,
+    pub(crate) rig: system::System,
     interrupt: Interrupt,
     /// The gateway.
     pub(crate) gateway: SocketAddr,
@@ -73,25 +71,10 @@ impl System {
         })?;
         Ok(Self {
             gateway: rig.process(GATEWAY)?.address()?.parse()?,
-            database: Database::new(&rig.backing.admin_url)?,
+            database: Database::new(&rig.backing.admin_url),
             interrupt: interrupt.clone(),
             rig,
         })
-    }
-
-    /// The administrator.
-    pub(crate) fn admin(&self) -> &Admin {
-        &self.rig.admin
-    }
-
-    /// The superuser's URL of the database.
-    pub(crate) fn admin_url(&self) -> &str {
-        &self.rig.backing.admin_url
-    }
-
-    /// A client for calls that are not measured.
-    pub(crate) fn client(&self) -> Client {
-        self.rig.client()
     }
 
     /// The processor time and memory of all processes.
@@ -129,16 +112,6 @@ impl System {
         running.collect()
     }
 
-    /// Fails if a process has ended by itself.
-    pub(crate) fn ensure_all_alive(&self) -> anyhow::Result<()> {
-        self.rig.ensure_all_alive()
-    }
-
-    /// Starts a process, and waits until it is ready. Returns how long that took.
-    pub(crate) fn start(&self, name: &str) -> anyhow::Result<Duration> {
-        self.rig.start_process(name)
-    }
-
     /// Starts a process again with other settings, and waits until it is ready.
     pub(crate) fn restart_with(
         &self,
@@ -153,12 +126,6 @@ impl System {
     pub(crate) fn stop(&self, name: &str) -> anyhow::Result<()> {
         let stopped = self.rig.process(name)?.stop(&self.interrupt)?;
         ensure!(stopped, "{name} did not stop in time");
-        Ok(())
-    }
-
-    /// Kills a process without waiting for its end.
-    pub(crate) fn kill_now(&self, name: &str) -> anyhow::Result<()> {
-        self.rig.process(name)?.kill_now();
         Ok(())
     }
 
@@ -180,6 +147,6 @@ impl System {
             self.rig.process(worker)?.kill()?;
         }
         self.database.execute(tables::REMOVE_TASKS).await?;
-        self.start(WORKER).map(drop)
+        self.rig.start_process(WORKER).map(drop)
     }
 }

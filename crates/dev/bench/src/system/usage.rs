@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use local_stack::process::family;
 use procfs::process::{Stat, all_processes};
 use procfs::{CurrentSI as _, KernelStats};
 
@@ -103,17 +104,6 @@ fn idle() -> f64 {
         stats.total.idle + stats.total.iowait.unwrap_or_default()
     });
     ticks as f64 / procfs::ticks_per_second() as f64
-}
-
-/// A process and its descendants.
-fn family(root: i32, stats: &[Stat]) -> Vec<&Stat> {
-    let mut family: Vec<&Stat> = stats.iter().filter(|stat| stat.pid == root).collect();
-    let mut next = 0;
-    while let Some(parent) = family.get(next).map(|stat| stat.pid) {
-        family.extend(stats.iter().filter(|stat| stat.ppid == parent));
-        next += 1;
-    }
-    family
 }
 
 fn used(family: &[&Stat]) -> Used {

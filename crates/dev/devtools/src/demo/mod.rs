@@ -1,6 +1,5 @@
 //! `cargo xtask demo`: runs the main use case once and prints every request.
 
-mod deletion;
 mod engine;
 mod story;
 mod target;

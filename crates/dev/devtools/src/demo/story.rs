@@ -1,13 +1,12 @@
 //! The demo: two people, a decision, a webhook, a forgotten password, and a deleted account.
 
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail, ensure};
 use local_stack::random;
 use serde_json::{Value, json};
 
 use super::{
-    deletion,
     engine::{ARRIVAL_LIMIT, Engine, milliseconds_between},
     target::Target,
 };
@@ -15,6 +14,8 @@ use rig::{
     client::{Call, Client, Person, Response},
     transcript,
 };
+
+const DELETION_LIMIT: Duration = Duration::from_secs(180);
 
 struct Story<'target> {
     target: &'target Target,
@@ -191,7 +192,20 @@ impl Story<'_> {
     fn delete(&self, user_id: &str) -> anyhow::Result<()> {
         let admin = &self.target.admin;
         let admin = self.gateway.sign_in(&admin.username, &admin.password)?;
-        deletion::delete(&self.target.gateway, user_id, &admin.token)
+        let path = format!("/users/{user_id}");
+        let deletion = self.gateway.delete(&path, &admin.token)?;
+        let path = format!("{path}/delete-status/{}", deletion.text("/ticket")?);
+        let quiet = Client::new(&self.target.gateway);
+        let mut shown = String::new();
+        quiet.wait_deleted(&path, &admin.token, DELETION_LIMIT, |status| {
+            let number = |name: &str| status.get(name).cloned().unwrap_or_default();
+            let (done, total) = (number("stepsDone"), number("stepsTotal"));
+            let progress = format!("{done} of {total} steps");
+            if shown != progress {
+                transcript::note(&progress);
+                shown = progress;
+            }
+        })
     }
 
     fn check_deleted(&self, person: &Person, session: &Person) -> anyhow::Result<()> {

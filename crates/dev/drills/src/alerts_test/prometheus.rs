@@ -31,7 +31,6 @@ pub(super) struct Prometheus {
     client: Client,
     /// The names of all alerts.
     pub(super) alerts: Vec<String>,
-    rules: String,
 }
 
 impl Prometheus {
@@ -42,8 +41,7 @@ impl Prometheus {
             .context("install Debian's package prometheus")?;
         let folder = workspace.local().join("prometheus");
         private::create_folder(&folder)?;
-        let rules = rules()?;
-        fs::write(folder.join("alerts.yml"), &rules)?;
+        fs::write(folder.join("alerts.yml"), rules()?)?;
         fs::write(folder.join("prometheus.yml"), configuration(system))?;
         let [port] = ports::free()?;
         let mut server = Detached::new(&program, &workspace.log("prometheus"));
@@ -57,7 +55,6 @@ impl Prometheus {
         let prometheus = Self {
             client: Client::of_process(&format!("http://127.0.0.1:{port}")),
             alerts: names(RULES),
-            rules,
         };
         let ready = wait_until(READY_LIMIT, || prometheus.get("/api/v1/rules"));
         ready.context("Prometheus did not become ready")?;
@@ -84,12 +81,19 @@ impl Prometheus {
         value.parse().ok()
     }
 
-    /// Prints the present values of the parts of an alert's expression.
+    /// Prints what Prometheus says of an alert that does not fire: its query, its state and its errors.
     pub(super) fn explain(&self, alert: &str) {
-        for part in parts(&expression(&self.rules, alert)) {
-            let value = self.query(&part);
-            let value = value.map_or("no value".to_owned(), |value| format!("{value:.3}"));
-            outln!("    {value:>10}  {part}");
+        let response = self.get("/api/v1/rules").unwrap_or_default();
+        let groups = response.pointer("/data/groups").and_then(Value::as_array);
+        let rules = groups
+            .into_iter()
+            .flatten()
+            .filter_map(|group| group.get("rules")?.as_array());
+        for rule in rules
+            .flatten()
+            .filter(|rule| rule.get("name").is_some_and(|name| name == alert))
+        {
+            outln!("    {rule}");
         }
     }
 
@@ -142,69 +146,9 @@ fn configuration(system: &System) -> String {
     text
 }
 
-/// The expression of an alert, in one line.
-fn expression(rules: &str, alert: &str) -> String {
-    let (_, rule) = rules
-        .split_once(&format!("- alert: {alert}\n"))
-        .unwrap_or_default();
-    let (_, rule) = rule.split_once("expr: ").unwrap_or_default();
-    let lines = rule.lines().map(str::trim);
-    let lines =
-        lines.take_while(|line| !line.starts_with("for: ") && !line.starts_with("labels: "));
-    let words = lines.filter(|line| *line != "|");
-    words.collect::<Vec<_>>().join(" ")
-}
-
-/// The operands of the operators of a query that are not in parentheses, and of those that are the whole of one.
-fn parts(expression: &str) -> Vec<String> {
-    const OPERATORS: [&str; 10] = [
-        " and ", " or ", " unless ", " == ", " > ", " < ", " >= ", " / ", " - ", " * ",
-    ];
-    let mut parts = vec![String::new()];
-    let (mut depth, mut rest) = (0_u32, expression);
-    while let Some(next) = rest.chars().next() {
-        let operator = OPERATORS
-            .iter()
-            .find(|operator| rest.starts_with(**operator));
-        if let Some(operator) = operator.filter(|_| depth == 0) {
-            parts.push(String::new());
-            rest = rest.get(operator.len()..).unwrap_or_default();
-            continue;
-        }
-        match next {
-            '(' | '{' | '[' => depth += 1,
-            ')' | '}' | ']' => depth = depth.saturating_sub(1),
-            _ => {}
-        }
-        if let Some(part) = parts.last_mut() {
-            part.push(next);
-        }
-        rest = rest.get(next.len_utf8()..).unwrap_or_default();
-    }
-    let is_number = |part: &String| part.trim().parse::<f64>().is_ok();
-    parts.retain(|part| !is_number(part));
-    parts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_silent_alert_is_explained_by_the_parts_of_its_expression() {
-        let rules = rules().unwrap();
-        assert_eq!(
-            parts(&expression(&rules, "FileDescriptorsHigh")),
-            ["process_open_fds", "process_max_fds"]
-        );
-        let slow = parts(&expression(&rules, "SlowRequests"));
-        assert_eq!(slow.len(), 2, "{slow:?}");
-        assert!(slow[0].starts_with("histogram_quantile(0.95, sum by (le) ("));
-        assert!(slow[1].starts_with("sum(rate(http_request_duration_seconds_count{"));
-        for alert in names(&rules) {
-            assert!(!parts(&expression(&rules, &alert)).is_empty(), "{alert}");
-        }
-    }
 
     #[test]
     fn every_alert_fires_after_two_seconds() {

@@ -22,42 +22,21 @@ pub(super) const WORK_LIMIT: Duration = Duration::from_secs(60);
 
 /// The system, and its users at the time of the backup.
 pub(super) struct Drill {
-    gateway: Client,
+    pub(super) gateway: Client,
     verifiers: Vec<Verifier>,
-    engine: Client,
+    pub(super) engine: Client,
     webhook: String,
-    admin: Admin,
-    admin_token: String,
-    ada: Person,
-    bob: Person,
-    carol: Person,
+    pub(super) admin: Admin,
+    pub(super) admin_token: String,
+    pub(super) ada: Person,
+    pub(super) bob: Person,
+    pub(super) carol: Person,
     dave: Person,
     /// A pending task of Ada's with a webhook.
-    task: String,
+    pub(super) task: String,
     /// Every token that must be refused after the restore, with its owner.
     tokens: Vec<(String, String)>,
     number: usize,
-}
-
-/// Every process refuses each of these tokens, which are given with their owners.
-pub(super) fn check_tokens(
-    verifiers: &[Verifier],
-    tokens: &[(String, String)],
-    restored: Instant,
-) -> anyhow::Result<()> {
-    for verifier in verifiers {
-        let name = &verifier.name;
-        for (owner, token) in tokens {
-            let refused = wait_until(NOTICE_LIMIT, || verifier.refuses(token).then_some(()));
-            refused.with_context(|| format!("{name} accepts the token of {owner}"))?;
-        }
-    }
-    let elapsed = restored.elapsed().as_secs_f64();
-    let tokens = tokens.len();
-    say(&format!(
-        "  {tokens} earlier tokens are refused by all processes, {elapsed:.1} s after the restore"
-    ));
-    Ok(())
 }
 
 impl Drill {
@@ -103,7 +82,9 @@ impl Drill {
         self.tokens
             .push(("ada, after she changed her password".to_owned(), token));
         self.update(&self.bob, json!({"isActive": false}))?;
-        self.delete(&self.carol)?;
+        let deletion = self.delete(&self.carol)?;
+        self.gateway
+            .wait_deleted(&deletion, &self.admin_token, WORK_LIMIT, |_| {})?;
         self.update(&self.dave, json!({"scope": ["user", "admin"]}))?;
         let dave = self.gateway.sign_in(&self.dave.email, PASSWORD)?;
         self.gateway.get("/users", &dave.token)?;
@@ -126,8 +107,18 @@ impl Drill {
     }
 
     /// Every process refuses every earlier token.
-    fn check_tokens(&self, restored: Instant) -> anyhow::Result<()> {
-        check_tokens(&self.verifiers, &self.tokens, restored)?;
+    pub(super) fn check_tokens(&self, restored: Instant) -> anyhow::Result<()> {
+        for verifier in &self.verifiers {
+            let name = &verifier.name;
+            for (owner, token) in &self.tokens {
+                let refused = wait_until(NOTICE_LIMIT, || verifier.refuses(token).then_some(()));
+                refused.with_context(|| format!("{name} accepts the token of {owner}"))?;
+            }
+        }
+        let (tokens, elapsed) = (self.tokens.len(), restored.elapsed().as_secs_f64());
+        say(&format!(
+            "  {tokens} earlier tokens are refused by all processes, {elapsed:.1} s after the restore"
+        ));
         // None of them creates a task at the service that would accept one. While a restore is going on the service
         // may see several incarnations, and responds with 503 in between.
         for (owner, token) in &self.tokens {
@@ -189,24 +180,32 @@ impl Drill {
     /// A decision of a task of the backup is delivered.
     fn check_decision(&self) -> anyhow::Result<()> {
         let ada = self.gateway.sign_in(&self.ada.email, PASSWORD)?;
-        let path = format!("/people-task/tasks/{}/approve", self.task);
-        self.gateway.put(&path, &ada.token, json!({}))?;
-        let arrived = wait_until(WORK_LIMIT, || {
-            let items = self.engine.received("kind=webhook").ok()?;
-            let is_ours = |item: &Value| item.pointer("/body/id") == Some(&json!(self.task));
-            items.iter().any(is_ours).then_some(())
-        });
-        arrived.context("the decision was not delivered")?;
+        self.approve(&ada.token)?;
+        self.wait_delivered()?;
         say("  a decision is delivered");
         Ok(())
     }
 
-    fn delete(&self, person: &Person) -> anyhow::Result<()> {
+    /// Starts the deletion of a user. Returns the path of its status.
+    pub(super) fn delete(&self, person: &Person) -> anyhow::Result<String> {
         let path = format!("/users/{}", person.id);
         let deletion = self.gateway.delete(&path, &self.admin_token)?;
-        let status = format!("{path}/delete-status/{}", deletion.text("/ticket")?);
-        self.gateway
-            .wait_deleted(&status, &self.admin_token, WORK_LIMIT)
+        let ticket = deletion.text("/ticket")?;
+        Ok(format!("{path}/delete-status/{ticket}"))
+    }
+
+    pub(super) fn approve(&self, token: &str) -> anyhow::Result<()> {
+        let path = format!("/people-task/tasks/{}/approve", self.task);
+        self.gateway.put(&path, token, json!({})).map(drop)
+    }
+
+    /// Waits until the webhook of the task has arrived, and returns the call.
+    pub(super) fn wait_delivered(&self) -> anyhow::Result<Value> {
+        let arrived = wait_until(WORK_LIMIT, || {
+            let mut items = self.engine.received("kind=webhook").ok()?.into_iter();
+            items.find(|item| item.pointer("/body/id") == Some(&json!(self.task)))
+        });
+        arrived.context("the decision was not delivered")
     }
 
     fn create_task(&self, token: &str) -> anyhow::Result<String> {
@@ -221,10 +220,10 @@ impl Drill {
     }
 }
 
-pub(super) fn email(name: &str, number: usize) -> String {
+fn email(name: &str, number: usize) -> String {
     format!("{name}.{number}@example.com")
 }
 
-pub(super) fn task(requester: &str) -> Value {
+fn task(requester: &str) -> Value {
     json!({"title": "Restore a backup", "requester": requester, "approver": requester})
 }

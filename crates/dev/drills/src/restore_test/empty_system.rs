@@ -25,7 +25,7 @@ pub(super) fn test(system: &System) -> anyhow::Result<()> {
         script.restore(&dump)
     })?;
     let restored = Instant::now();
-    work.check_completed(system, restored)
+    work.check_completed(restored)
         .context("after restoring into an empty system")?;
     system.ensure_all_alive()
 }

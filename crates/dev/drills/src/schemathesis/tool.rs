@@ -8,6 +8,7 @@ use std::{
 
 use anyhow::{Context, bail};
 use local_stack::packages::{self, Need};
+use local_stack::process::succeeds;
 
 use rig::{client::Person, interrupt::Interrupt, output::say, workspace::Workspace};
 
@@ -98,11 +99,6 @@ impl Tool {
         let status = interrupt.wait_for(child.context("running schemathesis")?)?;
         Ok(status.success())
     }
-}
-
-fn succeeds(command: &mut Command) -> bool {
-    let quiet = command.stdout(Stdio::null()).stderr(Stdio::null());
-    quiet.status().is_ok_and(|status| status.success())
 }
 
 fn run_quietly(command: &mut Command) -> anyhow::Result<()> {

@@ -10,8 +10,9 @@ mod inbox;
 mod loading;
 mod mail_links;
 
+use crate::webdriver::Browser;
 use serde_json::{Value, json};
-use testkit::{Browser, eventually};
+use testkit::eventually;
 
 use crate::harness::{System, Task};
 

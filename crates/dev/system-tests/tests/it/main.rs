@@ -39,6 +39,8 @@ mod observability;
 mod registrants;
 mod revocation;
 #[cfg(test)]
+mod screenshots;
+#[cfg(test)]
 mod secrets;
 #[cfg(test)]
 mod settings_page;
@@ -48,3 +50,5 @@ mod task_mails;
 mod trace_collector;
 #[cfg(test)]
 mod traces;
+#[cfg(test)]
+mod webdriver;

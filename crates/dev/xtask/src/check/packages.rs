@@ -76,8 +76,8 @@ fn check_own(dependencies: &Dependencies) -> Vec<String> {
 }
 
 fn check_gateway() -> Result<Vec<String>, String> {
-    let mut tree = cargo();
-    tree.args(["tree", "--package", "gateway", "--edges", "normal"]);
+    let mut tree = cargo("tree");
+    tree.args(["--package", "gateway", "--edges", "normal"]);
     tree.args(["--prefix", "none", "--format", "{p}"]);
     let output = tree
         .output()

@@ -1,30 +1,31 @@
 //! The configuration files of nginx and HAProxy.
 
+use std::net::SocketAddr;
 use std::path::Path;
 
 /// As many as the gateway has on two cores.
 const THREADS: usize = 2;
 
-/// Where the origin and the proxies listen.
+/// Where the origin and the proxies to it listen.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Ports {
+pub(crate) struct Addresses {
     /// nginx with a constant response.
-    pub(super) origin: u16,
-    pub(super) nginx: u16,
-    pub(super) haproxy: u16,
+    pub(crate) origin: SocketAddr,
+    pub(crate) nginx: SocketAddr,
+    pub(crate) haproxy: SocketAddr,
     /// HAProxy that verifies tokens.
-    pub(super) verifying: u16,
+    pub(crate) verifying: SocketAddr,
 }
 
 /// The origin and a proxy to it. Only root may name a user, and without one nginx would drop to another.
-pub(super) fn nginx(folder: &Path, ports: Ports) -> String {
+pub(super) fn nginx(folder: &Path, addresses: Addresses) -> String {
     let user = if nix::unistd::geteuid().is_root() {
         "user root;"
     } else {
         ""
     };
     let folder = folder.display();
-    let Ports { origin, nginx, .. } = ports;
+    let Addresses { origin, nginx, .. } = addresses;
     format!(
         r#"{user}
 daemon off;
@@ -40,13 +41,13 @@ http {{
     uwsgi_temp_path {folder}/uwsgi;
     scgi_temp_path {folder}/scgi;
     keepalive_requests 10000000;
-    upstream origin {{ server 127.0.0.1:{origin}; keepalive 64; keepalive_requests 10000000; }}
+    upstream origin {{ server {origin}; keepalive 64; keepalive_requests 10000000; }}
     server {{
-        listen 127.0.0.1:{origin};
+        listen {origin};
         location / {{ default_type application/json; return 200 '{{"status":"pending"}}'; }}
     }}
     server {{
-        listen 127.0.0.1:{nginx};
+        listen {nginx};
         location / {{ proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header connection ""; }}
     }}
 }}
@@ -56,14 +57,14 @@ http {{
 
 /// A frontend that only proxies, and one that refuses requests without a valid ES256 token. HAProxy 2.6 verifies no
 /// Ed25519.
-pub(super) fn haproxy(folder: &Path, ports: Ports, issuer: &str) -> String {
+pub(super) fn haproxy(folder: &Path, addresses: Addresses, issuer: &str) -> String {
     let folder = folder.display();
-    let Ports {
+    let Addresses {
         origin,
         haproxy,
         verifying,
         ..
-    } = ports;
+    } = addresses;
     format!(
         r#"global
     nbthread {THREADS}
@@ -75,10 +76,10 @@ defaults
     timeout server 60s
     http-reuse always
 frontend proxy
-    bind 127.0.0.1:{haproxy}
+    bind {haproxy}
     default_backend origin
 frontend verifying
-    bind 127.0.0.1:{verifying}
+    bind {verifying}
     http-request set-var(txn.bearer) http_auth_bearer
     http-request set-var(txn.alg) var(txn.bearer),jwt_header_query('$.alg')
     http-request set-var(txn.iss) var(txn.bearer),jwt_payload_query('$.iss')
@@ -90,7 +91,7 @@ frontend verifying
     http-request deny deny_status 401 unless {{ var(txn.bearer),jwt_verify(txn.alg,"{folder}/token.pem") -m int 1 }}
     default_backend origin
 backend origin
-    server origin 127.0.0.1:{origin}
+    server origin {origin}
 "#
     )
 }

@@ -18,7 +18,7 @@ use rig::instance;
 use rig::output::say;
 use rig::workspace::Workspace;
 
-use self::configuration::Ports;
+use self::configuration::Addresses;
 use self::token::{ISSUER, SignedToken};
 use crate::http::connection::Connection;
 use crate::http::request::request;
@@ -32,7 +32,7 @@ const UNAUTHORIZED: u16 = 401;
 
 /// The running proxies. Dropping it ends them.
 pub(crate) struct Proxies {
-    ports: Ports,
+    pub(crate) addresses: Addresses,
     /// A token that the verifying HAProxy accepts.
     pub(crate) token: String,
     nginx: Process,
@@ -59,8 +59,9 @@ impl Proxies {
     pub(crate) async fn start(workspace: &Workspace) -> anyhow::Result<Self> {
         let folder = workspace.local().join("proxies");
         fs::create_dir_all(&folder)?;
-        let [origin, nginx, haproxy, verifying] = ports::free()?;
-        let ports = Ports {
+        let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let [origin, nginx, haproxy, verifying] = ports::free()?.map(address);
+        let addresses = Addresses {
             origin,
             nginx,
             haproxy,
@@ -69,49 +70,29 @@ impl Proxies {
         let signed = SignedToken::create()?;
         fs::write(folder.join("token.pem"), &signed.public_key)?;
         let nginx_file = folder.join("nginx.conf");
-        fs::write(&nginx_file, configuration::nginx(&folder, ports))?;
+        fs::write(&nginx_file, configuration::nginx(&folder, addresses))?;
         let haproxy_file = folder.join("haproxy.cfg");
-        let haproxy_text = configuration::haproxy(&folder, ports, ISSUER);
+        let haproxy_text = configuration::haproxy(&folder, addresses, ISSUER);
         fs::write(&haproxy_file, haproxy_text)?;
         let proxies = Self {
-            ports,
+            addresses,
             token: signed.token.clone(),
             nginx: start(workspace, NGINX, &["-c"], &nginx_file)?,
             haproxy: start(workspace, HAPROXY, &["-db", "-f"], &haproxy_file)?,
         };
-        for (port, name) in [
+        for (address, name) in [
             (origin, NGINX),
             (nginx, NGINX),
             (haproxy, HAPROXY),
             (verifying, HAPROXY),
         ] {
-            wait_until_listening(port, &folder.join(format!("{name}.log"))).await?;
+            wait_until_listening(address, &folder.join(format!("{name}.log"))).await?;
         }
         for refused in [None, Some(signed.forged())] {
-            let status = status(proxies.verifying(), refused.as_deref()).await?;
+            let status = status(verifying, refused.as_deref()).await?;
             ensure!(status == UNAUTHORIZED, "HAProxy verifies no tokens");
         }
         Ok(proxies)
-    }
-
-    /// nginx with a constant response.
-    pub(crate) fn origin(&self) -> SocketAddr {
-        address(self.ports.origin)
-    }
-
-    /// nginx in front of the origin.
-    pub(crate) fn nginx(&self) -> SocketAddr {
-        address(self.ports.nginx)
-    }
-
-    /// HAProxy in front of the origin.
-    pub(crate) fn haproxy(&self) -> SocketAddr {
-        address(self.ports.haproxy)
-    }
-
-    /// HAProxy in front of the origin, which verifies a token first.
-    pub(crate) fn verifying(&self) -> SocketAddr {
-        address(self.ports.verifying)
     }
 
     /// The processes by name.
@@ -121,10 +102,6 @@ impl Proxies {
             (HAPROXY.to_owned(), self.haproxy.0.pid),
         ])
     }
-}
-
-fn address(port: u16) -> SocketAddr {
-    (Ipv4Addr::LOCALHOST, port).into()
 }
 
 async fn status(address: SocketAddr, token: Option<&str>) -> anyhow::Result<u16> {
@@ -148,9 +125,9 @@ fn start(
     Ok(Process(detached.spawn()?))
 }
 
-async fn wait_until_listening(port: u16, log: &Path) -> anyhow::Result<()> {
+async fn wait_until_listening(address: SocketAddr, log: &Path) -> anyhow::Result<()> {
     let end = Instant::now() + READY_LIMIT;
-    while tokio::net::TcpStream::connect(address(port)).await.is_err() {
+    while tokio::net::TcpStream::connect(address).await.is_err() {
         let log = || tail(log, 10);
         ensure!(Instant::now() < end, "no proxy listens: {}", log());
         tokio::time::sleep(Duration::from_millis(20)).await;

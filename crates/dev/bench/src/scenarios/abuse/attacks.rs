@@ -309,7 +309,7 @@ fn large(attacker: &Person) -> Value {
 
 /// Creates the tasks that the signed-in attacker lists.
 pub(super) fn prepare(context: &Context, attacker: &Person) -> anyhow::Result<()> {
-    let client = context.system.client();
+    let client = context.system.rig.client();
     for _ in 0..LARGE_TASKS {
         client.post(TASKS, &attacker.token, large(attacker))?;
     }

@@ -85,7 +85,7 @@ async fn measure(
 }
 
 fn check_memory(context: &Context, figures: &mut Figures) -> anyhow::Result<()> {
-    context.system.ensure_all_alive()?;
+    context.system.rig.ensure_all_alive()?;
     let memory = memory::of(&context.system.processes());
     for (name, memory) in &memory {
         let resident = format!("{name}: resident set size, highest");

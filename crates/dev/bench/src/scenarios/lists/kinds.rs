@@ -78,15 +78,60 @@ const USER_QUERIES: [(&str, &str, bool); 9] = [
     ("of 1000", "&limit=1000", false),
 ];
 
+/// A list and its count.
+struct Rows {
+    page: &'static str,
+    count: &'static str,
+    caller: Caller,
+    plots: [Plot; 2],
+}
+
+const TASKS: Rows = Rows {
+    page: "/people-task/tasks",
+    count: "/people-task/tasks-count",
+    caller: Caller::User,
+    plots: [Plot::TaskPages, Plot::TaskCounts],
+};
+const EVERYONES_TASKS: Rows = Rows {
+    caller: Caller::Admin,
+    ..TASKS
+};
+const USERS: Rows = Rows {
+    page: "/users",
+    count: "/users/count",
+    caller: Caller::Admin,
+    plots: [Plot::Users; 2],
+};
+
+impl Rows {
+    /// A page, and its count if that accepts the query, too.
+    fn kinds(&self, name: &str, query: &str, is_counted: bool, is_drawn: bool) -> Vec<Kind> {
+        let limit = if query.contains("&limit=") {
+            ""
+        } else {
+            "&limit=20"
+        };
+        let kind = |what: &str, base: &str, limit: &str, plot: Plot| Kind {
+            name: format!("{what}{name}"),
+            path: path(base, &format!("{limit}{query}")),
+            caller: self.caller,
+            plot: is_drawn.then_some(plot),
+        };
+        let [page, count] = self.plots;
+        let mut kinds = vec![kind("page", self.page, limit, page)];
+        kinds.extend(is_counted.then(|| kind("count", self.count, "", count)));
+        kinds
+    }
+}
+
 /// Pages and counts of tasks, of which each role of the user has a third.
 pub(super) fn tasks(count: usize) -> Vec<Kind> {
+    let states = [("", ""), (" of pending ones", "&filter=status:pending")];
     let mut kinds = Vec::new();
     for (name, role) in ROLES {
-        let (page, total) = (Some(Plot::TaskPages), Some(Plot::TaskCounts));
-        for (state, filter) in [("", ""), (" of pending ones", "&filter=status:pending")] {
-            let query = format!("{role}{filter}");
-            kinds.push(task_page(&format!("page{state}, {name}"), &query, page));
-            kinds.push(task_count(&format!("count{state}, {name}"), &query, total));
+        for (state, filter) in states {
+            let (name, query) = (format!("{state}, {name}"), format!("{role}{filter}"));
+            kinds.extend(TASKS.kinds(&name, &query, true, true));
         }
     }
     for (name, query, is_counted) in TASK_QUERIES {
@@ -94,87 +139,35 @@ pub(super) fn tasks(count: usize) -> Vec<Kind> {
         let query = query
             .replace("{deep}", &deep.to_string())
             .replace("{half}", &(deep / 2).to_string());
-        let query = format!("&role=creator{query}");
-        kinds.push(task_page(&format!("page {name}, mine"), &query, None));
-        if is_counted {
-            kinds.push(task_count(&format!("count {name}, mine"), &query, None));
-        }
+        let (name, query) = (format!(" {name}, mine"), format!("&role=creator{query}"));
+        kinds.extend(TASKS.kinds(&name, &query, is_counted, false));
     }
-    for (state, filter) in [("", ""), (" of pending ones", "&filter=status:pending")] {
-        let query = format!("&role=any{filter}");
-        let page = task_page(&format!("page{state}, everyone's"), &query, None);
-        let total = task_count(&format!("count{state}, everyone's"), &query, None);
-        kinds.extend([page, total].map(|kind| Kind {
-            caller: Caller::Admin,
-            ..kind
-        }));
+    for (state, filter) in states {
+        let (name, query) = (format!("{state}, everyone's"), format!("&role=any{filter}"));
+        kinds.extend(EVERYONES_TASKS.kinds(&name, &query, true, false));
     }
     kinds
 }
 
 /// Pages and counts of users.
 pub(super) fn users(count: usize) -> Vec<Kind> {
-    let usual = Some(Plot::Users);
-    let mut kinds = vec![
-        user_page("page", "", usual),
-        user_page("page of a plan", "&filter=plan:free", usual),
-        user_count("count", "", usual),
-        user_count("count of a plan", "&filter=plan:free", usual),
-    ];
+    let mut kinds = USERS.kinds("", "", true, true);
+    kinds.extend(USERS.kinds(" of a plan", "&filter=plan:free", true, true));
     for sort in USER_SORTS {
         let (field, _) = sort.split_once(':').unwrap_or((sort, ""));
-        let query = format!("&sort={sort}");
-        kinds.push(user_page(&format!("page by {field}"), &query, None));
-        let query = format!("{query}&filter=plan:free");
-        kinds.push(user_page(
-            &format!("page of a plan by {field}"),
-            &query,
-            None,
-        ));
+        for (name, filter) in [("", ""), (" of a plan", "&filter=plan:free")] {
+            let (name, query) = (
+                format!("{name} by {field}"),
+                format!("&sort={sort}{filter}"),
+            );
+            kinds.extend(USERS.kinds(&name, &query, false, false));
+        }
     }
     for (name, query, is_counted) in USER_QUERIES {
         let query = query.replace("{deep}", &count.saturating_sub(30).to_string());
-        kinds.push(user_page(&format!("page {name}"), &query, None));
-        if is_counted {
-            kinds.push(user_count(&format!("count {name}"), &query, None));
-        }
+        kinds.extend(USERS.kinds(&format!(" {name}"), &query, is_counted, false));
     }
     kinds
-}
-
-fn task_page(name: &str, query: &str, plot: Option<Plot>) -> Kind {
-    page(name, "/people-task/tasks", query, Caller::User, plot)
-}
-
-fn task_count(name: &str, query: &str, plot: Option<Plot>) -> Kind {
-    let path = path("/people-task/tasks-count", query);
-    kind(name, path, Caller::User, plot)
-}
-
-fn user_page(name: &str, query: &str, plot: Option<Plot>) -> Kind {
-    page(name, "/users", query, Caller::Admin, plot)
-}
-
-fn user_count(name: &str, query: &str, plot: Option<Plot>) -> Kind {
-    kind(name, path("/users/count", query), Caller::Admin, plot)
-}
-
-fn page(name: &str, base: &str, query: &str, caller: Caller, plot: Option<Plot>) -> Kind {
-    let limit = if query.contains("&limit=") {
-        ""
-    } else {
-        "&limit=20"
-    };
-    kind(name, path(base, &format!("{limit}{query}")), caller, plot)
-}
-
-fn kind(name: &str, path: String, caller: Caller, plot: Option<Plot>) -> Kind {
-    Kind {
-        name: name.to_owned(),
-        path,
-        caller,
-        plot,
-    }
 }
 
 fn path(base: &str, query: &str) -> String {

@@ -1,7 +1,7 @@
 //! axe finds nothing on any page, in light and in dark.
 
+use crate::webdriver::Browser;
 use serde_json::{Value, json};
-use testkit::Browser;
 
 use super::{APPROVER, REQUESTER, link, sign_in, task_with};
 use crate::harness::System;

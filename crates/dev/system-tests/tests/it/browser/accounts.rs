@@ -1,7 +1,8 @@
 //! Accounts: signing up, forgotten and changed passwords, and the webhooks of a person's tasks.
 
+use crate::webdriver::Browser;
 use serde_json::json;
-use testkit::{Browser, eventually};
+use testkit::eventually;
 
 use super::accessibility::open_webhooks;
 use super::{REQUESTER, set_password, sign_in, task_with};

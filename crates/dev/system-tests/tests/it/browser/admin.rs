@@ -4,8 +4,9 @@ mod deletions;
 mod users;
 mod webhooks;
 
+use crate::webdriver::Browser;
 use serde_json::{Value, json};
-use testkit::{Browser, Http, eventually};
+use testkit::{Http, eventually};
 
 use super::accessibility::check;
 use crate::harness::System;

@@ -1,7 +1,8 @@
 //! Deciding: by keyboard, with a comment, and when the connection fails.
 
+use crate::webdriver::Browser;
 use serde_json::json;
-use testkit::{Browser, eventually};
+use testkit::eventually;
 
 use super::{APPROVER, REQUESTER, link, status, task_with};
 use crate::harness::System;

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use testkit::{Browser, eventually};
+use crate::webdriver::Browser;
+use testkit::eventually;
 
 use super::sign_in;
 use crate::harness::System;

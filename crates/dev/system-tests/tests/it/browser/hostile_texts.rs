@@ -1,7 +1,8 @@
 //! Titles, descriptions and comments come from anyone: they are shown, and never run.
 
+use crate::webdriver::Browser;
 use serde_json::json;
-use testkit::{Browser, eventually};
+use testkit::eventually;
 
 use super::{APPROVER, REQUESTER, link, task_with};
 use crate::harness::System;

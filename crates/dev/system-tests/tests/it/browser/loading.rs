@@ -1,7 +1,7 @@
 //! How pages load: what they ask for, and what a person sees if a part does not arrive.
 
+use crate::webdriver::Browser;
 use serde_json::json;
-use testkit::Browser;
 
 use super::{REQUESTER, task_with};
 use crate::harness::System;

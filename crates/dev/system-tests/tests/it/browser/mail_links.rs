@@ -1,7 +1,8 @@
 //! The links that mails carry: `/tasks?taskId=…&secret=…&action=…` and `/tasks?secret=…&role=…`.
 
+use crate::webdriver::Browser;
 use serde_json::json;
-use testkit::{Browser, eventually};
+use testkit::eventually;
 
 use super::{APPROVER, REQUESTER, sign_in, status, task_with};
 use crate::harness::System;

@@ -1,7 +1,8 @@
 //! Deletions: progress until the end, cancelling, and repeating.
 
+use crate::webdriver::Browser;
 use serde_json::json;
-use testkit::{Browser, eventually};
+use testkit::eventually;
 
 use super::{confirm, control_engine, has, open};
 use crate::harness::System;

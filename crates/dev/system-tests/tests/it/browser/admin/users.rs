@@ -1,7 +1,8 @@
 //! Users: finding one among many, changing and deactivating it.
 
+use crate::webdriver::Browser;
 use serde_json::json;
-use testkit::{Browser, eventually};
+use testkit::eventually;
 
 use super::{choose, confirm, has, open};
 use crate::harness::System;

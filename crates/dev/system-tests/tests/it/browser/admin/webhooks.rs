@@ -1,7 +1,8 @@
 //! Webhooks: hosts with failures, pausing one, sending again.
 
+use crate::webdriver::Browser;
 use serde_json::{Value, json};
-use testkit::{Browser, eventually};
+use testkit::eventually;
 
 use super::{choose, confirm, has, open};
 use crate::harness::System;

@@ -1,10 +1,10 @@
 //! How fast pages load: requests, bytes, and the time until something is shown.
 
+use crate::webdriver::{Browser, Screen};
 use rig::outln;
 use serde_json::{Value, json};
-use testkit::{Browser, Screen};
 
-use crate::data::Example;
+use super::data::Example;
 
 /// Loads of each page, each with an empty cache.
 const LOADS: usize = 5;
@@ -45,10 +45,7 @@ const LOADED: &str = "const entries = [performance.getEntriesByType('navigation'
     };";
 
 /// Measures the start page and the page of a decision, and prints a table.
-///
-/// # Errors
-/// None: the browser panics.
-pub(crate) async fn run(example: &Example) -> anyhow::Result<()> {
+pub(crate) async fn run(example: &Example) {
     outln!("| page | network | requests | bytes | first contentful paint | text shown |");
     outln!("|---|---|---|---|---|---|");
     let start = format!("{}/", example.gateway);
@@ -64,7 +61,6 @@ pub(crate) async fn run(example: &Example) -> anyhow::Result<()> {
             print(name, network, &loads);
         }
     }
-    Ok(())
 }
 
 /// Opens a page in a browser that has nothing in its cache.

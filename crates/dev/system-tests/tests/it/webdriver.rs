@@ -5,13 +5,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use crate::{Http, eventually};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use local_stack::packages::on_path;
 use local_stack::process::Identity;
 use rig::client::{Call, Client};
 use serde_json::{Value, json};
+use testkit::{Http, eventually};
 
 const ADVICE: &str = "this test needs a browser: apt-get install chromium chromium-driver";
 const READY: &str = "started successfully on port ";
@@ -34,27 +34,27 @@ const FLAGS: [&str; 10] = [
 
 /// The screen of a browser, in CSS pixels.
 #[derive(Debug, Clone, Copy)]
-pub struct Screen {
+pub(crate) struct Screen {
     /// Its width.
-    pub width: u32,
+    pub(crate) width: u32,
     /// Its height.
-    pub height: u32,
+    pub(crate) height: u32,
     /// Device pixels for each CSS pixel.
-    pub pixel_ratio: f64,
+    pub(crate) pixel_ratio: f64,
     /// Whether it is touched, as that of a phone.
-    pub is_touched: bool,
+    pub(crate) is_touched: bool,
 }
 
 impl Screen {
     /// That of a phone.
-    pub const PHONE: Self = Self {
+    pub(crate) const PHONE: Self = Self {
         width: 390,
         height: 844,
         pixel_ratio: 2.0,
         is_touched: true,
     };
     /// That of a notebook.
-    pub const DESKTOP: Self = Self {
+    pub(crate) const DESKTOP: Self = Self {
         width: 1280,
         height: 800,
         pixel_ratio: 1.0,
@@ -64,7 +64,7 @@ impl Screen {
 
 /// A browser with its own profile. Dropping it stops the browser and deletes the profile.
 #[derive(Debug)]
-pub struct Browser {
+pub(crate) struct Browser {
     driver: Child,
     webdriver: Http,
     session: String,
@@ -75,15 +75,12 @@ pub struct Browser {
 
 impl Browser {
     /// Starts a browser with the screen of a phone.
-    pub async fn phone() -> Self {
+    pub(crate) async fn phone() -> Self {
         Self::with(Screen::PHONE).await
     }
 
     /// Starts a browser.
-    ///
-    /// # Panics
-    /// Chromium or chromedriver is missing, or does not start.
-    pub async fn with(screen: Screen) -> Self {
+    pub(crate) async fn with(screen: Screen) -> Self {
         let profile = tempfile::tempdir().unwrap();
         let mut starts = (0..STARTS).filter_map(|_| start_driver(profile.path()));
         let (driver, port) = starts.next().expect("chromedriver must print its port");
@@ -117,7 +114,7 @@ impl Browser {
     }
 
     /// Sets features such as `prefers-color-scheme` for this page and those that follow.
-    pub async fn prefer(&self, features: &[(&str, &str)]) {
+    pub(crate) async fn prefer(&self, features: &[(&str, &str)]) {
         let features = features.iter();
         let features = features.map(|(name, value)| json!({"name": name, "value": value}));
         let features: Vec<_> = features.collect();
@@ -126,20 +123,20 @@ impl Browser {
     }
 
     /// Runs a command of the DevTools protocol.
-    pub async fn devtools(&self, command: &str, parameters: &Value) -> Value {
+    pub(crate) async fn devtools(&self, command: &str, parameters: &Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});
         self.command("goog/cdp/execute", &body).await
     }
 
     /// Slows the network down. A negative throughput in bytes per second is unlimited.
-    pub async fn limit_network(&self, latency_ms: f64, throughput: f64) {
+    pub(crate) async fn limit_network(&self, latency_ms: f64, throughput: f64) {
         let conditions = json!({"offline": false, "latency": latency_ms, "throughput": throughput});
         let body = json!({"network_conditions": conditions});
         self.command("chromium/network_conditions", &body).await;
     }
 
     /// The whole page as a PNG file: the screen is as high as the page meanwhile.
-    pub async fn whole_picture(&self) -> Vec<u8> {
+    pub(crate) async fn whole_picture(&self) -> Vec<u8> {
         let metrics = self.devtools("Page.getLayoutMetrics", &json!({})).await;
         let height = metrics["cssContentSize"]["height"].as_u64().unwrap();
         self.emulate_height(height).await;
@@ -163,30 +160,30 @@ impl Browser {
     }
 
     /// The screen as a PNG file.
-    pub async fn picture(&self) -> Vec<u8> {
+    pub(crate) async fn picture(&self) -> Vec<u8> {
         let format = json!({"format": "png"});
         let captured = self.devtools("Page.captureScreenshot", &format).await;
         STANDARD.decode(captured["data"].as_str().unwrap()).unwrap()
     }
 
     /// Opens a URL and waits until the page is loaded.
-    pub async fn open(&self, url: &str) {
+    pub(crate) async fn open(&self, url: &str) {
         self.command("url", &json!({"url": url})).await;
     }
 
     /// Reloads the page.
-    pub async fn reload(&self) {
+    pub(crate) async fn reload(&self) {
         self.command("refresh", &json!({})).await;
     }
 
     /// The URL in the address bar.
-    pub async fn address(&self) -> String {
+    pub(crate) async fn address(&self) -> String {
         let value = self.run("return location.href").await;
         value.as_str().unwrap().to_owned()
     }
 
     /// Waits until the page shows this text.
-    pub async fn sees(&self, text: &str) {
+    pub(crate) async fn sees(&self, text: &str) {
         eventually(&format!("the page to show “{text}”"), || async {
             self.text().await.contains(text).then_some(())
         })
@@ -194,31 +191,31 @@ impl Browser {
     }
 
     /// The visible text of the page.
-    pub async fn text(&self) -> String {
+    pub(crate) async fn text(&self) -> String {
         let value = self.run("return document.body.innerText").await;
         value.as_str().unwrap().to_owned()
     }
 
     /// The number of elements that match a selector.
-    pub async fn count(&self, css: &str) -> u64 {
+    pub(crate) async fn count(&self, css: &str) -> u64 {
         let script = format!("return document.querySelectorAll({}).length", json!(css));
         self.run(&script).await.as_u64().unwrap()
     }
 
     /// Clicks the button with this name.
-    pub async fn click(&self, name: &str) {
+    pub(crate) async fn click(&self, name: &str) {
         self.click_at(&format!("//button[normalize-space()={}]", quoted(name)))
             .await;
     }
 
     /// Clicks the link with this name.
-    pub async fn follow(&self, name: &str) {
+    pub(crate) async fn follow(&self, name: &str) {
         self.click_at(&format!("//a[normalize-space()={}]", quoted(name)))
             .await;
     }
 
     /// Presses one key: a character, or the code point of a special key in the WebDriver protocol.
-    pub async fn press(&self, key: char) {
+    pub(crate) async fn press(&self, key: char) {
         let actions = ["keyDown", "keyUp"].map(|kind| json!({"type": kind, "value": key}));
         let keyboard = json!({"type": "key", "id": "keyboard", "actions": actions});
         self.command("actions", &json!({"actions": [keyboard]}))
@@ -226,7 +223,7 @@ impl Browser {
     }
 
     /// Connects the browser with the network or disconnects it.
-    pub async fn set_online(&self, online: bool) {
+    pub(crate) async fn set_online(&self, online: bool) {
         let conditions = json!({"offline": !online, "latency": 0, "throughput": -1});
         let body = json!({"network_conditions": conditions});
         self.command("chromium/network_conditions", &body).await;
@@ -239,7 +236,7 @@ impl Browser {
     }
 
     /// Replaces the text of the field with this label.
-    pub async fn fill(&self, label: &str, text: &str) {
+    pub(crate) async fn fill(&self, label: &str, text: &str) {
         let label = quoted(label);
         let field = self
             .visible(&format!(
@@ -253,13 +250,13 @@ impl Browser {
     }
 
     /// Runs a script in the page and returns its result.
-    pub async fn run(&self, script: &str) -> Value {
+    pub(crate) async fn run(&self, script: &str) -> Value {
         self.command("execute/sync", &json!({"script": script, "args": []}))
             .await
     }
 
     /// New messages in the console: script errors and violations of the page's policy.
-    pub async fn console_errors(&self) -> Vec<String> {
+    pub(crate) async fn console_errors(&self) -> Vec<String> {
         let entries = self.command("se/log", &json!({"type": "browser"})).await;
         let entries = entries.as_array().unwrap().iter();
         entries
@@ -270,7 +267,7 @@ impl Browser {
     }
 
     /// Closes the browser. Fails if the console has errors.
-    pub async fn assert_no_errors(self) {
+    pub(crate) async fn assert_no_errors(self) {
         assert_eq!(self.console_errors().await, Vec::<String>::new());
     }
 

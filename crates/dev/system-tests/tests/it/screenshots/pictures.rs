@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::webdriver::{Browser, Screen};
 use anyhow::Context as _;
 use rig::output::say;
 use serde_json::json;
-use testkit::{Browser, Screen};
 
-use crate::data::Example;
+use super::data::Example;
 
 /// How a browser shows the pages.
 struct Look {
@@ -57,9 +57,6 @@ struct Camera<'example> {
 }
 
 /// Takes all pictures. Returns their number.
-///
-/// # Errors
-/// A file cannot be written.
 pub(crate) async fn take(example: &Example, folder: &Path) -> anyhow::Result<usize> {
     let mut taken = 0;
     for look in LOOKS {

@@ -51,9 +51,6 @@ struct Api<'stack> {
 
 impl Example {
     /// Creates everything.
-    ///
-    /// # Errors
-    /// A call fails.
     pub(crate) fn create(stack: &Stack) -> anyhow::Result<Self> {
         let client = Client::new(&stack.gateway);
         let requester = client.sign_up(REQUESTER, PASSWORD)?.token;
