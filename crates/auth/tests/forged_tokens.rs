@@ -114,6 +114,7 @@ fn missing_and_invalid_claims_are_rejected() {
     let fixture = fixture();
     for name in [
         "iss", "aud", "sub", "id", "jti", "iat", "exp", "email", "username", "scope", "epoch",
+        "incarnation",
     ] {
         let mut claims = good_claims();
         claims.as_object_mut().unwrap().remove(name);
