@@ -113,7 +113,18 @@ fn raising_the_epoch_revokes_only_earlier_tokens() {
 fn missing_and_invalid_claims_are_rejected() {
     let fixture = fixture();
     for name in [
-        "iss", "aud", "sub", "id", "jti", "iat", "exp", "email", "username", "scope", "epoch",
+        "iss",
+        "aud",
+        "sub",
+        "id",
+        "jti",
+        "iat",
+        "exp",
+        "email",
+        "username",
+        "scope",
+        "epoch",
+        "incarnation",
     ] {
         let mut claims = good_claims();
         claims.as_object_mut().unwrap().remove(name);

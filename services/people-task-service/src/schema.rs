@@ -121,7 +121,7 @@ diesel::table! {
         id -> Integer,
         beat -> Timestamptz,
         places -> Integer,
-        protocol -> Integer,
+        protocol -> BigInt,
     }
 }
 

@@ -1,1 +1,2 @@
 -- No version needs the function.
+SELECT 1;

@@ -1,7 +1,7 @@
 //! The statements of [`due_dates`](super::due_dates), in raw SQL because one reads and changes rows of several tables.
 
 use database::{Error, prepared};
-use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text};
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Nullable, Text};
 use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
 use values::DeliveryId;
@@ -47,7 +47,7 @@ pub(super) fn handle_passed(
         .bind::<Array<Text>, _>(requests)
         .bind::<Array<Text>, _>(traces)
         .bind::<BigInt, _>(i64::try_from(contexts.len()).unwrap_or(i64::MAX))
-        .bind::<Integer, _>(KNOWS_DUE_DATES)
+        .bind::<BigInt, _>(KNOWS_DUE_DATES)
         .load(connection)?;
     let handled = handled.into_iter().map(|row| {
         Some(DueDelivery {

@@ -10,9 +10,9 @@ use crate::deliveries::worker::claims_store;
 
 /// What a worker can do, as a number that grows. A kind of delivery that needs more than the workers of the version before
 /// can do raises it, and is added only while no worker of a lower number runs.
-const PROTOCOL: i32 = KNOWS_DUE_DATES;
+const PROTOCOL: i64 = KNOWS_DUE_DATES;
 /// Deliveries of due dates.
-pub(super) const KNOWS_DUE_DATES: i32 = 1;
+pub(super) const KNOWS_DUE_DATES: i64 = 1;
 
 #[derive(QueryableByName)]
 struct Id {
@@ -27,7 +27,7 @@ pub(super) fn join(connection: &mut PgConnection) -> Result<i32, Error> {
     let insert =
         "INSERT INTO delivery_workers (protocol, sends_due) VALUES ($1, true) RETURNING id";
     let id: Id = prepared(insert)
-        .bind::<Integer, _>(PROTOCOL)
+        .bind::<BigInt, _>(PROTOCOL)
         .get_result(connection)?;
     Ok(id.id)
 }

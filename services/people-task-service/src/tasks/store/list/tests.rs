@@ -56,7 +56,7 @@ VACUUM tasks, task_states;";
 fn actor(id: &str, email: &str, scope: &[&str]) -> Actor {
     let claims = json!({
         "sub": id, "id": id, "username": email, "email": email, "emailVerified": true, "scope": scope, "epoch": 0,
-        "iat": 0, "exp": 0, "iss": "x", "aud": "x", "jti": "x",
+        "iat": 0, "exp": 0, "iss": "x", "aud": "x", "jti": "x", "incarnation": "x",
     });
     let claims: Claims = serde_json::from_value(claims).unwrap();
     Actor::new(Some(Caller::from(Arc::new(claims))), Vec::new())
