@@ -8,9 +8,11 @@ use serde_json::{Value, json};
 use values::{Secret, UserId};
 
 use crate::http::Http;
-use crate::token_authority::INCARNATION;
 
 const ISSUER: &str = "countersign";
+
+/// The incarnation of the database that tokens name, until [`TokenAuthority::start_incarnation`](crate::TokenAuthority::start_incarnation).
+pub const INCARNATION: &str = "test";
 
 /// Makes invalid tokens, without the library that signs valid ones. Some are what an attacker without the private
 /// key can make, others only the owner of the key.

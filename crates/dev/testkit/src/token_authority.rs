@@ -7,13 +7,10 @@ use auth::{ADMIN_SCOPE, JwkSet, RemoteSettings, RevocationFeed, Signer, SigningK
 use server::{HttpServerSettings, Running};
 use values::{EmailAddress, FromText, UserId};
 
-use crate::forger::ed25519_pem;
+use crate::forger::{INCARNATION, ed25519_pem};
 use crate::servers::install_cryptography;
 
 const ISSUER: &str = "countersign";
-
-/// The incarnation of the database that tokens name, until [`TokenAuthority::start_incarnation`].
-pub const INCARNATION: &str = "test";
 
 type Feed = Arc<Mutex<RevocationFeed>>;
 
