@@ -23,18 +23,8 @@ struct Line<T> {
     items: BTreeMap<u64, T>,
 }
 
-/// What became of a pushed item.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Added<T> {
-    /// Its number, by which it can be removed.
-    pub number: u64,
-    /// The item whose place it took: the newest one of the owner with the most.
-    pub displaced: Option<T>,
-}
-
 impl<O: Owner, T> FairQueue<O, T> {
     /// A queue with this many places.
-    #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self {
             capacity,
@@ -46,7 +36,6 @@ impl<O: Owner, T> FairQueue<O, T> {
     }
 
     /// The number of items.
-    #[must_use]
     pub fn total(&self) -> usize {
         self.total
     }
@@ -56,11 +45,12 @@ impl<O: Owner, T> FairQueue<O, T> {
         self.lines.get(owner).map_or(0, |line| line.items.len())
     }
 
-    /// Adds an item.
+    /// Adds an item. Returns its number, by which it can be removed, and the item whose place it took, if the queue was
+    /// full: the newest one of the owner with the most.
     ///
     /// # Errors
     /// The queue is full, and no owner has so many items that this one may take a place.
-    pub fn push(&mut self, owner: &O, item: T) -> Result<Added<T>, Refused> {
+    pub fn push(&mut self, owner: &O, item: T) -> Result<(u64, Option<T>), Refused> {
         let mut displaced = None;
         if self.total < self.capacity {
             self.total += 1;
@@ -76,7 +66,7 @@ impl<O: Owner, T> FairQueue<O, T> {
             }
         });
         line.items.insert(number, item);
-        Ok(Added { number, displaced })
+        Ok((number, displaced))
     }
 
     /// The next item: the oldest one of the owner whose turn it is.
@@ -152,7 +142,7 @@ mod tests {
 
     /// What the item displaced.
     fn push(queue: &mut Queue, item: &'static str) -> Result<Option<&'static str>, Refused> {
-        queue.push(&&item[..1], item).map(|added| added.displaced)
+        queue.push(&&item[..1], item).map(|(_, displaced)| displaced)
     }
 
     fn drain(mut queue: Queue) -> Vec<&'static str> {
@@ -204,10 +194,10 @@ mod tests {
     #[test]
     fn a_removed_item_frees_its_place_and_an_owner_without_items_has_no_turn() {
         let mut queue = queue(2, &["a1"]);
-        let added = queue.push(&"b", "b1").unwrap();
-        assert_eq!(queue.remove(&"a", added.number), None);
-        assert_eq!(queue.remove(&"b", added.number), Some("b1"));
-        assert_eq!(queue.remove(&"b", added.number), None);
+        let (number, _) = queue.push(&"b", "b1").unwrap();
+        assert_eq!(queue.remove(&"a", number), None);
+        assert_eq!(queue.remove(&"b", number), Some("b1"));
+        assert_eq!(queue.remove(&"b", number), None);
         assert_eq!((queue.total(), queue.turns.len()), (1, 1));
         assert_eq!(push(&mut queue, "c1"), Ok(None));
         assert_eq!(drain(queue), ["a1", "c1"]);

@@ -18,7 +18,7 @@ mod shares;
 
 use std::hash::Hash;
 
-pub use fair_queue::{Added, FairQueue};
+pub use fair_queue::FairQueue;
 pub use recent::Recent;
 pub use rules::{Demand, Each, Remainder, Rule};
 pub use shares::{Share, Shares};

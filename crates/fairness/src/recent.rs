@@ -14,7 +14,6 @@ pub struct Recent<O> {
 
 impl<O: PartialEq> Recent<O> {
     /// Lets an owner count for a time after it asked.
-    #[must_use]
     pub fn new(window: Duration) -> Self {
         Self {
             window,

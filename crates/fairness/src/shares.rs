@@ -118,7 +118,7 @@ impl<O: Owner, R: Rule<O>> Shares<O, R> {
         let line = self.wait(&owner)?;
         let _waiting = Waiting(self, &owner);
         let _first = line.first.lock().await;
-        while self.add(&owner, units).is_err() {
+        while self.held().add(&self.rule, &owner, units).is_err() {
             let _ = timeout(RECHECK, line.freed.notified()).await;
         }
         Ok(self.share(owner.clone(), units))
@@ -133,10 +133,6 @@ impl<O: Owner, R: Rule<O>> Shares<O, R> {
         let entry = held.entry(owner);
         entry.waiting += 1;
         Ok(Arc::clone(entry.line.get_or_insert_default()))
-    }
-
-    fn add(&self, owner: &O, units: u64) -> Result<(), Refused> {
-        self.held().add(&self.rule, owner, units)
     }
 
     fn share(self: &Arc<Self>, owner: O, units: u64) -> Share<O, R> {
@@ -185,7 +181,8 @@ impl<O: Owner, R: Rule<O>> Share<O, R> {
     /// The rule refuses them. Those that it holds remain.
     pub fn grow_to(&mut self, units: u64) -> Result<(), Refused> {
         let more = units.saturating_sub(self.units);
-        self.shares.add(&self.owner, more)?;
+        let shares = &self.shares;
+        shares.held().add(&shares.rule, &self.owner, more)?;
         self.units += more;
         Ok(())
     }

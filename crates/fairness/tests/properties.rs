@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use fairness::{Each, FairQueue, Refused, Remainder, Share, Shares};
-use futures_util::FutureExt as _;
+use futures_util::FutureExt;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -15,13 +15,13 @@ const CAPACITY: u64 = 40;
 proptest! {
     #[test]
     fn an_owner_that_holds_nothing_gets_what_is_free(
-        demands in vec((0..OWNERS, 1..20_u64, any::<bool>()), 0..100),
+        demands in vec((0..OWNERS, 1..20_u64, any::<prop::sample::Index>(), any::<bool>()), 0..100),
     ) {
         let shares = Shares::new(Remainder(CAPACITY));
         let mut held: Vec<(u8, u64, Share<u8>)> = Vec::new();
-        for (owner, units, ends) in demands {
+        for (owner, units, index, ends) in demands {
             if ends && !held.is_empty() {
-                held.remove(units as usize % held.len());
+                held.remove(index.index(held.len()));
             } else if let Ok(share) = shares.try_acquire(owner, units) {
                 held.push((owner, units, share));
             }
@@ -68,10 +68,10 @@ proptest! {
                     prop_assert!(first.is_some());
                 },
                 _ => match queue.push(&owner, owner) {
-                    Ok(added) => {
-                        own.push_back(added.number);
+                    Ok((number, displaced)) => {
+                        own.push_back(number);
                         let own = own.len();
-                        if let Some(line) = added.displaced.and_then(|other| items.get_mut(&other)) {
+                        if let Some(line) = displaced.and_then(|other| items.get_mut(&other)) {
                             line.pop_back();
                             prop_assert!(line.len() >= own);
                         }
@@ -164,7 +164,7 @@ impl Waiting {
         );
         let demands = held.len() + waiting.len();
         for _ in 0..waiting.len() {
-            let Some(first) = waiting.front_mut().and_then(|first| first.now_or_never()) else {
+            let Some(first) = waiting.front_mut().and_then(FutureExt::now_or_never) else {
                 break;
             };
             held.push(first.map_err(|error| TestCaseError::fail(error.to_string()))?);

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
-use fairness::{Each, Share, Shares};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use fairness::{Each, Shares};
+use tokio::sync::Semaphore;
 
 /// The maximum number of concurrent lookups of any hosts.
 const MAX_LOOKUPS: usize = 128;
@@ -12,34 +12,31 @@ const MAX_LOOKUPS_PER_DOMAIN: u64 = 16;
 
 /// Limits the concurrent lookups.
 pub(crate) struct LookupPermits {
-    any: Arc<Semaphore>,
-    known: Arc<Semaphore>,
+    any: Semaphore,
+    known: Semaphore,
     domains: Arc<Shares<String, Each>>,
 }
-
-/// The right to look up a host, until it is dropped.
-pub(crate) type LookupPermit = (Share<String, Each>, OwnedSemaphorePermit);
 
 impl LookupPermits {
     /// At most `max_waiting` lookups wait.
     pub(crate) fn new(max_waiting: u64) -> Self {
         Self {
-            any: Arc::new(Semaphore::new(MAX_LOOKUPS)),
-            known: Arc::new(Semaphore::new(MAX_LOOKUPS_OF_KNOWN_HOSTS)),
+            any: Semaphore::new(MAX_LOOKUPS),
+            known: Semaphore::new(MAX_LOOKUPS_OF_KNOWN_HOSTS),
             domains: Shares::with_waiting(Each(MAX_LOOKUPS_PER_DOMAIN), max_waiting),
         }
     }
 
-    /// Waits for the right to look up a host.
-    pub(crate) async fn acquire(&self, host: &str, is_known: bool) -> Option<LookupPermit> {
+    /// Waits for the right to look up a host, which lasts until it is dropped.
+    pub(crate) async fn acquire(&self, host: &str, is_known: bool) -> Option<impl Sized> {
         // First the share, so that a busy domain waits for itself.
         let share = self.domains.acquire(domain_of(host).to_owned(), 1);
         let share = share.await.ok()?;
-        let any = Arc::clone(&self.any).acquire_owned();
+        let any = self.any.acquire();
         let permit = if is_known {
             tokio::select! {
                 biased;
-                permit = Arc::clone(&self.known).acquire_owned() => permit,
+                permit = self.known.acquire() => permit,
                 permit = any => permit,
             }
         } else {

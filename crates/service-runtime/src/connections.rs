@@ -38,17 +38,15 @@ struct Open {
     paces: HashMap<IpAddr, Pace>,
 }
 
+/// When the next connection of a network is due, if all keep the pause.
 #[derive(Debug, Default)]
-struct Pace {
-    /// When the network's next connection is due, if all keep the pause.
-    next_due: Option<Instant>,
-}
+struct Pace(Option<Instant>);
 
 impl Pace {
     /// When a new connection is served.
     fn schedule(&mut self, now: Instant) -> Instant {
-        let due = self.next_due.map_or(now, |next| next.max(now));
-        self.next_due = Some(due + PAUSE);
+        let due = self.0.map_or(now, |next| next.max(now));
+        self.0 = Some(due + PAUSE);
         let early = due.checked_sub((AT_ONCE - 1) * PAUSE);
         early.map_or(due, |early| early.max(now))
     }
@@ -75,11 +73,12 @@ impl Connections {
         }
         let network = client_network(peer);
         let mut open = self.open();
-        let Ok(added) = open.connections.push(&network, permit.displaced.clone()) else {
+        let pushed = open.connections.push(&network, permit.displaced.clone());
+        let Ok((number, displaced)) = pushed else {
             metrics::counter!("http_connections_refused_total").increment(1);
             return None;
         };
-        if let Some(newest) = added.displaced {
+        if let Some(newest) = displaced {
             metrics::counter!("http_connections_displaced_total").increment(1);
             newest.cancel();
         }
@@ -88,7 +87,7 @@ impl Connections {
         permit.entry = Some(Entry {
             connections: Arc::clone(self),
             network,
-            number: added.number,
+            number,
         });
         Some(permit)
     }

@@ -172,8 +172,8 @@ impl Hasher {
     }
 
     fn enqueue(&self, client: &ClientNetwork, job: Job) -> Result<(), HashError> {
-        let added = lock(&self.queue).push(client, job).map_err(refused)?;
-        match added.displaced {
+        let (_, displaced) = lock(&self.queue).push(client, job).map_err(refused)?;
+        match displaced {
             None => self.wake_ups.send(()).map_err(|_| HashError::Ended),
             // The thread that was woken for the displaced job finds the new one.
             Some(displaced) => {
