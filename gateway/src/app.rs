@@ -9,7 +9,6 @@ use auth::{RemoteAuthority, Verifier};
 use http_kit::{Health, Routes};
 use rustls::ServerConfig;
 use server::{Listener, Running};
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::context::AppState;
@@ -18,6 +17,7 @@ use crate::forward::forward;
 use crate::limits::circuit_breaker::CircuitBreakers;
 use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
+use crate::limits::turns::Turns;
 use crate::middleware::cors::{cors, explain_refusals};
 use crate::middleware::counted::count_request;
 use crate::middleware::{head_requests, hsts};
@@ -100,7 +100,7 @@ fn app_state(settings: &GatewaySettings) -> anyhow::Result<AppState> {
         body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),
         concurrency: ConcurrencyLimits::new(settings),
-        turns: Arc::default(),
+        turns: Turns::new(settings.max_in_flight),
         circuit_breakers: CircuitBreakers::new(settings.circuit),
     })
 }
@@ -145,7 +145,6 @@ async fn clean_up_limits(state: &AppState, shutdown: CancellationToken) {
             () = shutdown.cancelled() => return,
         }
         state.rate_limits.remove_idle();
-        state.turns.remove_idle(Instant::now());
     }
 }
 

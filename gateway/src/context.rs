@@ -1,4 +1,3 @@
-use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::header::HeaderValue;
@@ -22,6 +21,6 @@ pub(crate) struct AppState {
     pub(crate) rate_limits: RateLimits,
     pub(crate) concurrency: ConcurrencyLimits,
     /// Used by the clients to which `rate_limits` apply.
-    pub(crate) turns: Arc<Turns>,
+    pub(crate) turns: Turns,
     pub(crate) circuit_breakers: CircuitBreakers,
 }

@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use diesel::connection::Connection as _;
@@ -31,7 +30,8 @@ pub struct Database {
     sessions: Arc<Sessions>,
     availability: Arc<Availability>,
     permits: Arc<Semaphore>,
-    waiting: Arc<AtomicUsize>,
+    /// One for each caller that may still wait.
+    waiting: Arc<Semaphore>,
     max_waiting: usize,
     timeout: Duration,
 }
@@ -113,6 +113,7 @@ impl Database {
         let known = Arc::clone(&availability);
         let connector = Connector::new(settings, options, gate.clone(), known);
         let size = settings.pool_size as usize;
+        let max_waiting = size * WAITING_PER_CONNECTION;
         let pool = Pool::builder()
             .max_size(settings.pool_size)
             .min_idle(Some(1))
@@ -124,8 +125,8 @@ impl Database {
             sessions: Arc::new(Sessions { pool, gate }),
             availability,
             permits: Arc::new(Semaphore::new(size)),
-            waiting: Arc::default(),
-            max_waiting: size * WAITING_PER_CONNECTION,
+            waiting: Arc::new(Semaphore::new(max_waiting)),
+            max_waiting,
             timeout: settings.timeout,
         }
     }
@@ -200,7 +201,7 @@ impl Database {
         metrics::gauge!("database_connections", "pool" => pool, "state" => "in-use").set(in_use);
         metrics::gauge!("database_connections_max", "pool" => pool)
             .set(self.sessions.pool.max_size());
-        let waiting = self.waiting.load(Ordering::Acquire);
+        let waiting = self.max_waiting - self.waiting.available_permits();
         metrics::gauge!("database_waiting", "pool" => pool)
             .set(u32::try_from(waiting).unwrap_or(u32::MAX));
     }
@@ -209,10 +210,9 @@ impl Database {
         if let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() {
             return Ok(permit);
         }
-        let waiting = Waiting::start(&self.waiting, self.max_waiting).ok_or(Error::Busy)?;
+        let _waiting = self.waiting.try_acquire().map_err(|_| Error::Busy)?;
         let permit = Arc::clone(&self.permits).acquire_owned();
         let permit = tokio::time::timeout(self.timeout, permit).await;
-        drop(waiting);
         permit.ok().and_then(Result::ok).ok_or(Error::Busy)
     }
 }
@@ -247,22 +247,5 @@ impl<E> From<diesel::result::Error> for Failure<E> {
 impl std::fmt::Debug for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Database").finish_non_exhaustive()
-    }
-}
-
-/// A waiting caller. Dropped when the wait ends, also by cancellation.
-struct Waiting<'a>(&'a AtomicUsize);
-
-impl<'a> Waiting<'a> {
-    fn start(count: &'a AtomicUsize, max: usize) -> Option<Self> {
-        let before = count.fetch_add(1, Ordering::AcqRel);
-        let waiting = Self(count);
-        (before < max).then_some(waiting)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
     }
 }

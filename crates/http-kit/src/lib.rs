@@ -11,7 +11,6 @@
 //! - [`problem_responses!`]: types that document problems in OpenAPI, with examples made of the problems.
 //! - [`Health`]: the liveness and readiness probes, `/healthz` and `/readyz`.
 //! - [`forwarded_for`]: the client's address behind proxies; [`client_network()`]: the unit by which it is limited.
-//! - [`NetworkShares`]: capacity that client networks share.
 //!
 //! Nothing here depends on tokens, the database or the queue.
 
@@ -26,7 +25,6 @@ pub mod forwarded_for;
 mod health;
 mod middleware;
 mod mount;
-mod network_shares;
 mod problem;
 mod query;
 mod routes;
@@ -40,7 +38,6 @@ pub use fields::{FieldValue, Fields, json_text};
 pub use health::{Checked, Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, request_context};
 pub use mount::{BearerToken, Document, mount};
-pub use network_shares::{NetworkShares, Share, ShareError};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
 pub use query::{Query, path_id};
 pub use routes::Routes;

@@ -7,10 +7,10 @@ use actix_web::HttpResponse;
 use actix_web::body::{BodySize, MessageBody};
 use actix_web::http::header::{ContentType, LINK};
 use actix_web::web::Bytes;
+use fairness::{Each, Share};
 use serde::Serialize;
-use tokio::sync::OwnedSemaphorePermit;
+use values::UserId;
 
-use crate::permits::CallerPermit;
 use crate::{Page, next_link};
 
 /// A page up to this length is sent without waiting for others.
@@ -31,12 +31,12 @@ pub struct EncodedPage {
 /// What a long page holds until it is sent: memory by the byte, and one of its caller's pages.
 #[derive(Debug)]
 pub(crate) struct Held {
-    memory: OwnedSemaphorePermit,
-    _caller: CallerPermit,
+    memory: Share<(), Each>,
+    _caller: Share<UserId, Each>,
 }
 
 impl Held {
-    pub(crate) fn new(memory: OwnedSemaphorePermit, caller: CallerPermit) -> Self {
+    pub(crate) fn new(memory: Share<(), Each>, caller: Share<UserId, Each>) -> Self {
         Self {
             memory,
             _caller: caller,
@@ -44,8 +44,7 @@ impl Held {
     }
 
     fn keep(&mut self, bytes: usize) {
-        let unused = self.memory.num_permits().saturating_sub(bytes);
-        drop(self.memory.split(unused));
+        self.memory.shrink_to(bytes as u64);
     }
 }
 

@@ -15,7 +15,6 @@ mod lists;
 mod page;
 mod parameters;
 mod pattern;
-mod permits;
 mod query;
 mod statement;
 

@@ -14,14 +14,15 @@ use std::time::{Duration, Instant};
 use actix_web::rt;
 use actix_web::web;
 use database::Database;
+use fairness::{Each, Owner, Share, Shares};
 use http_kit::Problem;
 use serde::Serialize;
+use tokio::time::timeout;
 use tracing::Instrument as _;
 use values::UserId;
 
 use crate::Page;
 use crate::encoded_page::{EncodedPage, Held, SHORT_PAGE};
-use crate::permits::{CallerLimit, Permits};
 
 /// The maximum length of a page, both of its rows in the database and of its JSON.
 const LONG_PAGE: u32 = 4 * 1024 * 1024;
@@ -36,17 +37,21 @@ const MAX_WAIT_FOR_LONG_PAGE: Duration = Duration::from_secs(12);
 /// The memory of all long pages.
 const LONG_PAGES: u32 = 8 * LOADING;
 /// How many queries for lists run for one user at the same time.
-const QUERIES_PER_CALLER: usize = 2;
+const QUERIES_PER_CALLER: u64 = 2;
 /// How many long pages of one user there are at the same time: one takes most of a core.
-const LONG_PAGES_PER_CALLER: usize = 1;
+const LONG_PAGES_PER_CALLER: u64 = 1;
+/// How long a request waits for others.
+const MAX_WAIT: Duration = Duration::from_secs(3);
+/// How many requests of a user wait for the same share, or of all users for memory; more are refused at once.
+const MAX_WAITING: u64 = 64;
 
 /// Runs the lists and counts of a service.
 #[derive(Debug, Clone)]
 pub struct Lists {
     database: Database,
-    queries: Arc<CallerLimit>,
-    long_pages: Arc<CallerLimit>,
-    memory: Arc<Permits>,
+    queries: Arc<Shares<UserId, Each>>,
+    long_pages: Arc<Shares<UserId, Each>>,
+    memory: Arc<Shares<(), Each>>,
 }
 
 impl Lists {
@@ -55,9 +60,9 @@ impl Lists {
     pub fn new(database: Database) -> Self {
         Self {
             database,
-            queries: Arc::new(CallerLimit::new(QUERIES_PER_CALLER)),
-            long_pages: Arc::new(CallerLimit::new(LONG_PAGES_PER_CALLER)),
-            memory: Arc::new(Permits::new(LONG_PAGES as usize)),
+            queries: Shares::with_waiting(Each(QUERIES_PER_CALLER), MAX_WAITING),
+            long_pages: Shares::with_waiting(Each(LONG_PAGES_PER_CALLER), MAX_WAITING),
+            memory: Shares::with_waiting(Each(LONG_PAGES.into()), MAX_WAITING),
         }
     }
 
@@ -77,7 +82,7 @@ impl Lists {
     {
         let lists = self.clone();
         detached(async move {
-            let _permit = lists.queries.acquire(caller).await.ok_or_else(overloaded)?;
+            let _running = lists.start(caller).await?;
             Ok(query(lists.database).await?)
         })
         .await
@@ -104,20 +109,20 @@ impl Lists {
         detached(async move {
             let started = Instant::now();
             let load_up_to = async |max_loaded: u32, max_bytes: u32| {
-                let permit = lists.queries.acquire(caller).await.ok_or_else(overloaded)?;
+                let running = lists.start(caller).await?;
                 let page = load(lists.database.clone(), max_loaded as usize).await?;
-                drop(permit);
+                drop(running);
                 encode(page, max_bytes as usize, response.clone()).await
             };
             let held = match lists.try_hold(caller) {
                 Some(held) => held,
                 None => {
                     let short = load_up_to(SHORT_ROWS, SHORT_PAGE).await?;
-                    if !short.is_cut() || caller.is_none() {
+                    let Some(caller) = caller.filter(|_| short.is_cut()) else {
                         return Ok(short);
-                    }
+                    };
                     drop(short);
-                    let held = lists.hold(caller).await.ok_or_else(overloaded)?;
+                    let held = lists.hold(caller).await?;
                     if started.elapsed() > MAX_WAIT_FOR_LONG_PAGE {
                         return Err(overloaded());
                     }
@@ -131,16 +136,34 @@ impl Lists {
 
     /// Callers without a token have no long pages, because they could not be told apart.
     fn try_hold(&self, caller: Option<UserId>) -> Option<Held> {
-        let caller = self.long_pages.try_acquire(Some(caller?))?;
-        let memory = self.memory.try_acquire(LOADING)?;
+        let caller = self.long_pages.try_acquire(caller?, 1).ok()?;
+        let memory = self.memory.try_acquire((), LOADING.into()).ok()?;
         Some(Held::new(memory, caller))
     }
 
-    async fn hold(&self, caller: Option<UserId>) -> Option<Held> {
-        let caller = self.long_pages.acquire(caller).await?;
-        let memory = self.memory.acquire(LOADING).await?;
-        Some(Held::new(memory, caller))
+    async fn hold(&self, caller: UserId) -> Result<Held, Problem> {
+        let caller = wait(&self.long_pages, caller, 1).await?;
+        let memory = wait(&self.memory, (), LOADING.into()).await?;
+        Ok(Held::new(memory, caller))
     }
+
+    /// Waits until one more query of the caller may run. Callers without a token have no limit: a task's secret opens one
+    /// task.
+    async fn start(&self, caller: Option<UserId>) -> Result<Option<Share<UserId, Each>>, Problem> {
+        match caller {
+            Some(caller) => wait(&self.queries, caller, 1).await.map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+async fn wait<O: Owner>(
+    shares: &Arc<Shares<O, Each>>,
+    owner: O,
+    units: u64,
+) -> Result<Share<O, Each>, Problem> {
+    let share = timeout(MAX_WAIT, shares.acquire(owner, units)).await;
+    share.ok().and_then(Result::ok).ok_or_else(overloaded)
 }
 
 /// Serializes a page, a long one on a thread for blocking work.
@@ -163,7 +186,7 @@ where
     encoded.map_err(|error| Problem::internal(&error))
 }
 
-/// Runs to its end even if the caller goes away, so that permits are held as long as a statement runs.
+/// Runs to its end even if the caller goes away, so that shares are held as long as a statement runs.
 async fn detached<T: 'static>(
     work: impl Future<Output = Result<T, Problem>> + 'static,
 ) -> Result<T, Problem> {

@@ -182,3 +182,20 @@ async fn the_queries_of_one_user_are_limited_even_when_their_callers_are_gone() 
     of_another_user.await.0.unwrap();
     query(ada).await.unwrap();
 }
+
+#[actix_web::test]
+async fn the_queries_of_callers_without_a_token_are_not_limited() {
+    let (lists, gate) = (lists(), Gate::new());
+    let queries = (0..3).map(|_| {
+        let gate = Arc::clone(&gate);
+        lists.query(None, move |_| async move {
+            gate.pass().await;
+            Ok::<_, Problem>(())
+        })
+    });
+    let all = join(join_all(queries), async {
+        gate.wait_for(3).await;
+        gate.open.add_permits(1);
+    });
+    assert!(all.await.0.iter().all(Result::is_ok));
+}

@@ -1,55 +1,48 @@
 use std::sync::Arc;
 
-use moka::sync::Cache;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use fairness::{Each, Shares};
+use tokio::sync::Semaphore;
 
 /// The maximum number of concurrent lookups of any hosts.
 const MAX_LOOKUPS: usize = 128;
 /// How many more are for hosts that resolved recently. So hosts that never resolve, however many, cannot delay them.
 const MAX_LOOKUPS_OF_KNOWN_HOSTS: usize = 128;
 /// The maximum number of concurrent lookups in one domain, so that no domain takes all of them.
-const MAX_LOOKUPS_PER_DOMAIN: usize = 16;
-/// The maximum number of domains that are remembered.
-const MAX_DOMAINS: u64 = 10_000;
+const MAX_LOOKUPS_PER_DOMAIN: u64 = 16;
 
 /// Limits the concurrent lookups.
 pub(crate) struct LookupPermits {
-    any: Arc<Semaphore>,
-    known: Arc<Semaphore>,
-    /// The share of each domain.
-    shares: Cache<String, Arc<Semaphore>>,
+    any: Semaphore,
+    known: Semaphore,
+    domains: Arc<Shares<String, Each>>,
 }
 
 impl LookupPermits {
-    pub(crate) fn new() -> Self {
+    /// At most `max_waiting` lookups wait.
+    pub(crate) fn new(max_waiting: u64) -> Self {
         Self {
-            any: Arc::new(Semaphore::new(MAX_LOOKUPS)),
-            known: Arc::new(Semaphore::new(MAX_LOOKUPS_OF_KNOWN_HOSTS)),
-            shares: Cache::new(MAX_DOMAINS),
+            any: Semaphore::new(MAX_LOOKUPS),
+            known: Semaphore::new(MAX_LOOKUPS_OF_KNOWN_HOSTS),
+            domains: Shares::with_waiting(Each(MAX_LOOKUPS_PER_DOMAIN), max_waiting),
         }
     }
 
-    /// Waits for the right to look up a host.
-    pub(crate) async fn acquire(
-        &self,
-        host: &str,
-        is_known: bool,
-    ) -> Option<[OwnedSemaphorePermit; 2]> {
-        let share = || Arc::new(Semaphore::new(MAX_LOOKUPS_PER_DOMAIN));
-        let share = self.shares.get_with(domain_of(host).to_owned(), share);
+    /// Waits for the right to look up a host, which lasts until it is dropped.
+    pub(crate) async fn acquire(&self, host: &str, is_known: bool) -> Option<impl Sized> {
         // First the share, so that a busy domain waits for itself.
-        let share = share.acquire_owned().await.ok()?;
-        let any = Arc::clone(&self.any).acquire_owned();
+        let share = self.domains.acquire(domain_of(host).to_owned(), 1);
+        let share = share.await.ok()?;
+        let any = self.any.acquire();
         let permit = if is_known {
             tokio::select! {
                 biased;
-                permit = Arc::clone(&self.known).acquire_owned() => permit,
+                permit = self.known.acquire() => permit,
                 permit = any => permit,
             }
         } else {
             any.await
         };
-        Some([share, permit.ok()?])
+        Some((share, permit.ok()?))
     }
 }
 

@@ -124,7 +124,7 @@ impl SystemResolver {
         Self(Arc::new(State {
             config: Arc::new(config),
             pending: Mutex::default(),
-            permits: LookupPermits::new(),
+            permits: LookupPermits::new((MAX_PENDING + MAX_PENDING_KNOWN) as u64),
             stalled: remembered(STALL_PAUSE),
             known: remembered(KNOWN_FOR),
         }))
@@ -170,8 +170,8 @@ impl State {
     ) -> Result<Vec<IpAddr>, Unresolved> {
         let pending = Pending { state: &self, host };
         let host = &pending.host;
-        let permits = timeout(QUEUE_TIMEOUT, self.permits.acquire(host, is_known)).await;
-        let _permits = permits.ok().flatten().ok_or(Unresolved::NotAsked)?;
+        let permit = timeout(QUEUE_TIMEOUT, self.permits.acquire(host, is_known)).await;
+        let _permit = permit.ok().flatten().ok_or(Unresolved::NotAsked)?;
         let started = Instant::now();
         let found = timeout(LOOKUP_TIMEOUT, names.dns.lookup_ip(name)).await;
         let addresses: Vec<_> = match found {

@@ -1,6 +1,6 @@
 //! The connections of a port, which client networks share.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use actix_service::{Service as _, ServiceFactory, apply_fn_factory};
 use actix_web::rt::net::TcpStream;
 use app_config::Networks;
+use fairness::FairQueue;
 use http_kit::client_network;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -25,31 +26,27 @@ const AT_ONCE: u32 = 32;
 /// others from connecting. Many new connections of one network are served one after the other.
 #[derive(Debug)]
 pub(crate) struct Connections {
-    limit: usize,
     unlimited: Networks,
     open: Mutex<Open>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Open {
-    total: usize,
-    next_id: u64,
-    by_network: HashMap<IpAddr, Network>,
+    /// What closes each connection. They stay in the queue, because all of them are served at the same time.
+    connections: FairQueue<IpAddr, CancellationToken>,
+    /// The networks that have connections.
+    paces: HashMap<IpAddr, Pace>,
 }
 
+/// When the next connection of a network is due, if all keep the pause.
 #[derive(Debug, Default)]
-struct Network {
-    /// What closes its connections, oldest first.
-    connections: BTreeMap<u64, CancellationToken>,
-    /// When its next connection is due, if all keep the pause.
-    next_due: Option<Instant>,
-}
+struct Pace(Option<Instant>);
 
-impl Network {
+impl Pace {
     /// When a new connection is served.
     fn schedule(&mut self, now: Instant) -> Instant {
-        let due = self.next_due.map_or(now, |next| next.max(now));
-        self.next_due = Some(due + PAUSE);
+        let due = self.0.map_or(now, |next| next.max(now));
+        self.0 = Some(due + PAUSE);
         let early = due.checked_sub((AT_ONCE - 1) * PAUSE);
         early.map_or(due, |early| early.max(now))
     }
@@ -58,71 +55,41 @@ impl Network {
 impl Connections {
     /// Allows `limit` connections. Peers in `unlimited` networks are not counted.
     pub(crate) fn new(limit: usize, unlimited: Networks) -> Arc<Self> {
+        let open = Open {
+            connections: FairQueue::new(limit),
+            paces: HashMap::new(),
+        };
         Arc::new(Self {
-            limit,
             unlimited,
-            open: Mutex::default(),
+            open: Mutex::new(open),
         })
     }
 
     /// Allows a connection until the permit is dropped; `None` when its network has its share.
     fn admit(self: &Arc<Self>, peer: IpAddr) -> Option<Permit> {
         let mut permit = Permit::default();
-        if !self.unlimited.contains(peer) {
-            let network = client_network(peer);
-            let (id, start) = self.add(network, permit.displaced.clone(), Instant::now())?;
-            permit.start = Some(start);
-            permit.entry = Some(Entry {
-                connections: Arc::clone(self),
-                network,
-                id,
-            });
+        if self.unlimited.contains(peer) {
+            return Some(permit);
         }
+        let network = client_network(peer);
+        let mut open = self.open();
+        let pushed = open.connections.push(&network, permit.displaced.clone());
+        let Ok((number, displaced)) = pushed else {
+            metrics::counter!("http_connections_refused_total").increment(1);
+            return None;
+        };
+        if let Some(newest) = displaced {
+            metrics::counter!("http_connections_displaced_total").increment(1);
+            newest.cancel();
+        }
+        let pace = open.paces.entry(network).or_default();
+        permit.start = Some(pace.schedule(Instant::now()));
+        permit.entry = Some(Entry {
+            connections: Arc::clone(self),
+            network,
+            number,
+        });
         Some(permit)
-    }
-
-    /// Adds a connection. Returns its id and when it is served.
-    fn add(
-        &self,
-        network: IpAddr,
-        displaced: CancellationToken,
-        now: Instant,
-    ) -> Option<(u64, Instant)> {
-        let mut open = self.open();
-        if open.total >= self.limit {
-            let number = |network: &Network| network.connections.len();
-            let own = open.by_network.get(&network).map_or(0, number);
-            let networks = open.by_network.values_mut();
-            let most = networks.map(|network| &mut network.connections);
-            let most = most.max_by_key(|connections| connections.len())?;
-            // Afterwards, the displaced network must not have fewer than this one.
-            if most.len() <= own + 1 {
-                metrics::counter!("http_connections_refused_total").increment(1);
-                return None;
-            }
-            if let Some((_, newest)) = most.pop_last() {
-                metrics::counter!("http_connections_displaced_total").increment(1);
-                newest.cancel();
-                open.total -= 1;
-            }
-        }
-        let id = open.next_id;
-        open.next_id += 1;
-        open.total += 1;
-        let network = open.by_network.entry(network).or_default();
-        network.connections.insert(id, displaced);
-        Some((id, network.schedule(now)))
-    }
-
-    fn remove(&self, network: IpAddr, id: u64) {
-        let mut open = self.open();
-        if let Some(Network { connections, .. }) = open.by_network.get_mut(&network) {
-            let was_open = connections.remove(&id).is_some();
-            if connections.is_empty() {
-                open.by_network.remove(&network);
-            }
-            open.total -= usize::from(was_open);
-        }
     }
 
     fn open(&self) -> MutexGuard<'_, Open> {
@@ -141,26 +108,20 @@ struct Permit {
     entry: Option<Entry>,
 }
 
-impl Permit {
-    async fn wait_for_start(&self) {
-        if let Some(start) = self.start
-            && start > Instant::now()
-        {
-            sleep_until(start).await;
-        }
-    }
-}
-
 #[derive(Debug)]
 struct Entry {
     connections: Arc<Connections>,
     network: IpAddr,
-    id: u64,
+    number: u64,
 }
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        self.connections.remove(self.network, self.id);
+        let mut open = self.connections.open();
+        open.connections.remove(&self.network, self.number);
+        if open.connections.total_of(&self.network) == 0 {
+            open.paces.remove(&self.network);
+        }
     }
 }
 
@@ -186,7 +147,9 @@ where
                 return Ok(());
             };
             let serving = async {
-                permit.wait_for_start().await;
+                if let Some(start) = permit.start.filter(|start| *start > Instant::now()) {
+                    sleep_until(start).await;
+                }
                 serving.await
             };
             let served = permit.displaced.run_until_cancelled(serving).await;
@@ -203,7 +166,7 @@ mod tests {
     use app_config::{Networks, SettingValue as _};
     use tokio::time::Instant;
 
-    use super::{AT_ONCE, Connections, Network, PAUSE, Permit};
+    use super::{AT_ONCE, Connections, PAUSE, Pace, Permit};
 
     fn connections(limit: usize) -> Arc<Connections> {
         Connections::new(limit, Networks::parse("10.0.0.0/8").unwrap())
@@ -262,13 +225,13 @@ mod tests {
         drop(large);
         assert!(connections.admit(peer(3)).is_some());
         drop(other);
-        assert!(connections.open().by_network.is_empty());
-        assert_eq!(connections.open().total, 0);
+        assert!(connections.open().connections.total() == 0);
+        assert!(connections.open().paces.is_empty());
     }
 
     #[test]
     fn many_new_connections_of_a_network_start_one_after_the_other() {
-        let (mut network, now) = (Network::default(), Instant::now());
+        let (mut network, now) = (Pace::default(), Instant::now());
         for _ in 0..AT_ONCE {
             assert_eq!(network.schedule(now), now);
         }

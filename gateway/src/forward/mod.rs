@@ -16,8 +16,9 @@ use std::time::Duration;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use fairness::Refused;
 use http::Response;
-use http_kit::{Problem, ShareError};
+use http_kit::Problem;
 use telemetry::CallOutcome;
 use tokio::time::timeout;
 
@@ -128,6 +129,8 @@ async fn turn(
     let is_long = body.is_some_and(RequestBody::is_long);
     let work = if is_long { Work::Long } else { work };
     let turn = state.turns.wait(client.address, route.service, work);
-    let turn = timeout(MAX_WAIT, turn).await;
-    turn.map(Some).map_err(|_| refusal(ShareError::Network))
+    match timeout(MAX_WAIT, turn).await {
+        Ok(Ok(turn)) => Ok(Some(turn)),
+        Ok(Err(_)) | Err(_) => Err(refusal(Refused::ShareUsed)),
+    }
 }

@@ -8,8 +8,9 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{CONTENT_LENGTH, HeaderMap, TRANSFER_ENCODING, UPGRADE};
 use actix_web::web::Payload;
 use bytes::Bytes;
+use fairness::Share;
 use futures_util::StreamExt as _;
-use http_kit::{BODY_LIMIT, Problem, Share, body_too_large, incomplete_body};
+use http_kit::{BODY_LIMIT, Problem, body_too_large, incomplete_body};
 use tokio::time::timeout;
 
 use crate::context::AppState;
@@ -72,7 +73,7 @@ fn is_websocket(headers: &HeaderMap) -> bool {
 #[derive(Debug)]
 pub(super) struct RequestBody {
     pub(super) bytes: Bytes,
-    _share: Option<Share>,
+    _share: Option<Share<IpAddr>>,
 }
 
 impl RequestBody {
@@ -116,7 +117,7 @@ pub(super) async fn collect(
 struct Buffer {
     bytes: Vec<u8>,
     announced: usize,
-    share: Option<Share>,
+    share: Option<Share<IpAddr>>,
 }
 
 impl Buffer {

@@ -8,10 +8,11 @@ use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
 use actix_web::http::{Method, StatusCode};
 use actix_web::{HttpResponse, HttpResponseBuilder};
 use bytes::Bytes;
+use fairness::Share;
 use futures_util::{Stream, StreamExt as _, stream};
 use http::{HeaderMap, Response};
 use http_body_util::BodyExt as _;
-use http_kit::{Problem, Share};
+use http_kit::{Problem, client_network};
 use hyper::body::{Body as _, Incoming};
 use tokio::time::timeout;
 
@@ -98,11 +99,12 @@ fn count(
     state: &AppState,
     client: IpAddr,
     method: &Method,
-) -> Result<Option<Share>, Problem> {
+) -> Result<Option<Share<IpAddr>>, Problem> {
     if bytes <= UNCOUNTED {
         return Ok(None);
     }
-    let share = state.concurrency.response_bytes.acquire(client, bytes);
+    let shares = &state.concurrency.response_bytes;
+    let share = shares.try_acquire(client_network(client), bytes);
     share.map(Some).map_err(|error| {
         if method.is_safe() {
             concurrency::refusal(error)
@@ -161,7 +163,7 @@ async fn read(body: Incoming, read_timeout: Duration) -> Result<Bytes, Problem> 
 /// caller sees that the response is incomplete.
 fn chunks(
     body: Incoming,
-    share: Option<Share>,
+    share: Option<Share<IpAddr>>,
     read_timeout: Duration,
 ) -> impl Stream<Item = Result<Bytes, BodyError>> {
     let unread = Some((body.into_data_stream(), share));

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use http_kit::{NetworkShares, Problem, Share, ShareError};
+use fairness::{Refused, Remainder, Share, Shares};
+use http_kit::{Problem, client_network};
 
 use crate::routes::Service;
 use crate::settings::GatewaySettings;
@@ -22,24 +23,24 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimits {
     /// Requests to a service, until their response starts.
-    user: Arc<NetworkShares>,
-    people_task: Arc<NetworkShares>,
+    user: Arc<Shares<IpAddr>>,
+    people_task: Arc<Shares<IpAddr>>,
     /// Requests whose body is still arriving.
-    pub(crate) uploads: Arc<NetworkShares>,
+    pub(crate) uploads: Arc<Shares<IpAddr>>,
     /// Bytes of request bodies, until the response starts.
-    pub(crate) request_bytes: Arc<NetworkShares>,
+    pub(crate) request_bytes: Arc<Shares<IpAddr>>,
     /// Bytes of responses that their clients have not read yet. A service keeps them in memory.
-    pub(crate) response_bytes: Arc<NetworkShares>,
+    pub(crate) response_bytes: Arc<Shares<IpAddr>>,
 }
 
 impl ConcurrencyLimits {
     pub(crate) fn new(settings: &GatewaySettings) -> Self {
         Self {
-            user: NetworkShares::new(settings.max_in_flight),
-            people_task: NetworkShares::new(settings.max_in_flight),
-            uploads: NetworkShares::new(settings.max_pending_uploads),
-            request_bytes: NetworkShares::new(REQUEST_BODY_BYTES),
-            response_bytes: NetworkShares::new(settings.max_buffered_response_bytes),
+            user: Shares::new(Remainder(settings.max_in_flight)),
+            people_task: Shares::new(Remainder(settings.max_in_flight)),
+            uploads: Shares::new(Remainder(settings.max_pending_uploads)),
+            request_bytes: Shares::new(Remainder(REQUEST_BODY_BYTES)),
+            response_bytes: Shares::new(Remainder(settings.max_buffered_response_bytes)),
         }
     }
 
@@ -53,7 +54,7 @@ impl ConcurrencyLimits {
     }
 
     /// The requests to a service, until their response starts.
-    pub(crate) fn in_flight(&self, service: Service) -> &Arc<NetworkShares> {
+    pub(crate) fn in_flight(&self, service: Service) -> &Arc<Shares<IpAddr>> {
         match service {
             Service::User => &self.user,
             Service::PeopleTask => &self.people_task,
@@ -66,26 +67,43 @@ impl ConcurrencyLimits {
 /// # Errors
 /// `429 too-many-concurrent-requests` or `503 overloaded`; see [`refusal`].
 pub(crate) fn acquire(
-    shares: &Arc<NetworkShares>,
+    shares: &Arc<Shares<IpAddr>>,
     client: IpAddr,
     units: u64,
-) -> Result<Share, Problem> {
-    shares.acquire(client, units).map_err(refusal)
+) -> Result<Share<IpAddr>, Problem> {
+    let share = shares.try_acquire(client_network(client), units);
+    share.map_err(refusal)
 }
 
 /// The problem of a request that has changed nothing: `429 too-many-concurrent-requests` if its client holds
 /// its whole share, `503 overloaded` if all clients together hold too much.
-pub(crate) fn refusal(error: ShareError) -> Problem {
-    match error {
-        ShareError::Network => {
+pub(crate) fn refusal(refused: Refused) -> Problem {
+    match refused {
+        Refused::ShareUsed => {
             metrics::counter!("gateway_requests_over_share_total").increment(1);
             let detail = "Too many requests from your address at once. Wait for responses before you send more.";
             let status = StatusCode::TOO_MANY_REQUESTS;
             Problem::new(status, "too-many-concurrent-requests", detail).retry_after(RETRY_AFTER)
         }
-        ShareError::Capacity => {
+        Refused::Full => {
             metrics::counter!("gateway_requests_shed_total").increment(1);
             Problem::unavailable("overloaded", "Too many requests at once. Try again soon.")
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fairness::{Remainder, Shares};
+
+    use super::acquire;
+
+    #[test]
+    fn addresses_of_one_ipv6_network_have_one_share() {
+        let shares = Shares::new(Remainder(10));
+        let take = |client: &str| acquire(&shares, client.parse().unwrap(), 2);
+        let _first = take("2001:db8::1").unwrap();
+        assert!(take("2001:db8::2").is_err());
+        assert!(take("2001:db8:0:1::1").is_ok());
     }
 }

@@ -13,10 +13,11 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use app_config::Networks;
+use fairness::{Remainder, Shares};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
 use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
-use http_kit::{NetworkShares, Problem, client_network, whole_seconds};
+use http_kit::{Problem, client_network, whole_seconds};
 use tokio::time::sleep;
 
 use crate::routes::RateClass;
@@ -36,7 +37,7 @@ pub(crate) struct RateLimits(Option<Limits>);
 #[derive(Debug)]
 struct Limits {
     /// Refused requests that wait for their response.
-    pausing: Arc<NetworkShares>,
+    pausing: Arc<Shares<IpAddr>>,
     normal: Limit,
     credentials: Limit,
     exempt: Networks,
@@ -85,7 +86,7 @@ impl RateLimits {
         let normal = Quota::per_second(positive(per_second));
         let credentials = Quota::per_minute(positive(settings.credentials_per_minute));
         Self(Some(Limits {
-            pausing: NetworkShares::new(MAX_PAUSING),
+            pausing: Shares::new(Remainder(MAX_PAUSING)),
             normal: Limit::new("requests", normal, per_second.saturating_mul(2)),
             credentials: Limit::new("credentials", credentials, settings.credentials_burst),
             exempt: settings.exempt.clone(),
@@ -109,7 +110,7 @@ impl RateLimits {
     ) -> Result<Option<RateLimitStatus>, Problem> {
         let counted = self.count_at_once(rate, client);
         if let (Err(_), Some(limits)) = (&counted, &self.0)
-            && let Ok(_share) = limits.pausing.acquire(client, 1)
+            && let Ok(_share) = limits.pausing.try_acquire(client_network(client), 1)
         {
             sleep(REFUSAL_PAUSE).await;
         }

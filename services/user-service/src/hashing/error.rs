@@ -3,6 +3,7 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use bcrypt::BcryptError;
 use database::DatabaseProblems;
+use fairness::Refused;
 use http_kit::Problem;
 
 /// After this time, some of the waiting passwords have been checked.
@@ -11,12 +12,9 @@ const SHARE_RETRY: Duration = Duration::from_secs(2);
 /// Why a password was not hashed or checked.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HashError {
-    /// The queue is full, with passwords of many client networks.
+    /// The queue is full, of passwords of this client network or of many.
     #[error("too many passwords are waiting to be hashed")]
-    Busy,
-    /// The queue is full, and the client network has its share of it.
-    #[error("too many passwords of one client network are waiting to be hashed")]
-    ShareUsed,
+    Refused(#[from] Refused),
     /// bcrypt failed, which it does not for a valid hash and cost.
     #[error("bcrypt failed")]
     Failed(#[from] BcryptError),
@@ -28,12 +26,12 @@ pub(crate) enum HashError {
 impl From<HashError> for Problem {
     fn from(error: HashError) -> Self {
         match error {
-            HashError::Busy => Self::unavailable(
+            HashError::Refused(Refused::Full) => Self::unavailable(
                 "overloaded",
                 "Too many passwords are being checked. Try again shortly.",
             ),
             // Not 503: the system works, and other clients are served.
-            HashError::ShareUsed => Self::new(
+            HashError::Refused(Refused::ShareUsed) => Self::new(
                 StatusCode::TOO_MANY_REQUESTS,
                 "rate-limited",
                 "Too many passwords from your address are being checked at once. Try again shortly.",
@@ -47,7 +45,7 @@ impl From<HashError> for Problem {
 http_kit::problem_responses! {
     /// Problems of operations that hash passwords and use the database.
     pub(crate) HashProblems: DatabaseProblems {
-        HashError::Busy,
-        HashError::ShareUsed => "Too many passwords from the client's address are being checked at once.",
+        HashError::Refused(Refused::Full),
+        HashError::Refused(Refused::ShareUsed) => "Too many passwords from the client's address are being checked at once.",
     }
 }

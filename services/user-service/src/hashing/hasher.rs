@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use bcrypt::{BcryptError, BcryptResult};
+use fairness::{FairQueue, Refused};
 use tokio::sync::oneshot;
 
 use super::error::HashError;
-use super::fair_queue::{FairQueue, Push};
 use super::password::{NewPassword, Password};
 use super::work;
 use crate::client_network::ClientNetwork;
@@ -19,7 +19,7 @@ const QUEUE_PER_THREAD: usize = 16;
 /// turns. A burst of sign-ins neither starves other work nor other networks.
 #[derive(Debug, Clone)]
 pub(crate) struct Hasher {
-    queue: Arc<Mutex<FairQueue<Job>>>,
+    queue: Arc<Mutex<FairQueue<ClientNetwork, Job>>>,
     /// Wakes a thread for each job in the queue.
     wake_ups: Sender<()>,
     cost: u32,
@@ -64,7 +64,7 @@ impl Hasher {
     /// Hashes a new password.
     ///
     /// # Errors
-    /// [`HashError::ShareUsed`] or [`HashError::Busy`] when the queue is full.
+    /// [`HashError::Refused`] when the queue is full.
     pub(crate) async fn hash(
         &self,
         client: &ClientNetwork,
@@ -79,7 +79,7 @@ impl Hasher {
     /// Checks a password against a hash.
     ///
     /// # Errors
-    /// [`HashError::ShareUsed`] or [`HashError::Busy`] when the queue is full.
+    /// [`HashError::Refused`] when the queue is full.
     pub(crate) async fn verify(
         &self,
         client: &ClientNetwork,
@@ -98,7 +98,7 @@ impl Hasher {
     /// of every cost up to `highest_cost`, the highest one of all stored hashes.
     ///
     /// # Errors
-    /// [`HashError::ShareUsed`] or [`HashError::Busy`] when the queue is full.
+    /// [`HashError::Refused`] when the queue is full.
     pub(crate) async fn verify_in_equal_time(
         &self,
         client: &ClientNetwork,
@@ -146,7 +146,7 @@ impl Hasher {
 
     /// Sets the gauge of the queue.
     pub(crate) fn record_gauges(&self) {
-        let waiting = u32::try_from(lock(&self.queue).len()).unwrap_or(u32::MAX);
+        let waiting = u32::try_from(lock(&self.queue).total()).unwrap_or(u32::MAX);
         metrics::gauge!("password_hash_queue").set(waiting);
     }
 
@@ -172,26 +172,24 @@ impl Hasher {
     }
 
     fn enqueue(&self, client: &ClientNetwork, job: Job) -> Result<(), HashError> {
-        let pushed = lock(&self.queue).push(client, job);
-        match pushed {
-            Push::Added => self.wake_ups.send(()).map_err(|_| HashError::Ended),
+        let (_, displaced) = lock(&self.queue).push(client, job).map_err(refused)?;
+        match displaced {
+            None => self.wake_ups.send(()).map_err(|_| HashError::Ended),
             // The thread that was woken for the displaced job finds the new one.
-            Push::Displaced(displaced) => {
-                displaced(Err(refused(HashError::ShareUsed)));
+            Some(displaced) => {
+                displaced(Err(refused(Refused::ShareUsed)));
                 Ok(())
             }
-            Push::ShareUsed(_) => Err(refused(HashError::ShareUsed)),
-            Push::Full(_) => Err(refused(HashError::Busy)),
         }
     }
 }
 
-fn refused(error: HashError) -> HashError {
+fn refused(reason: Refused) -> HashError {
     metrics::counter!("password_hashes_refused_total").increment(1);
-    error
+    reason.into()
 }
 
-fn run_jobs(queue: &Mutex<FairQueue<Job>>, sleep: &Mutex<Receiver<()>>) {
+fn run_jobs(queue: &Mutex<FairQueue<ClientNetwork, Job>>, sleep: &Mutex<Receiver<()>>) {
     while lock(sleep).recv().is_ok() {
         let next = lock(queue).pop();
         if let Some(job) = next {
@@ -207,6 +205,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use fairness::Refused;
     use values::Secret;
 
     use super::{HashError, Hasher, QUEUE_PER_THREAD, Verdict};
@@ -307,7 +306,7 @@ mod tests {
         let flood = futures_util::future::join_all(flood).await;
         let refused = flood.iter().filter(|result| {
             let result = result.as_ref().unwrap();
-            matches!(result, Err(HashError::ShareUsed))
+            matches!(result, Err(HashError::Refused(Refused::ShareUsed)))
         });
         assert!(refused.count() >= QUEUE_PER_THREAD);
     }

@@ -2,7 +2,6 @@
 //! client networks share fairly.
 
 mod error;
-mod fair_queue;
 mod hasher;
 mod password;
 mod requests;
