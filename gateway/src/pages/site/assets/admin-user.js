@@ -5,7 +5,7 @@ import { deletionCard } from "./admin-deletions.js";
 import { action, confirm, heading, linkTo, timeOf } from "./admin-list.js";
 import { failed, go, urlOf } from "./admin-state.js";
 import { activity } from "./admin-users.js";
-import { $, element, foreign, labelled, markInvalid, notify, withButtonsDisabled } from "./dom.js";
+import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { t, tWith } from "./texts.js";
 
 /** A text with commas as a list. */
@@ -40,18 +40,16 @@ function changesOf(user) {
 function editForm(user, reload) {
   const submit = (event) => {
     event.preventDefault();
-    for (const field of form.querySelectorAll("[aria-invalid]")) markInvalid(field, "");
+    unmark(form);
     withButtonsDisabled(form, async () => {
       try {
         const changes = changesOf(user);
         if (Object.keys(changes).length > 0) await updateUser(user.id, changes);
         await reload(t("saved"));
       } catch (error) {
-        const [first] = error.problem?.errors ?? [];
-        const name = first?.field ?? { "username-taken": "username", "email-taken": "email" }[error.code];
-        const field = name && form.querySelector(`#${CSS.escape(name.split(/[.[]/)[0])}`);
-        if (field) markInvalid(field, first?.message ?? error.message);
-        else failed(error);
+        const taken = { "username-taken": "username", "email-taken": "email" }[error.code];
+        if (taken) markInvalid(form.querySelector(`#${taken}`), error.message);
+        else if (!markErrors(form, error)) failed(error);
       }
     });
   };

@@ -1,8 +1,7 @@
 // The list of a person's tasks: tabs, search, filters, pages. Its state is in the URL.
 
-import { $, element, foreign, labelled, notify } from "./dom.js";
+import { $, element, foreign, forgetFailure, labelled, notify } from "./dom.js";
 import { repeat } from "./retry.js";
-import { claims } from "./session.js";
 import { createDialog } from "./task-form.js";
 import { countToDecide, loadPage, SORTS, stateFromUrl, TABS, urlOf } from "./task-list.js";
 import { due, statusBadge } from "./task-view.js";
@@ -54,7 +53,7 @@ async function refresh() {
     showCount(count);
     const text = JSON.stringify([state, page]);
     if (text !== shown) render(page);
-    if ($("state").classList.contains("bad")) notify("");
+    forgetFailure();
     shown = text;
     $("list").removeAttribute("aria-busy");
   } catch (error) {
@@ -129,7 +128,7 @@ function filters() {
 }
 
 function layout() {
-  const create = () => createDialog(claims().email ?? "", () => go({ tab: "created", search: "", status: "" }, "pushState"));
+  const create = () => createDialog(() => go({ tab: "created", search: "", status: "" }, "pushState"));
   return [
     unverifiedNotice(),
     element("div", { class: "bar" },

@@ -13,8 +13,6 @@ export const texts = {
 
   // Listen.
   all: "Alle",
-  loading: "Wird geladen …",
-  previousPage: "Vorige Seite",
   rows: plural("1 Zeile", "{count} Zeilen"),
   rowsFrom: ({ from, to, isKnown, count }) => (isKnown ? `Zeilen ${from} bis ${to}` : `${count} Zeilen`),
   users: ({ count }) => `insgesamt ${count}`,

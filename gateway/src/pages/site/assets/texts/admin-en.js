@@ -13,8 +13,6 @@ export const texts = {
 
   // Lists.
   all: "All",
-  loading: "Loading …",
-  previousPage: "Previous page",
   rows: plural("1 row", "{count} rows"),
   rowsFrom: ({ from, to, isKnown, count }) => (isKnown ? `Rows ${from} to ${to}` : `${count} rows`),
   users: ({ count }) => `${count} in all`,
