@@ -11,6 +11,7 @@
 //! - [`PrivateCa`]: a certification authority that only a test trusts.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
 //! - [`Browser`]: Chromium with an emulated [`Screen`].
+//! - [`Firefox`]: another engine, for the few tests that need one.
 //! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
 //! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
 //! - [`assert_migrations_can_be_undone`]: runs each migration, undoes it, and compares the schema.
@@ -32,6 +33,7 @@ mod browser;
 mod certificates;
 mod database;
 mod eventually;
+mod firefox;
 mod forger;
 mod http;
 mod mail_server;
@@ -47,6 +49,7 @@ pub use browser::{Browser, Screen};
 pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
 pub use database::{TestDatabase, lines};
 pub use eventually::eventually;
+pub use firefox::Firefox;
 pub use forger::{Forger, Forgery, ed25519_pem, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
 pub use mail_server::{mail_server, tls_mail_server};

@@ -87,24 +87,25 @@ const nameInAddress = () => {
 export function signInForm(done) {
   const isStart = location.pathname === "/";
   const place = element("div", {});
-  const show = (name, text = "") => {
+  const application = document.querySelector("meta[name=application-name]").content;
+  const show = (name, text) => {
     place.replaceChildren(card(name, finish, go));
-    if (isStart) document.title = `${t(FORMS[name].title)} · ${document.querySelector("meta[name=application-name]").content}`;
-    notify(text, text ? "good" : "");
+    document.title = `${t(FORMS[name].title)} · ${application}`;
+    if (text !== undefined) notify(text, text ? "good" : "");
   };
   const go = (name, text) => {
     if (isStart) history.pushState(null, "", name === "sign-in" ? "/" : `/?form=${name}`);
-    show(name, text);
+    show(name, text ?? "");
     place.querySelector("input").focus();
   };
-  const back = () => { if (place.isConnected) show(nameInAddress()); };
+  const back = () => { if (place.isConnected) show(nameInAddress(), ""); };
   const finish = () => {
     removeEventListener("popstate", back);
     if (isStart && location.search.includes("form=")) history.replaceState(null, "", "/");
     done();
   };
   if (isStart) addEventListener("popstate", back);
-  place.replaceChildren(card(isStart ? nameInAddress() : "sign-in", finish, go));
+  show(isStart ? nameInAddress() : "sign-in");
   return place;
 }
 

@@ -104,7 +104,7 @@ function openForm({ title, name, task, fields, action, send }) {
     const key = JSON.stringify(written);
     if (remarks(form, written) && remarked !== key) {
       remarked = key;
-      form.querySelector("button").textContent = t("sendAnyway", { action });
+      main.textContent = t("sendAnyway", { action });
       return;
     }
     withButtonsDisabled(form, () => trySend(written));
@@ -142,12 +142,12 @@ function openForm({ title, name, task, fields, action, send }) {
     write(form, written);
     change.scrollIntoView({ block: "nearest" });
   }
+  const main = element("button", {}, action);
   const failure = element("p", { class: "error", role: "alert" });
   const change = element("div", { class: "change", role: "alert", hidden: true });
   const restored = element("p", { class: "soft small", hidden: true }, t("restored"), " ");
   const form = element("form", { onsubmit: submit }, element("h2", { id: "dialog-title" }, title), restored, ...fields, change, failure,
-    element("div", { class: "actions" }, element("button", {}, action),
-      element("button", { type: "button", class: "plain", onclick: close }, t("cancel"))));
+    element("div", { class: "actions" }, main, element("button", { type: "button", class: "plain", onclick: close }, t("cancel"))));
   const dialog = element("dialog", { "aria-labelledby": "dialog-title" }, form);
   const discard = () => {
     dropDraft(name);
@@ -164,6 +164,7 @@ function openForm({ title, name, task, fields, action, send }) {
     restored.hidden = false;
   }
   form.addEventListener("input", () => {
+    main.textContent = action;
     const written = changes();
     if (Object.keys(written).length > 0) keepDraft(name, written);
     else dropDraft(name);

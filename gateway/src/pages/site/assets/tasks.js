@@ -9,6 +9,7 @@ import { signOut, token } from "./session.js";
 import { accessTo, findTask, loadTask } from "./task-api.js";
 import { taskText } from "./task-view.js";
 import { t, tWith } from "./texts.js";
+import { zonedText } from "./times.js";
 
 const WAITING = 1_000;
 
@@ -45,6 +46,12 @@ function actionsOf(task) {
     element("button", { type: "button", class: "plain", onclick: choose }, t("decideYourself")));
 }
 
+/** A printed task says when and from where. */
+addEventListener("beforeprint", () => {
+  document.querySelector(".printed")?.remove();
+  $("content").append(element("p", { class: "printed" }, t("printed", { when: zonedText(new Date()), address: location.href })));
+});
+
 /** The page scrolls what has the focus out from under the buttons, which stay at its bottom. */
 function followBar() {
   const bar = document.querySelector(".decision");
@@ -74,7 +81,7 @@ async function show(task, looks = {}) {
   } else {
     $("content").replaceChildren(element("article", { class: "card task" }, text, actions));
   }
-  const newTools = ownerTools ? ownerTools(task, refresh) : null;
+  const newTools = ownerTools ? ownerTools(task, edited) : null;
   if (tools?.isConnected && newTools) tools.replaceWith(newTools);
   else if (newTools) $("content").append(newTools);
   tools = newTools;
@@ -102,6 +109,19 @@ async function changed(task) {
   }
   if (fields.length > 0) notify(t("changed"));
   read = task;
+}
+
+/** Shows the task after this person has changed it. */
+async function edited() {
+  try {
+    const task = await load();
+    read = task;
+    await show(task);
+    form?.update(task, null);
+  } catch (error) {
+    // Who handed a task over may not see it any more.
+    showError(error);
+  }
 }
 
 async function failed(error, button) {
