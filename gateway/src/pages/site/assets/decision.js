@@ -43,6 +43,8 @@ export function decisionForm(task, proposed, handlers) {
     markInvalid(comment, "");
     keepDraft(`comment-${state.task.id}`, { text: comment.value });
   });
+  // Browsers only see to the line that is written in.
+  comment.addEventListener("focus", () => comment.scrollIntoView({ block: "nearest" }));
   // Which button it presses must be clear: the one that the person or the link has chosen.
   sendByKeyboard(form, () => (state.verb ? $(state.verb).click() : $("approve").focus()));
   const update = (newer, changes) => {

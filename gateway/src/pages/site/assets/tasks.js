@@ -52,13 +52,17 @@ addEventListener("beforeprint", () => {
   $("content").append(element("p", { class: "printed" }, t("printed", { when: zonedText(new Date()), address: location.href })));
 });
 
-/** The page scrolls what has the focus out from under the buttons, which stay at its bottom. */
+/** The page scrolls what has the focus out from under what stays at its bottom: the form, or on a low screen its buttons. */
 function followBar() {
-  const bar = document.querySelector(".decision");
-  const root = document.documentElement;
-  if (!bar || !globalThis.ResizeObserver) return;
-  const fit = () => { root.style.scrollPaddingBottom = `${(bar.isConnected ? bar.offsetHeight : 0) + 16}px`; };
-  new ResizeObserver(fit).observe(bar);
+  const form = document.querySelector(".decision");
+  if (!form || !globalThis.ResizeObserver) return;
+  const parts = [form, ...form.querySelectorAll(".actions")];
+  const fit = () => {
+    const height = parts.map((part) => (part.isConnected ? part.offsetHeight : 0)).find((one) => one > 0) ?? 0;
+    document.documentElement.style.setProperty("--bar", `${height + 16}px`);
+  };
+  const observer = new ResizeObserver(fit);
+  for (const part of parts) observer.observe(part);
 }
 
 /** Shows a task. Its form stays as it is, with the focus and what is written in it, while the text around it changes. */
@@ -201,8 +205,8 @@ function showHalf() {
 
 async function askToSignIn(reason) {
   showFrame();
-  notify(reason);
   const { signInForm } = await import("./sign-in.js");
+  notify(reason);
   $("content").replaceChildren(signInForm(() => { notify(""); showFrame(); start(); }));
 }
 
@@ -229,6 +233,5 @@ async function start() {
 if (!link.id && !link.secret && !link.isHalf) location.replace("/");
 else {
   showFrame();
-  await start();
-  repeat(async () => { if (shown?.status === "pending") await refresh(); });
+  start().then(() => repeat(async () => { if (shown?.status === "pending") await refresh(); }));
 }
