@@ -110,7 +110,7 @@ fn raising_the_epoch_revokes_only_earlier_tokens() {
 }
 
 #[test]
-fn missing_and_invalid_claims_are_rejected() {
+fn missing_claims_are_rejected() {
     let fixture = fixture();
     for name in [
         "iss",
@@ -135,6 +135,11 @@ fn missing_and_invalid_claims_are_rejected() {
             "without {name}"
         );
     }
+}
+
+#[test]
+fn invalid_claims_are_rejected() {
+    let fixture = fixture();
     for (name, value, rejection) in [
         ("iss", json!("another"), Rejection::Invalid),
         ("aud", json!("another"), Rejection::Invalid),

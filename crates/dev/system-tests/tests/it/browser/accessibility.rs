@@ -61,7 +61,8 @@ async fn pages_for_people_without_an_account_are_accessible() {
     phone.click("Add a comment").await;
     check(&phone, "Comment (optional)").await;
     let path = format!("/people-task/tasks/{}", task.id);
-    let changes = json!({"description": "## Why\n\n#### Because\n\n![Chair](https://example.com/chair.png)"});
+    let changes =
+        json!({"description": "## Why\n\n#### Because\n\n![Chair](https://example.com/chair.png)"});
     let _ = system.put(&path, &token, &changes).await;
     phone.click("Approve").await;
     check(&phone, "This task was just changed.").await;
