@@ -16,7 +16,7 @@ use crate::changed_users::resume_deliveries;
 use crate::schema::{task_states, tasks};
 use crate::status::TaskStatus;
 
-/// The columns of a [`Task`](crate::tasks::Task) in `tasks` and `task_states`. Statements name them, because `*` changes
+/// The columns of a [`Task`] in `tasks` and `task_states`. Statements name them, because `*` changes
 /// with each column that a migration adds, and then a connection that has prepared the statement can no longer run it.
 macro_rules! task_columns {
     () => {
