@@ -12,7 +12,7 @@ use fairness::Share;
 use futures_util::{Stream, StreamExt as _, stream};
 use http::{HeaderMap, Response};
 use http_body_util::BodyExt as _;
-use http_kit::{Problem, client_network};
+use http_kit::Problem;
 use hyper::body::{Body as _, Incoming};
 use tokio::time::timeout;
 
@@ -104,7 +104,7 @@ fn count(
         return Ok(None);
     }
     let shares = &state.concurrency.response_bytes;
-    let share = shares.try_acquire(client_network(client), bytes);
+    let share = concurrency::try_acquire(shares, client, bytes);
     share.map(Some).map_err(|error| {
         if method.is_safe() {
             concurrency::refusal(error)

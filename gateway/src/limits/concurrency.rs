@@ -71,8 +71,19 @@ pub(crate) fn acquire(
     client: IpAddr,
     units: u64,
 ) -> Result<Share<IpAddr>, Problem> {
-    let share = shares.try_acquire(client_network(client), units);
-    share.map_err(refusal)
+    try_acquire(shares, client, units).map_err(refusal)
+}
+
+/// Takes units for a client's network, which is what has a share, and not its address.
+///
+/// # Errors
+/// The network has its share, or all networks have too much.
+pub(crate) fn try_acquire(
+    shares: &Arc<Shares<IpAddr>>,
+    client: IpAddr,
+    units: u64,
+) -> Result<Share<IpAddr>, Refused> {
+    shares.try_acquire(client_network(client), units)
 }
 
 /// The problem of a request that has changed nothing: `429 too-many-concurrent-requests` if its client holds

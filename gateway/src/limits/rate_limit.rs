@@ -20,6 +20,7 @@ use governor::{DefaultKeyedRateLimiter, Quota, RateLimiter};
 use http_kit::{Problem, client_network, whole_seconds};
 use tokio::time::sleep;
 
+use crate::limits::concurrency;
 use crate::routes::RateClass;
 use crate::settings::{RateLimit, RateLimitSettings};
 
@@ -110,7 +111,7 @@ impl RateLimits {
     ) -> Result<Option<RateLimitStatus>, Problem> {
         let counted = self.count_at_once(rate, client);
         if let (Err(_), Some(limits)) = (&counted, &self.0)
-            && let Ok(_share) = limits.pausing.try_acquire(client_network(client), 1)
+            && let Ok(_share) = concurrency::try_acquire(&limits.pausing, client, 1)
         {
             sleep(REFUSAL_PAUSE).await;
         }
