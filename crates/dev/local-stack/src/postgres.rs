@@ -85,6 +85,11 @@ impl Postgres {
         self.port
     }
 
+    /// Returns whether the server is running.
+    pub fn is_running(&self) -> bool {
+        self.process().is_some()
+    }
+
     /// Returns the server's first process, if it is running. The others are its descendants.
     pub fn process(&self) -> Option<Identity> {
         self.pid_file().running()
@@ -92,7 +97,7 @@ impl Postgres {
 
     /// Starts the server without waiting until it is ready. The first start creates its data.
     pub fn spawn(&self) -> Result<()> {
-        if self.process().is_some() {
+        if self.is_running() {
             return Ok(());
         }
         self.pid_file().ensure_own()?;

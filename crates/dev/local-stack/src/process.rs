@@ -212,7 +212,16 @@ pub fn succeeds(command: &mut Command) -> bool {
 }
 
 /// Polls `condition` until it returns a value. Returns `None` after `limit`.
-pub fn wait_until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) -> Option<T> {
+pub fn wait_until<T>(limit: Duration, condition: impl FnMut() -> Option<T>) -> Option<T> {
+    poll(limit, POLL_INTERVAL, condition)
+}
+
+/// Like [`wait_until`], with this pause between two calls of `condition`.
+pub fn poll<T>(
+    limit: Duration,
+    pause: Duration,
+    mut condition: impl FnMut() -> Option<T>,
+) -> Option<T> {
     let end = Instant::now() + limit;
     loop {
         if let Some(value) = condition() {
@@ -221,7 +230,7 @@ pub fn wait_until<T>(limit: Duration, mut condition: impl FnMut() -> Option<T>) 
         if Instant::now() >= end {
             return None;
         }
-        thread::sleep(POLL_INTERVAL);
+        thread::sleep(pause);
     }
 }
 

@@ -100,6 +100,11 @@ impl RabbitMq {
         self.ports.amqp
     }
 
+    /// Returns whether the server is running.
+    pub fn is_running(&self) -> bool {
+        self.process().is_some()
+    }
+
     /// Returns the server's first process, if it is running. The others are its descendants.
     pub fn process(&self) -> Option<Identity> {
         self.pid_file().running()
@@ -107,7 +112,7 @@ impl RabbitMq {
 
     /// Starts the server without waiting until it is ready.
     pub fn spawn(&self) -> Result<()> {
-        if self.process().is_some() {
+        if self.is_running() {
             return Ok(());
         }
         self.pid_file().ensure_own()?;

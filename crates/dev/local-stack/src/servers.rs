@@ -238,15 +238,15 @@ impl Servers {
             *port = free;
             Ok(())
         };
-        if self.postgres.process().is_none() {
+        if !self.postgres.is_running() {
             ensure_free(&mut state.postgres_port)?;
         }
         if let (Some(standby), Some(port)) = (&self.postgres_standby, &mut state.standby_port)
-            && standby.process().is_none()
+            && !standby.is_running()
         {
             ensure_free(port)?;
         }
-        if self.rabbitmq.process().is_none() {
+        if !self.rabbitmq.is_running() {
             // A port mapper that outlived its server may hold the port.
             self.rabbitmq.stop(Stop::Kill)?;
             self.rabbitmq.stop_port_mapper()?;
@@ -272,7 +272,7 @@ impl Servers {
         let Some(standby) = &self.postgres_standby else {
             return Ok(());
         };
-        if standby.process().is_none() {
+        if !standby.is_running() {
             self.postgres.set_synchronous(false)?;
             standby.follow(&self.postgres)?;
         }

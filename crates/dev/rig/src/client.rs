@@ -6,7 +6,7 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use local_stack::process::wait_until;
+use local_stack::process::poll;
 use serde_json::{Value, json};
 use ureq::{Agent, http::Request};
 
@@ -231,15 +231,12 @@ impl Client {
         limit: Duration,
         mut watch: impl FnMut(&Value),
     ) -> anyhow::Result<()> {
-        let ended = wait_until(limit, || {
+        let ended = poll(limit, DELETION_POLL, || {
             let body = self.get(path, token).ok()?.body;
             watch(&body);
             match body.get("status").and_then(Value::as_str) {
                 Some("completed") => Some(Ok(())),
-                Some("in-progress") => {
-                    thread::sleep(DELETION_POLL);
-                    None
-                }
+                Some("in-progress") => None,
                 _ => Some(Err(anyhow!("the deletion ended with {body}"))),
             }
         });

@@ -382,8 +382,7 @@ pub fn stop(workspace: &Workspace) -> anyhow::Result<(usize, bool)> {
     let mut servers_ran = false;
     let servers = match Servers::find(&workspace.servers()) {
         Ok(Some(servers)) => {
-            servers_ran =
-                servers.postgres.process().is_some() || servers.rabbitmq.process().is_some();
+            servers_ran = servers.postgres.is_running() || servers.rabbitmq.is_running();
             servers.stop(Stop::Graceful)
         }
         Ok(None) => Ok(()),
