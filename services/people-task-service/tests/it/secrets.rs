@@ -133,6 +133,23 @@ async fn a_list_by_secret_has_one_task() {
 }
 
 #[tokio::test]
+async fn a_secret_of_0_1_still_opens_its_task() {
+    let app = Fixture::start().await;
+    let ada = app.user("ada@example.com");
+    let task = app.create(&ada, json!({})).await;
+    // It does not begin with the task's identifier.
+    let secret = "5eed".repeat(16);
+    app.execute(&format!(
+        "UPDATE tasks SET has_random_secrets = true, approver_secret = sha256('{secret}')
+         WHERE encode(id, 'hex') = '{}'",
+        task.id
+    ));
+    let request = app.http.put(&format!("{}/approve", task.path));
+    let decided = request.secret(&secret).send().await.expect(200);
+    assert_eq!(decided.json["status"], "approved");
+}
+
+#[tokio::test]
 async fn a_token_and_a_secret_are_combined() {
     let app = Fixture::start().await;
     let (ada, eve) = (app.user("ada@example.com"), app.user("eve@example.com"));
