@@ -1,6 +1,5 @@
 use actix_web::{HttpRequest, HttpResponse};
-use database::database_problem;
-use database::{Connection, Database};
+use database::{Connection, Database, database_problem};
 use http_kit::{Problem, Query};
 use listing::{Lists, PageLimits};
 use values::UserId;

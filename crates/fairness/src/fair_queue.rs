@@ -49,7 +49,7 @@ impl<O: Owner, T> FairQueue<O, T> {
     /// full: the newest one of the owner with the most.
     ///
     /// # Errors
-    /// The queue is full, and no owner has so many items that this one may take a place.
+    /// The queue is full, and no owner has at least two items more than this one.
     pub fn push(&mut self, owner: &O, item: T) -> Result<(u64, Option<T>), Refused> {
         let mut displaced = None;
         if self.total < self.capacity {

@@ -1,10 +1,10 @@
 //! Capacity that owners share, so that none of them can keep others waiting.
 //!
-//! An owner is whoever a share is for: a client network, a user, a domain. What is shared decides which type fits:
+//! A share is for an owner: a client network, a user, a domain. What is shared decides which type fits:
 //!
 //! - [`Shares`] count units that their owners give back when they like: requests in flight, bytes, lookups. A [`Rule`]
-//!   says how many an owner may hold. [`Remainder`] keeps a part free for owners that hold nothing, because nobody can
-//!   take units back. [`Each`] is a number for each owner. Others may ask [`Recent`] whether an owner is alone, so that
+//!   says how many an owner may hold. [`Remainder`] keeps a part free for owners that hold nothing, because units cannot
+//!   be taken back. [`Each`] is a number for each owner. Others may ask [`Recent`] whether an owner is alone, so that
 //!   they bind only while another one waits or is likely to. Who gets nothing is refused, or waits its turn.
 //! - [`FairQueue`] holds items that can be taken back: work that has not begun, connections. An owner may fill it while
 //!   no other one needs it. Then those with fewer items displace the newest of those with more, and owners take turns.

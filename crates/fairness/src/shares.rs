@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nobody_overtakes_an_earlier_demand_of_its_owner() {
+    async fn a_demand_does_not_overtake_an_earlier_one_of_its_owner() {
         let shares = Shares::with_waiting(Each(2), 2);
         let mut held = vec![shares.try_acquire(1, 1), shares.try_acquire(1, 1)];
         let mut large = pin!(shares.acquire(1, 2));

@@ -1,8 +1,7 @@
 use actix_web::put;
 use actix_web::web::{Data, Json, Path};
 use auth::ServiceCaller;
-use database::Connection;
-use database::database_problem;
+use database::{Connection, database_problem};
 use http_kit::{JsonBody, Problem, path_id};
 use serde_json::{Value, json};
 use values::UserId;

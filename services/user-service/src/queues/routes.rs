@@ -1,8 +1,7 @@
 use actix_web::get;
 use actix_web::web::{Data, Json};
 use auth::{AdminCaller, AdminProblems};
-use database::{Connection, Database};
-use database::{DatabaseProblems, database_problem};
+use database::{Connection, Database, DatabaseProblems, database_problem};
 use http_kit::Problem;
 use messaging::QueueStatus;
 

@@ -49,7 +49,7 @@ FROM (VALUES ($1)) AS given (name)
     LEFT JOIN sign_in_names ON sign_in_names.name = given.name
     LEFT JOIN users ON users.id = user_id";
 
-/// Finds the user with a name. It does the same for a name that nobody has.
+/// Finds the user with a name. It does the same for a name that no user has.
 pub(super) fn find_candidate(
     connection: &mut Connection,
     name: &SignInName,

@@ -85,7 +85,7 @@ async fn prepare(server: &Database, database: &Database) -> anyhow::Result<()> {
     server.execute(&create).await?;
     let options = format!("-i -q -s {SCALE}");
     database.pgbench(words(&options)).await?;
-    // Otherwise the checkpoint after so many writes would be part of the first measurement.
+    // Otherwise the checkpoint after these writes would be part of the first measurement.
     server.execute("CHECKPOINT").await
 }
 
