@@ -31,6 +31,21 @@ const FREE_PER_HELD: u64 = 3;
 #[derive(Debug, Clone, Copy)]
 pub struct Remainder(pub u64);
 
+impl Remainder {
+    /// How many more units an owner that holds `own` of `total` may have.
+    #[must_use]
+    pub fn room(self, own: u64, total: u64) -> u64 {
+        let free = self.0.saturating_sub(total);
+        // The largest n for which own + n <= (free - n) / FREE_PER_HELD.
+        let room = free.saturating_sub(own.saturating_mul(FREE_PER_HELD)) / (FREE_PER_HELD + 1);
+        if own == 0 {
+            room.max(free.min(1))
+        } else {
+            room
+        }
+    }
+}
+
 impl<O> Rule<O> for Remainder {
     fn check(&self, _: &O, demand: Demand) -> Result<(), Refused> {
         let total = demand.total.saturating_add(demand.units);

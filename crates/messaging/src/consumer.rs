@@ -102,8 +102,9 @@ where
     let queue = config.queue;
     let limited = channel.basic_qos(config.prefetch, BasicQosOptions::default());
     with_shutdown(shutdown, with_timeout(limited)).await?;
+    let source = with_shutdown(shutdown, queue.source(channel)).await?;
     let consumer = channel.basic_consume(
-        queue.name().into(),
+        source.as_str().into(),
         CONSUMER_TAG.into(),
         BasicConsumeOptions::default(),
         FieldTable::default(),
@@ -120,7 +121,7 @@ where
                 None => return Ok(()),
             },
             _ = liveness.tick() => {
-                with_shutdown(shutdown, queue.depth(channel)).await?;
+                with_shutdown(shutdown, queue.depth_of(channel, &source)).await?;
             }
             () = shutdown.cancelled() => {
                 let options = BasicCancelOptions::default();

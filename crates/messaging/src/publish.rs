@@ -16,6 +16,7 @@ pub(crate) async fn publish(
         mandatory: true,
         ..BasicPublishOptions::default()
     };
-    let name = queue.name().into();
-    with_timeout(channel.basic_publish("".into(), name, options, body, properties)).await
+    let (exchange, key) = queue.route();
+    let publish = channel.basic_publish(exchange.into(), key.into(), options, body, properties);
+    with_timeout(publish).await
 }

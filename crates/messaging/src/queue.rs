@@ -1,7 +1,9 @@
-use lapin::options::QueueDeclareOptions;
+use lapin::options::{
+    ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
+};
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::{Channel, Connection, ErrorKind};
+use lapin::{Channel, Connection, ErrorKind, ExchangeKind};
 
 use crate::error::{Error, with_timeout};
 
@@ -14,7 +16,7 @@ const DEAD_LETTER_DELIVERY_LIMIT: i64 = 1_000_000;
 /// The AMQP 0-9-1 reply code for success.
 const REPLY_SUCCESS: u16 = 200;
 
-/// A durable queue with its dead-letter queue.
+/// A durable queue, or one for each consumer, with its dead-letter queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Queue {
     name: &'static str,
@@ -25,8 +27,8 @@ pub struct Queue {
 enum Kind {
     /// Replicated, and written to disk.
     Quorum,
-    /// In the memory of one node.
-    Classic,
+    /// One for each consumer, which gets every message while it is connected, in the memory of one node.
+    Broadcast,
 }
 
 impl Queue {
@@ -37,10 +39,11 @@ impl Queue {
         Self { name, kind }
     }
 
-    /// A queue for transient messages, whose loss only costs time.
+    /// Messages for every consumer, whose loss only costs time. Those that are published while no consumer is connected
+    /// are lost.
     #[must_use]
-    pub const fn transient(name: &'static str) -> Self {
-        let kind = Kind::Classic;
+    pub const fn broadcast(name: &'static str) -> Self {
+        let kind = Kind::Broadcast;
         Self { name, kind }
     }
 
@@ -68,41 +71,114 @@ impl Queue {
         arguments.insert("x-overflow".into(), text("drop-head"));
         declare(connection, &dead, arguments).await?;
 
-        let mut arguments = match self.kind {
-            Kind::Quorum => quorum(),
-            Kind::Classic => FieldTable::default(),
-        };
+        if self.kind == Kind::Broadcast {
+            declare_exchange(connection, self.name).await?;
+            return delete_unused(connection, self.name).await;
+        }
+        let mut arguments = quorum();
         arguments.insert("x-max-length".into(), MAX_LENGTH.into());
         arguments.insert("x-overflow".into(), text("reject-publish"));
         arguments.insert("x-dead-letter-exchange".into(), text(""));
         arguments.insert("x-dead-letter-routing-key".into(), text(&dead));
-        if self.kind == Kind::Quorum {
-            arguments.insert("x-delivery-limit".into(), DELIVERY_LIMIT.into());
-            arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
-        }
+        arguments.insert("x-delivery-limit".into(), DELIVERY_LIMIT.into());
+        arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
         declare(connection, self.name, arguments).await
     }
 
-    /// The number of ready messages. The request also checks that the channel works.
+    /// The exchange and the routing key by which messages are published.
+    pub(crate) fn route(self) -> (&'static str, &'static str) {
+        match self.kind {
+            Kind::Quorum => ("", self.name),
+            Kind::Broadcast => (self.name, ""),
+        }
+    }
+
+    /// The name of the queue from which a consumer on this channel gets messages. One of its own ends with the connection.
+    pub(crate) async fn source(self, channel: &Channel) -> Result<String, Error> {
+        if self.kind == Kind::Quorum {
+            return Ok(self.name.to_owned());
+        }
+        let mut arguments = FieldTable::default();
+        arguments.insert("x-max-length".into(), MAX_LENGTH.into());
+        arguments.insert("x-dead-letter-exchange".into(), text(""));
+        let dead = self.dead_letter_name();
+        arguments.insert("x-dead-letter-routing-key".into(), text(&dead));
+        let own = QueueDeclareOptions {
+            exclusive: true,
+            auto_delete: true,
+            ..QueueDeclareOptions::default()
+        };
+        let declared = with_timeout(channel.queue_declare("".into(), own, arguments)).await?;
+        let name = declared.name().to_string();
+        let bound = channel.queue_bind(
+            name.as_str().into(),
+            self.name.into(),
+            "".into(),
+            QueueBindOptions::default(),
+            FieldTable::default(),
+        );
+        with_timeout(bound).await?;
+        Ok(name)
+    }
+
+    /// The number of ready messages in the queue; 0 if each consumer has one. The request also checks that the channel
+    /// works.
     pub(crate) async fn depth(self, channel: &Channel) -> Result<u32, Error> {
-        depth(channel, self.name.to_owned()).await
+        match self.kind {
+            Kind::Quorum => self.depth_of(channel, self.name).await,
+            Kind::Broadcast => self.dead_letter_depth(channel).await.map(|_| 0),
+        }
+    }
+
+    /// The number of ready messages in a consumer's [source](Self::source).
+    pub(crate) async fn depth_of(self, channel: &Channel, source: &str) -> Result<u32, Error> {
+        let depth = depth(channel, source).await?;
+        metrics::gauge!("queue_messages", "queue" => self.name).set(depth);
+        Ok(depth)
     }
 
     /// The number of messages in the dead-letter queue.
     pub(crate) async fn dead_letter_depth(self, channel: &Channel) -> Result<u32, Error> {
-        depth(channel, self.dead_letter_name()).await
+        let name = self.dead_letter_name();
+        let depth = depth(channel, &name).await?;
+        metrics::gauge!("queue_messages", "queue" => name).set(depth);
+        Ok(depth)
     }
 }
 
-async fn depth(channel: &Channel, queue: String) -> Result<u32, Error> {
+async fn depth(channel: &Channel, queue: &str) -> Result<u32, Error> {
     let passive = QueueDeclareOptions {
         passive: true,
         ..QueueDeclareOptions::default()
     };
-    let declared = channel.queue_declare(queue.as_str().into(), passive, FieldTable::default());
-    let depth = with_timeout(declared).await?.message_count();
-    metrics::gauge!("queue_messages", "queue" => queue).set(depth);
-    Ok(depth)
+    let declared = channel.queue_declare(queue.into(), passive, FieldTable::default());
+    Ok(with_timeout(declared).await?.message_count())
+}
+
+async fn declare_exchange(connection: &Connection, name: &str) -> Result<(), Error> {
+    let channel = with_timeout(connection.create_channel()).await?;
+    let options = ExchangeDeclareOptions {
+        durable: true,
+        ..ExchangeDeclareOptions::default()
+    };
+    let arguments = FieldTable::default();
+    let declared = channel.exchange_declare(name.into(), ExchangeKind::Fanout, options, arguments);
+    with_timeout(declared).await?;
+    with_timeout(channel.close(REPLY_SUCCESS, "done".into())).await
+}
+
+/// Deletes the queue that earlier versions shared, unless one of their processes consumes it.
+async fn delete_unused(connection: &Connection, name: &str) -> Result<(), Error> {
+    let channel = with_timeout(connection.create_channel()).await?;
+    let options = QueueDeleteOptions {
+        if_unused: true,
+        ..QueueDeleteOptions::default()
+    };
+    match with_timeout(channel.queue_delete(name.into(), options)).await {
+        Ok(_) => with_timeout(channel.close(REPLY_SUCCESS, "done".into())).await,
+        Err(Error::Broker(error)) if is_precondition_failed(&error) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn quorum() -> FieldTable {

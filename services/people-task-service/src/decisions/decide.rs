@@ -213,8 +213,8 @@ impl DecisionAttempt {
         task.decision_made = Some(row.decision_made);
         task.decided_by = row.decided_by;
         task.comment = comment.map(|comment| comment.as_str().to_owned());
-        let deliveries = row.deliveries.into_iter().zip(row.hosts);
-        let deliveries = deliveries.map(|(id, host)| DueDelivery { id, host });
+        let deliveries = row.deliveries.into_iter().zip(row.lanes);
+        let deliveries = deliveries.map(|(id, lane)| DueDelivery { id, lane });
         let relations = self.actor.relations_to(task);
         Some((task.clone(), relations, deliveries.collect()))
     }

@@ -41,9 +41,9 @@ pub(super) struct DecidedRow {
     pub(super) decided_by: Option<String>,
     #[diesel(sql_type = Array<Binary>)]
     pub(super) deliveries: Vec<DeliveryId>,
-    /// The host of each delivery.
+    /// The lane of each delivery.
     #[diesel(sql_type = Array<Text>)]
-    pub(super) hosts: Vec<String>,
+    pub(super) lanes: Vec<String>,
 }
 
 /// Decides tasks, each at most once, and inserts the audit entries and a delivery for each webhook that wants the
@@ -92,13 +92,13 @@ const DECIDE: &str = concat!(
     WHERE task_states.task_id = ANY(ARRAY[judged.task_id])
     RETURNING task_states.task_id, status, decision_made, decided_by, requester_key, request_id, traceparent, entry
 ), receivers AS (
-    SELECT webhooks.id, webhooks.task_id, webhooks.host, request_id, traceparent, on_due, last_due,
+    SELECT webhooks.id, webhooks.task_id, webhooks.host, webhooks.lane, request_id, traceparent, on_due, last_due,
         CASE decided.status WHEN 'approved' THEN on_approved ELSE on_rejected END AS is_called
     FROM decided JOIN webhooks ON webhooks.task_id = ANY(ARRAY[decided.task_id])
 ), delivered AS (
-    INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
-    SELECT new_id(), id, task_id, host, request_id, traceparent FROM receivers WHERE is_called
-    RETURNING id, task_id, host
+    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent)
+    SELECT new_id(), id, task_id, host, coalesce(lane, ''), request_id, traceparent FROM receivers WHERE is_called
+    RETURNING id, task_id, lane
 ), not_due AS (
     DELETE FROM due_dates WHERE webhook_id = ANY(ARRAY(SELECT id FROM receivers WHERE on_due))
 ), reopened AS (
@@ -115,9 +115,9 @@ const DECIDE: &str = concat!(
 ), recorded AS (",
     insert_entries!("SELECT entry FROM decided"),
     ")
-SELECT task_id, decision_made, decided_by, delivery_ids AS deliveries, hosts
+SELECT task_id, decision_made, decided_by, delivery_ids AS deliveries, lanes
 FROM decided CROSS JOIN LATERAL (
-    SELECT coalesce(array_agg(id), '{}') AS delivery_ids, coalesce(array_agg(host), '{}') AS hosts
+    SELECT coalesce(array_agg(id), '{}') AS delivery_ids, coalesce(array_agg(lane), '{}') AS lanes
     FROM delivered WHERE delivered.task_id = decided.task_id
 ) AS own"
 );

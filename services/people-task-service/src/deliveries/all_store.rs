@@ -77,8 +77,8 @@ struct Id {
     id: DeliveryId,
 }
 
-/// Ends waiting deliveries, which the transaction has locked, as failed. If a worker has claimed one, its result will not
-/// count. Returns those that it ended.
+/// Ends waiting deliveries, which the transaction has locked, as failed. If one is being sent at this moment, the result
+/// will not count. Returns those that it ended.
 pub(crate) fn cancel(
     connection: &mut PgConnection,
     ids: &[DeliveryId],

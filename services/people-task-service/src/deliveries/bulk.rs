@@ -113,14 +113,8 @@ pub(crate) async fn redeliver(
             break;
         }
         changed += restarted.len();
-        let due: Vec<_> = restarted
-            .into_iter()
-            .map(|id| DueDelivery {
-                id,
-                host: host.as_str().to_owned(),
-            })
-            .collect();
-        publisher.send(due_message(&due, RequestContext::current_or_fresh()));
+        let cause = RequestContext::current_or_fresh();
+        publisher.send(due_message(&restarted, cause));
     }
     let count = move |connection: &mut Connection| {
         bulk_store::count_failed(connection, host.as_str(), MAX_COUNTED)
@@ -134,7 +128,7 @@ fn restart_failed(
     connection: &mut Connection,
     host: &Host,
     cause: Cause,
-) -> Result<Vec<DeliveryId>, database::Error> {
+) -> Result<Vec<DueDelivery>, database::Error> {
     let mut failed = bulk_store::lock_failed(connection, host.as_str(), BATCH)?;
     let tasks: Vec<_> = failed.iter().map(|(_, task)| *task).collect();
     // Their webhooks are not deleted meanwhile.
@@ -145,7 +139,7 @@ fn restart_failed(
     let tasks: HashMap<_, _> = failed.into_iter().collect();
     let changed = restarted
         .iter()
-        .filter_map(|id| Some((*id, *tasks.get(id)?)));
+        .filter_map(|due| Some((due.id, *tasks.get(&due.id)?)));
     let changed: Vec<_> = changed.collect();
     cause.record(connection, AuditAction::DeliveryRedelivered, &changed)?;
     Ok(restarted)

@@ -8,22 +8,22 @@ use values::{DeliveryId, FromText as _};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DueDelivery {
     pub(crate) id: DeliveryId,
-    /// The host of its webhook's URL.
-    pub(crate) host: String,
+    /// As [`lane_of`](crate::deliveries::lane_of) returns it.
+    pub(crate) lane: String,
 }
 
-/// A message that names these deliveries, caused by a request; `None` for no deliveries. Each line has a host and the identifiers of its deliveries,
-/// separated by spaces, which no host contains.
+/// A message that names these deliveries, caused by a request; `None` for no deliveries. Each line has a lane, which is
+/// two words, and the identifiers of its deliveries, separated by spaces.
 pub(crate) fn due_message(due: &[DueDelivery], cause: RequestContext) -> Option<Message> {
     let mut text = String::new();
     let mut last = None;
-    for DueDelivery { id, host } in due {
-        if last != Some(host) {
+    for DueDelivery { id, lane } in due {
+        if last != Some(lane) {
             if last.is_some() {
                 text.push('\n');
             }
-            text.push_str(host);
-            last = Some(host);
+            text.push_str(lane);
+            last = Some(lane);
         }
         text.push(' ');
         text.push_str(&id.to_string());
@@ -35,11 +35,12 @@ pub(crate) fn due_message(due: &[DueDelivery], cause: RequestContext) -> Option<
 pub(crate) fn parse_due_message(text: &str) -> Option<Vec<DueDelivery>> {
     let mut due = Vec::new();
     for line in text.lines() {
-        let (host, ids) = line.split_once(' ')?;
+        let (owner, _) = line.match_indices(' ').nth(1)?;
+        let (lane, ids) = (line.get(..owner)?, line.get(owner + 1..)?);
         for id in ids.split(' ') {
             due.push(DueDelivery {
                 id: DeliveryId::from_text(id).ok()?,
-                host: host.to_owned(),
+                lane: lane.to_owned(),
             });
         }
     }
@@ -53,20 +54,20 @@ mod tests {
 
     use super::{DueDelivery, due_message, parse_due_message};
 
-    fn due(host: &str) -> DueDelivery {
+    fn due(lane: &str) -> DueDelivery {
         DueDelivery {
             id: DeliveryId::generate(),
-            host: host.to_owned(),
+            lane: lane.to_owned(),
         }
     }
 
     #[test]
     fn a_message_names_its_deliveries() {
         let all = [
-            due("a.example"),
-            due("a.example"),
-            due("[::1]"),
-            due("a.example"),
+            due("http://a.example:80 a1"),
+            due("http://a.example:80 a1"),
+            due("[::1] a1"),
+            due("http://a.example:80 b2"),
         ];
         let message = due_message(&all, RequestContext::fresh()).unwrap();
         assert_eq!(message.body.lines().count(), 3);
@@ -79,9 +80,10 @@ mod tests {
         for text in [
             "",
             "nonsense",
-            "a.example",
-            "a.example ",
-            "a.example x",
+            "http://a.example:80",
+            "http://a.example:80 a1",
+            "http://a.example:80 a1 ",
+            "http://a.example:80 a1 x",
             "\n",
         ] {
             assert_eq!(parse_due_message(text), None, "{text:?}");

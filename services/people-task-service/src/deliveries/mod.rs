@@ -7,8 +7,8 @@ mod bulk_store;
 mod cancel;
 mod due;
 mod error;
-mod host;
 pub(crate) mod hosts;
+mod lane;
 mod list;
 pub(crate) mod queues;
 mod redeliver;
@@ -21,7 +21,7 @@ pub(crate) mod worker;
 use messaging::Queue;
 
 pub(crate) use self::due::{DueDelivery, due_message};
-pub(crate) use self::host::{host_of, scheme_and_host};
+pub(crate) use self::lane::{LaneParts, host_of, lane_of, scheme_and_host};
 
-/// The queue of messages about deliveries that are due.
-pub const QUEUE: Queue = Queue::transient("webhook.due-deliveries");
+/// The messages about deliveries that are due, which every worker gets.
+pub const QUEUE: Queue = Queue::broadcast("webhook.due-deliveries");

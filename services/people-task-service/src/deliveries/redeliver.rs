@@ -8,7 +8,7 @@ use values::DeliveryId;
 use crate::audit::AuditAction;
 use crate::deliveries::error::DeliveryError;
 use crate::deliveries::store::{self, Delivery};
-use crate::deliveries::{DueDelivery, due_message, host_of};
+use crate::deliveries::{DueDelivery, due_message};
 use crate::tasks::access::{AccessDenied, Actor, Permission};
 use crate::tasks::{TaskError, store as task_store};
 
@@ -28,12 +28,9 @@ pub(crate) async fn redeliver(
     let (delivery, restarted) = database
         .transaction(move |connection| restart(connection, &actor, id, meta))
         .await?;
-    if restarted {
-        tracing::info!("a delivery was restarted");
-        let host = host_of(&delivery.url);
-        let cause = RequestContext::current_or_fresh();
-        publisher.send(due_message(&[DueDelivery { id, host }], cause));
-    }
+    tracing::info!("a delivery was restarted");
+    let cause = RequestContext::current_or_fresh();
+    publisher.send(due_message(&restarted, cause));
     Ok(delivery)
 }
 
@@ -42,7 +39,7 @@ fn restart(
     actor: &Actor,
     id: DeliveryId,
     meta: RequestMeta,
-) -> Result<(Delivery, bool), DeliveryError> {
+) -> Result<(Delivery, Vec<DueDelivery>), DeliveryError> {
     let task = store::find_task(connection, id)?.ok_or(DeliveryError::NotFound)?;
     // Its webhook is not deleted meanwhile.
     let task = task_store::lock(connection, task)?.ok_or(DeliveryError::NotFound)?;
@@ -51,13 +48,11 @@ fn restart(
         AccessDenied::Hidden => DeliveryError::NotFound,
         AccessDenied::Forbidden => TaskError::Forbidden.into(),
     })?;
-    let restarted = !store::restart(connection, &[id])?.is_empty();
-    if restarted {
-        let identity = actor.audit_identity(&task, Permission::ViewDeliveries);
-        let entry = AuditAction::DeliveryRedelivered.on_task(task.id, identity, meta);
-        let entry = entry.detail(json!({ "deliveryId": id }));
-        entry.record(connection).map_err(database::Error::from)?;
-    }
+    let restarted = store::restart(connection, &[id])?;
+    let identity = actor.audit_identity(&task, Permission::ViewDeliveries);
+    let entry = AuditAction::DeliveryRedelivered.on_task(task.id, identity, meta);
+    let entry = entry.detail(json!({ "deliveryId": id }));
+    entry.record(connection).map_err(database::Error::from)?;
     let delivery = store::find(connection, id)?.ok_or(DeliveryError::NotFound)?;
     Ok((delivery, restarted))
 }

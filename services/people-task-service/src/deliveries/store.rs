@@ -6,6 +6,7 @@ use listing::{Bind, Binds, Page, PageLimits, Statement};
 use serde_json::Value;
 use values::{DeliveryId, TaskId, WebhookId};
 
+use crate::deliveries::DueDelivery;
 use crate::free_rows::lock_free_rows;
 use crate::schema::{deliveries, webhooks};
 use crate::status::{DeliveryStatus, WebhookEvent};
@@ -107,44 +108,50 @@ pub(crate) fn find_task(
 struct Restarted {
     #[diesel(sql_type = Binary)]
     id: DeliveryId,
+    #[diesel(sql_type = Text)]
+    lane: String,
 }
 
 /// Makes deliveries due now and their webhooks pending if the deliveries are of their newest events, inside a transaction
-/// that has locked their tasks. Returns those that no worker has claimed.
+/// that has locked their tasks.
 pub(crate) fn restart(
     connection: &mut PgConnection,
     ids: &[DeliveryId],
-) -> Result<Vec<DeliveryId>, Error> {
+) -> Result<Vec<DueDelivery>, Error> {
     let restarted: Vec<Restarted> = prepared(RESTART)
         .bind::<Array<Binary>, _>(ids)
         .load(connection)?;
-    Ok(restarted.into_iter().map(|row| row.id).collect())
+    let restarted = restarted.into_iter().map(|row| DueDelivery {
+        id: row.id,
+        lane: row.lane,
+    });
+    Ok(restarted.collect())
 }
 
-// The schedule starts again. The status of a webhook is about its newest event. A worker that has lost its claim may
-// still have a result, which must not count now.
+// The schedule starts again. The status of a webhook is about its newest event. If a waiting delivery is being sent at
+// this moment, that attempt counts.
 const RESTART: &str = "
 WITH waiting AS (
-    UPDATE deliveries SET next_attempt = now(), lease = lease + 1, attempts = 0, lost_claims = 0, lost_trials = 0
-    WHERE id = ANY($1) AND worker_id IS NULL
-    RETURNING id, webhook_id, due_at
+    UPDATE deliveries SET next_attempt = now(), attempts = 0, lost_claims = 0, lost_trials = 0
+    WHERE id = ANY($1)
+    RETURNING id, webhook_id, due_at, lane
 ), finished AS (
     DELETE FROM finished_deliveries WHERE id = ANY($1)
     RETURNING id, webhook_id, task_id, request_id, traceparent, created, lease, attempt_log, due_at
 ), inserted AS (
     INSERT INTO deliveries
-        (id, webhook_id, task_id, host, request_id, traceparent, created, lease, attempt_log, due_at)
-    SELECT finished.id, webhook_id, finished.task_id, host, request_id, traceparent, finished.created,
-        lease + 1, attempt_log, due_at
+        (id, webhook_id, task_id, host, lane, request_id, traceparent, created, lease, attempt_log, due_at)
+    SELECT finished.id, webhook_id, finished.task_id, host, coalesce(lane, ''), request_id, traceparent,
+        finished.created, lease + 1, attempt_log, due_at
     FROM finished JOIN webhooks ON webhooks.id = ANY(ARRAY[webhook_id])
-    RETURNING id, webhook_id, due_at
+    RETURNING id, webhook_id, due_at, lane
 ), restarted AS (
-    SELECT id, webhook_id, due_at FROM waiting UNION ALL SELECT id, webhook_id, due_at FROM inserted
+    SELECT * FROM waiting UNION ALL SELECT * FROM inserted
 ), followed AS (
     UPDATE webhooks SET status = 'pending' FROM restarted
     WHERE webhooks.id = ANY(ARRAY[restarted.webhook_id]) AND (due_at IS NULL OR due_at = last_due)
 )
-SELECT id FROM restarted";
+SELECT id, lane FROM restarted";
 
 /// Locks the waiting deliveries of webhooks of a task until the end of the transaction, which has locked the task.
 pub(crate) fn lock_of_webhooks(

@@ -4,11 +4,11 @@ use audit_log::RequestMeta;
 use database::{BatchLimits, BatchOutcomes, Batches, Connection, Database, Error};
 use serde_json::json;
 use telemetry::RequestContext;
-use values::{DeliveryId, Fingerprint, TaskId, WebhookId};
+use values::{Fingerprint, TaskId, WebhookId};
 
 use crate::audit::AuditAction;
 use crate::context::Context;
-use crate::deliveries::{DueDelivery, due_message, host_of};
+use crate::deliveries::{DueDelivery, due_message, host_of, lane_of};
 use crate::status::DeliveryStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
@@ -35,7 +35,7 @@ pub(crate) struct Registration {
 }
 
 /// A registered webhook, and its delivery if its task is decided.
-pub(crate) type RegisteredWebhook = (Webhook, Option<DeliveryId>);
+pub(crate) type RegisteredWebhook = (Webhook, Option<DueDelivery>);
 
 /// Registers webhooks. Those that wait for the database are registered together.
 pub(crate) type Registrations = Batches<Registration, RegisteredWebhook, WebhookError>;
@@ -93,11 +93,10 @@ pub(crate) async fn register(
         cause: cause.clone(),
         meta,
     };
-    let (webhook, delivery) = registrations.run(registration).await?;
-    tracing::info!(webhook.id = %webhook.id, delivery.id = delivery.map(display), "a webhook was registered");
+    let (webhook, due) = registrations.run(registration).await?;
+    let delivery = due.as_ref().map(|due| tracing::field::display(due.id));
+    tracing::info!(webhook.id = %webhook.id, delivery.id = delivery, "a webhook was registered");
     metrics::counter!("webhooks_registered_total").increment(1);
-    let host = host_of(&webhook.url);
-    let due = delivery.map(|id| DueDelivery { id, host });
     context.deliveries.send(due_message(due.as_slice(), cause));
     Ok(webhook)
 }
@@ -197,6 +196,7 @@ impl Registration {
             registrant_secret,
             url: self.new.url.as_str(),
             host: host_of(self.new.url.as_str()),
+            lane: lane_of(self.new.url.as_str(), task.creator),
             secret: self.new.secret.as_ref().map(SigningSecret::expose),
             with_task_id: self.is_plugin,
             events: self.new.events.unwrap_or(default_events),
@@ -213,7 +213,7 @@ impl Registration {
             url: self.new.url.as_str().to_owned(),
             status: DeliveryStatus::Pending,
         };
-        (webhook, row.delivery_id)
+        (webhook, row.due())
     }
 }
 

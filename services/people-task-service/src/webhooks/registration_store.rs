@@ -11,6 +11,7 @@ use telemetry::RequestContext;
 use values::{DeliveryId, Fingerprint, TaskId, UserId, WebhookId};
 
 use crate::audit::insert_entries;
+use crate::deliveries::DueDelivery;
 use crate::tasks::{Task, task_columns};
 use crate::webhooks::requests::Events;
 use database::column;
@@ -58,6 +59,7 @@ pub(super) struct NewWebhook<'a> {
     pub(super) registrant_secret: Option<Fingerprint>,
     pub(super) url: &'a str,
     pub(super) host: String,
+    pub(super) lane: String,
     pub(super) secret: Option<&'a str>,
     /// It was registered on a plugin path, so its task may be decided.
     pub(super) with_task_id: bool,
@@ -71,9 +73,18 @@ pub(super) struct NewWebhook<'a> {
 pub(super) struct Registered {
     #[diesel(sql_type = Binary)]
     id: WebhookId,
-    /// The delivery of a decision that was made before.
     #[diesel(sql_type = Nullable<Binary>)]
-    pub(super) delivery_id: Option<DeliveryId>,
+    delivery_id: Option<DeliveryId>,
+    #[diesel(sql_type = Text)]
+    lane: String,
+}
+
+impl Registered {
+    /// The delivery of a decision that was made before.
+    pub(super) fn due(&self) -> Option<DueDelivery> {
+        let lane = self.lane.clone();
+        self.delivery_id.map(|id| DueDelivery { id, lane })
+    }
 }
 
 /// Inserts webhooks, with their audit entries, and with deliveries if their task is decided and they want the decision.
@@ -104,6 +115,7 @@ pub(super) fn insert(
         }))
         .bind::<Array<Text>, _>(column(new, |n| n.url))
         .bind::<Array<Text>, _>(column(new, |n| n.host.as_str()))
+        .bind::<Array<Text>, _>(column(new, |n| n.lane.as_str()))
         .bind::<Array<Nullable<Text>>, _>(column(new, |n| n.secret))
         .bind::<Array<Bool>, _>(column(new, |n| n.with_task_id))
         .bind::<Array<Bool>, _>(column(new, |n| n.events.approved))
@@ -119,9 +131,9 @@ pub(super) fn insert(
 const INSERT: &str = concat!(
     "WITH judged AS (
     SELECT given.*, status, decision_by
-    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) AS given (
+    FROM unnest($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) AS given (
             id, task_id, version, registered_by, incarnation, registered_as, registrant_email, registrant_secret, url,
-            host, secret, with_task_id, on_approved, on_rejected, on_due, request_id, traceparent, entry)
+            host, lane, secret, with_task_id, on_approved, on_rejected, on_due, request_id, traceparent, entry)
         JOIN task_states ON task_states.task_id = ANY(ARRAY[given.task_id])
     WHERE task_states.version = given.version AND may_add_rows(registered_by, incarnation)
     FOR NO KEY UPDATE OF task_states SKIP LOCKED
@@ -130,22 +142,22 @@ const INSERT: &str = concat!(
     WHERE task_states.task_id = ANY(ARRAY[judged.task_id])
 ), inserted AS (
     INSERT INTO webhooks
-        (id, task_id, registered_by, url, host, secret, with_task_id, on_approved, on_rejected, on_due,
+        (id, task_id, registered_by, url, host, lane, secret, with_task_id, on_approved, on_rejected, on_due,
         registered_as, registrant_email, registrant_secret)
-    SELECT id, task_id, registered_by, url, host, secret, with_task_id, on_approved, on_rejected, on_due,
+    SELECT id, task_id, registered_by, url, host, lane, secret, with_task_id, on_approved, on_rejected, on_due,
         registered_as, registrant_email, registrant_secret
     FROM judged
 ), awaited AS (
     INSERT INTO due_dates (webhook_id, due_at)
     SELECT id, decision_by FROM judged WHERE on_due AND status = 'pending' AND decision_by IS NOT NULL
 ), delivered AS (
-    INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
-    SELECT new_id(), id, task_id, host, request_id, traceparent FROM judged
+    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent)
+    SELECT new_id(), id, task_id, host, lane, request_id, traceparent FROM judged
     WHERE status = 'approved' AND on_approved OR status = 'rejected' AND on_rejected
     RETURNING id, webhook_id
 ), recorded AS (",
     insert_entries!("SELECT entry FROM judged"),
     ")
-SELECT judged.id, delivered.id AS delivery_id
+SELECT judged.id, delivered.id AS delivery_id, judged.lane
 FROM judged LEFT JOIN delivered ON delivered.webhook_id = judged.id"
 );

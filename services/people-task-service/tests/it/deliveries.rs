@@ -1,6 +1,11 @@
-use serde_json::{Value, json};
+use std::time::Duration;
 
+use serde_json::{Value, json};
+use testkit::eventually;
+
+use crate::due_dates::{PLUGIN, register, worker};
 use crate::fixture::{Fixture, Task, User, next_page};
+use crate::webhook_worker::fixture::{CannedResponse, Receiver, STOP_TIMEOUT};
 
 /// A decided task with a number of webhooks.
 async fn decided(app: &Fixture, by: &User, webhooks: usize) -> Task {
@@ -133,7 +138,7 @@ async fn redeliver_makes_a_finished_delivery_due_again() {
         assert_eq!(reply.json["status"], "pending");
         assert!(reply.json["nextAttempt"].is_string());
         let due = format!(
-            "deliveries WHERE encode(id, 'hex') = '{id}' AND next_attempt <= now() AND worker_id IS NULL
+            "deliveries WHERE encode(id, 'hex') = '{id}' AND next_attempt <= now()
              AND attempts = 0 AND lost_claims = 0 AND lost_trials = 0 AND host = '127.0.0.1'"
         );
         assert_eq!(app.count(&due), 1, "{status}");
@@ -143,38 +148,26 @@ async fn redeliver_makes_a_finished_delivery_due_again() {
 }
 
 #[tokio::test]
-async fn a_delivery_in_flight_is_not_restarted() {
-    let app = Fixture::start().await;
+async fn a_delivery_that_is_being_sent_is_not_sent_a_second_time() {
+    let slow = |_| CannedResponse::after(Duration::from_secs(1));
+    let (app, receiver) = (Fixture::start().await, Receiver::start(slow));
     let ada = app.user("ada@example.com");
-    let task = decided(&app, &ada, 1).await;
-    let id = list(&app, &ada, &task).await[0]["id"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    app.execute("UPDATE deliveries SET worker_id = 1, lease = 1");
-    let path = format!("/people-task/deliveries/{id}/redeliver");
-    let reply = app
-        .http
-        .post(&path)
-        .bearer(&ada.token)
-        .send()
-        .await
-        .expect(200);
-    assert_eq!(reply.json["status"], "pending");
-    assert_eq!(app.count("deliveries WHERE worker_id = 1 AND lease = 1"), 1);
-    // A released claim does not count.
-    app.execute("UPDATE deliveries SET worker_id = NULL");
-    let _ = app
-        .http
-        .post(&path)
-        .bearer(&ada.token)
-        .send()
-        .await
-        .expect(200);
-    assert_eq!(
-        app.count("deliveries WHERE worker_id IS NULL AND lease = 2"),
-        1
-    );
+    let task = app.create(&ada, json!({})).await;
+    let url = json!({"url": receiver.url("/")});
+    let _ = register(&app, &ada, PLUGIN, &task, url).await.expect(200);
+    let _ = app.approve(&ada, &task).await.expect(200);
+    let worker = worker(&app).await;
+    receiver.wait_for_calls(1).await;
+    let id = list(&app, &ada, &task).await[0]["id"].clone();
+    let path = format!("/people-task/deliveries/{}/redeliver", id.as_str().unwrap());
+    let reply = app.http.post(&path).bearer(&ada.token).send().await;
+    assert_eq!(reply.expect(200).json["status"], "pending");
+    eventually("the delivery to be sent", async || {
+        (list(&app, &ada, &task).await[0]["status"] == "sent").then_some(())
+    })
+    .await;
+    assert!(worker.stop(STOP_TIMEOUT).await);
+    assert_eq!(receiver.calls().len(), 1);
 }
 
 #[tokio::test]

@@ -12,8 +12,8 @@ use tracing::Span;
 use values::{DeliveryId, FromText as _, Timestamp, UserId, WebhookId};
 
 use crate::deliveries::responses::Attempt;
-use crate::deliveries::worker::claims_store::ClaimedDelivery;
-use crate::deliveries::worker::hosts::Health;
+use crate::deliveries::worker::due_store::DueRow;
+use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::schedule::{RetryDecision, RetrySchedule, jitter};
 use crate::tasks::responses::TaskResponse;
 use crate::webhook_signature::{WebhookSecret, WebhookSigner};
@@ -36,33 +36,31 @@ pub(super) struct AttemptResult {
     pub(super) health: Health,
 }
 
-/// The claim under which an attempt was made: what recording its result needs.
+/// What recording the end of a delivery needs.
 #[derive(Debug, Clone)]
 pub(super) struct Lease {
     pub(super) delivery: DeliveryId,
     pub(super) webhook: WebhookId,
     /// Who registered the webhook.
     pub(super) registrant: UserId,
-    pub(super) worker: i32,
-    /// Each claim of a delivery has another number.
-    pub(super) number: i32,
-    pub(super) host: Arc<str>,
+    /// The version of the row that was loaded.
+    pub(super) version: i32,
+    pub(super) lane: Arc<str>,
     pub(super) created: DateTime<Utc>,
     pub(super) context: RequestContext,
 }
 
 impl Lease {
-    /// The lease of a claimed delivery.
-    pub(super) fn of(claimed: &ClaimedDelivery) -> Self {
-        let (request, trace) = (&claimed.request_id, &claimed.traceparent);
+    /// The lease of a loaded delivery.
+    pub(super) fn of(row: &DueRow) -> Self {
+        let (request, trace) = (&row.request_id, &row.traceparent);
         Self {
-            delivery: claimed.delivery_id,
-            webhook: claimed.webhook_id,
-            registrant: claimed.registrant.registered_by,
-            worker: claimed.worker_id,
-            number: claimed.lease,
-            host: claimed.host.as_str().into(),
-            created: claimed.delivery_created,
+            delivery: row.delivery_id,
+            webhook: row.webhook_id,
+            registrant: row.registrant.registered_by,
+            version: row.lease,
+            lane: row.lane.as_str().into(),
+            created: row.delivery_created,
             context: RequestContext::continued(Some(request), Some(trace)),
         }
     }
@@ -73,11 +71,11 @@ impl Lease {
 }
 
 /// The result for a delivery that is not sent, because the user who registered the webhook has no right to the task.
-fn suspended(claimed: &ClaimedDelivery, lease: Lease) -> AttemptResult {
+fn suspended(row: &DueRow, lease: Lease) -> AttemptResult {
     let at = Utc::now();
     AttemptResult {
         duration: Duration::ZERO,
-        decision: RetrySchedule::suspend(lease.age(at), claimed.suspended, jitter()),
+        decision: RetrySchedule::suspend(lease.age(at), row.suspended, jitter()),
         health: Health::Unknown,
         attempt: describe(
             at,
@@ -91,14 +89,14 @@ fn suspended(claimed: &ClaimedDelivery, lease: Lease) -> AttemptResult {
 impl Sender {
     /// Sends a delivery once. A panic counts as a failed attempt, so that a delivery that causes panics ends
     /// as others do.
-    pub(super) async fn attempt(&self, claimed: ClaimedDelivery) -> AttemptResult {
-        let lease = Lease::of(&claimed);
-        if !claimed.registrant.may_be_told(&claimed.task) {
-            return suspended(&claimed, lease);
+    pub(super) async fn attempt(&self, row: DueRow) -> AttemptResult {
+        let lease = Lease::of(&row);
+        if !row.registrant.may_be_told(&row.task) {
+            return suspended(&row, lease);
         }
-        let earlier = usize::try_from(claimed.attempts).unwrap_or_default();
+        let earlier = usize::try_from(row.attempts).unwrap_or_default();
         let (at, started) = (Utc::now(), Instant::now());
-        let sending = Box::pin(self.send(claimed));
+        let sending = Box::pin(self.send(row));
         let sending = AssertUnwindSafe(sending).catch_unwind();
         let context = lease.context.clone();
         let response = context
@@ -119,13 +117,13 @@ impl Sender {
         }
     }
 
-    async fn send(&self, claimed: ClaimedDelivery) -> Result<TruncatedResponse, SendError> {
+    async fn send(&self, row: DueRow) -> Result<TruncatedResponse, SendError> {
         let broken = |what: &str| SendError::Broken(what.to_owned());
-        let url = TargetUrl::parse(&claimed.url).map_err(|_| broken("the URL is invalid"))?;
-        let secret = claimed.secret.as_deref().map(WebhookSecret::from_text);
+        let url = TargetUrl::parse(&row.url).map_err(|_| broken("the URL is invalid"))?;
+        let secret = row.secret.as_deref().map(WebhookSecret::from_text);
         let secret = secret.and_then(Result::ok);
-        let (id, timestamp) = (claimed.delivery_id, Utc::now().timestamp());
-        let body = TaskResponse::for_webhook(claimed.task, claimed.with_task_id, claimed.due_at);
+        let (id, timestamp) = (row.delivery_id, Utc::now().timestamp());
+        let body = TaskResponse::for_webhook(row.task, row.with_task_id, row.due_at);
         let body =
             serde_json::to_vec(&body).map_err(|_| broken("the task cannot be serialized"))?;
         let signature = self.signer.sign(id, timestamp, &body, secret.as_ref());
@@ -146,7 +144,7 @@ impl Sender {
         ]);
         let response = self.client.post(&url, headers, body).await;
         let span = Span::current();
-        telemetry::set_attribute(&span, "server.address", claimed.host);
+        telemetry::set_attribute(&span, "server.address", row.host);
         match &response {
             Ok(response) => {
                 let status = i64::from(response.status.as_u16());
@@ -163,14 +161,14 @@ fn headers(pairs: impl IntoIterator<Item = (HeaderName, String)>) -> HeaderMap {
     pairs.into_iter().filter_map(valid).collect()
 }
 
-/// What a response says about the host. One that refuses a request responds; its receivers are many.
+/// What a response says about the receiver. One that refuses a request responds.
 fn health(response: &Result<TruncatedResponse, SendError>) -> Health {
     match response {
         Ok(response) if response.status.is_server_error() => Health::Fails,
         Ok(response) if response.status == StatusCode::TOO_MANY_REQUESTS => Health::Fails,
         Ok(_) => Health::Responds,
         Err(SendError::Refused(_) | SendError::Unresolved(Unresolved::NotAsked)) => Health::Unknown,
-        Err(_) => Health::Fails,
+        Err(_) => Health::Unreachable,
     }
 }
 

@@ -1,16 +1,16 @@
-//! Whether a host is worth more than one request at a time.
+//! Whether a lane or an origin is worth more than one request at a time.
 
 use std::time::{Duration, Instant};
 
-/// After this many failed attempts in a row a host is tried with one request at a time.
+/// After this many failed attempts in a row it is tried with one request at a time.
 const FAILURES: u32 = 5;
 /// The pause before the first of these requests, and the longest one.
 const PAUSE: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
 
-/// How long a host that could be tried is remembered while nothing waits for it.
+/// For how long after it could be tried an open circuit counts, if nothing waits for it.
 const FORGOTTEN_AFTER: Duration = Duration::from_secs(60);
 
-/// The circuit of a host. While it is open, a single request is made after each pause, until one succeeds.
+/// While a circuit is open, a single request is made after each pause, until one succeeds.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Circuit {
     /// Failed attempts in a row.
@@ -25,28 +25,33 @@ struct Open {
 }
 
 impl Circuit {
-    /// Whether the host gets one request at a time.
+    /// Whether there is one request at a time.
     pub(super) fn is_open(&self) -> bool {
         self.open.is_some()
     }
 
-    /// Whether it is open, and its host may still be tried.
+    /// Whether the last request failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// Whether it is open, and may still be tried.
     pub(super) fn matters(&self, now: Instant) -> bool {
         self.open
             .is_some_and(|open| now < open.next_trial + FORGOTTEN_AFTER)
     }
 
-    /// Whether a request may be made now, if the host has no other.
+    /// Whether a request may be made now, if there is no other.
     pub(super) fn permits(&self, now: Instant) -> bool {
         self.open.is_none_or(|open| open.next_trial <= now)
     }
 
-    /// The host responded.
+    /// There was a response.
     pub(super) fn succeeded(&mut self) {
         *self = Self::default();
     }
 
-    /// The host did not respond, or said that it cannot work now. Returns whether this opened the circuit.
+    /// There was none, or it said that the receiver cannot work now. Returns whether this opened the circuit.
     pub(super) fn failed(&mut self, now: Instant) -> bool {
         self.failures = self.failures.saturating_add(1);
         let (first, longest) = PAUSE;

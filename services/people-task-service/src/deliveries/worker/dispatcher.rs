@@ -1,9 +1,10 @@
 mod attempts;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fairness::FairQueue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -12,40 +13,49 @@ use values::DeliveryId;
 
 use crate::deliveries::DueDelivery;
 use crate::deliveries::worker::attempt::{AttemptResult, Lease, Sender};
-use crate::deliveries::worker::blocked::BlockedHosts;
-use crate::deliveries::worker::claims::{ClaimRequest, Claimed, Claims, Ended};
-use crate::deliveries::worker::claims_store::ClaimedDelivery;
-use crate::deliveries::worker::hosts::Host;
-use crate::deliveries::worker::membership::{Member, UsedPlaces};
+use crate::deliveries::worker::due_store::DueRow;
+use crate::deliveries::worker::lane::Lane;
+use crate::deliveries::worker::loads::{Ended, LoadRequest, Loaded, Loads};
+use crate::deliveries::worker::ownership::{GivenUp, Member, Shards};
 use crate::deliveries::worker::paused::PausedHosts;
-use crate::deliveries::worker::recorder::Ends;
+use crate::deliveries::worker::places::{Host, Origin, Owners};
+use crate::deliveries::worker::recorder::{Ends, Settled};
 use crate::deliveries::worker::report;
-use crate::deliveries::worker::results_store::ClaimEnd;
+use crate::deliveries::worker::results_store::End;
 
-/// The largest number of messages that are taken before claims are made.
+/// The largest number of messages that are taken before deliveries are loaded.
 const BATCH: usize = 256;
-/// How often hosts that do not respond are tried, and at most hosts are looked for that no message names.
+/// How often lanes that do not respond are tried, and at most lanes are looked for that no message names.
 const TICK: Duration = Duration::from_millis(250);
 /// Nothing is started while more results than this wait to be recorded.
 const MAX_UNRECORDED: usize = 4_096;
-/// The largest number of hosts of which something is kept while nothing waits for them, and of all hosts.
-const MAX_IDLE_HOSTS: usize = 10_000;
-const MAX_HOSTS: usize = 100_000;
+/// The largest number of lanes of which something is kept while nothing waits for them, and of all lanes.
+const MAX_IDLE_LANES: usize = 10_000;
+const MAX_LANES: usize = 100_000;
+/// How many lanes of an owner whose share was used up are tried again at each tick.
+const RETRIED_LANES: usize = 64;
+/// How long nothing is started for a shard that another worker should have and that is busy.
+const DRAINING: Duration = Duration::from_secs(1);
+/// How long a delivery is tried alone. A worker that still runs then was not ended by it.
+const TRIAL: Duration = Duration::from_secs(1);
 
 /// The messages that a worker receives.
 pub(super) type Incoming = mpsc::Receiver<Vec<DueDelivery>>;
 
 /// Decides which delivery is started next. It is the only one that knows what is under way, and it waits for nothing:
-/// claims, attempts and results run beside it.
+/// loads, attempts and results run beside it.
 ///
 /// So a place of a host is free again as soon as its response has arrived, whatever the database does meanwhile.
 pub(super) struct Dispatcher {
     pub(super) sender: Arc<Sender>,
-    pub(super) claims: Claims,
+    pub(super) loads: Loads,
     pub(super) ends: Ends,
+    pub(super) settled: Settled,
     pub(super) incoming: Incoming,
     pub(super) member: watch::Receiver<Option<Member>>,
-    pub(super) used: Arc<UsedPlaces>,
+    pub(super) given_up: Arc<GivenUp>,
+    /// The number of concurrent requests to a host.
+    pub(super) max_in_flight_per_host: u32,
     /// The number of concurrent attempts, over all hosts.
     pub(super) max_in_flight: usize,
     /// How long a worker must run before it tries deliveries that may end workers.
@@ -55,17 +65,26 @@ pub(super) struct Dispatcher {
 /// The state of a running dispatcher.
 struct Dispatching {
     dispatcher: Dispatcher,
+    lanes: HashMap<Arc<str>, Lane>,
     hosts: HashMap<Arc<str>, Host>,
-    /// Hosts for which something may have to be claimed.
-    changed: HashSet<Arc<str>>,
-    blocked: BlockedHosts,
+    origins: HashMap<Arc<str>, Origin>,
+    owners: Owners,
+    /// Lanes for which something is to be loaded, by their owners, which take turns.
+    to_load: FairQueue<Arc<str>, Arc<str>>,
+    /// Lanes whose owner has its share of what may be loaded.
+    without_room: HashMap<Arc<str>, VecDeque<Arc<str>>>,
     paused: PausedHosts,
     attempts: JoinSet<AttemptResult>,
     /// A delivery that is tried apart from others.
-    suspect: Option<DeliveryId>,
-    may_have_unknown_claims: bool,
-    /// This worker, as the membership was last told.
+    trial: Option<(DeliveryId, Instant)>,
+    /// This worker, as the ownership was last told.
     member: Option<Member>,
+    /// Shards that are given up, until the ownership has done so.
+    given_up: Shards,
+    /// Shards that are to be given up, and until when nothing is started for them.
+    draining: Option<(Shards, Instant)>,
+    /// When shards may be drained next.
+    next_drain: Instant,
     started: Instant,
 }
 
@@ -73,16 +92,21 @@ impl Dispatcher {
     /// Runs until `shutdown` is cancelled. Then it starts nothing more, and returns once every attempt has ended.
     pub(super) async fn run(self, shutdown: CancellationToken) {
         let dispatching = Dispatching {
-            dispatcher: self,
+            lanes: HashMap::new(),
             hosts: HashMap::new(),
-            changed: HashSet::new(),
-            blocked: BlockedHosts::default(),
+            origins: HashMap::new(),
+            owners: Owners::new(self.max_in_flight, MAX_LANES),
+            to_load: FairQueue::new(MAX_LANES),
+            without_room: HashMap::new(),
             paused: PausedHosts::default(),
             attempts: JoinSet::new(),
-            suspect: None,
-            may_have_unknown_claims: false,
+            trial: None,
             member: None,
+            given_up: Shards::default(),
+            draining: None,
+            next_drain: Instant::now(),
             started: Instant::now(),
+            dispatcher: self,
         };
         dispatching.run(shutdown).await;
     }
@@ -97,234 +121,375 @@ impl Dispatching {
             let d = &mut self.dispatcher;
             tokio::select! {
                 Some(ended) = self.attempts.join_next() => self.finish(ended),
-                ended = d.claims.next() => self.take_ended_claim(ended),
+                ended = d.loads.next() => self.take_ended_load(ended),
                 number = d.incoming.recv_many(&mut received, BATCH) => {
                     if number == 0 {
                         break;
                     }
                     self.add(received.drain(..).flatten());
                 }
+                Some(settled) = d.settled.recv() => self.settle(settled),
                 _ = tick.tick() => self.tick(),
-                Ok(()) = d.member.changed() => self.adopt_places(),
+                Ok(()) = d.member.changed() => self.adopt_member(),
                 () = shutdown.cancelled() => break,
             }
             self.take_ended();
-            self.claim();
+            self.load();
         }
         self.stop().await;
     }
 
-    /// Releases what is claimed and not started, and waits for the rest.
+    /// Gives every shard up as soon as none of its deliveries is under way.
     async fn stop(mut self) {
-        while self.dispatcher.claims.are_under_way() {
-            let ended = self.dispatcher.claims.next().await;
-            if let Ended::Claim(claimed) | Ended::SuspectClaim(claimed) = ended {
-                self.release(claimed.rows);
+        while self.dispatcher.loads.are_under_way() {
+            match self.dispatcher.loads.next().await {
+                Ended::Load(loaded) => self.give_back_marks(loaded.rows),
+                Ended::Trial(trial) => self.give_back_marks(trial.row),
+                Ended::Scan(_) => {}
             }
         }
-        self.release_unstarted();
-        self.hosts.clear();
+        let unstarted: Vec<_> = self.lanes.values_mut().flat_map(Lane::hold).collect();
+        self.give_back(unstarted);
+        self.member = self.member.map(|member| Member {
+            surplus: u32::MAX,
+            ..member
+        });
+        self.give_up_shards();
         while let Some(ended) = self.attempts.join_next().await {
             self.finish(ended);
         }
     }
 
-    /// This worker, unless others may take it for dead.
-    fn member(&self) -> Option<Member> {
-        self.member
-            .filter(|member| Instant::now() < member.alive_until)
-    }
-
-    fn host(&mut self, name: &Arc<str>) -> &mut Host {
-        self.hosts.entry(Arc::clone(name)).or_default()
+    /// The shards that this worker serves now. None, if others may take it for dead.
+    fn shards(&self) -> Shards {
+        let member = self.member;
+        let alive = member.filter(|member| Instant::now() < member.alive_until);
+        alive.map_or(Shards::default(), |member| {
+            let draining = self
+                .draining
+                .map_or(Shards::default(), |(shards, _)| shards);
+            member.shards.without(self.given_up).without(draining)
+        })
     }
 
     fn add(&mut self, due: impl Iterator<Item = DueDelivery>) {
-        for DueDelivery { id, host } in due {
-            let name: Arc<str> = host.into();
-            if self.may_keep(&name) {
-                self.host(&name).add(id);
-                self.changed.insert(name);
+        for DueDelivery { id, lane } in due {
+            let name: Arc<str> = lane.into();
+            if let Some(lane) = self.lane(&name) {
+                lane.add(id);
+                self.queue(&name);
             }
         }
     }
 
-    fn add_scanned(&mut self, hosts: impl IntoIterator<Item = Arc<str>>) {
-        for name in hosts {
-            if self.may_keep(&name) {
-                self.host(&name).set_backlog();
-                self.changed.insert(name);
+    fn add_scanned(&mut self, lanes: impl IntoIterator<Item = Arc<str>>) {
+        for name in lanes {
+            if let Some(lane) = self.lane(&name) {
+                lane.set_backlog();
+                self.queue(&name);
             }
         }
     }
 
-    /// Whether deliveries of a host may be kept. The scan finds those of others later.
-    fn may_keep(&self, name: &Arc<str>) -> bool {
-        let has_room = self.hosts.len() < MAX_HOSTS || self.hosts.contains_key(name);
-        has_room && !self.paused.contains(name)
-    }
-
-    /// Releases what is claimed and not started of hosts that were paused, and goes on with those that were resumed.
-    fn adopt_pauses(&mut self, paused: Vec<String>) {
-        let changed = self.paused.replace(paused);
-        for name in changed.paused {
-            if let Some(host) = self.hosts.get_mut(&name) {
-                let unstarted = host.hold();
-                self.release(unstarted);
+    /// A lane that this worker may serve, unless there are too many. The scan finds the deliveries of others later.
+    fn lane(&mut self, name: &Arc<str>) -> Option<&mut Lane> {
+        if !self.lanes.contains_key(name) {
+            let lane = Lane::new(name);
+            if self.owners.add_lane(&lane.owner) {
+                self.lanes.insert(Arc::clone(name), lane);
             }
         }
-        self.add_scanned(changed.resumed);
+        let shards = self.shards();
+        let lane = self.lanes.get_mut(name)?;
+        (shards.contain(&lane.host) && !self.paused.contains(&lane.host)).then_some(lane)
+    }
+
+    /// Lets a lane be loaded in turn, if it wants something.
+    fn queue(&mut self, name: &Arc<str>) {
+        let limit = self.dispatcher.max_in_flight_per_host;
+        if let Some(lane) = self.lanes.get_mut(name)
+            && !lane.is_queued
+            && lane.wants(limit, Instant::now()) > 0
+        {
+            // There is a place for each lane.
+            lane.is_queued = self.to_load.push(&lane.owner, Arc::clone(name)).is_ok();
+        }
+    }
+
+    fn adopt_pauses(&mut self, found: Vec<String>) {
+        let changed = self.paused.replace(found);
+        if changed.paused.is_empty() && changed.resumed.is_empty() {
+            return;
+        }
+        let mut unstarted = Vec::new();
+        let mut resumed = Vec::new();
+        for (name, lane) in &mut self.lanes {
+            if changed.paused.contains(&lane.host) {
+                unstarted.extend(lane.hold());
+            } else if changed.resumed.contains(&lane.host) {
+                resumed.push(Arc::clone(name));
+            }
+        }
+        self.give_back(unstarted);
+        self.add_scanned(resumed);
     }
 
     fn tick(&mut self) {
         let now = Instant::now();
-        let waiting = self
-            .hosts
-            .iter()
-            .filter(|(_, host)| !host.is_forgettable(now));
-        self.changed
-            .extend(waiting.map(|(name, _)| Arc::clone(name)));
-        let is_idle = self.changed.is_empty();
-        if self.hosts.len() > MAX_IDLE_HOSTS {
-            self.hosts.retain(|_, host| !host.is_forgettable(now));
-        }
-        let may_try = !self.may_have_unknown_claims
-            && self.started.elapsed() >= self.dispatcher.suspects_after;
-        if let Some(member) = self.member() {
-            self.dispatcher.claims.scan(is_idle);
-            if may_try && self.suspect.is_none() {
-                self.dispatcher.claims.claim_suspect(member.id);
+        let names: Vec<_> = self.lanes.keys().map(Arc::clone).collect();
+        let mut is_idle = true;
+        for name in names {
+            if let Some(lane) = self.lanes.get_mut(&name) {
+                lane.tick(now);
+                is_idle &= lane.is_idle();
+                self.enqueue_ready(&name);
+                self.queue(&name);
             }
         }
-        self.adopt_places();
-        self.start_ready();
+        let owners: Vec<_> = self.without_room.keys().map(Arc::clone).collect();
+        for owner in owners {
+            self.retry_without_room(&owner, RETRIED_LANES);
+        }
+        self.forget_idle();
+        let shards = self.shards();
+        if shards != Shards::default() {
+            self.dispatcher.loads.scan(is_idle);
+            self.begin_trial(shards, now);
+        }
+        self.give_up_shards();
+        self.start_everywhere();
         report::in_flight(self.attempts.len());
-        let failing = self.hosts.values().filter(|host| host.is_failing(now));
+        let failing = self.lanes.values().filter(|lane| lane.is_failing(now));
         report::circuits_open(failing.count());
     }
 
-    /// Tells the membership how many places are used at most, now that the new number is known. A worker that was taken
-    /// for dead has lost its claims, and one whose database has started again may have some that it does not know.
-    fn adopt_places(&mut self) {
-        let member = *self.dispatcher.member.borrow_and_update();
-        let id = |member: Option<Member>| member.map(|member| member.id);
-        let starts = |member: Option<Member>| member.map(|member| member.server_starts);
-        if id(member) != id(self.member) {
-            self.release_unstarted();
-        } else if starts(member) != starts(self.member) {
-            self.may_have_unknown_claims = true;
-            self.release_unstarted();
+    fn forget_idle(&mut self) {
+        if self.lanes.len() <= MAX_IDLE_LANES {
+            return;
         }
-        self.member = member;
-        let busiest = self.hosts.values().map(Host::in_flight).max();
-        let places = member.map(|member| member.places);
-        let used = busiest.max(places).unwrap_or_default();
-        self.dispatcher.used.set(used);
+        let owners = &mut self.owners;
+        self.lanes.retain(|_, lane| {
+            let is_kept = !lane.is_idle() || lane.is_queued || lane.is_waiting;
+            if !is_kept {
+                owners.remove_lane(&lane.owner);
+            }
+            is_kept
+        });
+        let known: HashSet<_> = self.lanes.values().map(|lane| &lane.host).collect();
+        self.hosts.retain(|name, _| known.contains(name));
+        let known: HashSet<_> = self.lanes.values().map(|lane| &lane.origin).collect();
+        self.origins.retain(|name, _| known.contains(name));
     }
 
-    /// Claims deliveries for the hosts that can start them soon.
-    fn claim(&mut self) {
-        let Some(member) = self.member() else { return };
-        if !self.dispatcher.claims.has_capacity()
+    fn begin_trial(&mut self, shards: Shards, now: Instant) {
+        let is_over = self.trial.is_none_or(|(_, since)| now - since >= TRIAL);
+        if is_over && self.started.elapsed() >= self.dispatcher.suspects_after {
+            let marked = self.lanes.values().flat_map(|lane| &lane.under_way);
+            let under_way = marked.copied().collect();
+            self.dispatcher.loads.begin_trial(shards, under_way);
+        }
+    }
+
+    /// Takes what the ownership says of this worker. Deliveries of shards that it has lost, or that others may have had
+    /// meanwhile, are not its own any more.
+    fn adopt_member(&mut self) {
+        let before = self.member;
+        self.member = *self.dispatcher.member.borrow_and_update();
+        let shards =
+            |member: Option<Member>| member.map(|member| member.shards).unwrap_or_default();
+        let id = |member: Option<Member>| member.map(|member| member.id);
+        let (before, id_before) = (shards(before), id(before));
+        let owned = shards(self.member);
+        self.given_up = Shards(self.given_up.0 & owned.0);
+        let kept = if id_before == id(self.member) {
+            owned
+        } else {
+            Shards::default()
+        };
+        let lost = before.without(kept);
+        if lost != Shards::default() {
+            self.drop_lanes(lost);
+        }
+        if owned.without(before) != Shards::default() {
+            self.dispatcher.loads.scan(false);
+        }
+    }
+
+    fn drop_lanes(&mut self, shards: Shards) {
+        let lanes = self.lanes.values_mut();
+        let lanes = lanes.filter(|lane| shards.contain(&lane.host));
+        let unstarted: Vec<_> = lanes.flat_map(Lane::hold).collect();
+        self.give_back(unstarted);
+    }
+
+    /// Gives shards up that others should have and of which nothing is under way. If there are too few, nothing is started
+    /// for some of the others for a moment.
+    fn give_up_shards(&mut self) {
+        let Some(member) = self.member.filter(|member| member.surplus > 0) else {
+            self.draining = None;
+            return;
+        };
+        let hosts = self.hosts.iter().filter(|(_, host)| host.in_flight > 0);
+        let busy = hosts.fold(0, |busy, (name, _)| busy | Shards::of_host(name).0);
+        let idle = member.shards.without(self.given_up).without(Shards(busy));
+        let surplus = member.surplus.saturating_sub(self.given_up.number());
+        let given_up = idle.first(surplus);
+        if given_up != Shards::default() {
+            self.given_up.0 |= given_up.0;
+            self.drop_lanes(given_up);
+            self.dispatcher.given_up.add(given_up);
+        }
+        let now = Instant::now();
+        let missing = surplus.saturating_sub(given_up.number());
+        if self.draining.is_some_and(|(_, until)| until <= now) {
+            self.draining = None;
+        }
+        if self.draining.is_none() && missing > 0 && self.next_drain <= now {
+            let shards = member.shards.without(self.given_up).first(missing);
+            self.draining = Some((shards, now + DRAINING));
+            self.next_drain = now + DRAINING * 10;
+            self.drop_lanes(shards);
+        }
+    }
+
+    /// Loads deliveries for the lanes that can start them soon, in turn by owner.
+    fn load(&mut self) {
+        if !self.dispatcher.loads.has_capacity()
             || self.dispatcher.ends.unrecorded() > MAX_UNRECORDED
+            || self.to_load.total() == 0
         {
             return;
         }
-        if self.may_have_unknown_claims {
-            let knows_none = self.attempts.is_empty()
-                && self.dispatcher.ends.unrecorded() == 0
-                && !self.dispatcher.claims.are_under_way();
-            if knows_none {
-                self.dispatcher.claims.release_all(member.id);
-            }
-            return;
-        }
-        let now = Instant::now();
-        let mut request = ClaimRequest::new(member.id);
-        let changed: Vec<_> = self.changed.drain().collect();
-        for name in changed {
-            if request.is_full() {
-                self.changed.insert(name);
-                continue;
-            }
-            let Some(host) = self.hosts.get_mut(&name) else {
+        let (now, limit) = (Instant::now(), self.dispatcher.max_in_flight_per_host);
+        let mut request = LoadRequest::new(self.member.and_then(|member| member.took_over));
+        while !request.is_full()
+            && let Some(name) = self.to_load.pop()
+        {
+            let Some(lane) = self.lanes.get_mut(&name) else {
                 continue;
             };
-            let wanted = host.take_wanted(member.places, now);
-            request.add(&name, wanted);
-            if host.is_forgettable(now) {
-                self.hosts.remove(&name);
+            lane.is_queued = false;
+            let wanted = lane.wants(limit, now);
+            let number = self.owners.room(&lane.owner, wanted, now);
+            if number > 0 {
+                let wanted = lane.take_wanted(number);
+                self.owners.add(&lane.owner, wanted.number(), now);
+                request.add(&name, wanted, lane.under_way.iter());
+            } else if wanted > 0 {
+                lane.is_queued = true;
+                let waiting = self.without_room.entry(Arc::clone(&lane.owner));
+                waiting.or_default().push_back(name);
             }
         }
-        self.dispatcher.claims.start(request);
+        self.dispatcher.loads.start(request);
     }
 
-    fn take_ended_claim(&mut self, ended: Ended) {
+    /// An owner may have more loaded than before.
+    fn make_room(&mut self, owner: &Arc<str>, number: usize) {
+        self.owners.remove(owner, number);
+        self.retry_without_room(owner, number);
+    }
+
+    /// Lets lanes of an owner that found no room try again, those that wait longest first.
+    fn retry_without_room(&mut self, owner: &Arc<str>, number: usize) {
+        let Some(lanes) = self.without_room.get_mut(owner) else {
+            return;
+        };
+        for name in lanes.drain(..number.min(lanes.len())) {
+            // There is a place for each lane.
+            let _ = self.to_load.push(owner, name);
+        }
+        if lanes.is_empty() {
+            self.without_room.remove(owner);
+        }
+    }
+
+    fn take_ended_load(&mut self, ended: Ended) {
         match ended {
-            Ended::Claim(claimed) | Ended::SuspectClaim(claimed) => self.take_claimed(claimed),
+            Ended::Load(loaded) => self.take_loaded(loaded),
+            Ended::Trial(trial) => {
+                report::lost_trials(&trial);
+                if let Some(row) = trial.row {
+                    self.start_trial(row);
+                }
+            }
             Ended::Scan(found) => {
                 if let Some(paused) = found.paused {
                     self.adopt_pauses(paused);
                 }
                 self.add_scanned(found.due.into_iter().map(Into::into));
             }
-            Ended::Release(done) => self.may_have_unknown_claims &= !done,
         }
     }
 
-    fn take_claimed(&mut self, claimed: Claimed) {
-        if claimed.may_have_more {
-            // The worker claims nothing until all that it knows of has ended, and releases the rest.
-            self.may_have_unknown_claims = true;
-            self.release_unstarted();
-        }
-        for (name, asked) in claimed.asked {
-            // What a failed claim asked for is in the database.
-            self.host(&name).claim_ended(asked, claimed.failed);
-            self.changed.insert(name);
-        }
-        for name in claimed.without_more {
-            self.host(&name).clear_backlog();
-        }
-        let mut ready = HashSet::new();
-        for row in claimed.rows {
-            if Some(row.worker_id) != self.member.map(|member| member.id) {
-                self.release(vec![row]);
+    fn take_loaded(&mut self, loaded: Loaded) {
+        let mut found: HashMap<Arc<str>, usize> = HashMap::new();
+        let shards = self.shards();
+        let mut refused = Vec::new();
+        for row in loaded.rows {
+            let Some((name, lane)) = self.lanes.get_key_value(row.lane.as_str()) else {
+                refused.push(row);
                 continue;
+            };
+            let is_served = shards.contain(&lane.host) && !self.paused.contains(&lane.host);
+            let name = Arc::clone(name);
+            if !is_served {
+                refused.push(row);
+            } else if let Some(lane) = self.lanes.get_mut(&name)
+                && lane.push_ready(row).is_none()
+            {
+                *found.entry(name).or_default() += 1;
             }
-            if row.on_trial {
-                tracing::warn!(delivery.id = %row.delivery_id, "trying a delivery on suspicion that it ends workers");
-                self.suspect = Some(row.delivery_id);
-            }
-            let name: Arc<str> = row.host.as_str().into();
-            self.host(&name).push_ready(row);
-            ready.insert(name);
         }
-        for name in ready {
-            self.start(&name);
-            let is_paused = self.paused.contains(&name);
-            let host = self.host(&name);
-            let mut unused = host.take_surplus();
-            unused.extend(host.take_unstarted_trials());
-            if is_paused {
-                unused.extend(host.hold());
+        self.give_back_marks(refused);
+        for name in loaded.without_more {
+            if let Some(lane) = self.lanes.get_mut(&name) {
+                lane.clear_backlog();
             }
-            self.release(unused);
+        }
+        for (name, asked) in loaded.asked {
+            let number = found.get(&name).copied().unwrap_or_default();
+            if let Some(lane) = self.lanes.get_mut(&name) {
+                lane.load_ended(loaded.failed);
+                let owner = Arc::clone(&lane.owner);
+                self.make_room(&owner, asked.saturating_sub(number));
+            }
+            self.enqueue_ready(&name);
+            self.queue(&name);
+            self.start_at(&name);
         }
     }
 
-    fn release_unstarted(&mut self) {
-        let unstarted: Vec<_> = self.hosts.values_mut().flat_map(Host::give_back).collect();
-        self.release(unstarted);
+    /// The ends of these deliveries are recorded.
+    fn settle(&mut self, settled: Vec<(Arc<str>, DeliveryId)>) {
+        for (name, id) in settled {
+            if let Some(lane) = self.lanes.get_mut(&name) {
+                lane.under_way.remove(&id);
+            }
+        }
     }
 
-    fn release(&mut self, claims: Vec<ClaimedDelivery>) {
-        for claimed in claims {
-            if self.suspect == Some(claimed.delivery_id) {
-                self.suspect = None;
+    /// Forgets deliveries that are not started. The database has them.
+    fn give_back(&mut self, rows: impl IntoIterator<Item = DueRow>) {
+        let mut marked = Vec::new();
+        for row in rows {
+            if let Some(lane) = self.lanes.get_mut(row.lane.as_str()) {
+                // The end of one that is marked is recorded.
+                if !row.is_marked {
+                    lane.under_way.remove(&row.delivery_id);
+                }
+                let owner = Arc::clone(&lane.owner);
+                self.make_room(&owner, 1);
             }
-            let lease = Lease::of(&claimed);
-            self.dispatcher.ends.send(ClaimEnd::Released(lease));
+            marked.push(row);
+        }
+        self.give_back_marks(marked);
+    }
+
+    /// Records that these deliveries, as far as they are marked, were not sent.
+    fn give_back_marks(&mut self, rows: impl IntoIterator<Item = DueRow>) {
+        for row in rows.into_iter().filter(|row| row.is_marked) {
+            self.dispatcher.ends.send(End::NotSent(Lease::of(&row)));
         }
     }
 }

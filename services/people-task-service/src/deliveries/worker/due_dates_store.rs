@@ -6,7 +6,7 @@ use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
 use telemetry::RequestContext;
 use values::DeliveryId;
 
-use super::membership_store::KNOWS_DUE_DATES;
+use super::ownership_store::KNOWS_DUE_DATES;
 use crate::deliveries::DueDelivery;
 
 #[derive(QueryableByName)]
@@ -27,8 +27,8 @@ pub(super) fn has_passed(connection: &mut PgConnection) -> Result<bool, Error> {
 struct Handled {
     #[diesel(sql_type = Nullable<Binary>)]
     delivery_id: Option<DeliveryId>,
-    #[diesel(sql_type = Text)]
-    host: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    lane: Option<String>,
 }
 
 /// Handles the webhooks whose due date passed first, inside a transaction, at most one for each context: each gets a
@@ -52,7 +52,7 @@ pub(super) fn handle_passed(
     let handled = handled.into_iter().map(|row| {
         Some(DueDelivery {
             id: row.delivery_id?,
-            host: row.host,
+            lane: row.lane?,
         })
     });
     Ok(handled.collect())
@@ -70,7 +70,7 @@ WITH passed AS (
     ORDER BY due_at LIMIT $3
     FOR UPDATE OF due_dates SKIP LOCKED
 ), judged AS (
-    SELECT webhooks.id, webhooks.task_id, webhooks.host, decision_by, task_states.status = 'pending' AS is_pending
+    SELECT webhooks.id, webhooks.task_id, decision_by, task_states.status = 'pending' AS is_pending
     FROM passed JOIN webhooks ON webhooks.id = ANY(ARRAY[passed.webhook_id])
         JOIN task_states ON task_states.task_id = ANY(ARRAY[webhooks.task_id])
     FOR NO KEY UPDATE OF webhooks, task_states SKIP LOCKED
@@ -83,13 +83,13 @@ WITH passed AS (
 ), told AS (
     UPDATE webhooks SET status = 'pending', last_due = decision_by FROM judged
     WHERE webhooks.id = ANY(ARRAY[judged.id]) AND is_pending AND decision_by <= now()
-    RETURNING webhooks.id, webhooks.task_id, webhooks.host, last_due
+    RETURNING webhooks.id, webhooks.task_id, webhooks.host, webhooks.lane, last_due
 ), changed AS (
     UPDATE task_states SET version = version + 1 WHERE task_id = ANY(ARRAY(SELECT task_id FROM told))
 ), delivered AS (
-    INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent, due_at)
-    SELECT new_id(), id, task_id, host, ($1)[number], ($2)[number], last_due
+    INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent, due_at)
+    SELECT new_id(), id, task_id, host, coalesce(lane, ''), ($1)[number], ($2)[number], last_due
     FROM (SELECT told.*, row_number() OVER ()::integer AS number FROM told) AS numbered
-    RETURNING id, webhook_id
+    RETURNING id, webhook_id, lane
 )
-SELECT delivered.id AS delivery_id, judged.host FROM judged LEFT JOIN delivered ON delivered.webhook_id = judged.id";
+SELECT delivered.id AS delivery_id, delivered.lane FROM judged LEFT JOIN delivered ON delivered.webhook_id = judged.id";

@@ -1,39 +1,41 @@
 //! The webhook-worker: sends decisions to webhooks, at least once, and without letting one receiver delay another.
 //!
-//! - [`dispatcher`] decides what is started next. It knows of each [host](hosts) which deliveries are due, how many
-//!   requests it has, and whether it [responds](circuit); it waits neither for the database nor for a receiver.
-//! - [`claims`] claims deliveries ahead, [`attempt`] makes one request, [`schedule`] decides what follows, and
+//! - [`dispatcher`] decides what is started next. It knows of each [lane](lane) which deliveries are due, how many
+//!   requests it has, and whether it [is answered](circuit); [`places`] is what lanes share. It waits neither for the
+//!   database nor for a receiver.
+//! - [`loads`] loads deliveries ahead, [`attempt`] makes one request, [`schedule`] decides what follows, and
 //!   [`recorder`] records results in batches.
-//! - [`membership`] divides the places of each host among the workers, and [`lost_claims`] releases the claims of those
-//!   that ended.
+//! - [`ownership`] divides the hosts among the workers, and takes over those of workers that ended.
+//! - [`suspects_store`] sets aside deliveries that end workers.
 //! - [`registrant`] says whether the user who registered a webhook may still be told.
 //! - [`paused`] remembers the hosts that administrators have paused.
 //! - [`due_dates`] adds deliveries of due dates that pass while a task is pending.
 //!
-//! Deliveries become known by messages, which name them and their hosts, and by a scan of the hosts, which finds
+//! A lane is the due deliveries of one owner, the creator of their tasks, to one origin. Lanes of different owners take
+//! turns for everything that they share, and what a receiver answers to one of them delays no other.
+//!
+//! Deliveries become known by messages, which name them and their lanes, and by a scan of the lanes, which finds
 //! retries and whatever a lost message named. A million deliveries to a host that does not respond are rows in an index
 //! and nothing else.
 //!
-//! Invariants: a delivery is sent by the worker that has claimed it; a result counts only under its claim; a worker
-//! starts nothing while others may take it for dead; over all workers, a host never has more requests than its limit,
+//! Invariants: only the owner of a host sends its deliveries; a result counts only for the version of the row that was
+//! sent; a worker starts nothing while others may take it for dead; a host never has more requests than its limit,
 //! except those that a worker which was cut off from the database has not ended yet.
 
 mod attempt;
-mod blocked;
 mod circuit;
-mod claims;
-mod claims_store;
 mod dispatcher;
 mod due_dates;
 mod due_dates_store;
-mod hosts;
+mod due_store;
 mod judgement;
-mod lost_claims;
-mod lost_claims_store;
-mod membership;
-mod membership_store;
+mod lane;
+mod loads;
 mod message;
+mod ownership;
+mod ownership_store;
 mod paused;
+mod places;
 mod recorder;
 mod registrant;
 mod report;
@@ -41,6 +43,7 @@ mod results_store;
 mod retention;
 mod retention_store;
 mod schedule;
+mod suspects_store;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -55,10 +58,10 @@ use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 
 use self::attempt::Sender;
-use self::claims::Claims;
 use self::dispatcher::{Dispatcher, Incoming};
-use self::membership::Membership;
+use self::loads::Loads;
 use self::message::handle_message;
+use self::ownership::Ownership;
 use self::recorder::Recorder;
 use self::schedule::RetrySchedule;
 use crate::deliveries::{DueDelivery, QUEUE};
@@ -111,7 +114,7 @@ fn connect(settings: &WebhookWorkerSettings) -> (Database, Database) {
         };
         let options = PoolOptions {
             limits,
-            on_connect: claims_store::ON_CONNECT,
+            on_connect: due_store::ON_CONNECT,
         };
         Database::connect_with(&settings, options)
     };
@@ -130,7 +133,7 @@ fn connect(settings: &WebhookWorkerSettings) -> (Database, Database) {
     )
 }
 
-/// Delivers until it is cancelled, and then finishes in order: the attempts, their results, the membership.
+/// Delivers until it is cancelled, and then finishes in order: the attempts, their results, the ownership.
 async fn deliver(
     settings: WebhookWorkerSettings,
     beats: Database,
@@ -139,27 +142,22 @@ async fn deliver(
     incoming: Incoming,
     shutdown: CancellationToken,
 ) {
-    let (silent_sender, silent) = mpsc::channel(1);
-    let (membership, member, used) = Membership::new(
-        beats,
-        settings.max_in_flight_per_host,
-        settings.silence,
-        silent_sender,
-    );
-    let (recorder, ends) = Recorder::new(database.clone());
-    let releasing = lost_claims::release(database.clone(), settings.silence, silent);
+    let (ownership, member, given_up) = Ownership::new(beats, settings.silence);
+    let (recorder, ends, settled) = Recorder::new(database.clone());
     let dispatcher = Dispatcher {
         sender: Arc::new(sender),
-        claims: Claims::new(database.clone()),
+        loads: Loads::new(database.clone()),
         ends,
+        settled,
         incoming,
         member,
-        used,
+        given_up,
+        max_in_flight_per_host: settings.max_in_flight_per_host,
         max_in_flight: settings.max_in_flight,
         suspects_after: settings.suspects_after,
     };
     let leaving = CancellationToken::new();
-    let mut beating = tokio::spawn(membership.run(leaving.clone()));
+    let mut beating = tokio::spawn(ownership.run(leaving.clone()));
     let mut recording = tokio::spawn(recorder.run());
     tokio::select! {
         biased;
@@ -167,14 +165,13 @@ async fn deliver(
         ended = &mut beating => return pass_on_panic(ended.map(drop)),
         ended = &mut recording => return pass_on_panic(ended),
         () = dispatcher.run(shutdown) => {}
-        () = releasing => {}
     }
     pass_on_panic(recording.await);
     leaving.cancel();
-    membership::leave(&database, pass_on_panic(beating.await)).await;
+    ownership::leave(&database, pass_on_panic(beating.await)).await;
 }
 
-/// A panic of a part stops the process. Another worker then releases its claims.
+/// A panic of a part stops the process. Another worker then takes its shards.
 fn pass_on_panic<T: Default>(ended: Result<T, JoinError>) -> T {
     match ended.map_err(JoinError::try_into_panic) {
         Ok(result) => result,

@@ -1,4 +1,4 @@
-//! Records the ends of claims in batches, beside sending.
+//! Records the ends of deliveries in batches, beside sending.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use values::DeliveryId;
 
 use crate::deliveries::worker::report;
-use crate::deliveries::worker::results_store::{self as store, ClaimEnd};
+use crate::deliveries::worker::results_store::{self as store, End};
 
 /// The largest number of ends in a batch.
 const BATCH: usize = 512;
@@ -19,16 +19,16 @@ const GATHERING: Duration = Duration::from_millis(5);
 /// The pause after a failure and before locked rows are tried again.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// Where the ends of claims are sent, and how many of them are not recorded yet.
+/// Where the ends of deliveries are sent, and how many of them are not recorded yet.
 #[derive(Debug, Clone)]
 pub(super) struct Ends {
-    sender: mpsc::UnboundedSender<ClaimEnd>,
+    sender: mpsc::UnboundedSender<End>,
     unrecorded: Arc<AtomicUsize>,
 }
 
 impl Ends {
-    /// Adds the end of a claim. Its number is limited by that of the claims.
-    pub(super) fn send(&self, end: ClaimEnd) {
+    /// Adds an end. Their number is limited by that of the deliveries under way.
+    pub(super) fn send(&self, end: End) {
         self.unrecorded.fetch_add(1, Ordering::AcqRel);
         // Without the recorder the whole process stops.
         let _ = self.sender.send(end);
@@ -40,32 +40,38 @@ impl Ends {
     }
 }
 
+/// The lanes and deliveries whose ends are recorded.
+pub(super) type Settled = mpsc::UnboundedReceiver<Vec<(Arc<str>, DeliveryId)>>;
+
 /// Records what is sent to its [`Ends`].
 pub(super) struct Recorder {
     database: Database,
-    incoming: mpsc::UnboundedReceiver<ClaimEnd>,
+    incoming: mpsc::UnboundedReceiver<End>,
     unrecorded: Arc<AtomicUsize>,
+    settled: mpsc::UnboundedSender<Vec<(Arc<str>, DeliveryId)>>,
 }
 
 /// What a statement did with a batch.
 #[derive(Default)]
 struct Recorded {
     recorded: HashSet<DeliveryId>,
-    /// Claims that still hold: their rows were locked.
+    /// Deliveries that were not recorded although they are as they were loaded: their rows were locked.
     held: HashSet<DeliveryId>,
 }
 
 impl Recorder {
-    /// A recorder, and where to send the ends of claims.
-    pub(super) fn new(database: Database) -> (Self, Ends) {
+    /// A recorder, where to send the ends of deliveries, and which of them are recorded.
+    pub(super) fn new(database: Database) -> (Self, Ends, Settled) {
         let (sender, incoming) = mpsc::unbounded_channel();
+        let (settled, recorded) = mpsc::unbounded_channel();
         let unrecorded = Arc::<AtomicUsize>::default();
         let recorder = Self {
             database,
             incoming,
             unrecorded: Arc::clone(&unrecorded),
+            settled,
         };
-        (recorder, Ends { sender, unrecorded })
+        (recorder, Ends { sender, unrecorded }, recorded)
     }
 
     /// Runs until every sender is gone and everything is recorded.
@@ -93,7 +99,7 @@ impl Recorder {
 
     /// Records a batch, and returns what has to be recorded again. If the database refuses a batch, each end is recorded
     /// alone, so that one of them does not hold up the others.
-    async fn record(&self, batch: Vec<ClaimEnd>) -> Vec<ClaimEnd> {
+    async fn record(&self, batch: Vec<End>) -> Vec<End> {
         let (batch, error) = match self.record_together(batch).await {
             Ok(locked) => return locked,
             Err(failed) => failed,
@@ -122,24 +128,45 @@ impl Recorder {
         left
     }
 
+    /// Reports what was recorded, and returns what met a locked row.
+    fn settle(&self, batch: Vec<End>, Recorded { recorded, held }: &Recorded) -> Vec<End> {
+        let (mut locked, mut settled) = (Vec::new(), Vec::new());
+        for end in batch {
+            let lease = end.lease();
+            let (delivery, lane) = (lease.delivery, Arc::clone(&lease.lane));
+            match &end {
+                _ if !recorded.contains(&delivery) && held.contains(&delivery) => {
+                    locked.push(end);
+                    continue;
+                }
+                End::Attempted(result) if recorded.contains(&delivery) => {
+                    report::attempt_recorded(result);
+                }
+                End::Attempted(result) => report::attempt_lost(result),
+                End::NotSent(_) => {}
+            }
+            settled.push((lane, delivery));
+        }
+        // The dispatcher may have stopped.
+        let _ = self.settled.send(settled);
+        locked
+    }
+
     /// Records a batch, and returns the ends whose rows were locked, or the whole batch.
-    async fn record_together(
-        &self,
-        batch: Vec<ClaimEnd>,
-    ) -> Result<Vec<ClaimEnd>, (Vec<ClaimEnd>, Error)> {
+    async fn record_together(&self, batch: Vec<End>) -> Result<Vec<End>, (Vec<End>, Error)> {
         let shared = Arc::new(batch);
         let ends = Arc::clone(&shared);
         let record = move |connection: &mut Connection| record(connection, &ends);
         let recorded = self.database.run(record).await;
         let batch = Arc::into_inner(shared).unwrap_or_default();
         match recorded {
-            Ok(recorded) => Ok(settle(batch, &recorded)),
+            Ok(recorded) => Ok(self.settle(batch, &recorded)),
             Err(error) => Err((batch, error)),
         }
     }
 }
 
-fn record(connection: &mut Connection, ends: &[ClaimEnd]) -> Result<Recorded, Error> {
+fn record(connection: &mut Connection, ends: &[End]) -> Result<Recorded, Error> {
     let recorded = store::record_ends(connection, ends)?;
     let others = ends
         .iter()
@@ -155,29 +182,5 @@ fn record(connection: &mut Connection, ends: &[ClaimEnd]) -> Result<Recorded, Er
         tracing::warn!(%error, "results that were not recorded could not be looked up");
         leases.iter().map(|lease| lease.delivery).collect()
     });
-    // This worker was taken for dead, but it has survived sending them.
-    let lost = others.iter().filter(|end| end.is_attempt());
-    let lost = lost.map(|end| end.lease().delivery);
-    let lost: Vec<_> = lost.filter(|id| !held.contains(id)).collect();
-    if let Err(error) = store::clear_suspicion(connection, &lost) {
-        tracing::warn!(%error, "the suspicion against deliveries could not be cleared");
-    }
     Ok(Recorded { recorded, held })
-}
-
-/// Reports what was recorded, and returns what met a locked row.
-fn settle(batch: Vec<ClaimEnd>, Recorded { recorded, held }: &Recorded) -> Vec<ClaimEnd> {
-    let mut locked = Vec::new();
-    for end in batch {
-        let delivery = end.lease().delivery;
-        match &end {
-            _ if !recorded.contains(&delivery) && held.contains(&delivery) => locked.push(end),
-            ClaimEnd::Attempted(result) if recorded.contains(&delivery) => {
-                report::attempt_recorded(result);
-            }
-            ClaimEnd::Attempted(result) => report::attempt_lost(result),
-            ClaimEnd::Released(_) => {}
-        }
-    }
-    locked
 }

@@ -1,6 +1,6 @@
 //! Whether the user who registered a webhook may still be told about its task.
 
-use crate::deliveries::worker::claims_store::Registrant;
+use crate::deliveries::worker::due_store::Registrant;
 use crate::tasks::Task;
 use crate::tasks::access::{Permission, Relations};
 

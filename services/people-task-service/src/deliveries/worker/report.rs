@@ -9,9 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::deliveries::backlog_store::{self, Backlog, MAX_COUNTED};
 use crate::deliveries::worker::attempt::AttemptResult;
-use crate::deliveries::worker::lost_claims_store::Released;
-use crate::deliveries::worker::results_store::ClaimEnd;
+use crate::deliveries::worker::ownership_store::Taken;
+use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::schedule::RetryDecision;
+use crate::deliveries::worker::suspects_store::Trial;
 
 /// How often the backlog is read.
 const INTERVAL: Duration = Duration::from_secs(5);
@@ -66,11 +67,10 @@ fn log(result: &AttemptResult, outcome: &'static str) {
 /// Deliveries of due dates that have passed were added.
 pub(super) fn due_dates_passed(deliveries: usize) {
     tracing::info!(deliveries, "due dates have passed");
-    let deliveries = u64::try_from(deliveries).unwrap_or(u64::MAX);
-    metrics::counter!("webhook_due_dates_total").increment(deliveries);
+    metrics::counter!("webhook_due_dates_total").increment(number(deliveries));
 }
 
-/// The result of an attempt was dropped, because its lease or its row no longer exists.
+/// The result of an attempt was dropped, because its row changed or no longer exists.
 pub(super) fn attempt_lost(result: &AttemptResult) {
     metrics::counter!("webhook_attempts_total", "outcome" => "lost").increment(1);
     tracing::info!(
@@ -80,8 +80,8 @@ pub(super) fn attempt_lost(result: &AttemptResult) {
     );
 }
 
-/// The database refused the end of a claim, which is recorded again without its texts.
-pub(super) fn refused(end: &ClaimEnd, error: &database::Error) {
+/// The database refused the end of a delivery, which is recorded again without its texts.
+pub(super) fn refused(end: &End, error: &database::Error) {
     let lease = end.lease();
     tracing::error!(
         request_id = %lease.context.request_id,
@@ -91,32 +91,50 @@ pub(super) fn refused(end: &ClaimEnd, error: &database::Error) {
     );
 }
 
-/// The claims of workers that ended were released.
-pub(super) fn released(released: &Released) {
-    if released.claims == 0 {
-        return;
+/// Workers that were silent for too long were deleted.
+pub(super) fn workers_died(workers: usize) {
+    if workers > 0 {
+        tracing::warn!(workers, "took silent workers for dead");
     }
-    tracing::warn!(
-        claims = released.claims,
-        "released the claims of workers that ended"
-    );
-    metrics::counter!("webhook_claims_lost_total").increment(released.claims.unsigned_abs());
-    if released.parked > 0 {
+}
+
+/// This worker took shards of hosts.
+pub(super) fn shards_taken(taken: &[Taken]) {
+    let orphaned = taken.iter().filter(|shard| shard.orphaned).count();
+    if !taken.is_empty() {
+        tracing::info!(shards = taken.len(), orphaned, "took shards of hosts");
+    }
+    metrics::counter!("webhook_shards_orphaned_total").increment(number(orphaned));
+}
+
+/// Trials were looked at whose worker ended.
+pub(super) fn lost_trials(trial: &Trial) {
+    if trial.lost > 0 {
+        tracing::warn!(
+            deliveries = trial.lost,
+            "workers ended while they tried deliveries"
+        );
+    }
+    if trial.parked > 0 {
         tracing::error!(
-            deliveries = released.parked,
+            deliveries = trial.parked,
             "parked deliveries that end workers; they are pending until they are redelivered"
         );
     }
 }
 
-/// A host gets one request at a time until it responds again.
+fn number(number: usize) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+/// A lane gets one request at a time until it is answered again.
 pub(super) fn circuit_opened() {
     metrics::counter!("webhook_circuits_opened_total").increment(1);
 }
 
-/// The number of hosts whose circuit is open.
-pub(super) fn circuits_open(hosts: usize) {
-    metrics::gauge!("webhook_circuits_open").set(u32::try_from(hosts).unwrap_or(u32::MAX));
+/// The number of lanes whose circuit is open.
+pub(super) fn circuits_open(lanes: usize) {
+    metrics::gauge!("webhook_circuits_open").set(u32::try_from(lanes).unwrap_or(u32::MAX));
 }
 
 /// The number of attempts in flight.

@@ -1,4 +1,4 @@
-//! The statement that records results. It is raw SQL for the reasons that [`claims_store`](super::claims_store) gives.
+//! The statement that records results. It is raw SQL for the reasons that [`due_store`](super::due_store) gives.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -13,25 +13,21 @@ use crate::deliveries::worker::attempt::{AttemptResult, Lease};
 use crate::deliveries::worker::schedule::RetryDecision;
 use crate::status::DeliveryStatus;
 
-/// What ends a claim.
+/// How a loaded delivery ended.
 #[derive(Debug)]
-pub(super) enum ClaimEnd {
+pub(super) enum End {
     /// An attempt was made.
     Attempted(AttemptResult),
-    /// It was not used.
-    Released(Lease),
+    /// It was marked, and not sent.
+    NotSent(Lease),
 }
 
-impl ClaimEnd {
+impl End {
     pub(super) fn lease(&self) -> &Lease {
         match self {
             Self::Attempted(result) => &result.lease,
-            Self::Released(lease) => lease,
+            Self::NotSent(lease) => lease,
         }
-    }
-
-    pub(super) fn is_attempt(&self) -> bool {
-        matches!(self, Self::Attempted(_))
     }
 
     fn is_suspended(&self) -> bool {
@@ -54,18 +50,17 @@ struct Id {
     delivery_id: DeliveryId,
 }
 
-/// Records the ends of claims: finished deliveries move to `finished_deliveries`, the others wait again. An end changes
-/// nothing if the claim is lost or the delivery deleted. Locked rows are skipped, so this neither waits for the
-/// deletion of a task nor deadlocks with it. Returns the deliveries that were recorded.
+/// Records the ends of deliveries: finished ones move to `finished_deliveries`, the others wait again. An end changes
+/// nothing if the row is of another version than the one that was loaded, or deleted. Locked rows are skipped, so this
+/// neither waits for the deletion of a task nor deadlocks with it. Returns the deliveries that were recorded.
 pub(super) fn record_ends(
     connection: &mut PgConnection,
-    ends: &[ClaimEnd],
+    ends: &[End],
 ) -> QueryResult<HashSet<DeliveryId>> {
     let column = Columns::of(ends);
     let recorded: Vec<Id> = prepared(RECORD_ENDS)
         .bind::<Array<Binary>, _>(column.ids)
-        .bind::<Array<Integer>, _>(column.workers)
-        .bind::<Array<Integer>, _>(column.leases)
+        .bind::<Array<Integer>, _>(column.versions)
         .bind::<Array<Binary>, _>(column.webhooks)
         .bind::<Array<Text>, _>(column.statuses)
         .bind::<Array<BigInt>, _>(column.pauses)
@@ -75,21 +70,19 @@ pub(super) fn record_ends(
     Ok(recorded.into_iter().map(|row| row.delivery_id).collect())
 }
 
-/// The deliveries of these claims that still hold. A claim that is held and was not recorded met a locked row.
+/// Those of these deliveries that are as they were loaded. One that was not recorded met a locked row.
 pub(super) fn load_held(
     connection: &mut PgConnection,
     leases: &[&Lease],
 ) -> QueryResult<HashSet<DeliveryId>> {
-    let column = |value: fn(&Lease) -> i32| leases.iter().map(|l| value(l)).collect::<Vec<_>>();
+    let versions: Vec<_> = leases.iter().map(|lease| lease.version).collect();
     let ids: Vec<_> = leases.iter().map(|lease| lease.delivery).collect();
     let held: Vec<Id> = prepared(
-        "SELECT deliveries.id AS delivery_id FROM unnest($1, $2, $3) AS given (id, worker_id, lease)
-        JOIN deliveries ON deliveries.id = ANY(ARRAY[given.id])
-            AND deliveries.worker_id = given.worker_id AND deliveries.lease = given.lease",
+        "SELECT deliveries.id AS delivery_id FROM unnest($1, $2) AS given (id, lease)
+        JOIN deliveries ON deliveries.id = ANY(ARRAY[given.id]) AND deliveries.lease = given.lease",
     )
     .bind::<Array<Binary>, _>(ids)
-    .bind::<Array<Integer>, _>(column(|lease| lease.worker))
-    .bind::<Array<Integer>, _>(column(|lease| lease.number))
+    .bind::<Array<Integer>, _>(versions)
     .load(connection)?;
     Ok(held.into_iter().map(|row| row.delivery_id).collect())
 }
@@ -97,13 +90,13 @@ pub(super) fn load_held(
 // The API shows the newest 100 attempts, and the status of a webhook is about its newest event. No two of the named queries are joined, which would take quadratic time.
 const RECORD_ENDS: &str = "
 WITH given AS (
-    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS given (
-        id, worker_id, lease, webhook_id, status, pause, log, suspended_for)
+    SELECT * FROM unnest($1, $2, $3, $4, $5, $6, $7) AS given (
+        id, lease, webhook_id, status, pause, log, suspended_for)
 ), webhook AS (
-    SELECT id FROM webhooks WHERE id = ANY($4) FOR NO KEY UPDATE SKIP LOCKED
+    SELECT id FROM webhooks WHERE id = ANY($3) FOR NO KEY UPDATE SKIP LOCKED
 ), accepted AS (
     SELECT given.* FROM given JOIN deliveries ON deliveries.id = ANY(ARRAY[given.id])
-        AND deliveries.worker_id = given.worker_id AND deliveries.lease = given.lease
+        AND deliveries.lease = given.lease
     WHERE given.status = 'pending' OR given.webhook_id IN (SELECT id FROM webhook)
     FOR UPDATE OF deliveries SKIP LOCKED
 ), finished AS (
@@ -121,13 +114,13 @@ WITH given AS (
     UPDATE webhooks SET status = finished.status FROM finished
     WHERE webhooks.id = ANY(ARRAY[finished.webhook_id]) AND (due_at IS NULL OR due_at = last_due)
 ), waiting AS (
-    UPDATE deliveries SET worker_id = NULL, on_trial = false,
+    UPDATE deliveries SET lease = deliveries.lease + (accepted.pause >= 0)::integer,
         next_attempt = CASE WHEN accepted.pause < 0 THEN next_attempt
             ELSE now() + accepted.pause * interval '1 ms' END,
         suspended_for = CASE WHEN accepted.pause < 0 THEN deliveries.suspended_for ELSE accepted.suspended_for END,
         attempts = attempts + jsonb_array_length(accepted.log),
-        lost_claims = CASE WHEN accepted.pause < 0 THEN lost_claims ELSE 0 END,
-        lost_trials = CASE WHEN accepted.pause < 0 THEN lost_trials ELSE 0 END,
+        lost_claims = CASE WHEN accepted.pause < 0 AND on_trial THEN lost_claims ELSE 0 END,
+        lost_trials = CASE WHEN accepted.pause < 0 AND on_trial THEN lost_trials - 1 ELSE 0 END, on_trial = false,
         attempt_log = CASE WHEN jsonb_array_length(attempt_log) < 100 THEN attempt_log
             ELSE attempt_log - 0 END || accepted.log
     FROM accepted
@@ -135,28 +128,14 @@ WITH given AS (
 )
 SELECT id AS delivery_id FROM accepted";
 
-/// The pause of a claim that was not used: the delivery stays due when it was.
+/// The pause of a delivery that was not sent: it stays due when it was.
 const UNCHANGED: i64 = -1;
-
-/// Clears the suspicion that these deliveries end workers. Locked rows are skipped.
-pub(super) fn clear_suspicion(
-    connection: &mut PgConnection,
-    deliveries: &[DeliveryId],
-) -> QueryResult<usize> {
-    prepared(
-        "UPDATE deliveries SET lost_claims = 0, lost_trials = 0 WHERE id = ANY(ARRAY(
-            SELECT id FROM deliveries WHERE id = ANY($1) AND lost_claims > 0 FOR NO KEY UPDATE SKIP LOCKED))",
-    )
-    .bind::<Array<Binary>, _>(deliveries)
-    .execute(connection)
-}
 
 /// The columns of ends.
 #[derive(Default)]
 struct Columns {
     ids: Vec<DeliveryId>,
-    workers: Vec<i32>,
-    leases: Vec<i32>,
+    versions: Vec<i32>,
     webhooks: Vec<WebhookId>,
     statuses: Vec<&'static str>,
     pauses: Vec<i64>,
@@ -166,17 +145,16 @@ struct Columns {
 }
 
 impl Columns {
-    fn of(ends: &[ClaimEnd]) -> Self {
+    fn of(ends: &[End]) -> Self {
         let mut columns = Self::default();
         for end in ends {
             let (status, pause, log) = match end {
-                ClaimEnd::Attempted(result) => outcome(result),
-                ClaimEnd::Released(_) => (DeliveryStatus::Pending, UNCHANGED, json!([])),
+                End::Attempted(result) => outcome(result),
+                End::NotSent(_) => (DeliveryStatus::Pending, UNCHANGED, json!([])),
             };
             let lease = end.lease();
             columns.ids.push(lease.delivery);
-            columns.workers.push(lease.worker);
-            columns.leases.push(lease.number);
+            columns.versions.push(lease.version);
             columns.webhooks.push(lease.webhook);
             columns.statuses.push(status.name());
             columns.pauses.push(pause);

@@ -25,11 +25,9 @@ pub(crate) struct Fixture {
     pub(crate) key: Secret,
 }
 
-/// A message for a due delivery to this URL.
-pub(crate) fn message_for(url: &str, delivery: &str) -> Message {
-    let url = url::Url::parse(url).unwrap();
-    let text = format!("{} {delivery}", url.host_str().unwrap());
-    Message::transient(text, RequestContext::fresh())
+/// A message that names this text as a due delivery.
+pub(crate) fn message_of_lane(lane: &str, delivery: &str) -> Message {
+    Message::transient(format!("{lane} {delivery}"), RequestContext::fresh())
 }
 
 /// A delivery with its webhook, as the database has them.
@@ -43,8 +41,6 @@ pub(crate) struct Row {
     pub(crate) attempts: i32,
     #[diesel(sql_type = BigInt)]
     pub(crate) next_in_ms: i64,
-    #[diesel(sql_type = Bool)]
-    pub(crate) claimed: bool,
 }
 
 /// An attempt, as the database has it.
@@ -87,23 +83,23 @@ WITH task AS (
     SELECT id, 'approved', now(), public, creator, created, decision_by, approver_key, requester_key, lower(title)
     FROM task
 ), webhook AS (
-    INSERT INTO webhooks (id, task_id, registered_by, url, host, secret, with_task_id)
+    INSERT INTO webhooks (id, task_id, registered_by, url, host, lane, secret, with_task_id)
     SELECT substr(sha256((random()::text || number)::bytea), 1, 12), task.id, task.id, url,
-        substring(url FROM '^[a-z]+://([^/:]+)'), $2, $3
+        substring(url FROM '^[a-z]+://([^/:]+)'),
+        substring(url FROM '^[a-z]+://[^/]+') || ' ' || encode(task.id, 'hex'), $2, $3
     FROM task, unnest($1) WITH ORDINALITY AS given (url, number)
-    RETURNING id, task_id, host
+    RETURNING id, task_id, host, lane
 )
-INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
-SELECT substr(sha256(id), 1, 12), id, task_id, host, 'request-1',
+INSERT INTO deliveries (id, webhook_id, task_id, host, lane, request_id, traceparent)
+SELECT substr(sha256(id), 1, 12), id, task_id, host, lane, 'request-1',
     '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'
 FROM webhook
 RETURNING encode(id, 'hex') AS id";
 
-/// All deliveries, and what only the waiting ones have.
+/// All deliveries.
 const DELIVERIES: &str = "(
-    SELECT all_deliveries.*, jsonb_array_length(all_deliveries.attempt_log) AS attempts, deliveries.worker_id
-    FROM all_deliveries LEFT JOIN deliveries USING (id)
-) AS deliveries";
+    SELECT all_deliveries.*, jsonb_array_length(all_deliveries.attempt_log) AS attempts
+    FROM all_deliveries ) AS deliveries";
 
 impl Fixture {
     pub(crate) fn new() -> Self {
@@ -159,11 +155,19 @@ impl Fixture {
         publisher
     }
 
+    /// A message for a due delivery.
+    pub(crate) fn message_for(&self, delivery: &str) -> Message {
+        let query = "SELECT lane AS id FROM all_deliveries JOIN webhooks ON webhooks.id = webhook_id
+            WHERE encode(all_deliveries.id, 'hex') = $1";
+        let query = sql_query(query).bind::<Text, _>(delivery);
+        let lane: Id = query.get_result(&mut self.connection()).unwrap();
+        message_of_lane(&lane.id, delivery)
+    }
+
     pub(crate) fn row(&self, id: &str) -> Row {
         sql_query(format!(
             "SELECT deliveries.status, webhooks.status AS webhook_status, attempts,
-                coalesce(extract(epoch FROM next_attempt - now()) * 1000, 0)::bigint AS next_in_ms,
-                worker_id IS NOT NULL AS claimed
+                coalesce(extract(epoch FROM next_attempt - now()) * 1000, 0)::bigint AS next_in_ms
             FROM {DELIVERIES} JOIN webhooks ON webhooks.id = webhook_id WHERE deliveries.id = $1",
         ))
         .bind::<Binary, _>(hex::decode(id).unwrap())

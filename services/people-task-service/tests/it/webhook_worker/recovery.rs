@@ -11,7 +11,7 @@ use server::Running;
 use testkit::eventually;
 use tokio::runtime::Runtime;
 
-use crate::webhook_worker::fixture::{CannedResponse, Fixture, Receiver, STOP_TIMEOUT, decide};
+use crate::webhook_worker::fixture::{CannedResponse, Fixture, Receiver, STOP_TIMEOUT};
 use crate::webhook_worker::proxy::Proxy;
 
 /// A worker in its own runtime, which the test can shut down to simulate a crash.
@@ -43,7 +43,6 @@ async fn another_worker_takes_over_after_a_crash() {
     let ids = fixture.decide(&[receiver.url("/")]);
     let crashing = worker_that_can_crash(&fixture).await;
     receiver.wait_for_calls(1).await;
-    assert!(fixture.row(&ids[0]).claimed);
     crashing.shutdown_background();
     let crashed = Instant::now();
     let _other = fixture.worker(&[]).await;
@@ -57,15 +56,12 @@ async fn another_worker_takes_over_after_a_crash() {
 }
 
 #[tokio::test]
-async fn what_a_crashed_worker_has_claimed_in_advance_is_sent() {
+async fn what_a_crashed_worker_has_loaded_in_advance_is_sent() {
     let slow = |_| CannedResponse::after(Duration::from_millis(20));
     let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
     fixture.decide(&vec![receiver.url("/"); 300]);
     let crashing = worker_that_can_crash(&fixture).await;
-    eventually("claims in advance", async || {
-        (fixture.count("worker_id IS NOT NULL") > 20).then_some(())
-    })
-    .await;
+    receiver.wait_for_calls(20).await;
     crashing.shutdown_background();
     let _other = fixture.worker(&[]).await;
     fixture.wait_for_count(300, "status = 'sent'").await;
@@ -87,35 +83,13 @@ async fn a_stopping_worker_finishes_its_attempts_and_starts_no_others() {
         fixture.count("status = 'sent'"),
         i64::try_from(sent).unwrap()
     );
-    assert_eq!(fixture.count("worker_id IS NOT NULL"), 0);
+    assert_eq!(
+        fixture.count_rows("delivery_shards WHERE worker_id IS NOT NULL"),
+        0
+    );
     let _other = fixture.worker(&[]).await;
     fixture.wait_for_count(50, "status = 'sent'").await;
     assert_eq!(receiver.calls().len(), 50);
-}
-
-#[tokio::test]
-async fn a_stopping_worker_releases_claims_that_it_does_not_know() {
-    let (fixture, receiver) = (
-        Fixture::new(),
-        Receiver::start(|_| CannedResponse::status(200)),
-    );
-    let worker = fixture.worker(&[]).await;
-    eventually("the worker to join", async || {
-        (fixture.workers() == 1).then_some(())
-    })
-    .await;
-    // As if the reply to a claim had been lost.
-    let mut connection = fixture.connection();
-    connection.batch_execute("BEGIN").unwrap();
-    decide(&mut connection, &[&receiver.url("/")], None, false);
-    connection
-        .batch_execute(
-            "UPDATE deliveries SET worker_id = (SELECT id FROM delivery_workers); COMMIT",
-        )
-        .unwrap();
-    assert!(worker.stop(STOP_TIMEOUT).await);
-    assert_eq!(fixture.count("status = 'pending' AND worker_id IS NULL"), 1);
-    assert_eq!(fixture.workers(), 0);
 }
 
 #[tokio::test]
@@ -125,25 +99,17 @@ async fn a_delivery_whose_result_a_crash_of_the_database_has_undone_is_made_agai
         Receiver::start(|_| CannedResponse::status(200)),
     );
     let worker = fixture.worker(&[]).await;
-    // It takes places after it has asked when the server started.
-    eventually("the worker to have places", async || {
-        (fixture.count_rows("delivery_workers WHERE places > 0") == 1).then_some(())
-    })
-    .await;
-    // As the database is after the crash: the claim is there, and the result that the worker recorded is not.
-    let mut connection = fixture.connection();
-    connection.batch_execute("BEGIN").unwrap();
-    let ids = decide(&mut connection, &[&receiver.url("/")], None, false);
-    connection
-        .batch_execute(
-            "UPDATE deliveries SET worker_id = (SELECT id FROM delivery_workers), lease = 1; COMMIT",
-        )
-        .unwrap();
-    // What recovery does. Workers of other tests that see it release nothing that they know.
-    let reset = "SELECT pg_stat_reset_shared('bgwriter')";
-    fixture.database.admin().batch_execute(reset).unwrap();
+    let ids = fixture.decide(&[receiver.url("/")]);
+    fixture.wait_for_status(&ids[0], "sent").await;
+    // As the database is after the crash: the result that the worker recorded is not there.
+    fixture.execute(
+        "WITH undone AS (DELETE FROM finished_deliveries RETURNING *)
+         INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
+         SELECT id, webhook_id, task_id, '127.0.0.1', request_id, traceparent FROM undone",
+    );
     let row = fixture.wait_for_status(&ids[0], "sent").await;
     assert_eq!((row.attempts, row.webhook_status.as_str()), (1, "sent"));
+    assert_eq!(receiver.calls().len(), 2);
     assert!(worker.stop(STOP_TIMEOUT).await);
 }
 
@@ -198,34 +164,29 @@ async fn an_outage_of_the_database_loses_no_delivery() {
 }
 
 #[tokio::test]
-async fn a_claim_whose_commit_gets_no_reply_is_released_by_the_same_worker() {
+async fn results_whose_commit_gets_no_reply_are_recorded_once() {
     let (fixture, receiver) = (
         Fixture::new(),
         Receiver::start(|_| CannedResponse::status(200)),
     );
     let proxy = Proxy::start(&fixture.database.people_task_url()).await;
     let url = proxy.url(&fixture.database.people_task_url());
-    // The only connection has prepared the claim when it has made one.
+    // The only connection has prepared the statement when it has recorded a result.
     let settings = [("DATABASE_URL", url.expose()), ("DATABASE_POOL_SIZE", "2")];
     let worker = fixture.worker(&settings).await;
     fixture.decide(&vec![receiver.url("/"); 3]);
     fixture.wait_for_count(3, "status = 'sent'").await;
-    // A claim reads the webhooks, and so waits for this lock; beats do not.
+    // Recording a result changes the finished deliveries, and so waits for this lock; beats do not.
     let mut admin = fixture.database.admin();
-    let lock = "BEGIN; LOCK TABLE people_task.webhooks IN ACCESS EXCLUSIVE MODE";
+    let lock = "BEGIN; LOCK TABLE people_task.finished_deliveries IN SHARE MODE";
     admin.batch_execute(lock).unwrap();
-    fixture.execute(
-        "INSERT INTO deliveries (id, webhook_id, task_id, host, request_id, traceparent)
-         SELECT substr(sha256(id), 1, 12), webhook_id, task_id, '127.0.0.1', request_id, traceparent
-         FROM finished_deliveries",
-    );
-    eventually("a claim to wait", async || {
-        (fixture.waiting_statements("%SELECT id FROM worker%") > 0).then_some(())
+    fixture.decide(&vec![receiver.url("/"); 3]);
+    eventually("a result to wait", async || {
+        (fixture.waiting_statements("%), archived AS (%") > 0).then_some(())
     })
     .await;
     proxy.cut().await;
     admin.batch_execute("COMMIT").unwrap();
-    fixture.wait_for_count(3, "worker_id IS NOT NULL").await;
     proxy.reopen();
     fixture.wait_for_count(6, "status = 'sent'").await;
     assert_eq!(fixture.count("attempts = 1"), 6);
@@ -264,16 +225,59 @@ async fn a_delivery_whose_attempts_panic_fails_with_a_reason() {
     assert!(worker.stop(STOP_TIMEOUT).await);
 }
 
-/// Lets workers have ended that had claimed a delivery.
-fn lost(fixture: &Fixture, id: &str, claims: u32, trials: u32) {
+/// Lets workers have ended while they tried a delivery.
+fn ended(fixture: &Fixture, id: &str, trials: u32) {
     fixture.execute(&format!(
-        "WITH ended AS (
-            INSERT INTO delivery_workers (beat) VALUES (now() - interval '1 minute') RETURNING id
-         )
-         UPDATE deliveries SET worker_id = ended.id, on_trial = {trials} > 0,
-            lost_claims = {claims} - 1, lost_trials = greatest({trials} - 1, 0)
-         FROM ended WHERE encode(deliveries.id, 'hex') = '{id}'"
+        "UPDATE deliveries SET lost_claims = 2, lost_trials = {trials}, on_trial = {trials} > 0
+         WHERE encode(id, 'hex') = '{id}'"
     ));
+}
+
+/// Lets a worker have died that owned all shards.
+fn worker_died(fixture: &Fixture) {
+    fixture.execute("UPDATE delivery_shards SET worker_id = 0");
+}
+
+#[tokio::test]
+async fn deliveries_are_marked_after_a_worker_died_and_suspected_after_the_next_one() {
+    let react = |before| match before {
+        0 => CannedResponse::after(Duration::from_secs(30)),
+        _ => CannedResponse::status(200),
+    };
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(react));
+    let ids = fixture.decide(&[receiver.url("/")]);
+    worker_died(&fixture);
+    let crashing = worker_that_can_crash(&fixture).await;
+    receiver.wait_for_calls(1).await;
+    assert_eq!(fixture.suspected(), 1);
+    crashing.shutdown_background();
+    let mut settings = fixture.settings(&[]);
+    settings.suspects_after = Duration::from_secs(2);
+    let started = Instant::now();
+    let worker = run_webhook_worker(settings).await.unwrap();
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert!(started.elapsed() >= Duration::from_secs(2));
+    assert_eq!(row.attempts, 1);
+    // What is created after the worker has taken over is not marked.
+    let slow = Receiver::start(|_| CannedResponse::after(Duration::from_secs(1)));
+    fixture.decide(&[slow.url("/")]);
+    slow.wait_for_calls(1).await;
+    assert_eq!(fixture.suspected(), 0);
+    assert!(worker.stop(STOP_TIMEOUT).await);
+}
+
+#[tokio::test]
+async fn a_stopping_worker_leaves_no_mark() {
+    let slow = |_| CannedResponse::after(Duration::from_millis(500));
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
+    fixture.decide(&vec![receiver.url("/"); 50]);
+    worker_died(&fixture);
+    let worker = fixture.worker(&[]).await;
+    receiver.wait_for_calls(4).await;
+    assert!(fixture.suspected() >= 4);
+    assert!(worker.stop(STOP_TIMEOUT).await);
+    assert!(fixture.count("status = 'pending'") > 0);
+    assert_eq!(fixture.suspected(), 0);
 }
 
 #[tokio::test]
@@ -283,7 +287,7 @@ async fn a_delivery_whose_workers_ended_is_tried_apart_from_others_and_counts_no
         Receiver::start(|_| CannedResponse::status(200)),
     );
     let ids = fixture.decide(&[receiver.url("/"), receiver.url("/")]);
-    lost(&fixture, &ids[0], 5, 2);
+    ended(&fixture, &ids[0], 2);
     let mut settings = fixture.settings(&[]);
     settings.suspects_after = Duration::from_secs(2);
     let started = Instant::now();
@@ -291,11 +295,10 @@ async fn a_delivery_whose_workers_ended_is_tried_apart_from_others_and_counts_no
     fixture.wait_for_status(&ids[1], "sent").await;
     assert_eq!(fixture.row(&ids[0]).status, "pending");
     // It waits longer with each worker that ended.
-    eventually("the claim to be released", async || {
-        (!fixture.row(&ids[0]).claimed).then_some(())
+    eventually("the lost trial to be noticed", async || {
+        (fixture.row(&ids[0]).next_in_ms > 10_000).then_some(())
     })
     .await;
-    assert!(fixture.row(&ids[0]).next_in_ms > 10_000);
     fixture.execute("UPDATE deliveries SET next_attempt = now()");
     let row = fixture.wait_for_status(&ids[0], "sent").await;
     assert_eq!(row.attempts, 1);
@@ -304,23 +307,18 @@ async fn a_delivery_whose_workers_ended_is_tried_apart_from_others_and_counts_no
 }
 
 #[tokio::test]
-async fn a_worker_that_was_wrongly_taken_for_dead_clears_the_suspicion_by_its_result() {
-    let slow = |_| CannedResponse::after(Duration::from_secs(2));
-    let (fixture, receiver) = (Fixture::new(), Receiver::start(slow));
+async fn a_failed_trial_clears_the_suspicion() {
+    let react = |before| CannedResponse::status(if before == 0 { 500 } else { 200 });
+    let (fixture, receiver) = (Fixture::new(), Receiver::start(react));
     let ids = fixture.decide(&[receiver.url("/")]);
-    let worker = fixture.worker(&[]).await;
-    receiver.wait_for_calls(1).await;
-    // As if the worker had been silent for too long, for the second time.
-    fixture.execute(
-        "UPDATE deliveries SET worker_id = NULL, lost_claims = 2, next_attempt = now() + interval '1 hour'",
-    );
-    eventually("the suspicion to be cleared", async || {
-        (fixture.count("worker_id IS NULL") == 1 && fixture.suspected() == 0).then_some(())
-    })
-    .await;
-    assert_eq!(fixture.row(&ids[0]).status, "pending");
-    fixture.execute("UPDATE deliveries SET next_attempt = now()");
-    fixture.wait_for_status(&ids[0], "sent").await;
+    ended(&fixture, &ids[0], 0);
+    let mut settings = fixture.settings(&[]);
+    settings.suspects_after = Duration::ZERO;
+    let worker = run_webhook_worker(settings).await.unwrap();
+    fixture.wait_for_attempts(&ids[0], 1).await;
+    assert_eq!(fixture.suspected(), 0);
+    let row = fixture.wait_for_status(&ids[0], "sent").await;
+    assert_eq!(row.attempts, 2);
     assert!(worker.stop(STOP_TIMEOUT).await);
 }
 
@@ -332,7 +330,7 @@ async fn a_delivery_that_ends_workers_is_parked_with_a_reason_and_never_fails() 
         Receiver::start(|_| CannedResponse::status(200)),
     );
     let ids = fixture.decide(&[receiver.url("/"), receiver.url("/")]);
-    lost(&fixture, &ids[0], 5, 3);
+    ended(&fixture, &ids[0], 3);
     let mut settings = fixture.settings(&[]);
     settings.suspects_after = Duration::ZERO;
     let worker = run_webhook_worker(settings).await.unwrap();

@@ -1,4 +1,4 @@
-//! Starts attempts where a host and the worker have a place, and takes what has ended.
+//! Starts attempts where a lane has a place, and takes what has ended.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -7,62 +7,118 @@ use tokio::task::JoinError;
 
 use super::Dispatching;
 use crate::deliveries::worker::attempt::AttemptResult;
-use crate::deliveries::worker::claims_store::ClaimedDelivery;
+use crate::deliveries::worker::due_store::DueRow;
+use crate::deliveries::worker::lane::Health;
 use crate::deliveries::worker::report;
-use crate::deliveries::worker::results_store::ClaimEnd;
+use crate::deliveries::worker::results_store::End;
+use crate::deliveries::worker::schedule::RetryDecision;
 
 impl Dispatching {
-    /// Starts what could not be started when it was claimed: hosts may be tried again, and the worker may have got places.
-    pub(super) fn start_ready(&mut self) {
-        let ready = self.hosts.iter().filter(|(_, host)| host.has_ready());
-        let ready: Vec<_> = ready.map(|(name, _)| Arc::clone(name)).collect();
-        for name in ready {
-            self.start(&name);
+    /// Starts what could not be started when it was loaded: lanes may be tried again.
+    pub(super) fn start_everywhere(&mut self) {
+        let waiting = self
+            .hosts
+            .iter()
+            .filter(|(_, host)| host.waiting.total() > 0);
+        let waiting: Vec<_> = waiting.map(|(name, _)| Arc::clone(name)).collect();
+        for host in waiting {
+            self.start_at_host(&host);
         }
     }
 
-    /// Starts what a host has places for.
-    pub(super) fn start(&mut self, name: &Arc<str>) {
-        let Some(member) = self.member().filter(|_| !self.paused.contains(name)) else {
+    /// Lets a lane with loaded deliveries wait for a place of its host, in turn by owner.
+    pub(super) fn enqueue_ready(&mut self, name: &Arc<str>) {
+        if let Some(lane) = self.lanes.get_mut(name)
+            && lane.has_ready()
+            && !lane.is_waiting
+        {
+            let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
+            lane.is_waiting = host.waiting.push(&lane.owner, Arc::clone(name)).is_ok();
+        }
+    }
+
+    /// Starts what the host of a lane has places for.
+    pub(super) fn start_at(&mut self, name: &Arc<str>) {
+        if let Some(lane) = self.lanes.get(name) {
+            let host = Arc::clone(&lane.host);
+            self.start_at_host(&host);
+        }
+    }
+
+    fn start_at_host(&mut self, name: &Arc<str>) {
+        let limit = self.dispatcher.max_in_flight_per_host;
+        let now = Instant::now();
+        if !self.shards().contain(name) || self.paused.contains(name) {
+            return;
+        }
+        while let Some(host) = self.hosts.get_mut(name)
+            && host.in_flight < limit
+            && let Some(lane) = host.waiting.pop()
+        {
+            self.start_one(&lane, name, now);
+        }
+    }
+
+    /// Starts a delivery of a lane, if the lane, its origin and its owner may have another request. Otherwise the lane
+    /// waits until one of its requests ends, or for the next tick.
+    fn start_one(&mut self, name: &Arc<str>, host_name: &Arc<str>, now: Instant) {
+        let limit = self.dispatcher.max_in_flight_per_host;
+        let Some(lane) = self.lanes.get_mut(name) else {
             return;
         };
+        lane.is_waiting = false;
+        let host = self.hosts.entry(Arc::clone(host_name)).or_default();
+        let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
+        let is_allowed = lane.in_flight < lane.limit(limit, now)
+            && origin.permits(lane, now)
+            && host.has_place(&lane.owner, lane.is_slow(now), limit, now);
+        if is_allowed && let Some(row) = lane.start_next() {
+            host.started(&lane.owner, now);
+            origin.in_flight += 1;
+            self.spawn(row);
+            self.enqueue_ready(name);
+        }
+    }
+
+    /// Starts a delivery that may end this worker, beside the limits of its lane.
+    pub(super) fn start_trial(&mut self, row: DueRow) {
+        let id = row.delivery_id;
+        let name: Arc<str> = row.lane.as_str().into();
+        let limit = self.dispatcher.max_in_flight_per_host;
         let now = Instant::now();
-        while self.has_free_attempt(name)
-            && let Some(host) = self.hosts.get_mut(name)
-            && let Some(claimed) = host.start_next(member.places, now)
-        {
-            self.spawn(claimed);
+        let is_free = match self.lane(&name) {
+            Some(lane) => {
+                let host = Arc::clone(&lane.host);
+                self.hosts
+                    .get(&host)
+                    .is_none_or(|host| host.in_flight < limit)
+            }
+            None => false,
+        };
+        let Some(lane) = self.lanes.get_mut(&name).filter(|_| is_free) else {
+            return self.give_back_marks(vec![row]);
+        };
+        if let Some(row) = lane.push_ready(row) {
+            return self.give_back_marks(vec![row]);
         }
-        if let Some(host) = self.hosts.get(name).filter(|host| host.has_ready())
-            && !self.has_free_attempt(name)
-        {
-            self.blocked.push(name, host.in_flight() > 0);
-        }
-    }
-
-    fn has_free_attempt(&self, name: &Arc<str>) -> bool {
-        let max = self.dispatcher.max_in_flight;
-        let has_none = self
-            .hosts
-            .get(name)
-            .is_some_and(|host| host.in_flight() == 0);
-        let limit = if has_none { max } else { shared_attempts(max) };
-        self.attempts.len() < limit
-    }
-
-    fn start_blocked(&mut self) {
-        let max = self.dispatcher.max_in_flight;
-        while self.attempts.len() < max
-            && let Some(name) = self.blocked.pop(self.attempts.len() < shared_attempts(max))
-        {
-            self.start(&name);
+        tracing::warn!(delivery.id = %id, "trying a delivery on suspicion that it ends workers");
+        self.trial = Some((id, now));
+        self.owners.add(&lane.owner, 1, now);
+        if let Some(row) = lane.start_newest() {
+            let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
+            host.started(&lane.owner, now);
+            self.origins
+                .entry(Arc::clone(&lane.origin))
+                .or_default()
+                .in_flight += 1;
+            self.spawn(row);
         }
     }
 
-    fn spawn(&mut self, claimed: ClaimedDelivery) {
+    fn spawn(&mut self, row: DueRow) {
         let sender = Arc::clone(&self.dispatcher.sender);
         self.attempts
-            .spawn(async move { sender.attempt(claimed).await });
+            .spawn(async move { sender.attempt(row).await });
     }
 
     /// Takes every attempt that has already ended.
@@ -76,32 +132,44 @@ impl Dispatching {
         let result = match ended {
             Ok(result) => result,
             // A panic of a receiver's call is a result, so this one is the worker's own. It stops the process, and another
-            // worker releases the claims.
+            // worker takes its shards.
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
                 Err(_) => return,
             },
         };
-        let name = Arc::clone(&result.lease.host);
-        if self.suspect == Some(result.lease.delivery) {
-            self.suspect = None;
+        let now = Instant::now();
+        let name = Arc::clone(&result.lease.lane);
+        if self
+            .trial
+            .is_some_and(|(id, _)| id == result.lease.delivery)
+        {
+            self.trial = None;
         }
-        if let Some(host) = self.hosts.get_mut(&name) {
-            if host.request_ended(result.health, result.duration, Instant::now()) {
+        if let Some(lane) = self.lanes.get_mut(&name) {
+            if lane.request_ended(result.health, result.duration, now) {
                 report::circuit_opened();
             }
-            let surplus = host.take_surplus();
-            self.release(surplus);
+            if let RetryDecision::Retry(pause) | RetryDecision::Postpone(pause) = result.decision {
+                lane.retry_after(pause, now);
+            }
+            let surplus = lane.take_surplus();
+            let (host, owner) = (Arc::clone(&lane.host), Arc::clone(&lane.owner));
+            let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
+            origin.in_flight = origin.in_flight.saturating_sub(1);
+            match result.health {
+                Health::Responds | Health::Fails => origin.circuit.succeeded(),
+                Health::Unreachable => drop(origin.circuit.failed(now)),
+                Health::Unknown => {}
+            }
+            self.hosts.entry(host).or_default().ended(&owner);
+            self.make_room(&owner, 1);
+            self.give_back(surplus);
         }
-        self.dispatcher.ends.send(ClaimEnd::Attempted(result));
-        // Hosts that had to wait come before this one.
-        self.start_blocked();
-        self.start(&name);
-        self.changed.insert(name);
+        self.dispatcher.ends.send(End::Attempted(result));
+        self.enqueue_ready(&name);
+        self.queue(&name);
+        self.start_at(&name);
+        self.give_up_shards();
     }
-}
-
-/// How many attempts all hosts share. The others, a quarter, are kept for hosts that have none.
-fn shared_attempts(max: usize) -> usize {
-    max - max / 4
 }

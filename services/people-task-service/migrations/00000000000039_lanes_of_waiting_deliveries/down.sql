@@ -1,0 +1,1 @@
+-- What the lanes are, is no matter for earlier versions.

@@ -1,0 +1,122 @@
+use url::Url;
+use values::UserId;
+
+/// The lane of deliveries to this URL that use this user's share of the workers: the origin of the URL, and the owner of
+/// the share, separated by a space. Deliveries of one lane wait for each other; lanes are served in turn.
+pub(crate) fn lane_of(url: &str, owner: UserId) -> String {
+    // Every URL was parsed at registration.
+    let parsed = Url::parse(url).ok();
+    let port = parsed.as_ref().and_then(Url::port_or_known_default);
+    let scheme = parsed.as_ref().map_or("http", Url::scheme);
+    let host = host_of(url);
+    format!("{scheme}://{host}:{} {owner}", port.unwrap_or_default())
+}
+
+/// The unit that limits concurrent requests: the host of a webhook's URL, whatever its scheme and port. It is never empty
+/// and contains no space.
+pub(crate) fn host_of(url: &str) -> String {
+    // Every URL was parsed at registration.
+    let parsed = Url::parse(url).ok();
+    let host = parsed.as_ref().and_then(Url::host_str).unwrap_or(url);
+    // Scans start after the empty text, so a host of nothing but dots stays as it is.
+    let trimmed = host.trim_end_matches('.');
+    if trimmed.is_empty() { host } else { trimmed }.to_owned()
+}
+
+/// The scheme and the host of a webhook's URL, for people who may not see the rest.
+pub(crate) fn scheme_and_host(url: &str) -> String {
+    let is_https = url
+        .get(..6)
+        .is_some_and(|start| start.eq_ignore_ascii_case("https:"));
+    let scheme = if is_https { "https" } else { "http" };
+    format!("{scheme}://{}", host_of(url))
+}
+
+/// The parts of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LaneParts<'a> {
+    /// The scheme, host and port of the URL; only the host for webhooks of versions before 0.3.0.
+    pub(crate) origin: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) owner: &'a str,
+}
+
+impl<'a> LaneParts<'a> {
+    /// The parts of a text as [`lane_of`] returns it.
+    pub(crate) fn of(lane: &'a str) -> Self {
+        let (origin, owner) = lane.split_once(' ').unwrap_or((lane, ""));
+        let host = match origin.split_once("://") {
+            Some((_, rest)) => rest.rsplit_once(':').map_or(rest, |(host, _)| host),
+            None => origin,
+        };
+        Self {
+            origin,
+            host,
+            owner,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use values::{FromText as _, UserId};
+
+    use super::{LaneParts, host_of, lane_of, scheme_and_host};
+
+    #[test]
+    fn scheme_and_host_are_without_credentials_port_path_and_query() {
+        for (url, shown) in [
+            (
+                "HTTPS://u:p@Hooks.example.com:8443/in/secret?key=1#x",
+                "https://hooks.example.com",
+            ),
+            ("http://[::1]:9/x", "http://[::1]"),
+        ] {
+            assert_eq!(scheme_and_host(url), shown);
+        }
+    }
+
+    #[test]
+    fn the_host_is_without_scheme_port_and_final_dot() {
+        for (url, host) in [
+            ("http://a.example.com/x?y=1", "a.example.com"),
+            ("https://A.example.com:8443/", "a.example.com"),
+            ("https://a.example.com./", "a.example.com"),
+            ("http://u:p@127.0.0.1:8090/", "127.0.0.1"),
+            ("http://0x7f.1/", "127.0.0.1"),
+            ("http://./", "."),
+            ("http://[0:0::1]:80/", "[::1]"),
+        ] {
+            assert_eq!(host_of(url), host);
+        }
+    }
+
+    #[test]
+    fn a_lane_has_the_origin_and_the_owner() {
+        let owner = "5f0c3a7e1b2d4c5e6f708192";
+        let user = UserId::from_text(owner).unwrap();
+        for (url, origin, host) in [
+            (
+                "http://u:p@a.example.com/x?y=1",
+                "http://a.example.com:80",
+                "a.example.com",
+            ),
+            (
+                "https://A.example.com.:8443/",
+                "https://a.example.com:8443",
+                "a.example.com",
+            ),
+            ("https://[0:0::1]/", "https://[::1]:443", "[::1]"),
+        ] {
+            let lane = lane_of(url, user);
+            let expected = LaneParts {
+                origin,
+                host,
+                owner,
+            };
+            assert_eq!(LaneParts::of(&lane), expected);
+        }
+        let earlier = LaneParts::of("[::1] 5f0c3a7e1b2d4c5e6f708192");
+        assert_eq!((earlier.origin, earlier.host), ("[::1]", "[::1]"));
+    }
+}

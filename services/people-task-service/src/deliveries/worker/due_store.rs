@@ -1,0 +1,231 @@
+//! The statements that load deliveries to be sent. They are raw SQL because each reads many rows of several tables in one
+//! round trip (`unnest`, `LATERAL`, recursion), which diesel's query builder cannot express.
+//!
+//! Loading changes nothing: only the [owner](super::ownership) of a host sends its deliveries, and knows in memory which
+//! of them are under way. Deliveries to a paused host are not loaded.
+
+use std::sync::Arc;
+
+use chrono::{DateTime, Utc};
+use database::prepared;
+use diesel::sql_types::{Array, BigInt, Binary, Bool, Integer, Nullable, Text, Timestamptz};
+use diesel::{
+    OptionalExtension as _, PgConnection, QueryDsl as _, QueryResult, QueryableByName,
+    RunQueryDsl as _,
+};
+use values::{DeliveryId, UserId, WebhookId};
+
+use crate::planning::planning;
+use crate::schema::paused_hosts;
+use crate::tasks::{Task, task_columns};
+
+/// No commit waits for the disk: a crash of the database may undo a result that was just committed, and then the delivery
+/// is made again.
+pub(super) const ON_CONNECT: &str = concat!(planning!(), "SET synchronous_commit = off;");
+
+/// A delivery to be sent.
+#[derive(QueryableByName)]
+pub(super) struct DueRow {
+    #[diesel(sql_type = Binary)]
+    pub(super) delivery_id: DeliveryId,
+    #[diesel(sql_type = Binary)]
+    pub(super) webhook_id: WebhookId,
+    #[diesel(sql_type = Text)]
+    pub(super) lane: String,
+    #[diesel(sql_type = Text)]
+    pub(super) host: String,
+    /// The version of the row. A result counts only if the row still has it.
+    #[diesel(sql_type = Integer)]
+    pub(super) lease: i32,
+    /// It is marked, because it may end workers.
+    #[diesel(sql_type = Bool)]
+    pub(super) is_marked: bool,
+    #[diesel(sql_type = Integer)]
+    pub(super) attempts: i32,
+    #[diesel(sql_type = Text)]
+    pub(super) request_id: String,
+    #[diesel(sql_type = Text)]
+    pub(super) traceparent: String,
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) delivery_created: DateTime<Utc>,
+    /// The due date that has passed; `None` for a decision.
+    #[diesel(sql_type = Nullable<Timestamptz>)]
+    pub(super) due_at: Option<DateTime<Utc>>,
+    /// It has waited for its webhook's registrant to have a right to the task again.
+    #[diesel(sql_type = Bool)]
+    pub(super) suspended: bool,
+    #[diesel(sql_type = Text)]
+    pub(super) url: String,
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) secret: Option<String>,
+    #[diesel(sql_type = Bool)]
+    pub(super) with_task_id: bool,
+    #[diesel(embed)]
+    pub(super) registrant: Registrant,
+    #[diesel(embed)]
+    pub(super) task: Task,
+}
+
+/// The user who registered a webhook: what gave the right to do so, and what is known of changes since then.
+#[derive(QueryableByName)]
+pub(super) struct Registrant {
+    #[diesel(sql_type = Binary)]
+    pub(super) registered_by: UserId,
+    /// `None` for webhooks of versions before 0.3.0.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) registered_as: Option<String>,
+    /// The address that was the approver's or the requester's.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) registrant_email: Option<String>,
+    /// The hash of the secret that was the approver's or the requester's.
+    #[diesel(sql_type = Nullable<Binary>)]
+    pub(super) registrant_secret: Option<Vec<u8>>,
+    /// `None`, like the next two, if the user has not changed.
+    #[diesel(sql_type = Nullable<Bool>)]
+    pub(super) is_active: Option<bool>,
+    #[diesel(sql_type = Nullable<Bool>)]
+    pub(super) is_admin: Option<bool>,
+    /// Also `None` if the address is not confirmed.
+    #[diesel(sql_type = Nullable<Text>)]
+    pub(super) user_email: Option<String>,
+}
+
+/// What is sent, of the rows that `$due` selects.
+macro_rules! load {
+    ($due:literal) => {
+        concat!(
+            "WITH due AS MATERIALIZED (",
+            $due,
+            ") SELECT ",
+            task_columns!(),
+            ", due.id AS delivery_id, due.webhook_id, due.lane, due.host, due.lease, due.lost_claims > 0 AS is_marked,
+    due.attempts, due.request_id, due.traceparent, due.created AS delivery_created, due.due_at,
+    due.suspended_for IS NOT NULL AS suspended, webhooks.url, webhooks.secret, webhooks.with_task_id,
+    webhooks.registered_by, webhooks.registered_as, webhooks.registrant_email, webhooks.registrant_secret,
+    changed_users.is_active, changed_users.is_admin, changed_users.email AS user_email
+FROM due
+JOIN webhooks ON webhooks.id = ANY(ARRAY[due.webhook_id])
+JOIN tasks ON tasks.id = ANY(ARRAY[due.task_id])
+JOIN task_states ON task_states.task_id = ANY(ARRAY[due.task_id])
+LEFT JOIN changed_users ON changed_users.id = ANY(ARRAY[webhooks.registered_by])"
+        )
+    };
+}
+
+/// Loads those of these deliveries that are due.
+pub(super) fn load_known(
+    connection: &mut PgConnection,
+    ids: &[DeliveryId],
+) -> QueryResult<Vec<DueRow>> {
+    prepared(LOAD_KNOWN)
+        .bind::<Array<Binary>, _>(ids)
+        .load(connection)
+}
+
+// The sum keeps the index of lanes, which has this column, from being read as a whole.
+const LOAD_KNOWN: &str = load!(
+    "SELECT * FROM deliveries
+    WHERE id = ANY($1) AND next_attempt + interval '0' <= now() AND lost_claims < 2
+        AND host NOT IN (SELECT host FROM paused_hosts)"
+);
+
+/// How many deliveries of a lane to load.
+#[derive(Debug, Clone)]
+pub(super) struct LaneLoad {
+    pub(super) lane: Arc<str>,
+    pub(super) number: usize,
+}
+
+/// Loads the deliveries of lanes that have been due longest, without those that are under way.
+pub(super) fn load_of_lanes(
+    connection: &mut PgConnection,
+    lanes: &[LaneLoad],
+    under_way: &[DeliveryId],
+) -> QueryResult<Vec<DueRow>> {
+    let names: Vec<&str> = lanes.iter().map(|load| &*load.lane).collect();
+    let numbers = lanes.iter().map(|load| i64::try_from(load.number));
+    let numbers: Vec<i64> = numbers.map(|n| n.unwrap_or(i64::MAX)).collect();
+    prepared(LOAD_OF_LANES)
+        .bind::<Array<Text>, _>(names)
+        .bind::<Array<BigInt>, _>(numbers)
+        .bind::<Array<Binary>, _>(under_way)
+        .load(connection)
+}
+
+const LOAD_OF_LANES: &str = load!(
+    "SELECT next.* FROM unnest($1, $2) AS wanted (lane, number) CROSS JOIN LATERAL (
+        SELECT * FROM deliveries
+        WHERE deliveries.lane = wanted.lane AND next_attempt <= now() AND lost_claims < 2 AND id <> ALL($3)
+            AND host NOT IN (SELECT host FROM paused_hosts)
+        ORDER BY next_attempt LIMIT wanted.number
+    ) AS next"
+);
+
+#[derive(QueryableByName)]
+struct LaneRow {
+    #[diesel(sql_type = Text)]
+    lane: String,
+    #[diesel(sql_type = Bool)]
+    due: bool,
+}
+
+/// What a scan found.
+#[derive(Default)]
+pub(super) struct ScannedLanes {
+    /// Lanes with deliveries that may be due.
+    pub(super) due: Vec<String>,
+    /// The last lane that was looked at; empty if no lane comes after it.
+    pub(super) last: String,
+    /// Whether it found any lane, be its deliveries due or not.
+    pub(super) found: bool,
+    /// All hosts that are paused; `None` if they could not be read.
+    pub(super) paused: Option<Vec<String>>,
+}
+
+/// Finds lanes with deliveries that may be due and whose host is not paused, among the next `limit` lanes after `after`
+/// in alphabetical order. Each lane takes one step in an index, however many deliveries it has.
+pub(super) fn scan_lanes(
+    connection: &mut PgConnection,
+    after: &str,
+    limit: i64,
+) -> QueryResult<ScannedLanes> {
+    let paused = paused_hosts::table.select(paused_hosts::host);
+    let paused = paused.load(connection)?;
+    let lanes: Vec<LaneRow> = prepared(SCAN_LANES)
+        .bind::<Text, _>(after)
+        .bind::<BigInt, _>(limit)
+        .load(connection)?;
+    let is_full = i64::try_from(lanes.len()).is_ok_and(|found| found >= limit);
+    let last = lanes.last().filter(|_| is_full);
+    let last = last.map(|row| row.lane.clone()).unwrap_or_default();
+    let found = !lanes.is_empty();
+    let due = lanes.into_iter().filter(|row| row.due);
+    Ok(ScannedLanes {
+        found,
+        due: due.map(|row| row.lane).collect(),
+        last,
+        paused: Some(paused),
+    })
+}
+
+const SCAN_LANES: &str = "
+WITH RECURSIVE step AS (
+    (SELECT lane, host, next_attempt FROM deliveries WHERE lane > $1 ORDER BY lane, next_attempt LIMIT 1)
+    UNION ALL
+    SELECT following.lane, following.host, following.next_attempt FROM step CROSS JOIN LATERAL (
+        SELECT lane, host, next_attempt FROM deliveries WHERE deliveries.lane > step.lane
+        ORDER BY lane, next_attempt LIMIT 1
+    ) AS following
+)
+SELECT lane, next_attempt <= now() AND host NOT IN (SELECT host FROM paused_hosts) AS due FROM step LIMIT $2";
+
+/// Loads a delivery, whether it is due or not.
+pub(super) fn load_trial(
+    connection: &mut PgConnection,
+    id: DeliveryId,
+) -> QueryResult<Option<DueRow>> {
+    let load = prepared(LOAD_TRIAL).bind::<Binary, _>(id);
+    load.get_result(connection).optional()
+}
+
+const LOAD_TRIAL: &str = load!("SELECT * FROM deliveries WHERE id = $1");

@@ -1,0 +1,314 @@
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use values::DeliveryId;
+
+use crate::deliveries::LaneParts;
+use crate::deliveries::worker::circuit::Circuit;
+use crate::deliveries::worker::due_store::DueRow;
+
+/// The concurrent requests of a lane that is not known. Each response adds one, until the limit of the host.
+const FIRST_REQUESTS: u32 = 4;
+/// What is loaded in advance: what the lane can send in this time, and no more than this many.
+const LOADED_AHEAD: (Duration, u32) = (Duration::from_millis(50), 256);
+/// Identifiers of due deliveries that are kept for a lane. The others are found in the database.
+const MAX_KNOWN: usize = 20_000;
+/// Retries after a longer pause are not remembered.
+const REMEMBERED: Duration = Duration::from_mins(1);
+/// A lane is slow for a while after a request that took so long.
+const SLOW: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(10));
+
+/// The due deliveries of one owner to one origin.
+pub(super) struct Lane {
+    pub(super) origin: Arc<str>,
+    pub(super) host: Arc<str>,
+    pub(super) owner: Arc<str>,
+    /// Deliveries that messages named, and that are not loaded.
+    known: VecDeque<DeliveryId>,
+    /// Deliveries that are loaded and not started.
+    ready: VecDeque<DueRow>,
+    /// Deliveries that are loaded and whose end is not recorded.
+    pub(super) under_way: HashSet<DeliveryId>,
+    /// The database may have more due deliveries than are known.
+    backlog: bool,
+    /// When a delivery that failed is due again.
+    retry_at: Option<Instant>,
+    /// How many are being loaded.
+    loading: usize,
+    pub(super) in_flight: u32,
+    circuit: Circuit,
+    /// How many responses the lane got. A failed attempt halves it.
+    responses: u32,
+    /// The average time of its responses.
+    response_time: Duration,
+    slow_until: Option<Instant>,
+    /// Whether it waits to be loaded, and for a place of its host.
+    pub(super) is_queued: bool,
+    pub(super) is_waiting: bool,
+}
+
+/// The deliveries of a lane to load next.
+#[derive(Debug, Default)]
+pub(super) struct Wanted {
+    pub(super) known: Vec<DeliveryId>,
+    /// How many more of its oldest deliveries.
+    pub(super) more: usize,
+}
+
+impl Wanted {
+    pub(super) fn number(&self) -> usize {
+        self.known.len() + self.more
+    }
+}
+
+/// What an attempt says about its receiver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    /// It responded.
+    Responds,
+    /// It responded that it cannot work now. Others may have another answer from the same origin.
+    Fails,
+    /// The origin did not respond.
+    Unreachable,
+    /// It was not asked.
+    Unknown,
+}
+
+impl Lane {
+    pub(super) fn new(name: &str) -> Self {
+        let parts = LaneParts::of(name);
+        Self {
+            origin: parts.origin.into(),
+            host: parts.host.into(),
+            owner: parts.owner.into(),
+            known: VecDeque::new(),
+            ready: VecDeque::new(),
+            under_way: HashSet::new(),
+            backlog: false,
+            retry_at: None,
+            loading: 0,
+            in_flight: 0,
+            circuit: Circuit::default(),
+            responses: 0,
+            response_time: Duration::ZERO,
+            slow_until: None,
+            is_queued: false,
+            is_waiting: false,
+        }
+    }
+
+    /// A message named a delivery.
+    pub(super) fn add(&mut self, delivery: DeliveryId) {
+        if self.circuit.is_open() || self.known.len() >= MAX_KNOWN {
+            self.backlog = true;
+        } else if !self.under_way.contains(&delivery) {
+            self.known.push_back(delivery);
+        }
+    }
+
+    /// The database may have due deliveries that are not known.
+    pub(super) fn set_backlog(&mut self) {
+        self.backlog = true;
+    }
+
+    /// The last load found fewer than it asked for.
+    pub(super) fn clear_backlog(&mut self) {
+        self.backlog = false;
+    }
+
+    /// A delivery is due again after this pause. Scans find those that wait for long.
+    pub(super) fn retry_after(&mut self, pause: Duration, now: Instant) {
+        if pause <= REMEMBERED {
+            let at = now + pause;
+            self.retry_at = Some(self.retry_at.map_or(at, |earlier| earlier.min(at)));
+        }
+    }
+
+    /// Looks whether a delivery is due again.
+    pub(super) fn tick(&mut self, now: Instant) {
+        if self.retry_at.is_some_and(|at| at <= now) {
+            self.retry_at = None;
+            self.backlog = true;
+        }
+    }
+
+    /// Nothing waits for it or is under way.
+    pub(super) fn is_idle(&self) -> bool {
+        self.known.is_empty()
+            && self.under_way.is_empty()
+            && !self.backlog
+            && self.loading == 0
+            && self.retry_at.is_none()
+    }
+
+    /// Whether its circuit is open, and it may still be tried.
+    pub(super) fn is_failing(&self, now: Instant) -> bool {
+        self.circuit.matters(now)
+    }
+
+    pub(super) fn has_ready(&self) -> bool {
+        !self.ready.is_empty()
+    }
+
+    /// Whether its last requests took long, so that it must leave places of its host to others.
+    pub(super) fn is_slow(&self, now: Instant) -> bool {
+        self.slow_until.is_some_and(|until| now < until)
+    }
+
+    /// Whether its last request was successful, as far as is known.
+    pub(super) fn is_trusted(&self) -> bool {
+        self.responses > 0 && !self.circuit.has_failed()
+    }
+
+    /// Whether its last request failed.
+    pub(super) fn has_failed(&self) -> bool {
+        self.circuit.has_failed()
+    }
+
+    /// How many concurrent requests it may have, of a host with this limit.
+    pub(super) fn limit(&self, limit: u32, now: Instant) -> u32 {
+        if self.circuit.is_open() {
+            u32::from(self.circuit.permits(now)).min(limit)
+        } else {
+            FIRST_REQUESTS.saturating_add(self.responses).min(limit)
+        }
+    }
+
+    /// How many deliveries should be loaded now. None, until half of what it gets in advance is started.
+    pub(super) fn wants(&self, limit: u32, now: Instant) -> usize {
+        if self.loading > 0 || self.known.is_empty() && !self.backlog {
+            return 0;
+        }
+        let target = self.ahead(self.limit(limit, now));
+        let have = self.ready.len() + self.waiting_trial();
+        if have * 2 > target { 0 } else { target - have }
+    }
+
+    /// Takes at most this many deliveries to load.
+    pub(super) fn take_wanted(&mut self, number: usize) -> Wanted {
+        // Those that are not known are often older.
+        let known = if self.backlog {
+            number.div_ceil(2)
+        } else {
+            number
+        };
+        let known: Vec<_> = self.known.drain(..known.min(self.known.len())).collect();
+        let more = if self.backlog {
+            number - known.len()
+        } else {
+            0
+        };
+        let wanted = Wanted { known, more };
+        self.loading = wanted.number();
+        wanted
+    }
+
+    /// While the circuit is open, a request in flight is the only one.
+    fn waiting_trial(&self) -> usize {
+        if self.circuit.is_open() {
+            self.in_flight as usize
+        } else {
+            0
+        }
+    }
+
+    fn ahead(&self, places: u32) -> usize {
+        let (time, most) = LOADED_AHEAD;
+        let response_time = self.response_time.max(Duration::from_micros(100));
+        let in_time = u128::from(places) * time.as_micros() / response_time.as_micros();
+        let number = u32::try_from(in_time).unwrap_or(most).min(most);
+        if self.responses == 0 {
+            places as usize
+        } else {
+            number.max(places) as usize
+        }
+    }
+
+    /// The load ended. What a failed one asked for is in the database.
+    pub(super) fn load_ended(&mut self, failed: bool) {
+        self.loading = 0;
+        self.backlog |= failed;
+    }
+
+    /// A delivery was loaded. Returns it, if it is under way already.
+    pub(super) fn push_ready(&mut self, row: DueRow) -> Option<DueRow> {
+        if !self.under_way.insert(row.delivery_id) {
+            return Some(row);
+        }
+        self.ready.push_back(row);
+        None
+    }
+
+    /// Takes the next delivery to start.
+    pub(super) fn start_next(&mut self) -> Option<DueRow> {
+        let next = self.ready.pop_front()?;
+        self.in_flight += 1;
+        Some(next)
+    }
+
+    /// Takes the delivery that was loaded last.
+    pub(super) fn start_newest(&mut self) -> Option<DueRow> {
+        let newest = self.ready.pop_back()?;
+        self.in_flight += 1;
+        Some(newest)
+    }
+
+    /// A request ended. Returns whether the lane gets one request at a time from now on.
+    pub(super) fn request_ended(
+        &mut self,
+        health: Health,
+        duration: Duration,
+        now: Instant,
+    ) -> bool {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        let (slow, lasting) = SLOW;
+        if duration >= slow {
+            self.slow_until = Some(now + lasting);
+        }
+        match health {
+            Health::Responds => {
+                self.circuit.succeeded();
+                self.response_time = if self.responses == 0 {
+                    duration
+                } else {
+                    (self.response_time * 7 + duration) / 8
+                };
+                self.responses = self.responses.saturating_add(1);
+                false
+            }
+            Health::Fails | Health::Unreachable => {
+                self.responses /= 2;
+                self.circuit.failed(now)
+            }
+            Health::Unknown => false,
+        }
+    }
+
+    /// Takes what is loaded and of no use: while the lane gets one request at a time, all but one.
+    pub(super) fn take_surplus(&mut self) -> Vec<DueRow> {
+        if !self.circuit.is_open() {
+            return Vec::new();
+        }
+        let kept = self.ready.pop_front();
+        let surplus = self.unload();
+        self.ready.extend(kept);
+        surplus
+    }
+
+    /// Takes all that is not started, and forgets that there are due deliveries, because they are paused or another
+    /// worker's.
+    pub(super) fn hold(&mut self) -> Vec<DueRow> {
+        let unstarted = self.unload();
+        self.backlog = false;
+        self.retry_at = None;
+        unstarted
+    }
+
+    /// Takes all that is not started, and forgets what is known: the database has it.
+    fn unload(&mut self) -> Vec<DueRow> {
+        self.backlog |= !self.known.is_empty() || !self.ready.is_empty();
+        self.known.clear();
+        self.ready.drain(..).collect()
+    }
+}

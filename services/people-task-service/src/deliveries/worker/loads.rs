@@ -1,0 +1,251 @@
+//! Loads of due deliveries that run beside the dispatcher.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use database::{Connection, Database, Error};
+use tokio::sync::mpsc;
+use values::DeliveryId;
+
+use crate::deliveries::worker::due_store::{self as store, DueRow, LaneLoad, ScannedLanes};
+use crate::deliveries::worker::lane::Wanted;
+use crate::deliveries::worker::ownership::Shards;
+use crate::deliveries::worker::suspects_store::{self, Trial};
+
+/// The largest number of deliveries in a load.
+const BATCH: usize = 512;
+/// The number of loads at a time. With two, one is planned while the other is processed.
+const CONCURRENT: usize = 2;
+/// How many lanes one scan covers. The next one continues after them.
+const SCANNED_LANES: i64 = 1_024;
+/// How often a worker that knows of no delivery that waits looks for lanes with some, and any worker for suspects.
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
+/// The pause after a failure.
+const PAUSE: Duration = Duration::from_millis(300);
+
+/// What to load at once.
+#[derive(Debug, Default)]
+pub(super) struct LoadRequest {
+    ids: Vec<DeliveryId>,
+    lanes: Vec<LaneLoad>,
+    /// Deliveries of these lanes that are not to be loaded.
+    under_way: Vec<DeliveryId>,
+    asked: Vec<(Arc<str>, usize)>,
+    number: usize,
+    marked_before: Option<DateTime<Utc>>,
+}
+
+impl LoadRequest {
+    /// A request that marks deliveries that were created before a time, because they may have ended a worker.
+    pub(super) fn new(marked_before: Option<DateTime<Utc>>) -> Self {
+        Self {
+            marked_before,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.number >= BATCH
+    }
+
+    /// Adds the deliveries of a lane, of which these are under way.
+    pub(super) fn add<'a>(
+        &mut self,
+        lane: &Arc<str>,
+        wanted: Wanted,
+        under_way: impl Iterator<Item = &'a DeliveryId>,
+    ) {
+        let number = wanted.number();
+        self.number += number;
+        self.asked.push((Arc::clone(lane), number));
+        self.ids.extend(wanted.known);
+        if wanted.more > 0 {
+            let (lane, number) = (Arc::clone(lane), wanted.more);
+            self.lanes.push(LaneLoad { lane, number });
+            self.under_way.extend(under_way);
+        }
+    }
+}
+
+/// What a load found.
+#[derive(Default)]
+pub(super) struct Loaded {
+    pub(super) rows: Vec<DueRow>,
+    /// How many deliveries of each lane were asked for.
+    pub(super) asked: Vec<(Arc<str>, usize)>,
+    /// Lanes that have no further due deliveries.
+    pub(super) without_more: Vec<Arc<str>>,
+    pub(super) failed: bool,
+}
+
+/// What ended.
+pub(super) enum Ended {
+    /// A load of known deliveries, or of those of lanes.
+    Load(Loaded),
+    /// The search for a delivery to be tried apart from others.
+    Trial(Trial),
+    /// A scan for lanes that may have due deliveries.
+    Scan(ScannedLanes),
+}
+
+/// Runs loads and scans, and returns what they found.
+pub(super) struct Loads {
+    database: Database,
+    results: mpsc::UnboundedReceiver<Ended>,
+    sender: mpsc::UnboundedSender<Ended>,
+    loading: usize,
+    scanning: bool,
+    beginning_trial: bool,
+    /// The lane after which the next scan starts.
+    cursor: String,
+    paused_until: Option<Instant>,
+    next_idle_scan: Instant,
+    next_trial: Instant,
+    /// Whether the last scan found a lane, be its deliveries due or not.
+    found_lanes: bool,
+}
+
+impl Loads {
+    pub(super) fn new(database: Database) -> Self {
+        let (sender, results) = mpsc::unbounded_channel();
+        Self {
+            database,
+            results,
+            sender,
+            loading: 0,
+            scanning: false,
+            beginning_trial: false,
+            cursor: String::new(),
+            paused_until: None,
+            next_idle_scan: Instant::now(),
+            next_trial: Instant::now(),
+            found_lanes: false,
+        }
+    }
+
+    /// Whether another load may start.
+    pub(super) fn has_capacity(&self) -> bool {
+        let now = Instant::now();
+        self.loading < CONCURRENT && self.paused_until.is_none_or(|until| until <= now)
+    }
+
+    /// Whether deliveries may still be loaded without another call.
+    pub(super) fn are_under_way(&self) -> bool {
+        self.loading > 0 || self.beginning_trial
+    }
+
+    /// Starts a load, unless it is empty.
+    pub(super) fn start(&mut self, request: LoadRequest) {
+        if request.asked.is_empty() {
+            return;
+        }
+        self.loading += 1;
+        let asked = request.asked.clone();
+        let load = move |connection: &mut Connection| load(connection, &request);
+        self.spawn(load, |loaded| {
+            let loaded = loaded.unwrap_or_else(|_| Loaded {
+                failed: true,
+                ..Loaded::default()
+            });
+            Ended::Load(Loaded { asked, ..loaded })
+        });
+    }
+
+    /// Looks for a delivery of these shards that may end workers, unless it did a moment ago and found none.
+    pub(super) fn begin_trial(&mut self, shards: Shards, under_way: Vec<DeliveryId>) {
+        let now = Instant::now();
+        if self.beginning_trial || now < self.next_trial {
+            return;
+        }
+        self.next_trial = now + IDLE_INTERVAL;
+        self.beginning_trial = true;
+        let begin = move |connection: &mut Connection| {
+            database::transaction(connection, |connection| {
+                Ok::<_, Error>(suspects_store::begin_trial(connection, shards, &under_way)?)
+            })
+        };
+        self.spawn(begin, |trial| Ended::Trial(trial.unwrap_or_default()));
+    }
+
+    /// Looks for lanes with due deliveries, unless a scan is under way. If the dispatcher `is_idle`, and the last scan
+    /// found nothing that waits, only once in a while: messages name new deliveries.
+    pub(super) fn scan(&mut self, is_idle: bool) {
+        let now = Instant::now();
+        let is_early = is_idle && !self.found_lanes && now < self.next_idle_scan;
+        if self.scanning || is_early {
+            return;
+        }
+        self.next_idle_scan = now + IDLE_INTERVAL;
+        self.scanning = true;
+        let after = self.cursor.clone();
+        let scan = move |connection: &mut Connection| {
+            Ok(store::scan_lanes(connection, &after, SCANNED_LANES)?)
+        };
+        self.spawn(scan, |found| Ended::Scan(found.unwrap_or_default()));
+    }
+
+    /// Waits for the next one to end. It is safe to cancel.
+    pub(super) async fn next(&mut self) -> Ended {
+        // The sender is never dropped before.
+        let ended = self.results.recv().await;
+        let ended = ended.unwrap_or(Ended::Scan(ScannedLanes::default()));
+        match &ended {
+            Ended::Load(loaded) => {
+                self.loading = self.loading.saturating_sub(1);
+                if loaded.failed {
+                    self.paused_until = Some(Instant::now() + PAUSE);
+                }
+            }
+            Ended::Trial(trial) => {
+                self.beginning_trial = false;
+                if trial.row.is_some() {
+                    self.next_trial = Instant::now();
+                }
+            }
+            Ended::Scan(found) => {
+                self.scanning = false;
+                self.cursor.clone_from(&found.last);
+                self.found_lanes = found.found;
+            }
+        }
+        ended
+    }
+
+    /// Runs `work` beside the dispatcher, and passes on what `ended` makes of its result.
+    fn spawn<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&mut Connection) -> Result<T, Error> + Send + 'static,
+        ended: impl FnOnce(Result<T, Error>) -> Ended + Send + 'static,
+    ) {
+        let (database, sender) = (self.database.clone(), self.sender.clone());
+        tokio::spawn(async move {
+            let result = database.run(work).await;
+            let result =
+                result.inspect_err(|error| error.warn("due deliveries could not be loaded"));
+            // The dispatcher may have stopped.
+            let _ = sender.send(ended(result));
+        });
+    }
+}
+
+fn load(connection: &mut Connection, request: &LoadRequest) -> Result<Loaded, Error> {
+    let mut loaded = Loaded::default();
+    if !request.ids.is_empty() {
+        loaded.rows = store::load_known(connection, &request.ids)?;
+    }
+    if !request.lanes.is_empty() {
+        let rows = store::load_of_lanes(connection, &request.lanes, &request.under_way)?;
+        for load in &request.lanes {
+            let found = rows.iter().filter(|row| *row.lane == *load.lane).count();
+            if found < load.number {
+                loaded.without_more.push(Arc::clone(&load.lane));
+            }
+        }
+        loaded.rows.extend(rows);
+    }
+    if let Some(before) = request.marked_before {
+        suspects_store::mark(connection, &mut loaded.rows, before)?;
+    }
+    Ok(loaded)
+}

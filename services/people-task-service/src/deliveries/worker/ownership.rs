@@ -1,0 +1,286 @@
+//! Workers own hosts, so that one worker knows everything that is under way to a host, and no attempt needs a claim.
+//!
+//! A hash of a host's name gives its shard, and `delivery_shards` says who owns it. The workers know each other by rows
+//! of `delivery_workers`: each says several times a second that it is alive. One that notices another one's silence
+//! deletes its row, and the shards of workers without a row are free. Each worker takes as many free shards as are its
+//! share. One with more than its share gives up such of which nothing is under way, so a host never has two senders.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use chrono::{DateTime, Utc};
+use database::{Connection, Database, Error};
+use tokio::sync::{Notify, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::deliveries::worker::judgement::Judgement;
+use crate::deliveries::worker::ownership_store::{self as store, Taken, Workers};
+use crate::deliveries::worker::report;
+
+/// How often a worker says that it is alive.
+const BEAT: Duration = Duration::from_millis(400);
+/// The number of shards. The migration that creates the rows has it, too.
+const SHARDS: u32 = u64::BITS;
+
+/// A set of shards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Shards(pub(super) u64);
+
+impl Shards {
+    /// Whether a host is in one of these shards.
+    pub(super) fn contain(self, host: &str) -> bool {
+        self.0 & Self::of_host(host).0 != 0
+    }
+
+    /// The shard of a host. Every worker and every version must find the same one: FNV-1a, folded to six bits.
+    pub(super) fn of_host(host: &str) -> Self {
+        let hash = host.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+        });
+        Self(1 << ((hash ^ (hash >> 32)) % u64::from(SHARDS)))
+    }
+
+    pub(super) fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
+    pub(super) fn number(self) -> u32 {
+        self.0.count_ones()
+    }
+
+    /// The first `number` of these shards.
+    pub(super) fn first(self, number: u32) -> Self {
+        self.ids().into_iter().take(number as usize).collect()
+    }
+
+    fn ids(self) -> Vec<i32> {
+        (0..64).filter(|id| self.0 & (1 << id) != 0).collect()
+    }
+}
+
+impl FromIterator<i32> for Shards {
+    fn from_iter<T: IntoIterator<Item = i32>>(ids: T) -> Self {
+        let valid = ids.into_iter().filter(|id| (0..64).contains(id));
+        Self(valid.fold(0, |set, id| set | 1 << id))
+    }
+}
+
+/// This worker, as it knows itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Member {
+    /// Its number. A worker that was taken for dead gets another one.
+    pub(super) id: i32,
+    /// The shards that it owns.
+    pub(super) shards: Shards,
+    /// How many of them others should have.
+    pub(super) surplus: u32,
+    /// Until then no other worker takes it for dead.
+    pub(super) alive_until: Instant,
+    /// When it last took shards whose owner had died. That owner may have died of an older delivery.
+    pub(super) took_over: Option<DateTime<Utc>>,
+}
+
+/// The shards that the dispatcher has done with, until they are given up.
+#[derive(Debug, Default)]
+pub(super) struct GivenUp {
+    shards: AtomicU64,
+    added: Notify,
+}
+
+impl GivenUp {
+    pub(super) fn add(&self, shards: Shards) {
+        self.shards.fetch_or(shards.0, Ordering::AcqRel);
+        self.added.notify_one();
+    }
+
+    fn take(&self) -> Shards {
+        Shards(self.shards.swap(0, Ordering::AcqRel))
+    }
+}
+
+/// Keeps the row of this worker, and its shards.
+pub(super) struct Ownership {
+    database: Database,
+    /// After this long without a beat a worker is taken for dead.
+    silence: Duration,
+    given_up: Arc<GivenUp>,
+    member: watch::Sender<Option<Member>>,
+    judgement: Judgement,
+    worker: Option<i32>,
+    took_over: Option<DateTime<Utc>>,
+}
+
+impl Ownership {
+    /// A worker that has not joined yet, what it will know of itself, and where shards are given up. Its connections must
+    /// serve nothing else, so that no beat waits for one.
+    pub(super) fn new(
+        database: Database,
+        silence: Duration,
+    ) -> (Self, watch::Receiver<Option<Member>>, Arc<GivenUp>) {
+        let (member, own) = watch::channel(None);
+        let given_up = Arc::<GivenUp>::default();
+        let ownership = Self {
+            database,
+            silence,
+            given_up: Arc::clone(&given_up),
+            member,
+            judgement: Judgement::new(silence),
+            worker: None,
+            took_over: None,
+        };
+        (ownership, own, given_up)
+    }
+
+    /// Keeps this worker alive until it is cancelled, and returns its number.
+    pub(super) async fn run(mut self, shutdown: CancellationToken) -> Option<i32> {
+        while !shutdown.is_cancelled() {
+            let started = Instant::now();
+            if let Err(error) = self.beat(started).await {
+                self.judgement.failed();
+                error.warn("the worker could not say that it is alive");
+            }
+            tokio::select! {
+                () = tokio::time::sleep(BEAT.saturating_sub(started.elapsed())) => {}
+                () = self.given_up.added.notified() => {}
+                () = shutdown.cancelled() => {}
+            }
+        }
+        self.worker
+    }
+
+    async fn beat(&mut self, started: Instant) -> Result<(), Error> {
+        let id = match self.worker {
+            Some(id) => id,
+            None => *self
+                .worker
+                .insert(self.database.transaction(store::join).await?),
+        };
+        self.give_up(id).await?;
+        let silence = self.silence;
+        let beat = move |connection: &mut Connection| store::beat(connection, id, silence);
+        let mut workers = self.database.run(beat).await?;
+        if !workers.is_member {
+            tracing::warn!(
+                worker.id = id,
+                "another worker took this one for dead; it joins again"
+            );
+            self.worker = None;
+            self.member.send_replace(None);
+            return Ok(());
+        }
+        if self.judgement.succeeded(started) {
+            self.delete_silent(&mut workers).await?;
+        }
+        let share = share(&workers);
+        let mut shards: Shards = workers.owned.iter().copied().collect();
+        if workers.claiming > 0 {
+            // Workers that claim single deliveries would claim those that this one sends.
+            shards = Shards::default();
+        } else if shards.number() < share {
+            shards.0 |= self.take(id, share - shards.number()).await?.0;
+        }
+        self.member.send_replace(Some(Member {
+            id,
+            shards,
+            surplus: shards.number().saturating_sub(share),
+            alive_until: started + silence / 4 * 3,
+            took_over: self.took_over,
+        }));
+        Ok(())
+    }
+
+    async fn give_up(&self, worker: i32) -> Result<(), Error> {
+        let shards = self.given_up.take();
+        if shards == Shards::default() {
+            return Ok(());
+        }
+        let give_up =
+            move |connection: &mut Connection| store::give_up(connection, worker, &shards.ids());
+        let given_up = self.database.run(give_up).await;
+        // The next beat tries again.
+        given_up
+            .map(drop)
+            .inspect_err(|_| self.given_up.add(shards))
+    }
+
+    async fn delete_silent(&self, workers: &mut Workers) -> Result<(), Error> {
+        let silent = std::mem::take(&mut workers.silent);
+        if silent.is_empty() {
+            return Ok(());
+        }
+        let silence = self.silence;
+        let delete =
+            move |connection: &mut Connection| store::delete_silent(connection, &silent, silence);
+        let deleted = self.database.run(delete).await?;
+        workers.workers -= i64::try_from(deleted).unwrap_or_default();
+        report::workers_died(deleted);
+        Ok(())
+    }
+
+    /// Takes free shards, as far as there are some.
+    async fn take(&mut self, worker: i32, number: u32) -> Result<Shards, Error> {
+        let take =
+            move |connection: &mut Connection| store::take(connection, worker, i64::from(number));
+        let taken = self.database.transaction(take).await?;
+        let orphaned = taken.iter().filter(|shard| shard.orphaned);
+        self.took_over = orphaned.map(|shard| shard.at).max().max(self.took_over);
+        report::shards_taken(&taken);
+        Ok(taken.iter().map(|shard: &Taken| shard.id).collect())
+    }
+}
+
+/// Deletes the row of a worker that has ended everything, if it has joined.
+pub(super) async fn leave(database: &Database, worker: Option<i32>) {
+    let Some(worker) = worker else { return };
+    let leave = move |connection: &mut Connection| store::leave(connection, worker);
+    if let Err(error) = database.transaction(leave).await {
+        tracing::warn!(error = ?error, "the worker could not leave; another one will delete it");
+    }
+}
+
+/// How many shards a worker should have. The oldest workers have the rest of the division.
+fn share(workers: &Workers) -> u32 {
+    let count = u32::try_from(workers.workers).unwrap_or(u32::MAX).max(1);
+    let older = u32::try_from(workers.older).unwrap_or(u32::MAX);
+    SHARDS / count + u32::from(older < SHARDS % count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Shards, Workers, share};
+
+    #[test]
+    fn the_shares_of_all_workers_are_all_shards() {
+        for (workers, expected) in [(1, vec![64]), (3, vec![22, 21, 21])] {
+            let shares = (0..workers).map(|older| {
+                share(&Workers {
+                    is_member: true,
+                    workers,
+                    older,
+                    claiming: 0,
+                    silent: Vec::new(),
+                    owned: Vec::new(),
+                })
+            });
+            assert_eq!(shares.collect::<Vec<_>>(), expected);
+        }
+    }
+
+    #[test]
+    fn every_version_finds_the_same_shard_for_a_host() {
+        for (host, shard) in [("engine.example.com", 0), ("127.0.0.1", 0), ("[::1]", 0)] {
+            assert_eq!(Shards::of_host(host).ids(), [shard], "{host}");
+        }
+    }
+
+    #[test]
+    fn hosts_are_spread_over_all_shards() {
+        let hosts = (0..2_000).map(|number| format!("hooks-{number}.example.com"));
+        let shards = hosts.fold(0, |shards, host| shards | Shards::of_host(&host).0);
+        assert_eq!(shards, u64::MAX);
+        let some: Shards = [1, 5, 63].into_iter().collect();
+        assert_eq!(some.first(2).ids(), [1, 5]);
+        assert_eq!(some.without(some.first(2)).ids(), [63]);
+    }
+}

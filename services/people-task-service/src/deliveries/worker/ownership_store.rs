@@ -1,0 +1,156 @@
+//! The statements of [`ownership`](super::ownership), in raw SQL because each reads and changes several rows at once.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Utc};
+use database::{Error, interval, prepared};
+use diesel::sql_types::{Array, BigInt, Bool, Integer, Interval, Timestamptz};
+use diesel::{PgConnection, QueryableByName, RunQueryDsl as _};
+
+/// What a worker can do, as a number that grows. A kind of delivery that needs more than the workers of the version before
+/// can do raises it, and is added only while no worker of a lower number runs.
+const PROTOCOL: i64 = OWNS_SHARDS;
+/// Deliveries of due dates.
+pub(super) const KNOWS_DUE_DATES: i64 = 1;
+/// Hosts are owned. Workers before claimed single deliveries, so only one of both kinds may be at work.
+const OWNS_SHARDS: i64 = 2;
+
+#[derive(QueryableByName)]
+struct Id {
+    #[diesel(sql_type = Integer)]
+    id: i32,
+}
+
+/// Inserts a worker, and returns its number. The commit waits for the disk: after a crash of the database no other worker
+/// may get the same number.
+pub(super) fn join(connection: &mut PgConnection) -> Result<i32, Error> {
+    prepared("SET LOCAL synchronous_commit = on").execute(connection)?;
+    let insert =
+        "INSERT INTO delivery_workers (protocol, sends_due) VALUES ($1, true) RETURNING id";
+    let id: Id = prepared(insert)
+        .bind::<BigInt, _>(PROTOCOL)
+        .get_result(connection)?;
+    Ok(id.id)
+}
+
+/// The workers and shards, as one worker sees them.
+#[derive(Debug, QueryableByName)]
+pub(super) struct Workers {
+    /// Whether the worker still has its row.
+    #[diesel(sql_type = Bool)]
+    pub(super) is_member: bool,
+    /// The number of workers.
+    #[diesel(sql_type = BigInt)]
+    pub(super) workers: i64,
+    /// How many of them are older.
+    #[diesel(sql_type = BigInt)]
+    pub(super) older: i64,
+    /// How many of them claim single deliveries.
+    #[diesel(sql_type = BigInt)]
+    pub(super) claiming: i64,
+    /// Those of the others that have been silent for too long.
+    #[diesel(sql_type = Array<Integer>)]
+    pub(super) silent: Vec<i32>,
+    /// The shards that the worker owns.
+    #[diesel(sql_type = Array<Integer>)]
+    pub(super) owned: Vec<i32>,
+}
+
+/// Says that a worker is alive.
+pub(super) fn beat(
+    connection: &mut PgConnection,
+    worker: i32,
+    silence: Duration,
+) -> Result<Workers, Error> {
+    let beat = prepared(
+        "WITH own AS (
+            UPDATE delivery_workers SET beat = now() WHERE id = $1 RETURNING id
+        )
+        SELECT EXISTS (SELECT FROM own) AS is_member, count(*) AS workers, count(*) FILTER (WHERE id < $1) AS older,
+            count(*) FILTER (WHERE protocol < $3) AS claiming,
+            coalesce(array_agg(id) FILTER (WHERE id <> $1 AND beat < now() - $2), '{}') AS silent,
+            ARRAY(SELECT id FROM delivery_shards WHERE worker_id = $1) AS owned
+        FROM delivery_workers",
+    )
+    .bind::<Integer, _>(worker)
+    .bind::<Interval, _>(interval(silence))
+    .bind::<BigInt, _>(OWNS_SHARDS);
+    Ok(beat.get_result(connection)?)
+}
+
+/// Deletes those of these workers that are still silent. Their shards have no owner from then on. Returns how many.
+pub(super) fn delete_silent(
+    connection: &mut PgConnection,
+    workers: &[i32],
+    silence: Duration,
+) -> Result<usize, Error> {
+    let delete = prepared("DELETE FROM delivery_workers WHERE id = ANY($1) AND beat < now() - $2")
+        .bind::<Array<Integer>, _>(workers)
+        .bind::<Interval, _>(interval(silence));
+    Ok(delete.execute(connection)?)
+}
+
+/// A shard that a worker has taken.
+#[derive(Debug, QueryableByName)]
+pub(super) struct Taken {
+    #[diesel(sql_type = Integer)]
+    pub(super) id: i32,
+    /// Its last owner died.
+    #[diesel(sql_type = Bool)]
+    pub(super) orphaned: bool,
+    #[diesel(sql_type = Timestamptz)]
+    pub(super) at: DateTime<Utc>,
+}
+
+/// Takes at most `number` shards that have no owner, inside a transaction whose commit waits for the disk: no crash of the
+/// database gives a shard back to another worker.
+pub(super) fn take(
+    connection: &mut PgConnection,
+    worker: i32,
+    number: i64,
+) -> Result<Vec<Taken>, Error> {
+    prepared("SET LOCAL synchronous_commit = on").execute(connection)?;
+    let take = prepared(TAKE)
+        .bind::<Integer, _>(worker)
+        .bind::<BigInt, _>(number);
+    Ok(take.load(connection)?)
+}
+
+// A worker that was taken for dead takes nothing: the lock of its row makes the one that deletes it wait.
+const TAKE: &str = "
+WITH own AS (
+    SELECT id FROM delivery_workers WHERE id = $1 FOR KEY SHARE
+), free AS (
+    SELECT id, worker_id FROM delivery_shards
+    WHERE worker_id IS NULL OR worker_id NOT IN (SELECT id FROM delivery_workers)
+    ORDER BY id LIMIT $2
+    FOR NO KEY UPDATE SKIP LOCKED
+)
+UPDATE delivery_shards SET worker_id = own.id FROM own, free
+WHERE delivery_shards.id = ANY(ARRAY[free.id])
+RETURNING delivery_shards.id, free.worker_id IS NOT NULL AS orphaned, now() AS at";
+
+/// Gives shards up of which nothing is under way.
+pub(super) fn give_up(
+    connection: &mut PgConnection,
+    worker: i32,
+    shards: &[i32],
+) -> Result<usize, Error> {
+    let give_up = prepared(
+        "UPDATE delivery_shards SET worker_id = NULL WHERE worker_id = $1 AND id = ANY($2)",
+    )
+    .bind::<Integer, _>(worker)
+    .bind::<Array<Integer>, _>(shards);
+    Ok(give_up.execute(connection)?)
+}
+
+/// Deletes a worker that has ended everything, and gives its shards up. It must be run in a transaction.
+pub(super) fn leave(connection: &mut PgConnection, worker: i32) -> Result<(), Error> {
+    prepared("UPDATE delivery_shards SET worker_id = NULL WHERE worker_id = $1")
+        .bind::<Integer, _>(worker)
+        .execute(connection)?;
+    prepared("DELETE FROM delivery_workers WHERE id = $1")
+        .bind::<Integer, _>(worker)
+        .execute(connection)?;
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! What lanes share: the concurrent requests of a host and of an origin, and what one worker can have under way.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use fairness::{Demand, FairQueue, Recent, Remainder, Rule as _};
+
+use crate::deliveries::worker::circuit::Circuit;
+
+/// How long another owner counts after its last request to a host.
+const SHARED: Duration = Duration::from_mins(10);
+/// How long another owner counts after its last delivery.
+const RECENT: Duration = Duration::from_secs(10);
+/// The largest number of concurrent first requests to an origin that does not respond.
+const MAX_TRIALS: u32 = 4;
+/// The largest number of lanes that wait for a host.
+const MAX_WAITING: usize = 100_000;
+
+/// The concurrent requests to a host, and the lanes that wait for a place.
+pub(super) struct Host {
+    pub(super) in_flight: u32,
+    owners: HashMap<Arc<str>, u32>,
+    /// Who had requests lately.
+    recent: Recent<Arc<str>>,
+    /// Lanes by their owners, which take turns.
+    pub(super) waiting: FairQueue<Arc<str>, Arc<str>>,
+}
+
+impl Default for Host {
+    fn default() -> Self {
+        Self {
+            in_flight: 0,
+            owners: HashMap::new(),
+            recent: Recent::new(SHARED),
+            waiting: FairQueue::new(MAX_WAITING),
+        }
+    }
+}
+
+impl Host {
+    /// Whether an owner may have another request, of a host with this limit. An owner whose requests take long leaves half
+    /// of what others leave it, if there are others.
+    pub(super) fn has_place(
+        &self,
+        owner: &Arc<str>,
+        is_slow: bool,
+        limit: u32,
+        now: Instant,
+    ) -> bool {
+        let own = self.owners.get(owner).copied().unwrap_or_default();
+        let is_shared = is_slow && self.recent.has_other_than(owner, now.into());
+        let left = limit.saturating_sub(self.in_flight - own);
+        let allowed = if is_shared { left.div_ceil(2) } else { left };
+        own < allowed
+    }
+
+    pub(super) fn started(&mut self, owner: &Arc<str>, now: Instant) {
+        self.in_flight += 1;
+        *self.owners.entry(Arc::clone(owner)).or_default() += 1;
+        self.recent.record(Arc::clone(owner), now.into());
+    }
+
+    pub(super) fn ended(&mut self, owner: &Arc<str>) {
+        self.in_flight = self.in_flight.saturating_sub(1);
+        if let Some(own) = self.owners.get_mut(owner) {
+            *own = own.saturating_sub(1);
+            if *own == 0 {
+                self.owners.remove(owner);
+            }
+        }
+    }
+}
+
+/// Whether an origin responds, whatever it answers.
+#[derive(Default)]
+pub(super) struct Origin {
+    pub(super) in_flight: u32,
+    pub(super) circuit: Circuit,
+}
+
+impl Origin {
+    /// Whether a lane may have another request. While the origin does not respond, a lane has one at a time: at once if its
+    /// last request was successful or it has made none, so that no failures of others keep it from trying. The lanes that
+    /// have failed try after each pause.
+    pub(super) fn permits(&self, lane: &super::lane::Lane, now: Instant) -> bool {
+        if !self.circuit.is_open() {
+            return true;
+        }
+        if lane.has_failed() {
+            return self.in_flight == 0 && self.circuit.permits(now);
+        }
+        lane.in_flight == 0 && (lane.is_trusted() || self.in_flight < MAX_TRIALS)
+    }
+}
+
+/// What owners may have loaded and under way in this worker.
+pub(super) struct Owners {
+    capacity: u64,
+    total: u64,
+    max_lanes: u64,
+    lanes: u64,
+    owners: HashMap<Arc<str>, Owned>,
+    recent: Recent<Arc<str>>,
+}
+
+#[derive(Default)]
+struct Owned {
+    deliveries: u64,
+    lanes: u64,
+}
+
+impl Owners {
+    /// For this many deliveries and lanes of all owners together.
+    pub(super) fn new(capacity: usize, max_lanes: usize) -> Self {
+        let number = |number| u64::try_from(number).unwrap_or(u64::MAX);
+        Self {
+            capacity: number(capacity),
+            total: 0,
+            max_lanes: number(max_lanes),
+            lanes: 0,
+            owners: HashMap::new(),
+            recent: Recent::new(RECENT),
+        }
+    }
+
+    /// How many more deliveries of an owner may be loaded, of this number. An owner that is alone leaves a quarter of the
+    /// capacity for others; one that is not may have a third as much as remains free.
+    pub(super) fn room(&self, owner: &Arc<str>, number: usize, now: Instant) -> usize {
+        let own = self.owners.get(owner).map_or(0, |owned| owned.deliveries);
+        let room = if self.recent.has_other_than(owner, now.into()) {
+            Remainder(self.capacity).room(own, self.total)
+        } else {
+            (self.capacity - self.capacity / 4).saturating_sub(self.total)
+        };
+        usize::try_from(room).unwrap_or(usize::MAX).min(number)
+    }
+
+    pub(super) fn add(&mut self, owner: &Arc<str>, number: usize, now: Instant) {
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        self.total += number;
+        self.owners.entry(Arc::clone(owner)).or_default().deliveries += number;
+        self.recent.record(Arc::clone(owner), now.into());
+    }
+
+    pub(super) fn remove(&mut self, owner: &Arc<str>, number: usize) {
+        let number = u64::try_from(number).unwrap_or(u64::MAX);
+        self.total = self.total.saturating_sub(number);
+        self.update(owner, |owned| {
+            owned.deliveries = owned.deliveries.saturating_sub(number)
+        });
+    }
+
+    /// Adds a lane of an owner, unless the owner has its share of them. The scan finds the deliveries later.
+    pub(super) fn add_lane(&mut self, owner: &Arc<str>) -> bool {
+        let own = self.owners.get(owner).map_or(0, |owned| owned.lanes);
+        let demand = Demand {
+            units: 1,
+            own,
+            total: self.lanes,
+        };
+        let allowed = Remainder(self.max_lanes).check(owner, demand).is_ok();
+        if allowed {
+            self.lanes += 1;
+            self.owners.entry(Arc::clone(owner)).or_default().lanes += 1;
+        }
+        allowed
+    }
+
+    pub(super) fn remove_lane(&mut self, owner: &Arc<str>) {
+        self.lanes = self.lanes.saturating_sub(1);
+        self.update(owner, |owned| owned.lanes = owned.lanes.saturating_sub(1));
+    }
+
+    fn update(&mut self, owner: &Arc<str>, change: impl FnOnce(&mut Owned)) {
+        if let Some(owned) = self.owners.get_mut(owner) {
+            change(owned);
+            if owned.deliveries == 0 && owned.lanes == 0 {
+                self.owners.remove(owner);
+            }
+        }
+    }
+}
