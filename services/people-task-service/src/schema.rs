@@ -67,6 +67,7 @@ diesel::table! {
         registered_as -> Nullable<Text>,
         registrant_email -> Nullable<Text>,
         registrant_secret -> Nullable<Binary>,
+        lane -> Nullable<Text>,
     }
 }
 
@@ -96,6 +97,7 @@ diesel::table! {
         attempt_log -> Jsonb,
         due_at -> Nullable<Timestamptz>,
         suspended_for -> Nullable<Binary>,
+        lane -> Text,
     }
 }
 
@@ -122,6 +124,13 @@ diesel::table! {
         beat -> Timestamptz,
         places -> Integer,
         protocol -> BigInt,
+    }
+}
+
+diesel::table! {
+    delivery_shards (id) {
+        id -> Integer,
+        worker_id -> Nullable<Integer>,
     }
 }
 

@@ -1,1 +1,2 @@
--- What the lanes are, is no matter for earlier versions.
+-- Lanes mean nothing to earlier versions.
+SELECT 1;

@@ -1,4 +1,5 @@
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use diesel::connection::SimpleConnection as _;
@@ -307,11 +308,6 @@ async fn a_decision_is_published_after_the_commit() {
     for _ in 0..2 {
         let _ = app.register(&ada, &task, "http://127.0.0.1:9/").await;
     }
-    let _ = app.approve(&ada, &task).await.expect(200);
-    let deliveries = app.get(&ada, &format!("{}/deliveries", task.path)).await;
-    for delivery in deliveries.json.as_array().unwrap() {
-        expected.insert(delivery["id"].as_str().unwrap().to_owned());
-    }
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let settings = messaging::BrokerSettings {
         url: app.broker.url(),
@@ -319,16 +315,29 @@ async fn a_decision_is_published_after_the_commit() {
     let queue = people_task_service::deliveries::QUEUE;
     let shutdown = tokio_util::sync::CancellationToken::new();
     let consumption = messaging::ConsumerConfig::new(settings, queue, 10);
+    let connected = consumption.connected.clone();
     let consuming = messaging::consume(consumption, shutdown.clone(), move |message| {
         let _ = sender.send(message.body);
         std::future::ready(messaging::Disposition::Done)
     });
     let consuming = tokio::spawn(consuming);
+    eventually("the consumer to be connected", async || {
+        connected.load(Ordering::Acquire).then_some(())
+    })
+    .await;
+    let _ = app.approve(&ada, &task).await.expect(200);
+    let deliveries = app.get(&ada, &format!("{}/deliveries", task.path)).await;
+    for delivery in deliveries.json.as_array().unwrap() {
+        expected.insert(delivery["id"].as_str().unwrap().to_owned());
+    }
     let mut received = HashSet::new();
     let message = tokio::time::timeout(Duration::from_secs(10), receiver.recv()).await;
     let message = message.unwrap().unwrap();
-    let ids = message.strip_prefix("127.0.0.1 ").unwrap().split(' ');
-    received.extend(ids.map(str::to_owned));
+    let lane = app.value("SELECT DISTINCT lane AS value FROM deliveries");
+    let lane = lane.unwrap();
+    assert!(lane.starts_with("http://127.0.0.1:9 "), "{lane}");
+    let ids = message.strip_prefix(&format!("{lane} ")).unwrap();
+    received.extend(ids.split(' ').map(str::to_owned));
     assert_eq!(received, expected);
     shutdown.cancel();
     consuming.await.unwrap();

@@ -16,12 +16,13 @@ use crate::deliveries::worker::attempt::{AttemptResult, Lease, Sender};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, LoadRequest, Loaded, Loads};
-use crate::deliveries::worker::ownership::{GivenUp, Member, Shards};
+use crate::deliveries::worker::ownership::{GivenUp, Member};
 use crate::deliveries::worker::paused::PausedHosts;
 use crate::deliveries::worker::places::{Host, Origin, Owners};
 use crate::deliveries::worker::recorder::{Ends, Settled};
 use crate::deliveries::worker::report;
 use crate::deliveries::worker::results_store::End;
+use crate::deliveries::worker::shards::Shards;
 
 /// The largest number of messages that are taken before deliveries are loaded.
 const BATCH: usize = 256;
@@ -144,7 +145,7 @@ impl Dispatching {
         while self.dispatcher.loads.are_under_way() {
             match self.dispatcher.loads.next().await {
                 Ended::Load(loaded) => self.give_back_marks(loaded.rows),
-                Ended::Trial(trial) => self.give_back_marks(trial.row),
+                Ended::Trial(trial) => self.give_back_marks(trial.row.map(|row| *row)),
                 Ended::Scan(_) => {}
             }
         }
@@ -410,7 +411,7 @@ impl Dispatching {
             Ended::Trial(trial) => {
                 report::lost_trials(&trial);
                 if let Some(row) = trial.row {
-                    self.start_trial(row);
+                    self.start_trial(*row);
                 }
             }
             Ended::Scan(found) => {

@@ -10,7 +10,7 @@ use values::DeliveryId;
 
 use crate::deliveries::worker::due_store::{self as store, DueRow, LaneLoad, ScannedLanes};
 use crate::deliveries::worker::lane::Wanted;
-use crate::deliveries::worker::ownership::Shards;
+use crate::deliveries::worker::shards::Shards;
 use crate::deliveries::worker::suspects_store::{self, Trial};
 
 /// The largest number of deliveries in a load.

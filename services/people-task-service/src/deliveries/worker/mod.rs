@@ -43,6 +43,7 @@ mod results_store;
 mod retention;
 mod retention_store;
 mod schedule;
+mod shards;
 mod suspects_store;
 
 use std::sync::Arc;

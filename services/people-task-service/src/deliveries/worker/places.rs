@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use fairness::{Demand, FairQueue, Recent, Remainder, Rule as _};
 
 use crate::deliveries::worker::circuit::Circuit;
+use crate::deliveries::worker::lane::Lane;
 
 /// How long another owner counts after its last request to a host.
 const SHARED: Duration = Duration::from_mins(10);
@@ -83,7 +84,7 @@ impl Origin {
     /// Whether a lane may have another request. While the origin does not respond, a lane has one at a time: at once if its
     /// last request was successful or it has made none, so that no failures of others keep it from trying. The lanes that
     /// have failed try after each pause.
-    pub(super) fn permits(&self, lane: &super::lane::Lane, now: Instant) -> bool {
+    pub(super) fn permits(&self, lane: &Lane, now: Instant) -> bool {
         if !self.circuit.is_open() {
             return true;
         }
@@ -147,7 +148,7 @@ impl Owners {
         let number = u64::try_from(number).unwrap_or(u64::MAX);
         self.total = self.total.saturating_sub(number);
         self.update(owner, |owned| {
-            owned.deliveries = owned.deliveries.saturating_sub(number)
+            owned.deliveries = owned.deliveries.saturating_sub(number);
         });
     }
 
@@ -179,5 +180,114 @@ impl Owners {
                 self.owners.remove(owner);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::time::{Duration, Instant};
+
+    use super::{Host, Lane, Origin, Owners};
+    use crate::deliveries::worker::lane::Health;
+
+    const LIMIT: u32 = 16;
+
+    fn owner(name: &str) -> Arc<str> {
+        name.into()
+    }
+
+    /// How many requests an owner can start.
+    fn fill(host: &mut Host, owner: &Arc<str>, is_slow: bool, now: Instant) -> u32 {
+        let before = host.in_flight;
+        while host.in_flight < LIMIT && host.has_place(owner, is_slow, LIMIT, now) {
+            host.started(owner, now);
+        }
+        host.in_flight - before
+    }
+
+    #[test]
+    fn an_owner_alone_has_every_place_of_a_host() {
+        let now = Instant::now();
+        for is_slow in [false, true] {
+            let mut host = Host::default();
+            assert_eq!(fill(&mut host, &owner("a"), is_slow, now), LIMIT);
+        }
+    }
+
+    #[test]
+    fn slow_owners_leave_places_of_a_shared_host_to_others() {
+        let now = Instant::now();
+        let (mut host, newcomer) = (Host::default(), owner("new"));
+        host.started(&newcomer, now);
+        host.ended(&newcomer);
+        for (name, expected) in [("a", 8), ("b", 4), ("c", 2), ("d", 1)] {
+            assert_eq!(fill(&mut host, &owner(name), true, now), expected, "{name}");
+        }
+        assert_eq!(fill(&mut host, &newcomer, false, now), 1);
+        // They are alone again after a while.
+        let later = now + Duration::from_mins(10);
+        let mut host = Host::default();
+        host.started(&newcomer, now);
+        host.ended(&newcomer);
+        assert_eq!(fill(&mut host, &owner("a"), true, later), LIMIT);
+    }
+
+    fn failed(times: usize, now: Instant) -> Lane {
+        let mut lane = Lane::new("http://a.example:80 5f0c3a7e1b2d4c5e6f708192");
+        for _ in 0..times {
+            lane.request_ended(Health::Unreachable, Duration::ZERO, now);
+        }
+        lane
+    }
+
+    #[test]
+    fn failures_of_others_keep_no_lane_from_trying() {
+        let now = Instant::now();
+        let mut origin = Origin::default();
+        for _ in 0..5 {
+            origin.circuit.failed(now);
+        }
+        let (new, failing, mut trusted) = (failed(0, now), failed(1, now), failed(0, now));
+        trusted.request_ended(Health::Responds, Duration::ZERO, now);
+        assert!(origin.permits(&new, now) && origin.permits(&trusted, now));
+        // One that has failed itself waits for the pause, and for the others.
+        assert!(!origin.permits(&failing, now));
+        let later = now + Duration::from_millis(250);
+        assert!(origin.permits(&failing, later));
+        origin.in_flight = 4;
+        assert!(!origin.permits(&failing, later) && !origin.permits(&new, later));
+        assert!(origin.permits(&trusted, later));
+        trusted.in_flight = 1;
+        assert!(!origin.permits(&trusted, later));
+        origin.circuit.succeeded();
+        assert!(origin.permits(&failing, later));
+    }
+
+    #[test]
+    fn an_owner_that_is_not_alone_leaves_room_to_others() {
+        let (now, a, b) = (Instant::now(), owner("a"), owner("b"));
+        let mut owners = Owners::new(1_000, 1_000);
+        owners.add(&a, 0, now);
+        assert_eq!(owners.room(&a, 5_000, now), 750);
+        owners.add(&a, 750, now);
+        assert_eq!(owners.room(&a, 5_000, now), 0);
+        assert_eq!(owners.room(&b, 5_000, now), 62);
+        owners.add(&b, 62, now);
+        owners.remove(&a, 700);
+        assert_eq!(owners.room(&a, 5_000, now), (888 - 150) / 4);
+        let later = now + Duration::from_secs(10);
+        assert_eq!(owners.room(&a, 5_000, later), 750 - 112);
+    }
+
+    #[test]
+    fn an_owner_has_a_share_of_the_lanes() {
+        let mut owners = Owners::new(1_000, 1_000);
+        let lanes = (0..1_000).filter(|_| owners.add_lane(&owner("a")));
+        assert_eq!(lanes.count(), 250);
+        assert!(owners.add_lane(&owner("b")));
+        owners.remove_lane(&owner("a"));
+        owners.remove_lane(&owner("a"));
+        assert!(owners.add_lane(&owner("a")));
     }
 }

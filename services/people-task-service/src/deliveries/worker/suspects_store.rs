@@ -11,7 +11,7 @@ use diesel::{PgConnection, QueryResult, QueryableByName, RunQueryDsl as _};
 use values::DeliveryId;
 
 use crate::deliveries::worker::due_store::{DueRow, load_trial};
-use crate::deliveries::worker::ownership::Shards;
+use crate::deliveries::worker::shards::Shards;
 
 /// How many trials that ended a worker park a delivery.
 const MAX_TRIALS: i32 = 3;
@@ -53,7 +53,7 @@ struct Suspect {
 #[derive(Default)]
 pub(super) struct Trial {
     /// The delivery to be tried now.
-    pub(super) row: Option<DueRow>,
+    pub(super) row: Option<Box<DueRow>>,
     /// How many trials had ended a worker.
     pub(super) lost: usize,
     /// How many deliveries were parked because of that.
@@ -90,7 +90,7 @@ pub(super) fn begin_trial(
         )
         .bind::<Binary, _>(suspect.id)
         .execute(connection)?;
-        trial.row = load_trial(connection, suspect.id)?;
+        trial.row = load_trial(connection, suspect.id)?.map(Box::new);
         break;
     }
     Ok(trial)

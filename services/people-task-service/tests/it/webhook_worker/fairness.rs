@@ -47,9 +47,10 @@ async fn time_to_deliver_to(
 ) -> Duration {
     let mut shortest = Duration::MAX;
     for _ in 0..3 {
-        let (started, before) = (Instant::now(), receiver.calls().len());
+        let before = receiver.calls().len();
         let ids = fixture.decide(&[url]);
-        publisher.send([fixture.message_for(&ids[0])]);
+        let (started, message) = (Instant::now(), fixture.message_for(&ids[0]));
+        publisher.send([message]);
         receiver.wait_for_calls(before + 1).await;
         shortest = shortest.min(started.elapsed());
     }
@@ -72,12 +73,15 @@ async fn ten_thousand_deliveries_for_a_dead_host_do_not_delay_a_healthy_one() {
     .await;
     let time = time_to_deliver(&fixture, &publisher, &healthy).await;
     assert!(time < Duration::from_secs(1), "{time:?}");
-    // It is tried with one request at a time by then.
     eventually("five failures", async || {
         (fixture.count("attempts > 0") >= 5).then_some(())
     })
     .await;
-    assert!(dead[0].max_concurrent() <= 4);
+    eventually("the dead host to be tried with one request", async || {
+        let ended = fixture.count("attempts > 0") + fixture.count("attempts > 1");
+        (calls(&dead) <= usize::try_from(ended).unwrap() + 1).then_some(())
+    })
+    .await;
     let time = time_to_deliver(&fixture, &publisher, &healthy).await;
     assert!(time < Duration::from_secs(1), "{time:?}");
     assert!(worker.stop(STOP_TIMEOUT).await);
@@ -98,6 +102,99 @@ async fn many_dead_hosts_do_not_delay_a_healthy_one() {
     })
     .await;
     let time = time_to_deliver(&fixture, &publisher, &healthy).await;
+    assert!(time < Duration::from_secs(1), "{time:?}");
+}
+
+/// An answer that never comes.
+fn never() -> CannedResponse {
+    CannedResponse::after(Duration::from_secs(3_600))
+}
+
+/// Lets one user's deliveries to these URLs be under way or fail, and returns how long another user's delivery to
+/// `/healthy` of the receiver takes meanwhile.
+async fn time_beside(fixture: &Fixture, receiver: &Receiver, urls: &[String]) -> Duration {
+    let publisher = fixture.publisher().await;
+    let worker = fixture.worker(&[("WEBHOOK_TIMEOUT", "3s")]).await;
+    let ids = fixture.decide(urls);
+    publisher.send(ids.iter().map(|id| fixture.message_for(id)).take(20));
+    eventually("failures", async || {
+        (fixture.count("attempts > 0") >= 5).then_some(())
+    })
+    .await;
+    let before = receiver.calls().len();
+    let mut longest = Duration::ZERO;
+    for number in 1..=20 {
+        let ids = fixture.decide(&[receiver.url("/healthy")]);
+        let (started, message) = (Instant::now(), fixture.message_for(&ids[0]));
+        publisher.send([message]);
+        eventually("the healthy delivery", async || {
+            let calls = receiver.calls().into_iter().skip(before);
+            let healthy = calls.filter(|call| call.path == "/healthy");
+            (healthy.count() >= number).then_some(())
+        })
+        .await;
+        longest = longest.max(started.elapsed());
+    }
+    assert!(worker.stop(STOP_TIMEOUT).await);
+    longest
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_port_delays_no_other_port_of_its_host() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let closed = vec!["http://127.0.0.1:9/".to_owned(); 200];
+    let time = time_beside(&fixture, &receiver, &closed).await;
+    assert!(time < Duration::from_secs(1), "{time:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_silent_port_delays_no_other_port_of_its_host() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let silent = Receiver::start(|_| never());
+    let urls = vec![silent.url("/"); 200];
+    let time = time_beside(&fixture, &receiver, &urls).await;
+    assert!(time < Duration::from_secs(1), "{time:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_origin_answers_to_one_user_delays_no_other_user() {
+    for bad in ["/500", "/429", "/hangs"] {
+        let react = |_, path: &str| match path {
+            "/500" => CannedResponse::status(500),
+            "/429" => CannedResponse {
+                header: Some(("retry-after", "60".to_owned())),
+                ..CannedResponse::status(429)
+            },
+            "/hangs" => never(),
+            _ => CannedResponse::status(200),
+        };
+        let (fixture, receiver) = (
+            Fixture::new(),
+            Receiver::start_by_path([127, 0, 0, 1], react),
+        );
+        let urls = vec![receiver.url(bad); 200];
+        let time = time_beside(&fixture, &receiver, &urls).await;
+        assert!(time < Duration::from_secs(1), "{bad}: {time:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thousands_of_silent_hosts_of_one_user_delay_no_other_user() {
+    let (fixture, receiver) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::status(200)),
+    );
+    let silent = Receiver::start_at([0, 0, 0, 0], |_| never());
+    let port = silent.address.port();
+    let urls = (0..3_000).map(|n| format!("http://127.1.{}.{}:{port}/", n / 250, n % 250 + 1));
+    let urls: Vec<_> = urls.collect();
+    let time = time_beside(&fixture, &receiver, &urls).await;
     assert!(time < Duration::from_secs(1), "{time:?}");
 }
 

@@ -157,7 +157,8 @@ impl Fixture {
 
     /// A message for a due delivery.
     pub(crate) fn message_for(&self, delivery: &str) -> Message {
-        let query = "SELECT lane AS id FROM all_deliveries JOIN webhooks ON webhooks.id = webhook_id
+        let query =
+            "SELECT lane AS id FROM all_deliveries JOIN webhooks ON webhooks.id = webhook_id
             WHERE encode(all_deliveries.id, 'hex') = $1";
         let query = sql_query(query).bind::<Text, _>(delivery);
         let lane: Id = query.get_result(&mut self.connection()).unwrap();

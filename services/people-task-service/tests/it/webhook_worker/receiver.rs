@@ -58,7 +58,7 @@ impl CannedResponse {
     }
 }
 
-type React = dyn Fn(usize) -> CannedResponse + Send + Sync;
+type React = dyn Fn(usize, &str) -> CannedResponse + Send + Sync;
 
 /// A server that records webhook calls.
 pub(crate) struct Receiver {
@@ -84,6 +84,14 @@ impl Receiver {
     pub(crate) fn start_at(
         host: [u8; 4],
         react: impl Fn(usize) -> CannedResponse + Send + Sync + 'static,
+    ) -> Self {
+        Self::start_by_path(host, move |before, _| react(before))
+    }
+
+    /// The same, whose response also depends on the path and query.
+    pub(crate) fn start_by_path(
+        host: [u8; 4],
+        react: impl Fn(usize, &str) -> CannedResponse + Send + Sync + 'static,
     ) -> Self {
         let (listener, address) = server::bind((host, 0).into()).unwrap();
         let state = Arc::new(State {
@@ -152,7 +160,7 @@ async fn receive(state: Data<State>, request: HttpRequest, body: Bytes) -> HttpR
         calls.push(call);
         calls.len() - 1
     };
-    let response = (state.react)(before);
+    let response = (state.react)(before, &request.uri().to_string());
     if !response.delay.is_zero() {
         tokio::time::sleep(response.delay).await;
     }
