@@ -151,9 +151,9 @@ pub const METRICS: &[Metric] = metrics! {
     Gauge webhook_hosts_paused() of WEBHOOK_WORKER: "Hosts to which deliveries are paused.";
     Gauge webhook_deliveries_parked() of WEBHOOK_WORKER: "Deliveries that ended their worker several times and wait to be redelivered by hand.";
     Counter webhook_due_dates_total() of WEBHOOK_WORKER: "Deliveries that were added because a due date passed while the task was pending.";
-    Counter webhook_claims_lost_total() of WEBHOOK_WORKER: "Deliveries that were taken back from workers that ended.";
-    Counter webhook_circuits_opened_total() of WEBHOOK_WORKER: "Times that a receiver's host failed so often that it gets one request at a time.";
-    Gauge webhook_circuits_open() of WEBHOOK_WORKER: "Hosts that failed and get one request at a time.";
+    Counter webhook_shards_orphaned_total() of WEBHOOK_WORKER: "Shards of hosts that were taken over from workers that died.";
+    Counter webhook_circuits_opened_total() of WEBHOOK_WORKER: "Times that a user's webhooks to a receiver failed so often that they get one request at a time.";
+    Gauge webhook_circuits_open() of WEBHOOK_WORKER: "Users' receivers that failed and get one request at a time.";
 };
 
 /// Tells the recorder what each metric says and which program this is, and sets the counters of a process whose labels are known to 0: a rate needs a

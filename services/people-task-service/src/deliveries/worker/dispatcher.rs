@@ -1,4 +1,6 @@
 mod attempts;
+mod handing_over;
+mod loading;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -15,7 +17,7 @@ use crate::deliveries::DueDelivery;
 use crate::deliveries::worker::attempt::{AttemptResult, Lease, Sender};
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Lane;
-use crate::deliveries::worker::loads::{Ended, LoadRequest, Loaded, Loads};
+use crate::deliveries::worker::loads::{Ended, Loads};
 use crate::deliveries::worker::ownership::{GivenUp, Member};
 use crate::deliveries::worker::paused::PausedHosts;
 use crate::deliveries::worker::places::{Host, Origin, Owners};
@@ -28,15 +30,11 @@ use crate::deliveries::worker::shards::Shards;
 const BATCH: usize = 256;
 /// How often lanes that do not respond are tried, and at most lanes are looked for that no message names.
 const TICK: Duration = Duration::from_millis(250);
-/// Nothing is started while more results than this wait to be recorded.
-const MAX_UNRECORDED: usize = 4_096;
 /// The largest number of lanes of which something is kept while nothing waits for them, and of all lanes.
 const MAX_IDLE_LANES: usize = 10_000;
 const MAX_LANES: usize = 100_000;
 /// How many lanes of an owner whose share was used up are tried again at each tick.
 const RETRIED_LANES: usize = 64;
-/// How long nothing is started for a shard that another worker should have and that is busy.
-const DRAINING: Duration = Duration::from_secs(1);
 /// How long a delivery is tried alone. A worker that still runs then was not ended by it.
 const TRIAL: Duration = Duration::from_secs(1);
 
@@ -288,185 +286,6 @@ impl Dispatching {
             let marked = self.lanes.values().flat_map(|lane| &lane.under_way);
             let under_way = marked.copied().collect();
             self.dispatcher.loads.begin_trial(shards, under_way);
-        }
-    }
-
-    /// Takes what the ownership says of this worker. Deliveries of shards that it has lost, or that others may have had
-    /// meanwhile, are not its own any more.
-    fn adopt_member(&mut self) {
-        let before = self.member;
-        self.member = *self.dispatcher.member.borrow_and_update();
-        let shards =
-            |member: Option<Member>| member.map(|member| member.shards).unwrap_or_default();
-        let id = |member: Option<Member>| member.map(|member| member.id);
-        let (before, id_before) = (shards(before), id(before));
-        let owned = shards(self.member);
-        self.given_up = Shards(self.given_up.0 & owned.0);
-        let kept = if id_before == id(self.member) {
-            owned
-        } else {
-            Shards::default()
-        };
-        let lost = before.without(kept);
-        if lost != Shards::default() {
-            self.drop_lanes(lost);
-        }
-        if owned.without(before) != Shards::default() {
-            self.dispatcher.loads.scan(false);
-        }
-    }
-
-    fn drop_lanes(&mut self, shards: Shards) {
-        let lanes = self.lanes.values_mut();
-        let lanes = lanes.filter(|lane| shards.contain(&lane.host));
-        let unstarted: Vec<_> = lanes.flat_map(Lane::hold).collect();
-        self.give_back(unstarted);
-    }
-
-    /// Gives shards up that others should have and of which nothing is under way. If there are too few, nothing is started
-    /// for some of the others for a moment.
-    fn give_up_shards(&mut self) {
-        let Some(member) = self.member.filter(|member| member.surplus > 0) else {
-            self.draining = None;
-            return;
-        };
-        let hosts = self.hosts.iter().filter(|(_, host)| host.in_flight > 0);
-        let busy = hosts.fold(0, |busy, (name, _)| busy | Shards::of_host(name).0);
-        let idle = member.shards.without(self.given_up).without(Shards(busy));
-        let surplus = member.surplus.saturating_sub(self.given_up.number());
-        let given_up = idle.first(surplus);
-        if given_up != Shards::default() {
-            self.given_up.0 |= given_up.0;
-            self.drop_lanes(given_up);
-            self.dispatcher.given_up.add(given_up);
-        }
-        let now = Instant::now();
-        let missing = surplus.saturating_sub(given_up.number());
-        if self.draining.is_some_and(|(_, until)| until <= now) {
-            self.draining = None;
-        }
-        if self.draining.is_none() && missing > 0 && self.next_drain <= now {
-            let shards = member.shards.without(self.given_up).first(missing);
-            self.draining = Some((shards, now + DRAINING));
-            self.next_drain = now + DRAINING * 10;
-            self.drop_lanes(shards);
-        }
-    }
-
-    /// Loads deliveries for the lanes that can start them soon, in turn by owner.
-    fn load(&mut self) {
-        if !self.dispatcher.loads.has_capacity()
-            || self.dispatcher.ends.unrecorded() > MAX_UNRECORDED
-            || self.to_load.total() == 0
-        {
-            return;
-        }
-        let (now, limit) = (Instant::now(), self.dispatcher.max_in_flight_per_host);
-        let mut request = LoadRequest::new(self.member.and_then(|member| member.took_over));
-        while !request.is_full()
-            && let Some(name) = self.to_load.pop()
-        {
-            let Some(lane) = self.lanes.get_mut(&name) else {
-                continue;
-            };
-            lane.is_queued = false;
-            let wanted = lane.wants(limit, now);
-            let number = self.owners.room(&lane.owner, wanted, now);
-            if number > 0 {
-                let wanted = lane.take_wanted(number);
-                self.owners.add(&lane.owner, wanted.number(), now);
-                request.add(&name, wanted, lane.under_way.iter());
-            } else if wanted > 0 {
-                lane.is_queued = true;
-                let waiting = self.without_room.entry(Arc::clone(&lane.owner));
-                waiting.or_default().push_back(name);
-            }
-        }
-        self.dispatcher.loads.start(request);
-    }
-
-    /// An owner may have more loaded than before.
-    fn make_room(&mut self, owner: &Arc<str>, number: usize) {
-        self.owners.remove(owner, number);
-        self.retry_without_room(owner, number);
-    }
-
-    /// Lets lanes of an owner that found no room try again, those that wait longest first.
-    fn retry_without_room(&mut self, owner: &Arc<str>, number: usize) {
-        let Some(lanes) = self.without_room.get_mut(owner) else {
-            return;
-        };
-        for name in lanes.drain(..number.min(lanes.len())) {
-            // There is a place for each lane.
-            let _ = self.to_load.push(owner, name);
-        }
-        if lanes.is_empty() {
-            self.without_room.remove(owner);
-        }
-    }
-
-    fn take_ended_load(&mut self, ended: Ended) {
-        match ended {
-            Ended::Load(loaded) => self.take_loaded(loaded),
-            Ended::Trial(trial) => {
-                report::lost_trials(&trial);
-                if let Some(row) = trial.row {
-                    self.start_trial(*row);
-                }
-            }
-            Ended::Scan(found) => {
-                if let Some(paused) = found.paused {
-                    self.adopt_pauses(paused);
-                }
-                self.add_scanned(found.due.into_iter().map(Into::into));
-            }
-        }
-    }
-
-    fn take_loaded(&mut self, loaded: Loaded) {
-        let mut found: HashMap<Arc<str>, usize> = HashMap::new();
-        let shards = self.shards();
-        let mut refused = Vec::new();
-        for row in loaded.rows {
-            let Some((name, lane)) = self.lanes.get_key_value(row.lane.as_str()) else {
-                refused.push(row);
-                continue;
-            };
-            let is_served = shards.contain(&lane.host) && !self.paused.contains(&lane.host);
-            let name = Arc::clone(name);
-            if !is_served {
-                refused.push(row);
-            } else if let Some(lane) = self.lanes.get_mut(&name)
-                && lane.push_ready(row).is_none()
-            {
-                *found.entry(name).or_default() += 1;
-            }
-        }
-        self.give_back_marks(refused);
-        for name in loaded.without_more {
-            if let Some(lane) = self.lanes.get_mut(&name) {
-                lane.clear_backlog();
-            }
-        }
-        for (name, asked) in loaded.asked {
-            let number = found.get(&name).copied().unwrap_or_default();
-            if let Some(lane) = self.lanes.get_mut(&name) {
-                lane.load_ended(loaded.failed);
-                let owner = Arc::clone(&lane.owner);
-                self.make_room(&owner, asked.saturating_sub(number));
-            }
-            self.enqueue_ready(&name);
-            self.queue(&name);
-            self.start_at(&name);
-        }
-    }
-
-    /// The ends of these deliveries are recorded.
-    fn settle(&mut self, settled: Vec<(Arc<str>, DeliveryId)>) {
-        for (name, id) in settled {
-            if let Some(lane) = self.lanes.get_mut(&name) {
-                lane.under_way.remove(&id);
-            }
         }
     }
 

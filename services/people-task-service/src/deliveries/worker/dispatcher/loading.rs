@@ -1,0 +1,133 @@
+//! Loads deliveries ahead, in turn by owner, and takes what was loaded.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use values::DeliveryId;
+
+use super::Dispatching;
+use crate::deliveries::worker::loads::{Ended, LoadRequest, Loaded};
+use crate::deliveries::worker::report;
+
+/// Nothing is loaded while more results than this wait to be recorded.
+const MAX_UNRECORDED: usize = 4_096;
+
+impl Dispatching {
+    /// Loads deliveries for the lanes that can start them soon, in turn by owner.
+    pub(super) fn load(&mut self) {
+        if !self.dispatcher.loads.has_capacity()
+            || self.dispatcher.ends.unrecorded() > MAX_UNRECORDED
+            || self.to_load.total() == 0
+        {
+            return;
+        }
+        let (now, limit) = (Instant::now(), self.dispatcher.max_in_flight_per_host);
+        let mut request = LoadRequest::new(self.member.and_then(|member| member.took_over));
+        while !request.is_full()
+            && let Some(name) = self.to_load.pop()
+        {
+            let Some(lane) = self.lanes.get_mut(&name) else {
+                continue;
+            };
+            lane.is_queued = false;
+            let wanted = lane.wants(limit, now);
+            let number = self.owners.room(&lane.owner, wanted, now);
+            if number > 0 {
+                let wanted = lane.take_wanted(number);
+                self.owners.add(&lane.owner, wanted.number(), now);
+                request.add(&name, wanted, lane.under_way.iter());
+            } else if wanted > 0 {
+                lane.is_queued = true;
+                let waiting = self.without_room.entry(Arc::clone(&lane.owner));
+                waiting.or_default().push_back(name);
+            }
+        }
+        self.dispatcher.loads.start(request);
+    }
+
+    /// An owner may have more loaded than before.
+    pub(super) fn make_room(&mut self, owner: &Arc<str>, number: usize) {
+        self.owners.remove(owner, number);
+        self.retry_without_room(owner, number);
+    }
+
+    /// Lets lanes of an owner that found no room try again, those that wait longest first.
+    pub(super) fn retry_without_room(&mut self, owner: &Arc<str>, number: usize) {
+        let Some(lanes) = self.without_room.get_mut(owner) else {
+            return;
+        };
+        for name in lanes.drain(..number.min(lanes.len())) {
+            // There is a place for each lane.
+            let _ = self.to_load.push(owner, name);
+        }
+        if lanes.is_empty() {
+            self.without_room.remove(owner);
+        }
+    }
+
+    pub(super) fn take_ended_load(&mut self, ended: Ended) {
+        match ended {
+            Ended::Load(loaded) => self.take_loaded(loaded),
+            Ended::Trial(trial) => {
+                report::lost_trials(&trial);
+                if let Some(row) = trial.row {
+                    self.start_trial(*row);
+                }
+            }
+            Ended::Scan(found) => {
+                if let Some(paused) = found.paused {
+                    self.adopt_pauses(paused);
+                }
+                self.add_scanned(found.due.into_iter().map(Into::into));
+            }
+        }
+    }
+
+    pub(super) fn take_loaded(&mut self, loaded: Loaded) {
+        let mut found: HashMap<Arc<str>, usize> = HashMap::new();
+        let shards = self.shards();
+        let mut refused = Vec::new();
+        for row in loaded.rows {
+            let Some((name, lane)) = self.lanes.get_key_value(row.lane.as_str()) else {
+                refused.push(row);
+                continue;
+            };
+            let is_served = shards.contain(&lane.host) && !self.paused.contains(&lane.host);
+            let name = Arc::clone(name);
+            if !is_served {
+                refused.push(row);
+            } else if let Some(lane) = self.lanes.get_mut(&name)
+                && lane.push_ready(row).is_none()
+            {
+                *found.entry(name).or_default() += 1;
+            }
+        }
+        self.give_back_marks(refused);
+        for name in loaded.without_more {
+            if let Some(lane) = self.lanes.get_mut(&name) {
+                lane.clear_backlog();
+            }
+        }
+        for (name, asked) in loaded.asked {
+            let number = found.get(&name).copied().unwrap_or_default();
+            if let Some(lane) = self.lanes.get_mut(&name) {
+                lane.load_ended(loaded.failed);
+                let owner = Arc::clone(&lane.owner);
+                self.make_room(&owner, asked.saturating_sub(number));
+            }
+            self.enqueue_ready(&name);
+            self.queue(&name);
+            self.start_at(&name);
+        }
+    }
+
+    /// The ends of these deliveries are recorded.
+    pub(super) fn settle(&mut self, settled: Vec<(Arc<str>, DeliveryId)>) {
+        for (name, id) in settled {
+            if let Some(lane) = self.lanes.get_mut(&name) {
+                lane.under_way.remove(&id);
+            }
+        }
+    }
+}
