@@ -1,9 +1,9 @@
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use app_config::PublicUrl;
 use auth::MailKeys;
-use database::{Connection, Database, Error};
+use database::{Connection, Database, Error, transaction};
 use sha2::{Digest as _, Sha256};
 use values::{Language, MailId, Names as _, Secret, TaskId, UserId};
 
@@ -55,7 +55,13 @@ values::names! {
     }
 }
 
-/// Claims mails that are due, at most `limit`, and deletes those that must not be sent.
+/// How often a call claims more in place of mails that are not sent.
+const MAX_ROUNDS: usize = 64;
+/// The part of a recipient's limit that one creator can use up.
+const CREATORS_PER_RECIPIENT: u32 = 3;
+
+/// Claims mails that are due, at most `limit`, and deletes those that must not be sent. If there are fewer, none is left
+/// that is due, unless very many were deleted.
 ///
 /// # Errors
 /// Only the database can fail.
@@ -66,9 +72,20 @@ pub(super) async fn claim(
     limit: i64,
 ) -> Result<Vec<DueMail>, Error> {
     let (mailing, keys) = (mailing.clone(), keys.clone());
-    let claim =
-        move |connection: &mut Connection| claim_in_transaction(connection, &mailing, &keys, limit);
-    let (due, dropped) = database.transaction(claim).await?;
+    let claim = move |connection: &mut Connection| {
+        let mut claimed = Claimed::default();
+        for _ in 0..MAX_ROUNDS {
+            let found = i64::try_from(claimed.due.len()).unwrap_or(limit);
+            let claim = |connection: &mut Connection| {
+                claim_in_transaction(connection, &mailing, &keys, limit - found, &mut claimed)
+            };
+            if !transaction(connection, claim)? {
+                break;
+            }
+        }
+        Ok::<_, Error>(claimed)
+    };
+    let Claimed { due, dropped } = database.run(claim).await?;
     for (id, kind, reason) in dropped {
         let (kind, reason) = (kind.map_or("other", MailKind::name), reason.name());
         tracing::info!(mail.id = %id, kind, reason, "a mail about a task was dropped");
@@ -78,16 +95,24 @@ pub(super) async fn claim(
     Ok(due)
 }
 
-type Dropped = (MailId, Option<MailKind>, DropReason);
+#[derive(Default)]
+struct Claimed {
+    due: Vec<DueMail>,
+    dropped: Vec<(MailId, Option<MailKind>, DropReason)>,
+}
 
+/// Claims at most `limit` mails. Returns whether there may be more in place of those that are not sent.
 fn claim_in_transaction(
     connection: &mut Connection,
     mailing: &Mailing,
     keys: &MailKeys,
     limit: i64,
-) -> Result<(Vec<DueMail>, Vec<Dropped>), Error> {
+    claimed: &mut Claimed,
+) -> Result<bool, Error> {
     let (mut due, mut dropped) = (Vec::new(), Vec::new());
-    for row in claim_store::claim(connection, limit, LEASE, MAX_DELAY)? {
+    let rows = claim_store::claim(connection, limit, LEASE, MAX_DELAY)?;
+    let number = i64::try_from(rows.len()).unwrap_or(limit);
+    for row in rows {
         let (id, kind) = (row.id, MailKind::from_name(&row.kind));
         match judge(row, mailing, keys) {
             Ok(mail) => due.push(mail),
@@ -95,17 +120,22 @@ fn claim_in_transaction(
         }
     }
     let limited = count(connection, mailing, &due)?;
-    due.retain(|mail| {
-        let is_limited = limited.contains(&mail.row.id);
-        if is_limited {
+    for mail in due {
+        if !limited.contains(&mail.row.id) {
+            claimed.due.push(mail);
+        } else if mail.kind == MailKind::Asked {
+            // A request that nobody is told of would wait for ever.
+            claim_store::delay(connection, mail.row.id)?;
+        } else {
             dropped.push((mail.row.id, Some(mail.kind), DropReason::Limited));
         }
-        !is_limited
-    });
+    }
     for (id, ..) in &dropped {
         store::delete(connection, *id)?;
     }
-    Ok((due, dropped))
+    claimed.dropped.extend(dropped);
+    let sent = i64::try_from(claimed.due.len()).unwrap_or(limit);
+    Ok(number == limit && sent < limit)
 }
 
 /// Whether a mail is to be sent, apart from limits.
@@ -171,36 +201,52 @@ fn links(
     }
 }
 
-/// Counts mails that are claimed for the first time, and returns those that exceed a limit.
+/// Counts mails that are claimed for the first time, and returns those that exceed a limit. One that exceeds a limit of
+/// its creator does not count for the recipient, so no creator uses up what others may write to that person.
 fn count(
     connection: &mut Connection,
     mailing: &Mailing,
     due: &[DueMail],
-) -> Result<Vec<MailId>, Error> {
-    let first = || due.iter().filter(|mail| mail.row.lease == 1);
-    let counted: Vec<_> = first().flat_map(counted_hashes).collect();
-    if counted.is_empty() {
-        return Ok(Vec::new());
+) -> Result<HashSet<MailId>, Error> {
+    let mut first: Vec<_> = due.iter().filter(|mail| mail.row.lease == 1).collect();
+    let shared = mailing.per_recipient.div_ceil(CREATORS_PER_RECIPIENT);
+    let mut limited = count_for(connection, &first, |mail| {
+        let (recipient, creator) = hashes(mail);
+        let both = Sha256::digest([recipient, creator].concat()).into();
+        vec![(creator, mailing.per_creator), (both, shared)]
+    })?;
+    first.retain(|mail| !limited.contains(&mail.row.id));
+    let of_recipient = |mail: &DueMail| vec![(hashes(mail).0, mailing.per_recipient)];
+    limited.extend(count_for(connection, &first, of_recipient)?);
+    Ok(limited)
+}
+
+/// Counts mails for what `counted` says of each, and returns those that exceed one of its limits; 0 is none.
+fn count_for(
+    connection: &mut Connection,
+    mails: &[&DueMail],
+    counted: impl Fn(&DueMail) -> Vec<([u8; 32], u32)>,
+) -> Result<HashSet<MailId>, Error> {
+    let all = mails.iter().flat_map(|mail| counted(mail));
+    let all: Vec<_> = all.map(|(hash, _)| hash).collect();
+    if all.is_empty() {
+        return Ok(HashSet::new());
     }
     // What was counted before these mails.
     let mut counts: HashMap<Vec<u8>, u32> = HashMap::new();
-    for row in claim_store::count(connection, &counted)? {
-        let own = counted
-            .iter()
-            .filter(|hash| hash.as_slice() == row.counted)
-            .count();
-        let all = usize::try_from(row.mails).unwrap_or_default();
-        let earlier = u32::try_from(all.saturating_sub(own)).unwrap_or(u32::MAX);
+    for row in claim_store::count(connection, &all)? {
+        let own = all.iter().filter(|hash| hash.as_slice() == row.counted);
+        let total = usize::try_from(row.mails).unwrap_or_default();
+        let earlier = u32::try_from(total.saturating_sub(own.count())).unwrap_or(u32::MAX);
         counts.insert(row.counted, earlier);
     }
-    let mut limited = Vec::new();
-    for mail in first() {
-        let limits = [mailing.per_recipient, mailing.per_creator];
-        for (hash, limit) in counted_hashes(mail).into_iter().zip(limits) {
+    let mut limited = HashSet::new();
+    for mail in mails {
+        for (hash, limit) in counted(mail) {
             let count = counts.entry(hash.to_vec()).or_default();
             *count = count.saturating_add(1);
             if limit > 0 && *count > limit {
-                limited.push(mail.row.id);
+                limited.insert(mail.row.id);
             }
         }
     }
@@ -208,9 +254,9 @@ fn count(
 }
 
 /// What a mail counts for: its recipient, and the creator of its task.
-fn counted_hashes(mail: &DueMail) -> [[u8; 32]; 2] {
+fn hashes(mail: &DueMail) -> ([u8; 32], [u8; 32]) {
     let recipient = mail.row.recipient.as_slice().try_into().unwrap_or_default();
-    [recipient, creator_hash(mail.row.creator)]
+    (recipient, creator_hash(mail.row.creator))
 }
 
 fn creator_hash(creator: UserId) -> [u8; 32] {

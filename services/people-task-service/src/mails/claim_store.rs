@@ -101,6 +101,18 @@ FROM claimed JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[claimed.task_
     JOIN tasks ON tasks.id = ANY(ARRAY[claimed.task_id])
     JOIN task_states ON task_states.task_id = ANY(ARRAY[claimed.task_id])";
 
+/// Lets a claimed mail wait for the next hour, with its attempts and its count beginning again.
+pub(super) fn delay(connection: &mut Connection, id: MailId) -> Result<(), Error> {
+    prepared(
+        "UPDATE task_mails SET lease = 0,
+            next_attempt = date_trunc('hour', now()) + interval '1 hour' + random() * interval '1 minute'
+        WHERE id = $1",
+    )
+    .bind::<Binary, _>(id)
+    .execute(connection)?;
+    Ok(())
+}
+
 /// How many mails were counted for a recipient or a creator in this hour.
 #[derive(QueryableByName)]
 pub(super) struct Count {
