@@ -28,6 +28,7 @@ pub mod deletions;
 mod hashing;
 pub mod notifications;
 mod passwords;
+mod people_tasks;
 mod programs;
 mod queues;
 mod revocations;

@@ -8,22 +8,7 @@
 //! - Calls may arrive in another order than the changes were made. Each has the time of the latest change that it contains,
 //!   which always grows for a user, and the people-task service ignores a call with an earlier one.
 
-mod client;
-mod outage;
 mod sender;
 mod store;
 
-use database::Database;
-
-pub(crate) use client::UserChangeClient;
 pub(crate) use sender::UserChangeSender;
-
-/// Records whether only confirmed addresses give access to tasks, for the deletion-worker.
-pub(crate) async fn record_confirmation_required(
-    database: &Database,
-    required: bool,
-) -> Result<(), database::Error> {
-    let record =
-        move |connection: &mut _| store::record_confirmation_required(connection, required);
-    database.run(record).await
-}

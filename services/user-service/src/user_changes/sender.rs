@@ -1,3 +1,4 @@
+use std::fmt::Debug;
 use std::time::{Duration, Instant};
 
 use database::{Connection, Database};
@@ -5,12 +6,14 @@ use futures_util::future::join_all;
 use telemetry::{RequestContext, SpanKind};
 use tokio_util::sync::CancellationToken;
 
-use super::client::{TellError, UserChangeClient};
-use super::outage::Outage;
 use super::store::{self, UserState};
+use crate::people_tasks::{PeopleTasks, PeopleTasksError};
 
 /// Changes that a worker claims, and calls that it makes, at once.
 const BATCH: i64 = 16;
+/// The pause between two looks at the changes, and the longest in an outage.
+const PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// The pause after the first failed call about a user, and the longest.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(60);
@@ -20,7 +23,7 @@ const MEASURED_EVERY: Duration = Duration::from_secs(10);
 /// Tells the people-task service of changes of users.
 pub(crate) struct UserChangeSender {
     database: Database,
-    client: UserChangeClient,
+    people_tasks: PeopleTasks,
     /// How long no other worker tells of the changes that this one has claimed.
     lease: Duration,
     database_outage: Outage,
@@ -28,10 +31,10 @@ pub(crate) struct UserChangeSender {
 }
 
 impl UserChangeSender {
-    pub(crate) fn new(database: Database, client: UserChangeClient, lease: Duration) -> Self {
+    pub(crate) fn new(database: Database, people_tasks: PeopleTasks, lease: Duration) -> Self {
         Self {
             database,
-            client,
+            people_tasks,
             lease,
             database_outage: Outage::new("changes of users cannot be read"),
             call_outage: Outage::new("the people-task service cannot be told of changes of users"),
@@ -85,8 +88,8 @@ impl UserChangeSender {
     }
 
     /// Tells of one user, and deletes the change.
-    async fn tell(&self, state: &UserState) -> Result<(), TellError> {
-        let call = self.client.tell(state);
+    async fn tell(&self, state: &UserState) -> Result<(), PeopleTasksError> {
+        let call = self.people_tasks.tell(state.user, state);
         let context = RequestContext::fresh();
         let told = context
             .scope(SpanKind::Client, "user-change.tell", call)
@@ -117,5 +120,58 @@ impl UserChangeSender {
             Ok(age) => metrics::gauge!("user_changes_oldest_seconds").set(age.as_secs_f64()),
             Err(error) => self.database_outage.go_on(&error),
         }
+    }
+}
+
+/// An outage during which attempts become rarer.
+struct Outage {
+    log: telemetry::Outage,
+    /// Zero while there is no outage.
+    pause: Duration,
+}
+
+impl Outage {
+    /// Nothing has failed yet. `failing` says what fails.
+    fn new(failing: &'static str) -> Self {
+        Self {
+            log: telemetry::Outage::new(failing),
+            pause: Duration::ZERO,
+        }
+    }
+
+    fn end(&mut self) {
+        self.log.end();
+        self.pause = Duration::ZERO;
+    }
+
+    fn go_on(&mut self, error: &dyn Debug) {
+        self.log.fail(error);
+        self.pause = (self.pause * 2).clamp(PAUSE, MAX_PAUSE);
+    }
+
+    fn is_on(&self) -> bool {
+        !self.pause.is_zero()
+    }
+
+    /// The time to wait before the next look.
+    fn pause(&self) -> Duration {
+        jobs::jitter(self.pause.max(PAUSE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_in_an_outage_and_end_with_it() {
+        let mut outage = Outage::new("a test");
+        for expected in [1, 2, 4, 8, 16, 30, 30] {
+            outage.go_on(&"no connection");
+            assert!(outage.is_on());
+            assert_eq!(outage.pause.as_secs(), expected);
+        }
+        outage.end();
+        assert!(!outage.is_on() && outage.pause() < Duration::from_secs(2));
     }
 }

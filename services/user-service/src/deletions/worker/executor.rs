@@ -3,21 +3,21 @@ use std::time::Duration;
 
 use audit_log::{Actor, RequestMeta};
 use database::Database;
+use reqwest::Method;
 use values::Names as _;
 
 use super::error::StepError;
-use super::progress::{BLOCKED_PAUSE, Progress};
 use super::store::{self, Job};
 use super::user_data::{self, UserHashes};
 use crate::accounts;
 use crate::accounts::store::former_emails::FormerEmail;
 use crate::audit::AuditAction;
 use crate::back_off::name_hash;
-use crate::deletions::engine::{Engine, EngineResponse, Erasure};
-use crate::deletions::people_tasks::{FormerAddress, PeopleTasks, RequesterAddresses};
-use crate::deletions::steps::Step;
+use crate::deletions::engine::{Engine, EngineResponse};
+use crate::deletions::steps::{Progress, Step};
 use crate::notifications::Kind;
 use crate::passwords::mailbox_hash;
+use crate::people_tasks::{EraseRequest, FormerAddress, PeopleTasks};
 
 /// Rows of one table that one transaction deletes.
 const BATCH: i64 = 1_000;
@@ -45,20 +45,25 @@ impl StepExecutor {
             return Err(StepError::EngineSkipped);
         }
         match step {
-            Step::StopFlows => self.call_engine(job, Erasure::StopFlows).await,
-            Step::DeleteFlows => self.call_engine(job, Erasure::Flows).await,
-            Step::DeleteLogs => self.call_engine(job, Erasure::Logs).await,
-            Step::DeleteAccounts => self.call_engine(job, Erasure::Accounts).await,
-            Step::DeleteTokens => self.call_engine(job, Erasure::Tokens).await,
+            Step::StopFlows => self.call_engine(job, Method::POST, &["flows", "stop"]).await,
+            Step::DeleteFlows => self.call_engine(job, Method::DELETE, &["flows"]).await,
+            Step::DeleteLogs => self.call_engine(job, Method::DELETE, &["logs"]).await,
+            Step::DeleteAccounts => self.call_engine(job, Method::DELETE, &["accounts"]).await,
+            Step::DeleteTokens => self.call_engine(job, Method::DELETE, &["tokens"]).await,
             Step::DeletePeopleTasks => self.delete_people_tasks(job).await,
             Step::DeleteSignInData => self.delete_sign_in_data(job).await,
             Step::DeleteUser => self.delete_user(job, position).await,
         }
     }
 
-    async fn call_engine(&self, job: Job, erasure: Erasure) -> Result<Progress, StepError> {
+    async fn call_engine(
+        &self,
+        job: Job,
+        method: Method,
+        path: &[&str],
+    ) -> Result<Progress, StepError> {
         let engine = self.engine.as_ref().ok_or(StepError::NoEngine)?;
-        let response = engine.erase(job.user, erasure).await;
+        let response = engine.erase(job.user, (method, path)).await;
         match response.map_err(StepError::Engine)? {
             EngineResponse::Done => Ok(Progress::Done),
             EngineResponse::Working(pause) => Ok(Progress::Waiting(pause)),
@@ -73,10 +78,8 @@ impl StepExecutor {
         if let Some(pause) = time_left.await? {
             return Ok(Progress::Waiting(pause));
         }
-        let (addresses, former) = self.requester_addresses(job).await?;
-        let incarnation = self.database.run(store::load_incarnation).await?;
-        let erase = self.people_tasks.erase(job.user, &addresses, &incarnation);
-        let erased = erase.await?;
+        let (request, former) = self.erase_request(job).await?;
+        let erased = self.people_tasks.erase(job.user, &request).await?;
         let tasks = erased.deleted_tasks;
         if tasks > 0 {
             let count =
@@ -84,7 +87,7 @@ impl StepExecutor {
             self.database.run(count).await?;
         }
         if erased.blocked {
-            return Ok(Progress::Waiting(BLOCKED_PAUSE));
+            return Ok(Progress::BLOCKED);
         }
         if erased.more || former.is_empty() {
             return Ok(more_or_done(erased.more));
@@ -99,27 +102,29 @@ impl StepExecutor {
 
     /// The user's address and a batch of former ones. An address that never gave access to tasks may belong to another
     /// person, and so may the username.
-    async fn requester_addresses(
+    async fn erase_request(
         &self,
         job: Job,
-    ) -> Result<(RequesterAddresses, Vec<FormerEmail>), database::Error> {
+    ) -> Result<(EraseRequest, Vec<FormerEmail>), database::Error> {
         let load = move |connection: &mut _| {
             let user = accounts::store::find(connection, job.user)?;
             let former = accounts::store::former_emails::load(connection, job.user, FORMER_EMAILS)?;
-            Ok::<_, database::Error>((user, former))
+            let incarnation = store::load_incarnation(connection)?;
+            Ok::<_, database::Error>((user, former, incarnation))
         };
-        let (user, former) = self.database.run(load).await?;
+        let (user, former, incarnation) = self.database.run(load).await?;
         let user = user.filter(|_| job.email_trusted);
         let former_emails = former.iter().map(|former| FormerAddress {
             email: former.email.clone(),
             since: former.since.into(),
             until: former.until.into(),
         });
-        let addresses = RequesterAddresses {
+        let request = EraseRequest {
             emails: Vec::from_iter(user.map(|user| user.email)),
             former_emails: former_emails.collect(),
+            incarnation,
         };
-        Ok((addresses, former))
+        Ok((request, former))
     }
 
     async fn delete_sign_in_data(&self, job: Job) -> Result<Progress, StepError> {

@@ -2,8 +2,8 @@ use audit_log::{Changes, Entry};
 use database::{Connection, Error};
 use values::UserId;
 
-use super::progress::{BLOCKED_PAUSE, Progress};
 use super::store::{self, Job};
+use crate::deletions::steps::Progress;
 use crate::{accounts, back_off, notifications, passwords};
 
 /// The hashes by which the service counts things about a user.
@@ -56,7 +56,7 @@ pub(super) fn delete_user(
     if let Some(progress) = unfinished(entries) {
         return Ok(progress);
     }
-    if !store::complete(connection, job, position)? {
+    if !store::finish_step(connection, job, position, true)? {
         return Ok(Progress::Lost);
     }
     back_off::delete_all_failures(connection, &hashes.names)?;
@@ -72,6 +72,6 @@ fn unfinished(entries: Changes) -> Option<Progress> {
     entries.more.then_some(if entries.rows > 0 {
         Progress::More
     } else {
-        Progress::Waiting(BLOCKED_PAUSE)
+        Progress::BLOCKED
     })
 }
