@@ -46,11 +46,12 @@ async fn count_attempt(
 ) -> Result<(String, CountedAttempt), PasswordError> {
     let (id, epoch, client) = (caller.id(), caller.epoch(), client.clone());
     let count = move |connection: &mut Connection| {
-        let (username, hash) =
-            store::find_credentials(connection, id, epoch)?.ok_or(PasswordError::CallerGone)?;
-        let name = name_hash(username.normalized());
+        let found = store::find_credentials(connection, id)?;
+        let current = found.filter(|found| found.epoch == epoch);
+        let current = current.ok_or(PasswordError::CallerGone)?;
+        let name = name_hash(current.username.normalized());
         let key = AttemptKey::load(connection, name, Some(id), &client)?;
-        Ok((hash, back_off::count(connection, key)??))
+        Ok((current.password_hash, back_off::count(connection, key)??))
     };
     context.database.transaction(count).await
 }

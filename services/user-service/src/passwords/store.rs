@@ -16,18 +16,37 @@ use crate::notifications::store::Recipient;
 use crate::schema::{code_requests, users};
 use crate::settings::EmailVerification;
 
-/// The username and the password's hash of a user with this epoch.
-pub(super) fn find_credentials(
+/// What the password of a request is compared with.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users)]
+pub(crate) struct Credentials {
+    pub(crate) id: UserId,
+    pub(crate) username: EmailAddress,
+    pub(crate) password_hash: String,
+    pub(crate) epoch: i64,
+}
+
+pub(crate) fn find_credentials(
     connection: &mut Connection,
     id: UserId,
-    epoch: i64,
-) -> Result<Option<(EmailAddress, String)>, Error> {
+) -> Result<Option<Credentials>, Error> {
     Ok(users::table
         .find(id)
-        .filter(users::epoch.eq(epoch))
-        .select((users::username, users::password_hash))
+        .select(Credentials::as_select())
         .first(connection)
         .optional()?)
+}
+
+/// Whether the user still has the password. A new password changes both the epoch and the hash; the revocation of tokens
+/// changes only the epoch, and a hash of another cost only the hash.
+pub(crate) fn has_credentials(
+    connection: &mut Connection,
+    credentials: &Credentials,
+) -> Result<bool, Error> {
+    let current = find_credentials(connection, credentials.id)?;
+    Ok(current.is_some_and(|current| {
+        current.epoch == credentials.epoch || current.password_hash == credentials.password_hash
+    }))
 }
 
 /// The user with an e-mail address.

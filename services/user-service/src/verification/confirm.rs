@@ -5,7 +5,6 @@ use values::{Fingerprint, Secret, UserId};
 
 use super::error::VerificationError;
 use super::requests::{Proof, VerifyEmailRequest};
-use super::store::{self, Credentials};
 use crate::accounts::{self, User};
 use crate::audit::AuditAction;
 use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
@@ -14,6 +13,7 @@ use crate::context::Context;
 use crate::hashing::Password;
 use crate::notifications::{Kind, code_store};
 use crate::passwords::reset_by_code;
+use crate::passwords::store::{self, Credentials};
 use crate::sign_in::record_refusal;
 
 const KIND: Kind = Kind::VerifyEmail;
