@@ -35,7 +35,6 @@ pub(crate) enum TaskError {
     /// The token's user was erased, which this service has not yet learned from the revocation feed.
     #[error("the caller was erased")]
     CallerErased,
-    /// The task's rejection needs a comment.
     #[error("the rejection lacks a comment")]
     CommentRequired,
     /// Mail about the task is wanted, but not set up.
@@ -43,7 +42,6 @@ pub(crate) enum TaskError {
     MailOff,
     #[error("the task is already resolved")]
     AlreadyResolved(TaskStatus),
-    /// The caller has seen another version of the task.
     #[error("the task has changed")]
     Changed(ChangedTask),
     #[error(transparent)]

@@ -13,7 +13,6 @@ pub(crate) const DELETION_IN_PROGRESS: &str = "users_deletion_in_progress";
 /// Why an account was not created, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
-    /// The user does not exist.
     #[error("the user does not exist")]
     NotFound,
     /// The user of the token was deleted.
@@ -28,7 +27,6 @@ pub(crate) enum AccountError {
     /// The change would leave the system without an administrator.
     #[error("the user is the last active administrator")]
     LastAdmin,
-    /// A deletion of the user is in progress.
     #[error("a deletion of the user is in progress")]
     DeletionInProgress,
     /// The code is unknown, used or expired, or was sent to another address.
@@ -37,13 +35,10 @@ pub(crate) enum AccountError {
     /// The page is too far in a list with a pattern.
     #[error("the offset is too high")]
     OffsetTooHigh,
-    /// Hashing the password failed.
     #[error(transparent)]
     Hash(#[from] HashError),
-    /// Signing the token failed.
     #[error(transparent)]
     Sign(#[from] auth::SignError),
-    /// The database failed.
     #[error(transparent)]
     Database(database::Error),
 }

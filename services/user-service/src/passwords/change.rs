@@ -7,7 +7,7 @@ use values::Secret;
 use super::error::PasswordError;
 use super::requests::ChangePasswordRequest;
 use super::store;
-use crate::accounts::{self, TokenSubject, revoke_earlier_tokens, sign_token};
+use crate::accounts::{self, AccountError, TokenSubject, revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
 use crate::client_network::ClientNetwork;
@@ -35,7 +35,7 @@ pub(super) async fn change(
     };
     let subject = update(context, caller, client, attempt, hash, actor).await?;
     revoke_earlier_tokens(context, &subject.user);
-    Ok(sign_token(context, &subject)?)
+    Ok(sign_token(context, &subject).map_err(AccountError::from)?)
 }
 
 /// Loads the hash of the current password, and counts the attempt unless the user must wait.
@@ -48,7 +48,7 @@ async fn count_attempt(
     let count = move |connection: &mut Connection| {
         let found = store::find_credentials(connection, id)?;
         let current = found.filter(|found| found.epoch == epoch);
-        let current = current.ok_or(PasswordError::CallerGone)?;
+        let current = current.ok_or(AccountError::CallerGone)?;
         let name = name_hash(current.username.normalized());
         let key = AttemptKey::load(connection, name, Some(id), &client)?;
         Ok((current.password_hash, back_off::count(connection, key)??))
@@ -75,7 +75,7 @@ async fn refuse(context: &Context, caller: &Caller, actor: RequestActor) -> Pass
     let entry = actor.entry(AuditAction::PasswordChangeRefused, id);
     let entry = entry.detail(json!({"reason": "wrong-password"}));
     let record = move |connection: &mut Connection| {
-        accounts::store::lock_against_deletion(connection, id)?.ok_or(PasswordError::CallerGone)?;
+        accounts::store::lock_against_deletion(connection, id)?.ok_or(AccountError::CallerGone)?;
         entry.record(connection).map_err(database::Error::from)?;
         Ok(PasswordError::WrongPassword)
     };
@@ -96,7 +96,7 @@ async fn update(
     let entry = entry.authenticated_by(AuthMethod::Password);
     let update = move |connection: &mut Connection| {
         let subject = store::update_password(connection, id, Some(epoch), &hash, entry)?
-            .ok_or(PasswordError::CallerGone)?;
+            .ok_or(AccountError::CallerGone)?;
         back_off::forget_networks(connection, id, Some(&client))?;
         back_off::record_network(connection, id, &client)?;
         back_off::delete_failures(connection, &attempt)?;

@@ -7,7 +7,7 @@ use values::{Fingerprint, Names as _, UserId};
 use super::error::PasswordError;
 use super::requests::ResetPasswordRequest;
 use super::store;
-use crate::accounts::{self, User, revoke_earlier_tokens};
+use crate::accounts::{self, AccountError, User, revoke_earlier_tokens};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
@@ -26,7 +26,7 @@ pub(super) async fn reset(
 ) -> Result<(), PasswordError> {
     let ResetPasswordRequest { email, password } = request;
     let find = move |connection: &mut Connection| {
-        store::find_user_by_email(connection, &email)?.ok_or(PasswordError::UnknownEmail)
+        store::find_user_by_email(connection, &email)?.ok_or(AccountError::NotFound)
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());
@@ -34,7 +34,7 @@ pub(super) async fn reset(
     let entry = actor.entry(AuditAction::PasswordReset, id);
     let update = move |connection: &mut Connection| {
         let user = store::update_password(connection, id, None, &hash, entry)?
-            .ok_or(PasswordError::UnknownEmail)?
+            .ok_or(AccountError::NotFound)?
             .user;
         end_back_off(connection, id, [&user.username, &user.email], None)?;
         Ok::<_, PasswordError>(user)
