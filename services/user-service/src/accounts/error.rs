@@ -7,9 +7,6 @@ use values::Invalid;
 use super::list_query::{MAX_OFFSET_WITH_PATTERN, MAX_SORTED_USERS};
 use crate::hashing::HashError;
 
-/// The constraint that refuses to change a user who is being deleted.
-pub(crate) const DELETION_IN_PROGRESS: &str = "users_deletion_in_progress";
-
 /// Why an account was not created, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
@@ -48,7 +45,7 @@ impl From<database::Error> for AccountError {
         match error.violated_constraint() {
             Some("users_username_taken") => Self::UsernameTaken,
             Some("users_email_taken") => Self::EmailTaken,
-            Some(DELETION_IN_PROGRESS) => Self::DeletionInProgress,
+            Some("users_deletion_in_progress") => Self::DeletionInProgress,
             _ => Self::Database(error),
         }
     }

@@ -19,9 +19,7 @@ pub(crate) mod store;
 mod token;
 mod update;
 
-pub(crate) use error::{
-    AccountError, CodeProblems, DELETION_IN_PROGRESS, DeletionProblems, UserProblems,
-};
+pub(crate) use error::{AccountError, CodeProblems, DeletionProblems, UserProblems};
 pub(crate) use first_admin::create_first_admin;
 pub(crate) use read::user_lookups;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
