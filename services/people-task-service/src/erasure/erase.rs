@@ -9,8 +9,7 @@ use values::UserId;
 
 use crate::audit::AuditAction;
 use crate::erasure::requests::EraseRequest;
-use crate::erasure::{Batch, ErasedUser};
-use crate::erasure::{store, tasks};
+use crate::erasure::{Batch, ErasedUser, tasks};
 use crate::tasks::store as tasks_store;
 use crate::{changed_users, deliveries, mails, webhooks};
 
@@ -53,7 +52,7 @@ pub(crate) async fn erase(
 ) -> Result<Erased, Error> {
     // Committed first, so that the user's requests do not wait for the deletion.
     let record =
-        move |connection: &mut Connection| store::record_erased_user(connection, id, &incarnation);
+        move |connection: &mut Connection| tasks_store::erasure::record_erased_user(connection, id, &incarnation);
     database.run(record).await?;
     let user = Arc::new(ErasedUser { id, addresses });
     let full = delete_full_batches(database, &user, &meta).await?;

@@ -7,7 +7,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Text, Timestamptz};
 use values::{EmailAddress, TaskId, UserId};
 
-use crate::schema::tasks;
+use crate::schema::{self, tasks};
 
 /// An address under which a user requested tasks.
 #[derive(Debug, Clone)]
@@ -153,4 +153,15 @@ pub(crate) fn has_tasks_of_user(
 /// Deletes tasks with their webhooks and deliveries, and returns their number.
 pub(crate) fn delete(connection: &mut PgConnection, ids: &[TaskId]) -> Result<usize, Error> {
     Ok(diesel::delete(tasks::table.filter(tasks::id.eq_any(ids))).execute(connection)?)
+}
+
+/// Keeps tokens of this incarnation from adding rows for a user. It waits for transactions that are adding some.
+pub(crate) fn record_erased_user(
+    connection: &mut PgConnection,
+    user: UserId,
+    incarnation: &str,
+) -> Result<(), Error> {
+    let record = schema::record_erased_user(user, incarnation);
+    diesel::select(record).execute(connection)?;
+    Ok(())
 }
