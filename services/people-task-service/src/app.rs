@@ -30,9 +30,7 @@ use crate::tasks::create::creations;
 use crate::tasks::read::task_lookups;
 use crate::webhook_signature::WebhookSigner;
 use crate::webhooks::register::registrations;
-use crate::{
-    audit, changed_users, deliveries, erasure, mails, plugin_paths, tasks, webhooks,
-};
+use crate::{audit, changed_users, deliveries, erasure, mails, plugin_paths, tasks, webhooks};
 
 /// The limits of batches of all kinds.
 const LIMITS: BatchLimits = BatchLimits::SERVICE;

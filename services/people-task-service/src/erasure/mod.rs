@@ -10,7 +10,6 @@
 mod erase;
 mod requests;
 pub(crate) mod routes;
-mod tasks;
 
 use std::time::Duration;
 

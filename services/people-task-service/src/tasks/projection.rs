@@ -37,35 +37,11 @@ values::names! {
     }
 }
 
-use TaskField::{
-    Approver, CanDecide, Comment, CommentRequired, Created, DecidedBy, DecisionBy, DecisionMade,
-    Description, Id, IsApprover, IsRequester, Mtime, Public, Requester, Status, Title, Version,
-};
-
-/// The fields of every response.
-const DEFAULT_FIELDS: &[TaskField] = &[
-    Id,
-    Approver,
-    Requester,
-    Title,
-    Description,
-    DecisionBy,
-    Status,
-];
+/// How many fields every response has: the first ones.
+const DEFAULTS: usize = 7;
+const DEFAULT_FIELDS: &[TaskField] = TaskField::ALL.split_at(DEFAULTS).0;
 /// The fields that `include` can add.
-const OPTIONAL_FIELDS: &[TaskField] = &[
-    Public,
-    Created,
-    Mtime,
-    DecisionMade,
-    IsApprover,
-    IsRequester,
-    CanDecide,
-    DecidedBy,
-    Comment,
-    CommentRequired,
-    Version,
-];
+const OPTIONAL_FIELDS: &[TaskField] = TaskField::ALL.split_at(DEFAULTS).1;
 
 /// The fields of a response: the default ones and those of `include`.
 #[derive(Debug, Clone)]
@@ -94,7 +70,7 @@ impl FieldSelection {
 
     /// The default fields and `version`, which a caller needs who has seen another version.
     pub(crate) fn with_version() -> Self {
-        Self::new(false).with(Version)
+        Self::new(false).with(TaskField::Version)
     }
 
     /// Adds a field.

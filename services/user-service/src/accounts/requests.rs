@@ -14,6 +14,7 @@ use std::pin::Pin;
 use actix_web::dev::Payload;
 use actix_web::web::Data;
 use actix_web::{FromRequest, HttpRequest, ResponseError as _};
+use app_config::Csv;
 use auth::{AdminCaller, Caller};
 use http_kit::{Fields, Problem};
 use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, Type};
@@ -239,7 +240,7 @@ impl FromRequest for SignUpCaller {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let context = request.app_data::<Data<Context>>();
-        let Some(scopes) = context.and_then(|context| context.sign_up.scopes.clone()) else {
+        let Some(Csv(scopes)) = context.and_then(|context| context.sign_up.scopes.clone()) else {
             let admin = AdminCaller::from_request(request, payload);
             return Box::pin(async move { ignore_others(admin.await).map(Self) });
         };

@@ -117,7 +117,8 @@ pub(crate) async fn retry_deletions(
     context: Data<Context>,
     meta: RequestMeta,
 ) -> Result<Json<RetryResponse>, Problem> {
-    let Retried { retried, more } = tickets::retry_failed(&context, RequestActor::new(&admin, meta)).await?;
+    let Retried { retried, more } =
+        tickets::retry_failed(&context, RequestActor::new(&admin, meta)).await?;
     Ok(Json(RetryResponse { retried, more }))
 }
 

@@ -3,8 +3,8 @@ use messaging::Message;
 use values::UserId;
 
 use super::error::VerificationError;
-use crate::accounts::{self, AccountError};
 use crate::accounts::confirmation::Confirmation;
+use crate::accounts::{self, AccountError};
 use crate::audit::{AuditAction, RequestActor};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;

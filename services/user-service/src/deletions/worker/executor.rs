@@ -45,7 +45,10 @@ impl StepExecutor {
             return Err(StepError::EngineSkipped);
         }
         match step {
-            Step::StopFlows => self.call_engine(job, Method::POST, &["flows", "stop"]).await,
+            Step::StopFlows => {
+                self.call_engine(job, Method::POST, &["flows", "stop"])
+                    .await
+            }
             Step::DeleteFlows => self.call_engine(job, Method::DELETE, &["flows"]).await,
             Step::DeleteLogs => self.call_engine(job, Method::DELETE, &["logs"]).await,
             Step::DeleteAccounts => self.call_engine(job, Method::DELETE, &["accounts"]).await,
