@@ -20,8 +20,9 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::context::Context;
-use crate::hashing::{Hasher, PasswordRules};
+use crate::hashing::Hasher;
 use crate::notifications::Channel;
+use crate::password_rules::PasswordRules;
 use crate::revocations::{Poller, Watching};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};

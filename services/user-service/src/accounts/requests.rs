@@ -25,7 +25,7 @@ use values::{EmailAddress, Invalid};
 pub(super) use self::field_values::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
 
 use crate::context::Context;
-use crate::hashing::{NewPassword, PasswordRules};
+use crate::password_rules::{NewPassword, PasswordRules};
 use crate::settings::{EmailVerification, SignUpUsernames};
 
 /// The body of the creation of a user.

@@ -13,7 +13,7 @@ use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::hashing::{NewPassword, Password};
+use crate::password_rules::{NewPassword, Password};
 
 /// Changes an account. Revokes the user's tokens if a value that they contain or depend on changes.
 #[tracing::instrument(skip_all, fields(user.id = %id))]

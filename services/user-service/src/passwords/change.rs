@@ -12,7 +12,7 @@ use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::hashing::Password;
+use crate::password_rules::Password;
 
 /// Changes the password of a user who knows the old one. Revokes all tokens and returns a new one.
 ///

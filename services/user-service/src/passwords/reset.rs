@@ -12,9 +12,9 @@ use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::hashing::NewPassword;
 use crate::notifications::store::delete_pending;
 use crate::notifications::{Kind, code_store};
+use crate::password_rules::NewPassword;
 
 /// Sets the password of the user with an e-mail address, on behalf of an administrator.
 #[tracing::instrument(skip_all, fields(user.id))]

@@ -8,7 +8,7 @@ use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 use values::{Invalid, Secret};
 
-use crate::hashing::{NewPassword, PasswordRules};
+use crate::password_rules::{NewPassword, PasswordRules};
 
 /// The body of a confirmation of an e-mail address.
 #[derive(Debug, ToSchema)]
