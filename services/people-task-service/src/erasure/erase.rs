@@ -206,7 +206,13 @@ fn delete_webhooks(connection: &mut Connection, user: &ErasedUser) -> Result<Bat
 /// # Errors
 /// The database fails, or a statement would have to wait for another transaction.
 fn delete_full_batch(connection: &mut Connection, user: &ErasedUser) -> Result<usize, Error> {
-    let tasks = own_tasks::find_tasks_of_user(connection, user.id, &user.addresses, TASKS)?;
+    let tasks = own_tasks::load_tasks_of_user(
+        connection,
+        own_tasks::FIND,
+        user.id,
+        &user.addresses,
+        TASKS,
+    )?;
     let ids: Vec<_> = tasks.iter().map(|task| task.id).collect();
     let Some(oldest) = tasks.iter().map(|task| task.created).min() else {
         return Ok(0);
@@ -225,7 +231,13 @@ fn delete_full_batch(connection: &mut Connection, user: &ErasedUser) -> Result<u
 ///
 /// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
 fn delete_free_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
-    let locked = own_tasks::lock_tasks_of_user(connection, user.id, &user.addresses, TASKS)?;
+    let locked = own_tasks::load_tasks_of_user(
+        connection,
+        own_tasks::LOCK,
+        user.id,
+        &user.addresses,
+        TASKS,
+    )?;
     let mut ids: Vec<_> = locked.iter().map(|task| task.id).collect();
     if webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)? {
         ids.truncate(TASKS_WITH_WEBHOOKS);

@@ -26,7 +26,9 @@ pub(super) async fn reset(
 ) -> Result<(), PasswordError> {
     let ResetPasswordRequest { email, password } = request;
     let find = move |connection: &mut Connection| {
-        store::find_user_by_email(connection, &email)?.ok_or(AccountError::NotFound)
+        let (id, _) =
+            store::find_user_by_email(connection, &email)?.ok_or(AccountError::NotFound)?;
+        Ok::<_, PasswordError>(id)
     };
     let id = context.database.run(find).await?;
     tracing::Span::current().record("user.id", id.to_string());

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use audit_log::Entry;
-use chrono::{DateTime, Utc};
 use database::{Connection, Error};
 use diesel::dsl::now;
 use diesel::prelude::*;
@@ -14,7 +13,6 @@ use crate::accounts::TokenSubject;
 use crate::notifications::code_store::VALID_REQUESTS;
 use crate::notifications::store::Recipient;
 use crate::schema::{code_requests, users};
-use crate::settings::EmailVerification;
 
 /// What the password of a request is compared with.
 #[derive(Debug, Clone, Queryable, Selectable)]
@@ -49,34 +47,16 @@ pub(crate) fn has_credentials(
     }))
 }
 
-/// The user with an e-mail address.
+/// The user with an e-mail address, and whether the address is confirmed.
 pub(super) fn find_user_by_email(
     connection: &mut Connection,
     email: &EmailAddress,
-) -> Result<Option<UserId>, Error> {
+) -> Result<Option<(UserId, bool)>, Error> {
     Ok(users::table
         .filter(users::email_key.eq(email.normalized()))
-        .select(users::id)
+        .select((users::id, users::email_confirmed.is_not_null()))
         .first(connection)
         .optional()?)
-}
-
-/// The user with an e-mail address that gives access to tasks: someone who only claims the address may have signed in
-/// from anywhere.
-pub(super) fn find_user_by_trusted_email(
-    connection: &mut Connection,
-    email: &EmailAddress,
-    verification: EmailVerification,
-) -> Result<Option<UserId>, Error> {
-    let user = users::table
-        .filter(users::email_key.eq(email.normalized()))
-        .select((users::id, users::email_confirmed))
-        .first::<(UserId, Option<DateTime<Utc>>)>(connection)
-        .optional()?;
-    let is_trusted = |confirmed: bool| confirmed || verification == EmailVerification::Off;
-    Ok(user
-        .filter(|(_, confirmed)| is_trusted(confirmed.is_some()))
-        .map(|(id, _)| id))
 }
 
 /// Updates a password and revokes all earlier tokens and codes. With `epoch`, only if it is still the
