@@ -91,13 +91,6 @@ impl Filter for TaskFilter {
     }
 }
 
-/// The tasks to list or count.
-#[derive(Debug)]
-pub(crate) struct TaskSelection {
-    pub(crate) role: Option<Role>,
-    pub(crate) conditions: TaskConditions,
-}
-
 /// Filters and pattern.
 pub(crate) type TaskConditions = Conditions<TaskFilter>;
 

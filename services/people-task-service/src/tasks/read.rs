@@ -7,7 +7,7 @@ use values::TaskId;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::error::TaskError;
 use crate::tasks::list_query::{
-    MAX_SORTED_TASKS, Role, TaskListQuery, TaskSelection, may_sort_many,
+    MAX_SORTED_TASKS, Role, TaskConditions, TaskListQuery, may_sort_many,
 };
 use crate::tasks::store::{self, Task};
 
@@ -106,12 +106,12 @@ pub(crate) async fn list(
 pub(crate) async fn count(
     database: Database,
     actor: Actor,
-    selection: TaskSelection,
+    role: Option<Role>,
+    conditions: TaskConditions,
 ) -> Result<i64, TaskError> {
-    check_role(&actor, selection.role)?;
+    check_role(&actor, role)?;
     let count = move |connection: &mut _| {
-        let TaskSelection { role, conditions } = &selection;
-        store::list::count(connection, &actor, *role, conditions).map_err(TaskError::from)
+        store::list::count(connection, &actor, role, &conditions).map_err(TaskError::from)
     };
     database.run(count).await
 }

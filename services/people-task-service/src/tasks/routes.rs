@@ -18,7 +18,7 @@ use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
 use crate::tasks::projection::{FieldSelection, Projection, TaskField};
 use crate::tasks::read::{self, TaskLookups};
 use crate::tasks::requests::{
-    CreateTaskRequest, EditTaskRequest, IfMatch, Precondition, parse_list, parse_selection,
+    CreateTaskRequest, EditTaskRequest, IfMatch, Precondition, parse_list,
 };
 use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
 use crate::tasks::{create, edit};
@@ -79,9 +79,9 @@ pub(crate) async fn count_tasks(
 ) -> Result<Json<CountResponse>, Problem> {
     let Credentials(actor) = credentials;
     check_role(&actor, &query)?;
-    let selection = parse_selection(&query)?;
+    let (role, conditions) = combine_errors(query.parsed("role"), TaskConditions::parse(&query))?;
     let caller = actor.user();
-    let count = |database| read::count(database, actor, selection);
+    let count = move |database| read::count(database, actor, role, conditions);
     let count = context.lists.query(caller, count).await?;
     Ok(Json(CountResponse { count }))
 }

@@ -10,7 +10,7 @@ use listing::Paging;
 use super::error::{CancelProblems, DeleteProblems, TicketProblems};
 use super::requests::{TicketPath, UserPath};
 use super::responses::{DeletionResponse, RetryResponse, StatusResponse, TicketResponse};
-use super::tickets::{self, Retried};
+use super::tickets;
 use crate::audit::RequestActor;
 use crate::context::Context;
 
@@ -117,9 +117,8 @@ pub(crate) async fn retry_deletions(
     context: Data<Context>,
     meta: RequestMeta,
 ) -> Result<Json<RetryResponse>, Problem> {
-    let Retried { retried, more } =
-        tickets::retry_failed(&context, RequestActor::new(&admin, meta)).await?;
-    Ok(Json(RetryResponse { retried, more }))
+    let retried = tickets::retry_failed(&context, RequestActor::new(&admin, meta)).await?;
+    Ok(Json(retried))
 }
 
 /// Get all deletions

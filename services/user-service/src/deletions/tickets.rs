@@ -9,6 +9,7 @@ use telemetry::RequestContext;
 use values::{DeletionId, Secret, UserId};
 
 use super::error::DeletionError;
+use super::responses::RetryResponse;
 use super::steps::Step;
 use super::store::{self, Deletion};
 use crate::accounts::confirmation::is_trusted;
@@ -130,22 +131,13 @@ pub(super) async fn list(
     database.run(load).await
 }
 
-/// The result of one call.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Retried {
-    /// The deletions that are in progress again.
-    pub(super) retried: usize,
-    /// Whether there are more.
-    pub(super) more: bool,
-}
-
 /// Starts failed deletions again, at the step that failed. Deletions of users who were reactivated since then stay as
 /// they are, and so do those that would skip the flow engine.
 #[tracing::instrument(skip_all)]
 pub(super) async fn retry_failed(
     context: &Context,
     actor: RequestActor,
-) -> Result<Retried, DeletionError> {
+) -> Result<RetryResponse, DeletionError> {
     let (mut retried, with_engine) = (0, context.has_engine);
     while retried < MAX_PER_CALL {
         let actor = actor.clone();
@@ -165,5 +157,5 @@ pub(super) async fn retry_failed(
     tracing::info!(retried, "failed deletions were started again");
     let more = move |connection: &mut Connection| store::has_retryable(connection, with_engine);
     let more = context.database.run(more).await?;
-    Ok(Retried { retried, more })
+    Ok(RetryResponse { retried, more })
 }

@@ -92,21 +92,21 @@ impl TaskMailSender {
             _ => None,
         };
         let outcome = match (&sent, pause) {
-            (Ok(()), _) => "sent",
-            (Err(_), Some(_)) => "retry",
-            (Err(_), None) => "fail",
-        };
-        metrics::counter!("task_mail_attempts_total", "kind" => mail.kind.name(), "outcome" => outcome)
-            .increment(1);
-        match (&sent, pause) {
-            (Ok(()), _) => tracing::info!(attempt, "a mail about a task was sent"),
+            (Ok(()), _) => {
+                tracing::info!(attempt, "a mail about a task was sent");
+                "sent"
+            }
             (Err(error), Some(_)) => {
                 tracing::warn!(attempt, error = %error, "a mail about a task was not sent");
+                "retry"
             }
             (Err(error), None) => {
                 tracing::error!(attempt, error = %error, "a mail about a task was given up");
+                "fail"
             }
-        }
+        };
+        metrics::counter!("task_mail_attempts_total", "kind" => mail.kind.name(), "outcome" => outcome)
+            .increment(1);
         self.report(mail, Report::new(attempt, pause)).await;
     }
 

@@ -50,20 +50,14 @@ impl Channels {
         channel: Channel,
         notification: &Notification,
     ) -> Result<(), SendError> {
-        match channel {
-            Channel::Webhook => match &self.webhook {
-                Some(webhook) => webhook.send(notification).await,
-                None => Err(SendError::NotConfigured),
-            },
-            Channel::Mail => match &self.mail {
-                Some(mail) => mail.send(notification).await,
-                None => Err(SendError::NotConfigured),
-            },
-            Channel::Log if self.log => {
+        match (channel, &self.webhook, &self.mail) {
+            (Channel::Webhook, Some(webhook), _) => webhook.send(notification).await,
+            (Channel::Mail, _, Some(mail)) => mail.send(notification).await,
+            (Channel::Log, ..) if self.log => {
                 log_link(notification);
                 Ok(())
             }
-            Channel::Log => Err(SendError::NotConfigured),
+            _ => Err(SendError::NotConfigured),
         }
     }
 
