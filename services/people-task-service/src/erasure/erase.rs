@@ -44,9 +44,6 @@ pub(crate) struct Erased {
 /// Deletes some of a user's data, in short transactions that do not wait for others. Repeating it does no
 /// harm. From then on no token of the user's creates, registers or decides anything, except tokens of another
 /// incarnation of the user service's database.
-///
-/// # Errors
-/// Only the database can fail.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
 pub(crate) async fn erase(
     database: &Database,

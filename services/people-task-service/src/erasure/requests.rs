@@ -16,9 +16,6 @@ pub(crate) struct EraseRequest {
 
 impl EraseRequest {
     /// Parses the body of a request: `emails`, and `formerEmails`, which the user had for some time.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let present: Option<List<EmailAddress>> = fields.required("emails");
         let former: Option<List<RequesterAddress>> = fields.optional("formerEmails");

@@ -55,9 +55,6 @@ pub(crate) struct CreateTaskRequest {
 
 impl CreateTaskRequest {
     /// Parses the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let title = fields.required("title");
         let requester = fields.required("requester");
@@ -113,9 +110,6 @@ pub(crate) struct EditTaskRequest {
 
 impl EditTaskRequest {
     /// Parses the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let request = Self {
             title: fields.optional("title"),
@@ -132,9 +126,6 @@ impl EditTaskRequest {
 }
 
 /// Parses the parameters of a list, and `role`. The newest tasks come first by default.
-///
-/// # Errors
-/// `400` with every invalid parameter.
 pub(crate) fn parse_list(query: &Query) -> Result<(TaskListQuery, Option<Role>), Problem> {
     let list = ListQuery::parse(query, Sort::descending(TaskSort::Created));
     combine_errors(list, query.parsed("role"))

@@ -42,9 +42,6 @@ pub(crate) struct RegisterWebhookRequest {
 
 impl RegisterWebhookRequest {
     /// Parses the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let url = fields.required("url");
         let task = fields.required("taskId");
