@@ -5,10 +5,9 @@ use std::future::{Ready, ready};
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use http_kit::{FieldError, Problem, Query, combine_errors};
+use listing::text_parameter;
 use utoipa::IntoParams;
-use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
 use values::{Invalid, Names as _};
 
 use crate::plugin_paths;
@@ -127,20 +126,9 @@ fn parameter(
     mark: &str,
     allowed: &[TaskField],
 ) -> Parameter {
-    let pattern = format!(
-        "^(( *{mark}({}) *)?(,|$))*$",
-        names_of(allowed, "").join("|")
-    );
-    ParameterBuilder::new()
-        .name(name)
-        .parameter_in(ParameterIn::Query)
-        .required(Required::False)
-        .description(Some(description))
-        .schema(Some(
-            ObjectBuilder::new()
-                .schema_type(Type::String)
-                .pattern(Some(pattern)),
-        ))
+    let names = names_of(allowed, "").join("|");
+    let pattern = format!("^(( *{mark}({names}) *)?(,|$))*$");
+    ParameterBuilder::from(text_parameter(name, description, pattern))
         .example(Some(example.into()))
         .build()
 }
