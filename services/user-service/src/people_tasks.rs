@@ -1,6 +1,5 @@
 //! The people-task service's internal operations on users, which the deletion-worker calls.
 
-use std::fmt;
 use std::sync::Arc;
 
 use auth::Signer;
@@ -15,7 +14,7 @@ use crate::calls::{CallError, append_path, send};
 const SUBJECT: &str = "deletion-worker";
 
 /// A client of the people-task service.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct PeopleTasks {
     client: Client,
     base: Url,
@@ -119,11 +118,5 @@ impl PeopleTasks {
             StatusCode::OK => Ok(response),
             status => Err(CallError::Status(status.as_u16()).into()),
         }
-    }
-}
-
-impl fmt::Debug for PeopleTasks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PeopleTasks").finish_non_exhaustive()
     }
 }

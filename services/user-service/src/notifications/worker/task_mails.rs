@@ -139,7 +139,7 @@ async fn wait_for(sending: &mut JoinSet<()>, wait: Option<Duration>, shutdown: &
 }
 
 /// A client of the people-task service's operations on mails.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(super) struct TaskMailClient {
     client: Client,
     base: Url,
@@ -220,11 +220,5 @@ impl TaskMailClient {
         } else {
             Err(CallError::Status(status.as_u16()))
         }
-    }
-}
-
-impl std::fmt::Debug for TaskMailClient {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TaskMailClient").finish_non_exhaustive()
     }
 }
