@@ -12,7 +12,6 @@ mod error;
 mod executor;
 mod handler;
 mod store;
-mod user_data;
 
 use std::sync::Arc;
 use std::time::Duration;
