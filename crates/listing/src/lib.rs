@@ -23,6 +23,7 @@ pub use conditions::{ANY_TEXT, Conditions, Filter};
 pub use encoded_page::EncodedPage;
 pub use lists::Lists;
 pub use page::{CountResponse, Page, next_link};
+pub use parameters::text_parameter;
 pub use pattern::substring_pattern;
 pub use query::{Direction, ListQuery, MAX_LIMIT, Paging, Sort};
 pub use statement::{Bind, Binds, PageLimits, Statement};

@@ -20,10 +20,10 @@ fn parameter(name: &str, description: &str, schema: ObjectBuilder) -> Parameter 
         .build()
 }
 
-fn text(pattern: impl Into<String>) -> ObjectBuilder {
-    ObjectBuilder::new()
-        .schema_type(Type::String)
-        .pattern(Some(pattern))
+/// An optional query parameter that is a text of this pattern.
+pub fn text_parameter(name: &str, description: &str, pattern: impl Into<String>) -> Parameter {
+    let schema = ObjectBuilder::new().schema_type(Type::String);
+    parameter(name, description, schema.pattern(Some(pattern)))
 }
 
 fn whole_number(minimum: i64) -> ObjectBuilder {
@@ -60,19 +60,16 @@ impl<F: Filter> IntoParams for Conditions<F> {
             .map(|filter| format!("{}:{}", filter.name(), filter.pattern()))
             .collect();
         vec![
-            parameter(
+            text_parameter(
                 "filter",
                 "`<field>:<value>`. Repeat the parameter or separate by commas to combine filters, at most \
                  20: all must match. Write a comma inside a value as `\\,`.",
-                text(format!(
-                    "^(({})?(,|$)){{0,{MAX_CONDITIONS}}}$",
-                    filters.join("|")
-                )),
+                format!("^(({})?(,|$)){{0,{MAX_CONDITIONS}}}$", filters.join("|")),
             ),
-            parameter(
+            text_parameter(
                 "pattern",
                 "A text to search for, literally and case-insensitively.",
-                text(r"^[^\u0000]*$"),
+                r"^[^\u0000]*$",
             ),
         ]
     }
@@ -81,10 +78,10 @@ impl<F: Filter> IntoParams for Conditions<F> {
 impl<S: Names, F: Filter> IntoParams for ListQuery<S, F> {
     fn into_params(parameter_in: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
         let fields: Vec<_> = S::ALL.iter().map(|field| field.name()).collect();
-        let sort = parameter(
+        let sort = text_parameter(
             "sort",
             "`<field>:<direction>`; the direction is `1` (ascending) or `-1` (descending).",
-            text(format!("^(({}):(1|-1))?$", fields.join("|"))),
+            format!("^(({}):(1|-1))?$", fields.join("|")),
         );
         let mut parameters = Paging::into_params(&parameter_in);
         parameters.push(sort);

@@ -4,44 +4,25 @@ use std::time::Duration;
 use app_config::{Reader, Settings};
 use telemetry::{LogSettings, TraceSettings};
 
-/// Settings of every process.
-#[derive(Debug, Clone)]
-pub struct ProcessSettings {
-    /// What is logged.
-    pub log: LogSettings,
-    /// Where traces are exported to.
-    pub traces: TraceSettings,
-    /// The internal port: metrics and health.
-    pub metrics_address: SocketAddr,
-    /// How long the process takes requests after SIGTERM while load balancers notice that it is stopping.
-    pub shutdown_delay: Duration,
-    /// How long the process may take to stop after that.
-    pub shutdown_grace: Duration,
-}
-
-impl Settings for ProcessSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        Ok(Self {
-            log: LogSettings::read(reader)?,
-            traces: TraceSettings::read(reader)?,
-            metrics_address: reader.or_default(
-                "METRICS_ADDRESS",
-                "127.0.0.1:0",
-                "The address of the internal endpoints `/metrics`, `/healthz` and `/readyz`. Port 0 picks a free port.",
-            )?,
-            shutdown_delay: reader.in_range(
-                "SHUTDOWN_DELAY",
-                "0s",
-                "a duration from 0s to 5m",
-                "How long a gateway or service takes requests after SIGTERM. Meanwhile it is not ready, and closes each connection with its next response, so that load balancers and clients move to other replicas. Workers stop at once.",
-                |delay| *delay <= Duration::from_secs(300),
-            )?,
-            shutdown_grace: reader.or_default(
-                "SHUTDOWN_GRACE",
-                "25s",
-                "How long requests and steps in flight may take after SIGTERM and `SHUTDOWN_DELAY`.",
-            )?,
-        })
+app_config::settings! {
+    /// Settings of every process.
+    pub struct ProcessSettings {
+        /// What is logged.
+        pub log: LogSettings = part(),
+        /// Where traces are exported to.
+        pub traces: TraceSettings = part(),
+        /// The address of the internal endpoints `/metrics`, `/healthz` and `/readyz`. Port 0 picks a free port.
+        pub metrics_address: SocketAddr = or_default("METRICS_ADDRESS", "127.0.0.1:0"),
+        /// How long a gateway or service takes requests after SIGTERM. Meanwhile it is not ready, and closes each connection
+        /// with its next response, so that load balancers and clients move to other replicas. Workers stop at once.
+        pub shutdown_delay: Duration = in_range(
+            "SHUTDOWN_DELAY",
+            "0s",
+            "a duration from 0s to 5m",
+            |delay| *delay <= Duration::from_secs(300)
+        ),
+        /// How long requests and steps in flight may take after SIGTERM and `SHUTDOWN_DELAY`.
+        pub shutdown_grace: Duration = or_default("SHUTDOWN_GRACE", "25s"),
     }
 }
 

@@ -30,9 +30,7 @@ use crate::tasks::create::creations;
 use crate::tasks::read::task_lookups;
 use crate::webhook_signature::WebhookSigner;
 use crate::webhooks::register::registrations;
-use crate::{
-    audit, changed_users, dashboard, deliveries, erasure, mails, plugin_paths, tasks, webhooks,
-};
+use crate::{audit, changed_users, deliveries, erasure, mails, plugin_paths, tasks, webhooks};
 
 /// The limits of batches of all kinds.
 const LIMITS: BatchLimits = BatchLimits::SERVICE;
@@ -119,7 +117,7 @@ fn start_context(
         address_policy: settings.addresses,
         resolver: SystemResolver::from_system()?,
         dashboard_url: settings.dashboard_url,
-        mailing: Arc::new(settings.mails.into()),
+        mailing: Arc::new(settings.mails),
     })
 }
 
@@ -168,7 +166,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(mails::routes::unsubscribe_page)
         .service(mails::routes::unsubscribe_recipient)
         .service(audit::routes::list_audit)
-        .service(dashboard::routes::dashboard_url);
+        .service(plugin_paths::dashboard_url);
 }
 
 /// The document without the handlers' operations.

@@ -16,7 +16,6 @@ mod app;
 mod audit;
 mod changed_users;
 mod context;
-mod dashboard;
 mod decisions;
 pub mod deliveries;
 mod erasure;

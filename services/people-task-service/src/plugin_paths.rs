@@ -2,7 +2,7 @@
 //!
 //! The same handlers serve both. [`rewrite`] changes the path before routing and keeps the original one, so
 //! that responses add `taskId` or `webhookId`, and links point to where the request came from. Only the
-//! routes in [`ROUTES`] exist under the prefix.
+//! routes in [`ROUTES`] exist under the prefix, and one that only Appmixer has: where people see their tasks.
 
 use std::sync::LazyLock;
 
@@ -10,10 +10,16 @@ use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{Method, Uri};
 use actix_web::middleware::Next;
-use actix_web::{HttpMessage as _, HttpRequest};
+use actix_web::web::{Data, Json};
+use actix_web::{HttpMessage as _, HttpRequest, get};
+use auth::{Caller, TokenProblems};
 use http_kit::Routes;
+use serde::Serialize;
+use utoipa::ToSchema;
 use utoipa::openapi::OpenApi;
 use utoipa::openapi::path::{HttpMethod, Operation, PathItem};
+
+use crate::context::Context;
 
 const PREFIX: &str = "/plugins/appmixer/utils/tasks/";
 const TARGET_PREFIX: &str = "/people-task/";
@@ -118,4 +124,30 @@ fn operation<'a>(item: &'a PathItem, method: &Method) -> Option<(HttpMethod, &'a
         _ => return None,
     };
     Some((method, operation.as_ref()?))
+}
+
+/// Where people see their tasks.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct DashboardResponse {
+    /// The page's URL.
+    #[schema(example = "http://localhost:8080/tasks")]
+    dashboard_url: String,
+}
+
+/// The page on which people see their tasks.
+#[utoipa::path(
+    tag = "people-task",
+    operation_id = "dashboardUrl",
+    security(("bearer" = [])),
+    responses((status = 200, description = "The page.", body = DashboardResponse), TokenProblems),
+)]
+#[get("/plugins/appmixer/utils/tasks/dashboard-url")]
+pub(crate) async fn dashboard_url(
+    _caller: Caller,
+    context: Data<Context>,
+) -> Json<DashboardResponse> {
+    Json(DashboardResponse {
+        dashboard_url: context.dashboard_url.to_string(),
+    })
 }

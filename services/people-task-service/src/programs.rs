@@ -17,14 +17,11 @@ pub const PROGRAMS: [Program; 2] = [
 
 /// The service of tasks, decisions and webhooks over HTTP.
 fn people_task_service() -> ExitCode {
-    migrate_command().unwrap_or_else(|| server::main("people-task-service", run))
-}
-
-/// The command `migrate`: runs the pending migrations of the schema as its owner, and exits.
-fn migrate_command() -> Option<ExitCode> {
+    // The command `migrate` runs the pending migrations of the schema as its owner, and exits.
     server::command("migrate", async |owner: OwnerSettings| {
         Ok(database::migrate(&owner.url, SCHEMA, MIGRATIONS).await?)
     })
+    .unwrap_or_else(|| server::main("people-task-service", run))
 }
 
 /// The process that sends decisions to webhooks.

@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use app_config::{Reader, Settings};
 use auth::{JwkSet, KeyError, SigningKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -16,27 +15,16 @@ const PUBLIC_KEY_PREFIX: &str = "whpk_";
 /// The length of a secret in bytes, as Standard Webhooks limits it.
 const SECRET_LENGTH: std::ops::RangeInclusive<usize> = 24..=64;
 
-/// The service's own signing keys.
-#[derive(Debug, Clone)]
-pub struct SigningSettings {
-    /// The current key, in PEM.
-    pub key: Secret,
-    /// The previous key, in PEM. It also signs while receivers switch to the current one.
-    pub previous_key: Option<Secret>,
-}
-
-impl Settings for SigningSettings {
-    fn read(reader: &mut Reader) -> Result<Self, app_config::Error> {
-        Ok(Self {
-            key: reader.required(
-                "WEBHOOK_SIGNING_KEY",
-                "the Ed25519 private key (PEM, PKCS#8) that signs webhook calls.",
-            )?,
-            previous_key: reader.optional(
-                "WEBHOOK_PREVIOUS_SIGNING_KEY",
-                "The previous key, which also signs and is published while receivers switch to the current one.",
-            )?,
-        })
+app_config::settings! {
+    /// The service's own signing keys.
+    pub struct SigningSettings {
+        /// The current key, in PEM.
+        pub key: Secret = required(
+            "WEBHOOK_SIGNING_KEY",
+            "the Ed25519 private key (PEM, PKCS#8) that signs webhook calls."
+        ),
+        /// The previous key, which also signs and is published while receivers switch to the current one.
+        pub previous_key: Option<Secret> = optional("WEBHOOK_PREVIOUS_SIGNING_KEY"),
     }
 }
 

@@ -9,7 +9,7 @@ use actix_web::middleware::from_fn;
 use actix_web::web::Data;
 use anyhow::Context as _;
 use auth::{Signer, SigningKey, Verifier};
-use database::{BatchLimits, Database, ServicePools};
+use database::{BatchLimits, ServicePools};
 use http_kit::{BearerToken, Document, Health, ProblemBody};
 use listing::Lists;
 use messaging::{BrokerSettings, Publisher, Queue};
@@ -20,14 +20,15 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
 
 use crate::context::Context;
-use crate::hashing::{Hasher, PasswordRules};
+use crate::hashing::Hasher;
 use crate::notifications::Channel;
+use crate::password_rules::PasswordRules;
 use crate::revocations::{Poller, Watching};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
 use crate::{
     accounts, audit, deletions, notifications, passwords, queues, revocations, sign_in,
-    user_changes, verification,
+    verification,
 };
 
 /// bcrypt costs below this one are for tests.
@@ -103,7 +104,8 @@ async fn start_context(
     let pools = ServicePools::connect(&settings.database);
     let ServicePools { database, lists } = pools.clone();
     let has_engine = settings.flow_engine.is_some();
-    record_settings(&database, has_engine, settings.email_verification).await?;
+    let confirmation_required = settings.email_verification == EmailVerification::Required;
+    deletions::record_settings(&database, has_engine, confirmation_required).await?;
     let hasher = Hasher::start(settings.passwords.cost);
     measure(running, pools, hasher.clone());
     let rules = PasswordRules {
@@ -137,17 +139,6 @@ async fn start_context(
         has_engine,
     };
     Ok((context, revocations))
-}
-
-/// Records the settings that the deletion-worker depends on.
-async fn record_settings(
-    database: &Database,
-    has_engine: bool,
-    verification: EmailVerification,
-) -> Result<(), database::Error> {
-    deletions::record_with_engine(database, has_engine).await?;
-    let confirmation_required = verification == EmailVerification::Required;
-    user_changes::record_confirmation_required(database, confirmation_required).await
 }
 
 fn measure(running: &Running, pools: ServicePools, hasher: Hasher) {

@@ -8,7 +8,8 @@ use database::Database;
 use listing::Lists;
 use messaging::Publisher;
 
-use crate::hashing::{Hasher, PasswordRules};
+use crate::hashing::Hasher;
+use crate::password_rules::PasswordRules;
 use crate::settings::{ChannelSettings, CodeRequestSettings, EmailVerification, SignUpSettings};
 
 #[derive(Debug)]

@@ -5,8 +5,7 @@
 //!
 //! Each capability is a folder. Its routes call its verbs (`create.rs`, `update.rs` …), which call its
 //! store. Only stores know diesel; verbs know neither diesel nor HTTP. Imports between capabilities form
-//! no cycle: `context`, `hashing` and `back_off` know no other capability, and `accounts` knows neither
-//! `sign_in` nor `passwords`.
+//! no cycle: `accounts`, for example, knows neither `sign_in` nor `passwords`.
 //!
 //! Invariants:
 //! - Only this service reads or writes the schema `users` and has the key that signs access tokens.
@@ -27,7 +26,9 @@ mod context;
 pub mod deletions;
 mod hashing;
 pub mod notifications;
+mod password_rules;
 mod passwords;
+mod people_tasks;
 mod programs;
 mod queues;
 mod revocations;

@@ -21,16 +21,12 @@ pub const PROGRAMS: [Program; 3] = [
 
 /// The HTTP service of user accounts.
 fn user_service() -> ExitCode {
-    migrate_command()
-        .or_else(revoke_all_tokens_command)
-        .unwrap_or_else(|| server::main("user-service", run))
-}
-
-/// The command `migrate`: runs the pending migrations of the schema as its owner, and exits.
-fn migrate_command() -> Option<ExitCode> {
+    // The command `migrate` runs the pending migrations of the schema as its owner, and exits.
     server::command("migrate", async |owner: OwnerSettings| {
         Ok(database::migrate(&owner.url, SCHEMA, MIGRATIONS).await?)
     })
+    .or_else(revoke_all_tokens_command)
+    .unwrap_or_else(|| server::main("user-service", run))
 }
 
 /// The process that deletes users, step by step.

@@ -1,10 +1,64 @@
 //! The audit log of tasks. Each capability writes its rows together with its changes; this module has the
 //! names of the actions, and the administrators' list.
 
-mod action;
 pub(crate) mod routes;
 
-pub(crate) use action::{AuditAction, AuditIdentity};
+use audit_log::{Actor, AuthMethod, Entry, RequestMeta, Subject};
+use serde_json::json;
+use values::{Names as _, TaskId, UserId};
+
+values::names! {
+    /// An action of the audit log.
+    pub(crate) enum AuditAction {
+        TaskCreated = "task-created",
+        TaskEdited = "task-edited",
+        TaskApproved = "task-approved",
+        TaskRejected = "task-rejected",
+        WebhookRegistered = "webhook-registered",
+        WebhookRemoved = "webhook-removed",
+        DeliveryRedelivered = "delivery-redelivered",
+        DeliveryCancelled = "delivery-cancelled",
+        DeliveriesPaused = "deliveries-paused",
+        DeliveriesResumed = "deliveries-resumed",
+        UserErased = "user-erased",
+    }
+}
+
+/// Who did something, and how the actor was authenticated.
+pub(crate) type AuditIdentity = (Actor, AuthMethod);
+
+impl AuditAction {
+    /// The entry that says who did this to a task, and how the actor was authenticated.
+    pub(crate) fn on_task(
+        self,
+        task: TaskId,
+        (actor, method): AuditIdentity,
+        meta: RequestMeta,
+    ) -> Entry {
+        Entry::new(self.name(), actor, meta)
+            .authenticated_by(method)
+            .on(Subject::Task(task))
+    }
+
+    /// The entry that says who did this to the deliveries of a host.
+    pub(crate) fn on_host(
+        self,
+        host: &str,
+        (actor, method): AuditIdentity,
+        meta: RequestMeta,
+    ) -> Entry {
+        Entry::new(self.name(), actor, meta)
+            .authenticated_by(method)
+            .detail(json!({ "host": host }))
+    }
+
+    /// The entry that says that one of the system's own processes did this to a user's data.
+    pub(crate) fn on_user(self, user: UserId, meta: RequestMeta) -> Entry {
+        Entry::new(self.name(), Actor::Service, meta)
+            .authenticated_by(AuthMethod::ServiceToken)
+            .on(Subject::User(user))
+    }
+}
 
 /// The text of a statement that inserts the audit entries that `$select` returns, in the column `entry`, in the form of
 /// [`Entry::to_json`](audit_log::Entry::to_json).
@@ -26,3 +80,19 @@ macro_rules! insert_entries {
 }
 
 pub(crate) use insert_entries;
+
+#[cfg(test)]
+mod tests {
+    use testkit::{TestDatabase, assert_allowed_texts};
+
+    use values::Names as _;
+
+    use super::AuditAction;
+
+    #[test]
+    fn the_constraint_of_the_table_lists_the_actions() {
+        let database = TestDatabase::people_task(crate::MIGRATIONS);
+        let names = AuditAction::ALL.iter().map(|action| action.name());
+        assert_allowed_texts(&database, "people_task", "audit_log.action", names);
+    }
+}

@@ -16,9 +16,6 @@ pub(crate) struct ChangedUser {
 
 impl ChangedUser {
     /// Parses the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let changed: Option<Time> = fields.required("changed");
         let is_active = fields.required("isActive");

@@ -31,9 +31,6 @@ pub(crate) struct DecisionRequest {
 impl DecisionRequest {
     /// Parses the body of a request. An empty secret counts as absent, and so does a comment without a
     /// character that can be seen.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(OptionalJsonBody(mut fields): OptionalJsonBody) -> Result<Self, Problem> {
         let secret: Option<Secret> = fields.optional("secret");
         let comment: Option<DecisionComment> = fields.optional("comment");

@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,12 +11,17 @@ use values::UserId;
 use crate::audit::AuditAction;
 use crate::erasure::requests::EraseRequest;
 use crate::erasure::{Batch, ErasedUser};
-use crate::erasure::{store, tasks};
-use crate::tasks::store as tasks_store;
+use crate::tasks::store::{self as tasks_store, erasure as own_tasks};
 use crate::{changed_users, deliveries, mails, webhooks};
 
 /// How long a call deletes one batch of tasks after another.
 const CALL_TIME: Duration = Duration::from_millis(200);
+/// Tasks that one transaction deletes at most, which takes about 0.05 seconds.
+const TASKS: usize = 5_000;
+/// If these have more webhooks, which are deleted with their deliveries, it deletes fewer tasks.
+const WEBHOOKS_OF_TASKS: i64 = 5_000;
+/// How many, each with at most 20 webhooks.
+const TASKS_WITH_WEBHOOKS: usize = 250;
 /// Webhooks of other users' tasks that one transaction deletes at most.
 const WEBHOOKS: usize = 500;
 /// Mails about other users' tasks that one transaction deletes at most.
@@ -38,9 +44,6 @@ pub(crate) struct Erased {
 /// Deletes some of a user's data, in short transactions that do not wait for others. Repeating it does no
 /// harm. From then on no token of the user's creates, registers or decides anything, except tokens of another
 /// incarnation of the user service's database.
-///
-/// # Errors
-/// Only the database can fail.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
 pub(crate) async fn erase(
     database: &Database,
@@ -52,8 +55,9 @@ pub(crate) async fn erase(
     meta: RequestMeta,
 ) -> Result<Erased, Error> {
     // Committed first, so that the user's requests do not wait for the deletion.
-    let record =
-        move |connection: &mut Connection| store::record_erased_user(connection, id, &incarnation);
+    let record = move |connection: &mut Connection| {
+        own_tasks::record_erased_user(connection, id, &incarnation)
+    };
     database.run(record).await?;
     let user = Arc::new(ErasedUser { id, addresses });
     let full = delete_full_batches(database, &user, &meta).await?;
@@ -93,7 +97,7 @@ async fn delete_full_batches(
     while started.elapsed() < CALL_TIME {
         let (user, meta) = (Arc::clone(user), meta.clone());
         let delete = move |connection: &mut Connection| {
-            let deleted = tasks::delete_full_batch(connection, &user)?;
+            let deleted = delete_full_batch(connection, &user)?;
             record(connection, &user, meta, deleted, 0)?;
             Ok::<_, Error>(deleted)
         };
@@ -129,7 +133,7 @@ fn erase_in_transaction(
     user: &ErasedUser,
     meta: RequestMeta,
 ) -> Result<Erased, Error> {
-    let tasks = tasks::delete_free_tasks(connection, user)?;
+    let tasks = delete_free_tasks(connection, user)?;
     let webhooks = if tasks.more {
         Batch::default()
     } else {
@@ -188,5 +192,76 @@ fn delete_webhooks(connection: &mut Connection, user: &ErasedUser) -> Result<Bat
         deleted: webhooks::store::delete(connection, &ids)?,
         progress: false,
         more: !webhooks::store::load_of_user(connection, user.id, 1)?.is_empty(),
+    })
+}
+
+/// Deletes a full batch of tasks if no other transaction holds rows of them, and returns their number. Returns 0 if
+/// there are fewer, and if they have too many webhooks or entries in the audit log.
+///
+/// It locks nothing before it deletes, so that each row is written once.
+///
+/// # Errors
+/// The database fails, or a statement would have to wait for another transaction.
+fn delete_full_batch(connection: &mut Connection, user: &ErasedUser) -> Result<usize, Error> {
+    let tasks = own_tasks::load_tasks_of_user(
+        connection,
+        own_tasks::FIND,
+        user.id,
+        &user.addresses,
+        TASKS,
+    )?;
+    let ids: Vec<_> = tasks.iter().map(|task| task.id).collect();
+    let Some(oldest) = tasks.iter().map(|task| task.created).min() else {
+        return Ok(0);
+    };
+    if ids.len() < TASKS
+        || webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)?
+        || audit_log::forget_addresses(connection, &ids, oldest)?.more
+    {
+        return Ok(0);
+    }
+    own_tasks::limit_waits(connection)?;
+    own_tasks::delete(connection, &ids)
+}
+
+/// Deletes those of the oldest tasks of which no other transaction holds a row.
+///
+/// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
+fn delete_free_tasks(connection: &mut Connection, user: &ErasedUser) -> Result<Batch, Error> {
+    let locked = own_tasks::load_tasks_of_user(
+        connection,
+        own_tasks::LOCK,
+        user.id,
+        &user.addresses,
+        TASKS,
+    )?;
+    let mut ids: Vec<_> = locked.iter().map(|task| task.id).collect();
+    if webhooks::store::are_more_than(connection, WEBHOOKS_OF_TASKS, &ids)? {
+        ids.truncate(TASKS_WITH_WEBHOOKS);
+    }
+    let held: HashSet<_> = deliveries::store::lock_free_of_tasks(connection, &ids)?
+        .into_iter()
+        .chain(webhooks::store::lock_free_of_tasks(connection, &ids)?)
+        .collect();
+    ids.retain(|id| !held.contains(id));
+    let Some(oldest) = locked.iter().map(|task| task.created).min() else {
+        return Ok(Batch {
+            more: own_tasks::has_tasks_of_user(connection, user.id, &user.addresses)?,
+            ..Batch::default()
+        });
+    };
+    // The holder of a task's secret may have been the user. The tasks' ids are not known after this.
+    let entries = audit_log::forget_addresses(connection, &ids, oldest)?;
+    if entries.more {
+        return Ok(Batch {
+            deleted: 0,
+            progress: entries.rows > 0,
+            more: true,
+        });
+    }
+    Ok(Batch {
+        deleted: own_tasks::delete(connection, &ids)?,
+        progress: false,
+        more: own_tasks::has_tasks_of_user(connection, user.id, &user.addresses)?,
     })
 }

@@ -10,8 +10,6 @@
 mod erase;
 mod requests;
 pub(crate) mod routes;
-mod store;
-mod tasks;
 
 use std::time::Duration;
 

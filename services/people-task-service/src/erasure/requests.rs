@@ -16,57 +16,45 @@ pub(crate) struct EraseRequest {
 
 impl EraseRequest {
     /// Parses the body of a request: `emails`, and `formerEmails`, which the user had for some time.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
-        let present: Option<Present> = fields.required("emails");
-        let former: Option<Former> = fields.optional("formerEmails");
+        let present: Option<List<EmailAddress>> = fields.required("emails");
+        let former: Option<List<RequesterAddress>> = fields.optional("formerEmails");
         let incarnation: Option<String> = fields.required("incarnation");
         let required = present.zip(incarnation);
-        let (present, incarnation) = fields.finish_with(required)?;
-        let mut addresses = present.0;
-        addresses.extend(former.into_iter().flat_map(|former| former.0));
+        let (List(present), incarnation) = fields.finish_with(required)?;
+        let present = present.into_iter().map(|email| RequesterAddress {
+            email,
+            since: None,
+            until: None,
+        });
+        let former = former.into_iter().flat_map(|List(former)| former);
         Ok(Self {
-            addresses,
+            addresses: present.chain(former).collect(),
             incarnation,
         })
     }
 }
 
-/// Addresses that are the user's.
-struct Present(Vec<RequesterAddress>);
+struct List<T>(Vec<T>);
 
-/// Addresses that were the user's, each with `email`, `until` and, if it is known, `since`.
-struct Former(Vec<RequesterAddress>);
-
-impl FieldValue for Present {
+impl<T: FieldValue> FieldValue for List<T> {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let address = |email| {
-            Ok(RequesterAddress {
-                email: EmailAddress::from_json(email)?,
-                since: None,
-                until: None,
-            })
-        };
-        let addresses = array(value)?.iter().map(address);
-        addresses.collect::<Result<_, _>>().map(Self)
+        let wrong = || Invalid::new("invalid-type", "Must be an array.");
+        let values = value.as_array().ok_or_else(wrong)?.iter();
+        values.map(T::from_json).collect::<Result<_, _>>().map(Self)
     }
 }
 
-impl FieldValue for Former {
+/// An address that was the user's: `email`, `until` and, if it is known, `since`.
+impl FieldValue for RequesterAddress {
     fn from_json(value: &Value) -> Result<Self, Invalid> {
-        let address = |former: &Value| {
-            let field = |name| former.get(name).unwrap_or(&Value::Null);
-            let since = Some(field("since")).filter(|since| !since.is_null());
-            Ok(RequesterAddress {
-                email: EmailAddress::from_json(field("email"))?,
-                since: since.map(time).transpose()?,
-                until: Some(time(field("until"))?),
-            })
-        };
-        let addresses = array(value)?.iter().map(address);
-        addresses.collect::<Result<_, _>>().map(Self)
+        let field = |name| value.get(name).unwrap_or(&Value::Null);
+        let since = Some(field("since")).filter(|since| !since.is_null());
+        Ok(Self {
+            email: EmailAddress::from_json(field("email"))?,
+            since: since.map(time).transpose()?,
+            until: Some(time(field("until"))?),
+        })
     }
 }
 
@@ -75,9 +63,4 @@ fn time(value: &Value) -> Result<DateTime<Utc>, Invalid> {
     let text = value.as_str().ok_or_else(wrong)?;
     let time = DateTime::parse_from_rfc3339(text).map_err(|_| wrong())?;
     Ok(time.to_utc())
-}
-
-fn array(value: &Value) -> Result<&Vec<Value>, Invalid> {
-    let wrong = || Invalid::new("invalid-type", "Must be an array.");
-    value.as_array().ok_or_else(wrong)
 }

@@ -4,25 +4,11 @@ mod seeds;
 
 use std::time::Duration;
 
-use app_config::PublicUrl;
-use auth::MailKeys;
 use values::{Language, Secret, TaskId};
 
-use crate::settings::MailSettings;
-
-pub(crate) use seeds::{Part, Seed};
-
 /// What the service needs for mails about tasks. Without keys none are sent.
-#[derive(Debug, Clone)]
-pub(crate) struct Mailing {
-    pub(crate) keys: Option<MailKeys>,
-    by_default: bool,
-    reminders: Vec<Duration>,
-    pub(crate) language: Language,
-    pub(crate) per_recipient: u32,
-    pub(crate) per_creator: u32,
-    pub(crate) public_url: PublicUrl,
-}
+pub(crate) use crate::settings::MailSettings as Mailing;
+pub(crate) use seeds::{Part, Seed};
 
 /// How mails are sent about a task.
 #[derive(Debug, Clone, Copy)]
@@ -30,20 +16,6 @@ pub(crate) struct MailPlan {
     pub(crate) language: Language,
     pub(crate) approver_seed: Seed,
     pub(crate) requester_seed: Seed,
-}
-
-impl From<MailSettings> for Mailing {
-    fn from(settings: MailSettings) -> Self {
-        Self {
-            keys: settings.keys,
-            by_default: settings.by_default,
-            reminders: settings.reminders,
-            language: settings.language,
-            per_recipient: settings.per_recipient,
-            per_creator: settings.per_creator,
-            public_url: settings.public_url,
-        }
-    }
 }
 
 impl Mailing {

@@ -10,11 +10,7 @@ use crate::tasks::responses::TaskResponse;
 use crate::tasks::store::Task;
 
 /// A task as the database returns it.
-#[derive(Clone)]
-#[expect(
-    missing_debug_implementations,
-    reason = "a task has no Debug, because it has personal data"
-)]
+#[derive(Debug, Clone)]
 pub struct StoredTask(Task);
 
 impl Default for StoredTask {

@@ -1,11 +1,11 @@
 use std::sync::Arc;
 
-use audit_log::{Entry, RequestMeta};
+use audit_log::RequestMeta;
 use database::{Connection, Database};
-use values::{EmailAddress, Secret, TaskId};
+use values::{EmailAddress, Fingerprint, Secret, TaskId};
 
 use crate::audit::AuditAction;
-use crate::mailing::{Mailing, Part};
+use crate::mailing::{Mailing, Part, Seed};
 use crate::mails::plan_store::{self, Replan};
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::error::TaskError;
@@ -148,19 +148,26 @@ fn edit_in_transaction(
     }
     let is_mailed = plan_store::is_mailed(connection, id)?;
     let mailing = Some(mailing).filter(|_| is_mailed);
-    let secrets = NewSecrets::generate(id, edit, mailing);
-    let approver = edit.approver.as_ref().zip(secrets.approver);
-    let requester = edit.requester.as_ref().zip(secrets.requester);
+    let approver = NewPerson::of(edit.approver.as_ref(), id, Part::Approver, mailing);
+    let requester = NewPerson::of(edit.requester.as_ref(), id, Part::Requester, mailing);
     let identity = actor.audit_identity(&task, edit.permission());
     let entry = AuditAction::TaskEdited.on_task(id, identity, meta);
     let entry = entry.fields(&fields);
-    let task = update(connection, id, edit, [&approver, &requester], &entry)?;
+    let changes = changes(edit, [approver.as_ref(), requester.as_ref()]);
+    let updated = store::update(connection, id, &changes, &entry)?;
+    let task = updated.ok_or(TaskError::NotFound)?;
     if let Some(mailing) = mailing {
-        plan_store::replan(connection, id, &secrets.mails, &mailing.reminders())?;
+        let seed = |new: &Option<NewPerson<'_>>| new.as_ref().and_then(|new| new.seed);
+        let replan = Replan {
+            approver_seed: seed(&approver),
+            requester_seed: seed(&requester),
+            new_due_date: edit.decision_by.is_some(),
+        };
+        plan_store::replan(connection, id, &replan, &mailing.reminders())?;
     }
-    let shown = |new: Option<(_, Secret)>| {
+    let shown = |new: Option<NewPerson<'_>>| {
         let may_see = before.allow(Permission::SeeNewSecrets);
-        new.filter(|_| may_see).map(|(_, secret)| secret)
+        new.filter(|_| may_see).map(|new| new.secret)
     };
     Ok(EditedTask {
         relations: actor.relations_to(&task),
@@ -170,45 +177,41 @@ fn edit_in_transaction(
     })
 }
 
-/// The secrets of a new approver and a new requester.
-struct NewSecrets {
-    approver: Option<Secret>,
-    requester: Option<Secret>,
-    /// What changes for mails about the task, if there are any.
-    mails: Replan,
+/// A new approver or requester, who comes with a new secret.
+struct NewPerson<'a> {
+    address: &'a EmailAddress,
+    secret: Secret,
+    fingerprint: Fingerprint,
+    /// What the secret is derived from, if mails are sent about the task.
+    seed: Option<Seed>,
 }
 
-impl NewSecrets {
-    fn generate(id: TaskId, edit: &EditTaskRequest, mailing: Option<&Mailing>) -> Self {
-        let new = |part| match mailing.and_then(|mailing| mailing.new_secret(id, part)) {
-            Some((seed, secret)) => (Some(seed), Some(secret)),
-            None => (None, Some(secrets::generate(id))),
+impl<'a> NewPerson<'a> {
+    fn of(
+        address: Option<&'a EmailAddress>,
+        task: TaskId,
+        part: Part,
+        mailing: Option<&Mailing>,
+    ) -> Option<Self> {
+        let address = address?;
+        let derived = mailing.and_then(|mailing| mailing.new_secret(task, part));
+        let (seed, secret) = match derived {
+            Some((seed, secret)) => (Some(seed), secret),
+            None => (None, secrets::generate(task)),
         };
-        let is_new = |address: &Option<EmailAddress>, part| {
-            address.as_ref().map_or((None, None), |_| new(part))
-        };
-        let (approver_seed, approver) = is_new(&edit.approver, Part::Approver);
-        let (requester_seed, requester) = is_new(&edit.requester, Part::Requester);
-        Self {
-            approver,
-            requester,
-            mails: Replan {
-                approver_seed,
-                requester_seed,
-                new_due_date: edit.decision_by.is_some(),
-            },
-        }
+        Some(Self {
+            address,
+            fingerprint: secret.fingerprint(),
+            secret,
+            seed,
+        })
     }
 }
 
-/// Writes the changes. A new approver or requester comes with a new secret.
-fn update(
-    connection: &mut Connection,
-    id: TaskId,
-    edit: &EditTaskRequest,
-    [approver, requester]: [&Option<(&EmailAddress, Secret)>; 2],
-    entry: &Entry,
-) -> Result<Task, TaskError> {
+fn changes<'a>(
+    edit: &'a EditTaskRequest,
+    [approver, requester]: [Option<&'a NewPerson<'a>>; 2],
+) -> Changes<'a> {
     let mut changes = Changes {
         title: edit.title.as_ref().map(TaskTitle::as_str),
         description: edit.description.as_ref().map(Description::as_str),
@@ -217,15 +220,11 @@ fn update(
         comment_required: edit.comment_required,
         ..Changes::default()
     };
-    let fingerprint = |(to, secret): &(_, Secret)| (*to, secret.fingerprint());
-    let approver = approver.as_ref().map(fingerprint);
-    if let Some((to, fingerprint)) = &approver {
-        changes.set_approver(to, fingerprint);
+    if let Some(new) = approver {
+        changes.set_approver(new.address, &new.fingerprint);
     }
-    let requester = requester.as_ref().map(fingerprint);
-    if let Some((to, fingerprint)) = &requester {
-        changes.set_requester(to, fingerprint);
+    if let Some(new) = requester {
+        changes.set_requester(new.address, &new.fingerprint);
     }
-    let updated = store::update(connection, id, &changes, entry)?;
-    updated.ok_or(TaskError::NotFound)
+    changes
 }

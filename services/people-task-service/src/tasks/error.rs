@@ -1,5 +1,3 @@
-use std::fmt;
-
 use actix_web::http::StatusCode;
 use database::database_problem;
 use http_kit::{Problem, problem_responses};
@@ -35,7 +33,6 @@ pub(crate) enum TaskError {
     /// The token's user was erased, which this service has not yet learned from the revocation feed.
     #[error("the caller was erased")]
     CallerErased,
-    /// The task's rejection needs a comment.
     #[error("the rejection lacks a comment")]
     CommentRequired,
     /// Mail about the task is wanted, but not set up.
@@ -43,28 +40,11 @@ pub(crate) enum TaskError {
     MailOff,
     #[error("the task is already resolved")]
     AlreadyResolved(TaskStatus),
-    /// The caller has seen another version of the task.
+    /// The caller, who may read the task as it is now, has seen another version.
     #[error("the task has changed")]
-    Changed(ChangedTask),
+    Changed(Box<Task>),
     #[error(transparent)]
     Database(#[from] database::Error),
-}
-
-/// A task as it is now, for a caller who may read it and has seen another version.
-pub(crate) struct ChangedTask(pub(crate) Box<Task>);
-
-impl ChangedTask {
-    fn into_json(self) -> Value {
-        let selection = FieldSelection::with_version();
-        let task = TaskResponse::new(*self.0, Relations::default(), &selection);
-        serde_json::to_value(task).unwrap_or_default()
-    }
-}
-
-impl fmt::Debug for ChangedTask {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("ChangedTask(…)")
-    }
 }
 
 impl Task {
@@ -76,7 +56,7 @@ impl Task {
         if self.status != TaskStatus::Pending {
             Err(TaskError::AlreadyResolved(self.status))
         } else if !precondition.holds_for(self.content_version) {
-            Err(TaskError::Changed(ChangedTask(Box::new(self.clone()))))
+            Err(TaskError::Changed(Box::new(self.clone())))
         } else {
             Ok(())
         }
@@ -128,7 +108,11 @@ impl From<TaskError> for Problem {
                 ),
             )
             .with("taskStatus", status.name()),
-            TaskError::Changed(task) => task_changed(task.into_json()),
+            TaskError::Changed(task) => {
+                let selection = FieldSelection::with_version();
+                let task = TaskResponse::new(*task, Relations::default(), &selection);
+                task_changed(serde_json::to_value(task).unwrap_or_default())
+            }
             TaskError::Database(error) => database_problem(error),
         }
     }

@@ -1,10 +1,8 @@
 //! The query of a task list.
 
-use listing::{ANY_TEXT, Conditions, Filter, ListQuery};
+use listing::{ANY_TEXT, Conditions, Filter, ListQuery, text_parameter};
 use utoipa::IntoParams;
-use utoipa::openapi::Required;
-use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
+use utoipa::openapi::path::{Parameter, ParameterIn};
 use values::{FromText, Invalid, Names as _};
 
 use crate::status::TaskStatus;
@@ -25,19 +23,10 @@ values::names! {
 
 impl IntoParams for Role {
     fn into_params(_: impl Fn() -> Option<ParameterIn>) -> Vec<Parameter> {
-        let schema = ObjectBuilder::new().schema_type(Type::String);
-        let parameter = ParameterBuilder::new()
-            .name("role")
-            .parameter_in(ParameterIn::Query)
-            .required(Required::False)
-            .description(Some(
-                "Only the tasks of one of the user's roles: `creator`, `approver` or `requester`. Administrators \
-                 may list all tasks with `any`.",
-            ))
-            .schema(Some(
-                schema.pattern(Some("^(creator|approver|requester|any)?$")),
-            ));
-        vec![parameter.build()]
+        let description = "Only the tasks of one of the user's roles: `creator`, `approver` or `requester`. \
+                           Administrators may list all tasks with `any`.";
+        let pattern = "^(creator|approver|requester|any)?$";
+        vec![text_parameter("role", description, pattern)]
     }
 }
 
@@ -89,13 +78,6 @@ impl Filter for TaskFilter {
             _ => Ok(()),
         }
     }
-}
-
-/// The tasks to list or count.
-#[derive(Debug)]
-pub(crate) struct TaskSelection {
-    pub(crate) role: Option<Role>,
-    pub(crate) conditions: TaskConditions,
 }
 
 /// Filters and pattern.

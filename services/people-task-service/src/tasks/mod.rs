@@ -7,7 +7,6 @@ mod creation_store;
 pub(crate) mod credentials;
 mod edit;
 pub(crate) mod error;
-mod list;
 mod list_query;
 pub(crate) mod projection;
 pub(crate) mod read;

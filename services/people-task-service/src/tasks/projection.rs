@@ -5,10 +5,9 @@ use std::future::{Ready, ready};
 use actix_web::dev::Payload;
 use actix_web::{FromRequest, HttpRequest};
 use http_kit::{FieldError, Problem, Query, combine_errors};
+use listing::text_parameter;
 use utoipa::IntoParams;
-use utoipa::openapi::Required;
 use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
-use utoipa::openapi::schema::{ObjectBuilder, Type};
 use values::{Invalid, Names as _};
 
 use crate::plugin_paths;
@@ -37,35 +36,11 @@ values::names! {
     }
 }
 
-use TaskField::{
-    Approver, CanDecide, Comment, CommentRequired, Created, DecidedBy, DecisionBy, DecisionMade,
-    Description, Id, IsApprover, IsRequester, Mtime, Public, Requester, Status, Title, Version,
-};
-
-/// The fields of every response.
-const DEFAULT_FIELDS: &[TaskField] = &[
-    Id,
-    Approver,
-    Requester,
-    Title,
-    Description,
-    DecisionBy,
-    Status,
-];
+/// How many fields every response has: the first ones.
+const DEFAULTS: usize = 7;
+const DEFAULT_FIELDS: &[TaskField] = TaskField::ALL.split_at(DEFAULTS).0;
 /// The fields that `include` can add.
-const OPTIONAL_FIELDS: &[TaskField] = &[
-    Public,
-    Created,
-    Mtime,
-    DecisionMade,
-    IsApprover,
-    IsRequester,
-    CanDecide,
-    DecidedBy,
-    Comment,
-    CommentRequired,
-    Version,
-];
+const OPTIONAL_FIELDS: &[TaskField] = TaskField::ALL.split_at(DEFAULTS).1;
 
 /// The fields of a response: the default ones and those of `include`.
 #[derive(Debug, Clone)]
@@ -94,7 +69,7 @@ impl FieldSelection {
 
     /// The default fields and `version`, which a caller needs who has seen another version.
     pub(crate) fn with_version() -> Self {
-        Self::new(false).with(Version)
+        Self::new(false).with(TaskField::Version)
     }
 
     /// Adds a field.
@@ -151,20 +126,9 @@ fn parameter(
     mark: &str,
     allowed: &[TaskField],
 ) -> Parameter {
-    let pattern = format!(
-        "^(( *{mark}({}) *)?(,|$))*$",
-        names_of(allowed, "").join("|")
-    );
-    ParameterBuilder::new()
-        .name(name)
-        .parameter_in(ParameterIn::Query)
-        .required(Required::False)
-        .description(Some(description))
-        .schema(Some(
-            ObjectBuilder::new()
-                .schema_type(Type::String)
-                .pattern(Some(pattern)),
-        ))
+    let names = names_of(allowed, "").join("|");
+    let pattern = format!("^(( *{mark}({names}) *)?(,|$))*$");
+    ParameterBuilder::from(text_parameter(name, description, pattern))
         .example(Some(example.into()))
         .build()
 }

@@ -8,12 +8,12 @@ mod precondition;
 
 use chrono::{DateTime, NaiveDateTime, Timelike as _, Utc};
 use http_kit::{Fields, Problem, Query, combine_errors};
-use listing::{Conditions, ListQuery, Sort};
+use listing::{ListQuery, Sort};
 use utoipa::ToSchema;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaFormat};
 use values::{EmailAddress, FromText, Invalid, Language, Names as _, bounded_text, visible_text};
 
-use crate::tasks::list_query::{Role, TaskListQuery, TaskSelection, TaskSort};
+use crate::tasks::list_query::{Role, TaskListQuery, TaskSort};
 
 pub(crate) use self::precondition::{IfMatch, Precondition, TaskVersion};
 
@@ -55,9 +55,6 @@ pub(crate) struct CreateTaskRequest {
 
 impl CreateTaskRequest {
     /// Parses the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let title = fields.required("title");
         let requester = fields.required("requester");
@@ -113,9 +110,6 @@ pub(crate) struct EditTaskRequest {
 
 impl EditTaskRequest {
     /// Parses the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let request = Self {
             title: fields.optional("title"),
@@ -132,21 +126,9 @@ impl EditTaskRequest {
 }
 
 /// Parses the parameters of a list, and `role`. The newest tasks come first by default.
-///
-/// # Errors
-/// `400` with every invalid parameter.
 pub(crate) fn parse_list(query: &Query) -> Result<(TaskListQuery, Option<Role>), Problem> {
     let list = ListQuery::parse(query, Sort::descending(TaskSort::Created));
     combine_errors(list, query.parsed("role"))
-}
-
-/// Parses `role`, `filter` and `pattern`.
-///
-/// # Errors
-/// `400` with every invalid parameter.
-pub(crate) fn parse_selection(query: &Query) -> Result<TaskSelection, Problem> {
-    let (role, conditions) = combine_errors(query.parsed("role"), Conditions::parse(query))?;
-    Ok(TaskSelection { role, conditions })
 }
 
 /// What the approver decides about: 1 to 500 characters, without the whitespace around them, and at least one that can

@@ -16,12 +16,12 @@ use crate::tasks::credentials::{AuthenticatedUser, Credentials};
 use crate::tasks::error::{Changed, Forbidden, NoTask, NotAdmin};
 use crate::tasks::list_query::{Role, TaskConditions, TaskListQuery};
 use crate::tasks::projection::{FieldSelection, Projection, TaskField};
-use crate::tasks::read::{TaskLookups, read};
+use crate::tasks::read::{self, TaskLookups};
 use crate::tasks::requests::{
-    CreateTaskRequest, EditTaskRequest, IfMatch, Precondition, parse_list, parse_selection,
+    CreateTaskRequest, EditTaskRequest, IfMatch, Precondition, parse_list,
 };
 use crate::tasks::responses::{ListedTaskResponse, TaskResponse};
-use crate::tasks::{create, edit, list};
+use crate::tasks::{create, edit};
 
 /// The tasks of the user: those that the user created, requested or approves. With a task's secret, that
 /// task.
@@ -52,7 +52,7 @@ pub(crate) async fn list_tasks(
     let ((list, role), Projection(fields)) = combine_errors(parse_list(&query), projection)?;
     let caller = actor.user();
     let load = move |database, max_bytes| {
-        list::list(database, actor.clone(), role, list.clone(), max_bytes)
+        read::list(database, actor.clone(), role, list.clone(), max_bytes)
     };
     let response = move |(task, relations)| TaskResponse::new(task, relations, &fields);
     let page = context.lists.page(caller, load, response).await?;
@@ -79,9 +79,9 @@ pub(crate) async fn count_tasks(
 ) -> Result<Json<CountResponse>, Problem> {
     let Credentials(actor) = credentials;
     check_role(&actor, &query)?;
-    let selection = parse_selection(&query)?;
+    let (role, conditions) = combine_errors(query.parsed("role"), TaskConditions::parse(&query))?;
     let caller = actor.user();
-    let count = |database| list::count(database, actor, selection);
+    let count = move |database| read::count(database, actor, role, conditions);
     let count = context.lists.query(caller, count).await?;
     Ok(Json(CountResponse { count }))
 }
@@ -105,7 +105,7 @@ pub(crate) async fn get_task(
     lookups: Data<TaskLookups>,
 ) -> Result<TaskResponse, Problem> {
     let id = path_id(&id, "task")?;
-    let (task, relations) = read(&lookups, credentials.0, id).await?;
+    let (task, relations) = read::read(&lookups, credentials.0, id).await?;
     Ok(TaskResponse::new(task, relations, &fields))
 }
 
@@ -186,5 +186,5 @@ pub(crate) async fn edit_task(
 /// Checks the right to the requested role before the other parameters.
 fn check_role(actor: &Actor, query: &Query) -> Result<(), Problem> {
     let role = query.parsed("role").unwrap_or_default();
-    Ok(list::check_role(actor, role)?)
+    Ok(read::check_role(actor, role)?)
 }

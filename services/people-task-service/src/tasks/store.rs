@@ -1,8 +1,8 @@
-mod due_dates;
 pub(crate) mod erasure;
 pub(crate) mod list;
 
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 
 use audit_log::Entry;
 use chrono::{DateTime, Utc};
@@ -80,6 +80,13 @@ impl Task {
         let title = Sha256::new().chain_update(&self.title);
         let content = title.chain_update([0]).chain_update(&self.description);
         hex::encode(content.finalize())
+    }
+}
+
+/// It has personal data.
+impl fmt::Debug for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Task({})", self.id)
     }
 }
 
@@ -186,7 +193,7 @@ pub(crate) fn update(
         .bind::<Binary, _>(id)
         .execute(connection)?;
     if let Some(due_at) = changes.decision_by {
-        due_dates::replace(connection, id, due_at)?;
+        replace_due_dates(connection, id, due_at)?;
     }
     if changes.approver_key.or(changes.requester_key).is_some() {
         prepared(RESUME).bind::<Binary, _>(id).execute(connection)?;
@@ -201,3 +208,27 @@ const UPDATE_STATE: &str = "UPDATE task_states SET version = version + 1, mtime 
     decision_by = tasks.decision_by, approver_key = tasks.approver_key, requester_key = tasks.requester_key,
     title_key = lower(tasks.title)
     FROM tasks WHERE tasks.id = $1 AND task_id = $1";
+
+/// Makes the webhooks of a locked task that want the event `due` wait for a new due date, or for none. A date that is
+/// not later than one of which a webhook was told already is no reason to tell it again.
+fn replace_due_dates(
+    connection: &mut PgConnection,
+    task: TaskId,
+    due_at: Option<DateTime<Utc>>,
+) -> Result<(), Error> {
+    prepared(DELETE_DUE_DATES)
+        .bind::<Binary, _>(task)
+        .execute(connection)?;
+    if let Some(due_at) = due_at {
+        prepared(INSERT_DUE_DATES)
+            .bind::<Binary, _>(task)
+            .bind::<Timestamptz, _>(due_at)
+            .execute(connection)?;
+    }
+    Ok(())
+}
+
+const DELETE_DUE_DATES: &str = "DELETE FROM due_dates
+    WHERE webhook_id = ANY(ARRAY(SELECT id FROM webhooks WHERE task_id = $1 AND on_due))";
+const INSERT_DUE_DATES: &str = "INSERT INTO due_dates (webhook_id, due_at)
+    SELECT id, $2 FROM webhooks WHERE task_id = $1 AND on_due AND (last_due IS NULL OR last_due < $2)";

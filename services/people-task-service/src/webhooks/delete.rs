@@ -1,7 +1,7 @@
 use audit_log::RequestMeta;
 use database::{Connection, Database};
 use serde_json::json;
-use values::{TaskId, WebhookId};
+use values::WebhookId;
 
 use crate::audit::AuditAction;
 use crate::deliveries::store as delivery_store;
@@ -45,24 +45,14 @@ fn delete_in_transaction(
             AccessDenied::Hidden => WebhookError::NotFound,
             AccessDenied::Forbidden => WebhookError::Forbidden,
         })?;
+    // The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
+    delivery_store::lock_of_webhooks(connection, task.id, &[id])?;
     // Another request may have deleted it meanwhile.
-    if delete_with_deliveries(connection, task.id, &[id])? > 0 {
+    if store::delete(connection, &[id])? > 0 {
         let identity = actor.audit_identity(&task, Permission::DeleteWebhook);
         let entry = AuditAction::WebhookRemoved.on_task(task.id, identity, meta);
         let entry = entry.detail(json!({ "webhookId": id }));
         entry.record(connection).map_err(database::Error::from)?;
     }
     Ok(())
-}
-
-/// Deletes webhooks with their deliveries, inside a transaction. Returns the number of webhooks.
-///
-/// The worker locks a delivery before its webhook. Locking in the same order here avoids deadlocks.
-fn delete_with_deliveries(
-    connection: &mut Connection,
-    task: TaskId,
-    ids: &[WebhookId],
-) -> Result<usize, database::Error> {
-    delivery_store::lock_of_webhooks(connection, task, ids)?;
-    store::delete(connection, ids)
 }

@@ -8,9 +8,6 @@ use crate::webhooks::error::WebhookError;
 use crate::webhooks::store::{self, Webhook};
 
 /// The webhooks of a task, oldest first. Who may not see the URL of one sees its scheme and host.
-///
-/// # Errors
-/// Those of the task.
 pub(crate) async fn list(
     database: &Database,
     actor: Actor,

@@ -4,8 +4,6 @@
     reason = "utoipa's derive writes them for inlined types"
 )]
 
-use std::fmt;
-
 use http_kit::{FieldValue, Fields, Problem};
 use outbound::{InvalidUrl, TargetUrl};
 use serde_json::Value;
@@ -44,9 +42,6 @@ pub(crate) struct RegisterWebhookRequest {
 
 impl RegisterWebhookRequest {
     /// Parses the body of a request.
-    ///
-    /// # Errors
-    /// `400` with every invalid field.
     pub(crate) fn parse(mut fields: Fields) -> Result<Self, Problem> {
         let url = fields.required("url");
         let task = fields.required("taskId");
@@ -161,7 +156,7 @@ impl PartialSchema for Events {
 impl ToSchema for Events {}
 
 /// A receiver's signing secret, in the `whsec_…` form of Standard Webhooks.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct SigningSecret(Secret);
 
 impl SigningSecret {
@@ -186,12 +181,6 @@ impl PartialSchema for SigningSecret {
 }
 
 impl ToSchema for SigningSecret {}
-
-impl fmt::Debug for SigningSecret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SigningSecret(…)")
-    }
-}
 
 #[cfg(test)]
 mod tests {

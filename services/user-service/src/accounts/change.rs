@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 use values::EmailAddress;
 
-use super::requests::{ComponentTypes, Metadata, Plan, Scopes, UpdateUserRequest, Vendor};
+use super::requests::{Scopes, UpdateUserRequest};
 use super::store::user::User;
 
 impl UpdateUserRequest {
@@ -15,17 +15,11 @@ impl UpdateUserRequest {
 }
 
 /// The difference between an account and what was requested.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct UserChange {
-    pub(super) username: Option<EmailAddress>,
-    pub(super) email: Option<EmailAddress>,
+    /// The fields that differ. The password is in `password_hash`.
+    pub(super) fields: UpdateUserRequest,
     pub(super) password_hash: Option<String>,
-    pub(super) is_active: Option<bool>,
-    pub(super) plan: Option<Plan>,
-    pub(super) scope: Option<Scopes>,
-    pub(super) vendor: Option<Option<Vendor>>,
-    pub(super) allowed_private_components: Option<ComponentTypes>,
-    pub(super) metadata: Option<Metadata>,
     /// Whether earlier tokens contain or depend on an outdated value.
     pub(super) revokes_tokens: bool,
     /// Whether earlier codes went to an outdated address or would replace an outdated password.
@@ -51,16 +45,15 @@ impl UserChange {
         };
         let scope_changes = request.scope.as_ref().is_some_and(|new| !same_scopes(new));
         let is_active = request.is_active.filter(|new| *new != user.is_active);
-        Self {
-            revokes_tokens: email_moves
-                || renamed
-                || scope_changes
-                || is_active.is_some()
-                || password_hash.is_some(),
-            revokes_codes: email_moves || password_hash.is_some(),
+        let revokes_tokens = email_moves
+            || renamed
+            || scope_changes
+            || is_active.is_some()
+            || password_hash.is_some();
+        let fields = UpdateUserRequest {
             username: request.username.filter(|new| differs(new, &user.username)),
             email: request.email.filter(|new| differs(new, &user.email)),
-            password_hash,
+            password: None,
             is_active,
             plan: request.plan.filter(|new| new.0 != user.plan),
             scope: request.scope.filter(|new| new.0 != user.scope),
@@ -73,24 +66,31 @@ impl UserChange {
             metadata: request
                 .metadata
                 .filter(|new| Value::Object(new.0.clone()) != user.metadata),
+        };
+        Self {
+            revokes_tokens,
+            revokes_codes: email_moves || password_hash.is_some(),
+            fields,
+            password_hash,
         }
     }
 
     /// The names of the changed fields in the API.
-    pub(super) fn fields(&self) -> Vec<&'static str> {
+    pub(super) fn field_names(&self) -> Vec<&'static str> {
+        let fields = &self.fields;
         let changes = [
-            ("username", self.username.is_some()),
-            ("email", self.email.is_some()),
+            ("username", fields.username.is_some()),
+            ("email", fields.email.is_some()),
             ("password", self.password_hash.is_some()),
-            ("isActive", self.is_active.is_some()),
-            ("plan", self.plan.is_some()),
-            ("scope", self.scope.is_some()),
-            ("vendor", self.vendor.is_some()),
+            ("isActive", fields.is_active.is_some()),
+            ("plan", fields.plan.is_some()),
+            ("scope", fields.scope.is_some()),
+            ("vendor", fields.vendor.is_some()),
             (
                 "allowedPrivateComponents",
-                self.allowed_private_components.is_some(),
+                fields.allowed_private_components.is_some(),
             ),
-            ("metadata", self.metadata.is_some()),
+            ("metadata", fields.metadata.is_some()),
         ];
         let changed = changes.into_iter().filter(|(_, changes)| *changes);
         changed.map(|(name, _)| name).collect()
@@ -98,12 +98,13 @@ impl UserChange {
 
     /// Whether the user's mail goes to another mailbox after the change.
     pub(super) fn moves_email(&self, user: &User) -> bool {
-        self.email.as_ref().is_some_and(|new| *new != user.email)
+        let email = self.fields.email.as_ref();
+        email.is_some_and(|new| *new != user.email)
     }
 
     /// Whether there is nothing to write.
     pub(super) fn is_empty(&self) -> bool {
-        self.fields().is_empty()
+        self.field_names().is_empty()
     }
 }
 
@@ -170,7 +171,7 @@ mod tests {
         };
         let change = UserChange::between(&ada(), update, None);
         assert!(!change.is_empty() && !change.revokes_tokens && !change.revokes_codes);
-        assert_eq!(change.email.unwrap().as_str(), "Ada@example.com");
+        assert_eq!(change.fields.email.unwrap().as_str(), "Ada@example.com");
     }
 
     fn changes(update: UpdateUserRequest) -> UserChange {

@@ -7,13 +7,9 @@ use values::Invalid;
 use super::list_query::{MAX_OFFSET_WITH_PATTERN, MAX_SORTED_USERS};
 use crate::hashing::HashError;
 
-/// The constraint that refuses to change a user who is being deleted.
-pub(crate) const DELETION_IN_PROGRESS: &str = "users_deletion_in_progress";
-
 /// Why an account was not created, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AccountError {
-    /// The user does not exist.
     #[error("the user does not exist")]
     NotFound,
     /// The user of the token was deleted.
@@ -28,7 +24,6 @@ pub(crate) enum AccountError {
     /// The change would leave the system without an administrator.
     #[error("the user is the last active administrator")]
     LastAdmin,
-    /// A deletion of the user is in progress.
     #[error("a deletion of the user is in progress")]
     DeletionInProgress,
     /// The code is unknown, used or expired, or was sent to another address.
@@ -37,13 +32,10 @@ pub(crate) enum AccountError {
     /// The page is too far in a list with a pattern.
     #[error("the offset is too high")]
     OffsetTooHigh,
-    /// Hashing the password failed.
     #[error(transparent)]
     Hash(#[from] HashError),
-    /// Signing the token failed.
     #[error(transparent)]
     Sign(#[from] auth::SignError),
-    /// The database failed.
     #[error(transparent)]
     Database(database::Error),
 }
@@ -53,7 +45,7 @@ impl From<database::Error> for AccountError {
         match error.violated_constraint() {
             Some("users_username_taken") => Self::UsernameTaken,
             Some("users_email_taken") => Self::EmailTaken,
-            Some(DELETION_IN_PROGRESS) => Self::DeletionInProgress,
+            Some("users_deletion_in_progress") => Self::DeletionInProgress,
             _ => Self::Database(error),
         }
     }

@@ -10,7 +10,8 @@ use super::error::AccountError;
 use super::store::{self, NewUser};
 use crate::audit::AuditAction;
 use crate::client_network::ClientNetwork;
-use crate::hashing::{Hasher, NewPassword, PasswordRules};
+use crate::hashing::Hasher;
+use crate::password_rules::{NewPassword, PasswordRules};
 use crate::settings::{FirstAdmin, SignUpSettings};
 
 /// Creates the first administrator if there is none. Never overwrites anything.

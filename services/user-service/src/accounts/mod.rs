@@ -9,8 +9,6 @@ pub(crate) mod confirmation;
 mod create;
 mod error;
 mod first_admin;
-mod last_admin;
-mod list;
 mod list_query;
 mod read;
 mod requests;
@@ -21,12 +19,10 @@ pub(crate) mod store;
 mod token;
 mod update;
 
-pub(crate) use error::{
-    AccountError, CodeProblems, DELETION_IN_PROGRESS, DeletionProblems, UserProblems,
-};
+pub(crate) use error::{AccountError, CodeProblems, DeletionProblems, UserProblems};
 pub(crate) use first_admin::create_first_admin;
-pub(crate) use last_admin::check_not_last_admin;
 pub(crate) use read::user_lookups;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
 pub(crate) use store::{TokenSubject, User};
 pub(crate) use token::{revoke_earlier_tokens, sign_token};
+pub(crate) use update::check_not_last_admin;

@@ -1,7 +1,11 @@
-use database::{BatchLimits, Database, Lookups};
+//! Accounts as they are: one, a page of a list, or how many there are.
+
+use database::{BatchLimits, Connection, Database, Lookups};
+use listing::{Page, PageLimits};
 use values::UserId;
 
 use super::error::AccountError;
+use super::list_query::{MAX_SORTED_USERS, UserConditions, UserListQuery, may_sort_many};
 use super::store::{self, User};
 
 /// Finds accounts by their identifiers, without locking them.
@@ -23,4 +27,32 @@ pub(super) async fn read_current(lookups: &UserLookups, id: UserId) -> Result<Us
 pub(super) async fn read(lookups: &UserLookups, id: UserId) -> Result<User, AccountError> {
     let found = lookups.run(id).await?;
     found.ok_or(AccountError::NotFound)
+}
+
+/// One page of users of at most `bytes`.
+pub(super) async fn list(
+    database: Database,
+    query: UserListQuery,
+    bytes: usize,
+) -> Result<Page<User>, AccountError> {
+    let list = move |connection: &mut Connection| {
+        if may_sort_many(&query) && store::count_all(connection)? > MAX_SORTED_USERS {
+            return Err(AccountError::OffsetTooHigh);
+        }
+        let paging = query.paging;
+        Ok(store::list(
+            connection,
+            &query,
+            PageLimits { paging, bytes },
+        )?)
+    };
+    database.run(list).await
+}
+
+pub(super) async fn count(
+    database: Database,
+    conditions: UserConditions,
+) -> Result<i64, AccountError> {
+    let count = move |connection: &mut Connection| Ok(store::count(connection, &conditions)?);
+    database.run(count).await
 }

@@ -5,23 +5,27 @@
     reason = "utoipa's derive writes them for inlined types"
 )]
 
-mod admin_fields;
 mod field_values;
-mod names;
-mod sign_up_caller;
 
-use auth::Caller;
+use std::borrow::Cow;
+use std::future::Future;
+use std::pin::Pin;
+
+use actix_web::dev::Payload;
+use actix_web::web::Data;
+use actix_web::{FromRequest, HttpRequest, ResponseError as _};
+use app_config::Csv;
+use auth::{AdminCaller, Caller};
 use http_kit::{Fields, Problem};
-use utoipa::ToSchema;
-use values::EmailAddress;
+use utoipa::openapi::schema::{AnyOfBuilder, ObjectBuilder, OneOfBuilder, Type};
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{PartialSchema, ToSchema};
+use values::{EmailAddress, Invalid};
 
-pub(super) use self::admin_fields::AdminFields;
 pub(super) use self::field_values::{ComponentTypes, Metadata, Plan, Scopes, Vendor};
-use self::names::Names;
-pub(super) use self::sign_up_caller::SignUpCaller;
 
 use crate::context::Context;
-use crate::hashing::{NewPassword, PasswordRules};
+use crate::password_rules::{NewPassword, PasswordRules};
 use crate::settings::{EmailVerification, SignUpUsernames};
 
 /// The body of the creation of a user.
@@ -77,6 +81,112 @@ impl CreateUserRequest {
     }
 }
 
+/// The names of a new user. At least one is required; each defaults to the other.
+#[derive(Debug)]
+pub(super) struct Names {
+    pub(super) username: EmailAddress,
+    pub(super) email: EmailAddress,
+}
+
+impl Names {
+    /// `any_username` says whether the username may differ from the e-mail address.
+    fn read(fields: &mut Fields, any_username: bool) -> Option<Self> {
+        let username = fields.optional::<EmailAddress>("username");
+        let email = fields.optional::<EmailAddress>("email");
+        if !fields.has("username") && !fields.has("email") {
+            let message = "Is required, unless `email` is given.";
+            fields.reject("username", Invalid::new("required", message));
+        }
+        let names = Self {
+            username: username.clone().or_else(|| email.clone())?,
+            email: email.or(username)?,
+        };
+        if !any_username && names.username != names.email {
+            let message =
+                "Must be the e-mail address, because no one confirms usernames. Leave it out.";
+            fields.reject("username", Invalid::new("not-the-email", message));
+        }
+        Some(names)
+    }
+}
+
+impl PartialSchema for Names {
+    fn schema() -> RefOr<Schema> {
+        let with_required = |required, optional| {
+            ObjectBuilder::new()
+                .property(required, EmailAddress::schema())
+                .property(optional, or_null(EmailAddress::schema()))
+                .required(required)
+        };
+        AnyOfBuilder::new()
+            .description(Some(
+                "At least one of `username` and `email` is required; each defaults to the other. While \
+                 `EMAIL_VERIFICATION` is `required`, both must be the same without an administrator's token \
+                 (`SIGN_UP_USERNAMES`).",
+            ))
+            .item(with_required("username", "email"))
+            .item(with_required("email", "username"))
+            .into()
+    }
+}
+
+fn or_null(schema: RefOr<Schema>) -> RefOr<Schema> {
+    let null = ObjectBuilder::new().schema_type(Type::Null);
+    OneOfBuilder::new().item(schema).item(null).into()
+}
+
+impl ToSchema for Names {
+    fn name() -> Cow<'static, str> {
+        Cow::Borrowed("NewUserNames")
+    }
+}
+
+/// The fields of a new user that only an administrator's token sets. For other callers they are ignored and the
+/// defaults apply, as they do for a field that is absent.
+#[derive(Debug, Default, ToSchema)]
+#[schema(as = NewUserAdminFields, rename_all = "camelCase")]
+pub(super) struct AdminFields {
+    /// `["user"]` by default.
+    #[schema(inline)]
+    pub(super) scope: Option<Scopes>,
+    /// True by default. The token of an inactive user is already revoked.
+    pub(super) is_active: Option<bool>,
+    /// `DEFAULT_USER_PLAN` by default.
+    #[schema(inline)]
+    pub(super) plan: Option<Plan>,
+    /// `DEFAULT_USER_VENDOR` by default; null for none.
+    #[schema(value_type = Option<Vendor>, inline)]
+    pub(super) vendor: Option<Option<Vendor>>,
+    /// `{}` by default.
+    #[schema(inline)]
+    pub(super) metadata: Option<Metadata>,
+}
+
+impl AdminFields {
+    fn read(fields: &mut Fields) -> Self {
+        Self {
+            scope: fields.optional("scope"),
+            is_active: fields.optional("isActive"),
+            plan: fields.optional("plan"),
+            vendor: fields.nullable("vendor"),
+            metadata: fields.optional("metadata"),
+        }
+    }
+
+    /// The names of the fields that are present.
+    pub(super) fn names(&self) -> Vec<&'static str> {
+        let fields = [
+            ("scope", self.scope.is_some()),
+            ("isActive", self.is_active.is_some()),
+            ("plan", self.plan.is_some()),
+            ("vendor", self.vendor.is_some()),
+            ("metadata", self.metadata.is_some()),
+        ];
+        let present = fields.into_iter().filter(|(_, present)| *present);
+        present.map(|(name, _)| name).collect()
+    }
+}
+
 /// The body of an update. Fields that are absent or null keep their value, except that null removes
 /// `vendor`.
 #[derive(Debug, Default, ToSchema)]
@@ -117,5 +227,59 @@ impl UpdateUserRequest {
         };
         fields.finish()?;
         Ok(request)
+    }
+}
+
+/// The caller of sign-up. If `API_USER_CREATE_SCOPE` is set, the caller must hold one of its scopes. Otherwise only
+/// an administrator's token counts, and every other `Authorization` header is ignored.
+pub(super) struct SignUpCaller(pub(super) Option<Caller>);
+
+impl FromRequest for SignUpCaller {
+    type Error = Problem;
+    type Future = Pin<Box<dyn Future<Output = Result<Self, Problem>>>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let context = request.app_data::<Data<Context>>();
+        let Some(Csv(scopes)) = context.and_then(|context| context.sign_up.scopes.clone()) else {
+            let admin = AdminCaller::from_request(request, payload);
+            return Box::pin(async move { ignore_others(admin.await).map(Self) });
+        };
+        let caller = Caller::from_request(request, payload);
+        Box::pin(async move {
+            let caller = caller.await?;
+            if scopes.iter().any(|scope| caller.has_scope(scope)) {
+                Ok(Self(Some(caller)))
+            } else {
+                Err(auth::insufficient_scope(&scopes.join(" ")))
+            }
+        })
+    }
+}
+
+/// A token that was not checked may be an administrator's, so its request is not treated as anonymous.
+fn ignore_others(admin: Result<AdminCaller, Problem>) -> Result<Option<Caller>, Problem> {
+    match admin {
+        Ok(admin) => Ok(Some(admin.0)),
+        Err(problem) if [401, 403].contains(&problem.status_code().as_u16()) => Ok(None),
+        Err(problem) => Err(problem),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use actix_web::http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn only_a_token_that_was_checked_is_ignored() {
+        for (status, is_ignored) in [
+            (StatusCode::UNAUTHORIZED, true),
+            (StatusCode::FORBIDDEN, true),
+            (StatusCode::SERVICE_UNAVAILABLE, false),
+        ] {
+            let caller = ignore_others(Err(Problem::new(status, "code", "Detail.")));
+            assert_eq!(caller.is_ok_and(|caller| caller.is_none()), is_ignored);
+        }
     }
 }

@@ -11,9 +11,8 @@ use values::UserId;
 
 use super::create::create;
 use super::error::{SignUpProblems, UpdateProblems, UserProblems};
-use super::list::{count, list};
 use super::list_query::{UserConditions, UserListQuery, UserSort};
-use super::read::{UserLookups, read, read_current};
+use super::read::{UserLookups, count, list, read, read_current};
 use super::requests::{CreateUserRequest, SignUpCaller, SignUpRules, UpdateUserRequest};
 use super::responses::{CurrentUserResponse, SignInResponse, UserResponse};
 use super::revoke_tokens::revoke_tokens;

@@ -1,6 +1,5 @@
 //! Accounts and the confirmation of their addresses in the database.
 
-mod changed_columns;
 pub(crate) mod former_emails;
 mod list;
 mod list_conditions;
@@ -20,9 +19,9 @@ use database::{Connection, Error};
 use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Timestamptz};
-use values::UserId;
+use serde_json::Value;
+use values::{EmailAddress, UserId};
 
-use self::changed_columns::ChangedColumns;
 use super::change::UserChange;
 use crate::notifications::code_store::VALID_REQUESTS;
 use crate::schema::users;
@@ -39,7 +38,7 @@ pub(super) fn insert(
     new: &NewUser,
     entry: Entry,
 ) -> Result<TokenSubject, Error> {
-    let metadata = serde_json::Value::Object(new.metadata.clone());
+    let metadata = Value::Object(new.metadata.clone());
     let insert = diesel::insert_into(users::table)
         .values((
             users::id.eq(new.id),
@@ -162,6 +161,48 @@ pub(super) fn has_admin(connection: &mut Connection) -> Result<bool, Error> {
     Ok(diesel::select(diesel::dsl::exists(admins)).get_result(connection)?)
 }
 
+/// The columns that a change sets to values of the request. `None` leaves a column as it is.
+#[derive(AsChangeset)]
+#[diesel(table_name = users)]
+struct ChangedColumns<'a> {
+    username: Option<&'a str>,
+    username_key: Option<&'a str>,
+    email: Option<&'a str>,
+    email_key: Option<&'a str>,
+    password_hash: Option<&'a str>,
+    is_active: Option<bool>,
+    plan: Option<&'a str>,
+    scope: Option<&'a [String]>,
+    vendor: Option<Option<&'a Value>>,
+    allowed_private_components: Option<&'a [String]>,
+    metadata: Option<Value>,
+}
+
+impl<'a> From<&'a UserChange> for ChangedColumns<'a> {
+    fn from(change: &'a UserChange) -> Self {
+        let fields = &change.fields;
+        let (username, email) = (fields.username.as_ref(), fields.email.as_ref());
+        let components = fields.allowed_private_components.as_ref();
+        let metadata = fields.metadata.as_ref();
+        Self {
+            username: username.map(EmailAddress::as_str),
+            username_key: username.map(EmailAddress::normalized),
+            email: email.map(EmailAddress::as_str),
+            email_key: email.map(EmailAddress::normalized),
+            password_hash: change.password_hash.as_deref(),
+            is_active: fields.is_active,
+            plan: fields.plan.as_ref().map(|plan| plan.0.as_str()),
+            scope: fields.scope.as_ref().map(|scope| scope.0.as_slice()),
+            vendor: fields
+                .vendor
+                .as_ref()
+                .map(|vendor| vendor.as_ref().map(|vendor| &vendor.0)),
+            allowed_private_components: components.map(|types| types.0.as_slice()),
+            metadata: metadata.map(|metadata| Value::Object(metadata.0.clone())),
+        }
+    }
+}
+
 /// Writes a change and its audit entry. Raises the epoch and the generation of codes if the change
 /// revokes tokens or codes. A new mailbox is not confirmed.
 pub(super) fn update(
@@ -171,7 +212,7 @@ pub(super) fn update(
     moves_email: bool,
     entry: Entry,
 ) -> Result<User, Error> {
-    let is_reactivated = change.is_active == Some(true);
+    let is_reactivated = change.fields.is_active == Some(true);
     let columns = (
         ChangedColumns::from(change),
         is_reactivated.then(|| users::reactivated.eq(clock_timestamp().nullable())),

@@ -6,7 +6,6 @@ use values::UserId;
 use super::change::UserChange;
 use super::confirmation::Confirmation;
 use super::error::AccountError;
-use super::last_admin::check_not_last_admin;
 use super::requests::UpdateUserRequest;
 use super::store::{self, User};
 use super::token::revoke_earlier_tokens;
@@ -14,7 +13,7 @@ use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::end_back_off;
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::hashing::{NewPassword, Password};
+use crate::password_rules::{NewPassword, Password};
 
 /// Changes an account. Revokes the user's tokens if a value that they contain or depend on changes.
 #[tracing::instrument(skip_all, fields(user.id = %id))]
@@ -90,11 +89,20 @@ fn apply(
         store::former_emails::insert_present(connection, id)?;
     }
     let confirmation = confirmation.filter(|_| moves_email);
-    let entry = entry.fields(&change.fields());
+    let entry = entry.fields(&change.field_names());
     let user = store::update(connection, id, &change, moves_email, entry)?;
     if change.password_hash.is_some() {
         end_back_off(connection, id, [&user.username, &user.email], None)?;
     }
     let queued = confirmation.map(|confirmation| confirmation.queue(connection, id));
     Ok((user, queued.transpose()?.unwrap_or_default()))
+}
+
+/// Refuses a change after which the system would have no active administrator. `admins` is what
+/// `store::lock_active_admins` returned.
+pub(crate) fn check_not_last_admin(user: &User, admins: &[UserId]) -> Result<(), AccountError> {
+    if user.is_active_admin() && admins.iter().all(|admin| *admin == user.id) {
+        return Err(AccountError::LastAdmin);
+    }
+    Ok(())
 }

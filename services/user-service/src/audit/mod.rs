@@ -1,7 +1,89 @@
 //! The audit log of accounts: the names of its actions and the administrators' list. Each capability
 //! writes its entries with its changes.
 
-mod action;
 pub(crate) mod routes;
 
-pub(crate) use action::{AuditAction, RequestActor};
+use audit_log::{Actor, AuthMethod, Entry, RequestMeta, Subject};
+use auth::Caller;
+use values::{Names as _, UserId};
+
+values::names! {
+    /// An action of the audit log.
+    pub(crate) enum AuditAction {
+        FirstAdminMade = "first-admin-made",
+        UserCreated = "user-created",
+        UserUpdated = "user-updated",
+        TokensRevoked = "tokens-revoked",
+        VerificationRequested = "verification-requested",
+        EmailVerified = "email-verified",
+        SignedIn = "signed-in",
+        SignInRefused = "sign-in-refused",
+        PasswordChanged = "password-changed",
+        PasswordChangeRefused = "password-change-refused",
+        PasswordResetRequested = "password-reset-requested",
+        PasswordReset = "password-reset",
+        DeletionRequested = "user-deletion-requested",
+        DeletionCancelled = "user-deletion-cancelled",
+        DeletionFailed = "user-deletion-failed",
+        UserDeleted = "user-deleted",
+    }
+}
+
+impl AuditAction {
+    /// An entry about a user.
+    pub(crate) fn entry(self, actor: Actor, user: UserId, meta: RequestMeta) -> Entry {
+        self.entry_about(actor, Some(user), meta)
+    }
+
+    /// An entry that has no subject if `user` is `None`.
+    pub(crate) fn entry_about(
+        self,
+        actor: Actor,
+        user: Option<UserId>,
+        meta: RequestMeta,
+    ) -> Entry {
+        let entry = Entry::new(self.name(), actor, meta);
+        match user {
+            Some(user) => entry.on(Subject::User(user)),
+            None => entry,
+        }
+    }
+}
+
+/// The caller of a request as the actor of an entry, with the request's metadata.
+#[derive(Debug, Clone)]
+pub(crate) struct RequestActor {
+    actor: Actor,
+    meta: RequestMeta,
+}
+
+impl RequestActor {
+    pub(crate) fn new(caller: &Caller, meta: RequestMeta) -> Self {
+        Self {
+            actor: Actor::from(caller),
+            meta,
+        }
+    }
+
+    /// An entry about a user, authenticated by the caller's token.
+    pub(crate) fn entry(self, action: AuditAction, user: UserId) -> Entry {
+        let entry = action.entry(self.actor, user, self.meta);
+        entry.authenticated_by(AuthMethod::Token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::{TestDatabase, assert_allowed_texts};
+
+    use values::Names as _;
+
+    use super::AuditAction;
+
+    #[test]
+    fn the_constraint_of_the_table_lists_the_actions() {
+        let database = TestDatabase::users(crate::MIGRATIONS);
+        let names = AuditAction::ALL.iter().map(|action| action.name());
+        assert_allowed_texts(&database, "users", "audit_log.action", names);
+    }
+}

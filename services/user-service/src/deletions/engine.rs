@@ -14,16 +14,6 @@ const DEFAULT_PAUSE: Duration = Duration::from_secs(5);
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(3_600);
 
-/// One of the operations. All can be repeated without harm.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Erasure {
-    StopFlows,
-    Flows,
-    Logs,
-    Accounts,
-    Tokens,
-}
-
 /// The progress of the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EngineResponse {
@@ -50,20 +40,17 @@ impl Engine {
         }
     }
 
-    /// Makes one call.
+    /// Makes one call, which can be repeated without harm. `path` follows that of the user.
     ///
     /// # Errors
     /// Any response but "done" and "still working".
     pub(crate) async fn erase(
         &self,
         user: UserId,
-        erasure: Erasure,
+        (method, path): (Method, &[&str]),
     ) -> Result<EngineResponse, CallError> {
-        let method = match erasure {
-            Erasure::StopFlows => Method::POST,
-            _ => Method::DELETE,
-        };
-        let mut request = self.client.request(method, self.url(user, erasure));
+        let url = append_path(&self.base, &["users", &user.to_string()], path);
+        let mut request = self.client.request(method, url);
         if let Some(token) = &self.token {
             request = request.bearer_auth(token.expose());
         }
@@ -78,16 +65,5 @@ impl Engine {
             }
             status => Err(CallError::Status(status.as_u16())),
         }
-    }
-
-    fn url(&self, user: UserId, erasure: Erasure) -> Url {
-        let path: &[&str] = match erasure {
-            Erasure::StopFlows => &["flows", "stop"],
-            Erasure::Flows => &["flows"],
-            Erasure::Logs => &["logs"],
-            Erasure::Accounts => &["accounts"],
-            Erasure::Tokens => &["tokens"],
-        };
-        append_path(&self.base, &["users", &user.to_string()], path)
     }
 }

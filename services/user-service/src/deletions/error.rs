@@ -7,16 +7,12 @@ use crate::accounts::AccountError;
 /// Why a deletion cannot be started, shown or cancelled.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum DeletionError {
-    /// The account cannot be deleted.
     #[error(transparent)]
     Account(#[from] AccountError),
-    /// The user has no such ticket.
     #[error("the user has no such ticket")]
     UnknownTicket,
-    /// The deletion is no longer in progress.
     #[error("the deletion has ended")]
     Ended,
-    /// A statement failed.
     #[error(transparent)]
     Database(#[from] database::Error),
 }

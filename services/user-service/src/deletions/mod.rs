@@ -2,16 +2,12 @@
 
 mod engine;
 mod error;
-mod list;
-mod people_tasks;
 mod requests;
 mod responses;
-mod retry;
 pub(crate) mod routes;
-mod start;
 mod steps;
 mod store;
-mod ticket;
+mod tickets;
 pub mod worker;
 
 use database::Database;
@@ -23,12 +19,16 @@ pub use steps::Step;
 #[cfg(test)]
 pub(crate) use store::DeletionStatus;
 
-/// Records whether new deletions have steps at a flow engine, for the deletion-worker.
-pub(crate) async fn record_with_engine(
+/// Records for the deletion-worker whether new deletions have steps at a flow engine, and whether only confirmed addresses
+/// give access to tasks.
+pub(crate) async fn record_settings(
     database: &Database,
     with_engine: bool,
+    confirmation_required: bool,
 ) -> Result<(), database::Error> {
-    let record = move |connection: &mut _| store::record_with_engine(connection, with_engine);
+    let record = move |connection: &mut _| {
+        store::record_settings(connection, with_engine, confirmation_required)
+    };
     database.run(record).await
 }
 

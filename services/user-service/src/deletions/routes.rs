@@ -10,8 +10,7 @@ use listing::Paging;
 use super::error::{CancelProblems, DeleteProblems, TicketProblems};
 use super::requests::{TicketPath, UserPath};
 use super::responses::{DeletionResponse, RetryResponse, StatusResponse, TicketResponse};
-use super::retry::{Retried, retry_failed};
-use super::{list, start, ticket};
+use super::tickets;
 use crate::audit::RequestActor;
 use crate::context::Context;
 
@@ -39,7 +38,7 @@ pub(crate) async fn delete_user(
 ) -> Result<HttpResponse, Problem> {
     let id = path.parse()?;
     let actor = RequestActor::new(&admin, meta);
-    let ticket = start::start(&context, id, actor).await?;
+    let ticket = tickets::start(&context, id, actor).await?;
     let ticket = ticket.expose().to_owned();
     let location = format!("/users/{id}/delete-status/{ticket}");
     Ok(HttpResponse::Ok()
@@ -68,7 +67,7 @@ pub(crate) async fn delete_status(
     path: Path<TicketPath>,
 ) -> Result<Json<StatusResponse>, Problem> {
     let (user, ticket) = path.parse()?;
-    Ok(Json(ticket::status(&context, user, ticket).await?.into()))
+    Ok(Json(tickets::status(&context, user, ticket).await?.into()))
 }
 
 /// Cancel a deletion
@@ -94,7 +93,7 @@ pub(crate) async fn cancel_deletion(
 ) -> Result<Json<StatusResponse>, Problem> {
     let (user, ticket) = path.parse()?;
     let actor = RequestActor::new(&admin, meta);
-    let cancelled = ticket::cancel(&context, user, ticket, actor).await?;
+    let cancelled = tickets::cancel(&context, user, ticket, actor).await?;
     Ok(Json(cancelled.into()))
 }
 
@@ -118,8 +117,8 @@ pub(crate) async fn retry_deletions(
     context: Data<Context>,
     meta: RequestMeta,
 ) -> Result<Json<RetryResponse>, Problem> {
-    let Retried { retried, more } = retry_failed(&context, RequestActor::new(&admin, meta)).await?;
-    Ok(Json(RetryResponse { retried, more }))
+    let retried = tickets::retry_failed(&context, RequestActor::new(&admin, meta)).await?;
+    Ok(Json(retried))
 }
 
 /// Get all deletions
@@ -144,7 +143,7 @@ pub(crate) async fn list_deletions(
     request: HttpRequest,
 ) -> Result<HttpResponse, Problem> {
     let paging = Paging::parse(&query)?;
-    let load = move |database, max_bytes| list::list(database, paging, max_bytes);
+    let load = move |database, max_bytes| tickets::list(database, paging, max_bytes);
     let lists = &context.lists;
     let page = lists
         .page(Some(admin.id()), load, DeletionResponse::from)

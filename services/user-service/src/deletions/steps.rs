@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use values::Names as _;
 
 values::names! {
@@ -43,6 +45,26 @@ impl Step {
                 | Self::DeleteTokens
         )
     }
+}
+
+/// What a part of a step achieved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// The step is done; that is not recorded yet.
+    Done,
+    /// The step is done and the job has ended; both are recorded.
+    Completed,
+    /// The step has more to do.
+    More,
+    /// Another system is still working on the step; execute it again after this pause.
+    Waiting(Duration),
+    /// The claim on the job was lost.
+    Lost,
+}
+
+impl Progress {
+    /// Other transactions hold all rows that are left.
+    pub(super) const BLOCKED: Self = Self::Waiting(Duration::from_secs(1));
 }
 
 #[cfg(test)]

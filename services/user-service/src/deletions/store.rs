@@ -209,13 +209,15 @@ fn restart(connection: &mut Connection, id: DeletionId) -> Result<(), Error> {
     Ok(())
 }
 
-/// Records whether new deletions have steps at a flow engine.
-pub(super) fn record_with_engine(
+/// Records whether new deletions have steps at a flow engine, and whether only confirmed addresses give access to tasks.
+pub(super) fn record_settings(
     connection: &mut Connection,
     with_engine: bool,
+    confirmation_required: bool,
 ) -> Result<(), Error> {
     let settings = (
         deletion_settings::with_engine.eq(with_engine),
+        deletion_settings::confirmation_required.eq(confirmation_required),
         deletion_settings::recorded.eq(now),
     );
     diesel::insert_into(deletion_settings::table)

@@ -8,9 +8,9 @@ use fairness::{FairQueue, Refused};
 use tokio::sync::oneshot;
 
 use super::error::HashError;
-use super::password::{NewPassword, Password};
 use super::work;
 use crate::client_network::ClientNetwork;
+use crate::password_rules::{NewPassword, Password};
 
 /// The length of the queue, for each thread: a few seconds of work.
 const QUEUE_PER_THREAD: usize = 16;
@@ -210,7 +210,7 @@ mod tests {
 
     use super::{HashError, Hasher, QUEUE_PER_THREAD, Verdict};
     use crate::client_network::ClientNetwork;
-    use crate::hashing::password::{NewPassword, Password, PasswordRules};
+    use crate::password_rules::{NewPassword, Password, PasswordRules};
 
     fn client() -> ClientNetwork {
         ClientNetwork::from("192.0.2.1")

@@ -7,12 +7,12 @@ use values::Secret;
 use super::error::PasswordError;
 use super::requests::ChangePasswordRequest;
 use super::store;
-use crate::accounts::{self, TokenSubject, revoke_earlier_tokens, sign_token};
+use crate::accounts::{self, AccountError, TokenSubject, revoke_earlier_tokens, sign_token};
 use crate::audit::{AuditAction, RequestActor};
 use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::hashing::Password;
+use crate::password_rules::Password;
 
 /// Changes the password of a user who knows the old one. Revokes all tokens and returns a new one.
 ///
@@ -35,7 +35,7 @@ pub(super) async fn change(
     };
     let subject = update(context, caller, client, attempt, hash, actor).await?;
     revoke_earlier_tokens(context, &subject.user);
-    Ok(sign_token(context, &subject)?)
+    Ok(sign_token(context, &subject).map_err(AccountError::from)?)
 }
 
 /// Loads the hash of the current password, and counts the attempt unless the user must wait.
@@ -46,11 +46,12 @@ async fn count_attempt(
 ) -> Result<(String, CountedAttempt), PasswordError> {
     let (id, epoch, client) = (caller.id(), caller.epoch(), client.clone());
     let count = move |connection: &mut Connection| {
-        let (username, hash) =
-            store::find_credentials(connection, id, epoch)?.ok_or(PasswordError::CallerGone)?;
-        let name = name_hash(username.normalized());
+        let found = store::find_credentials(connection, id)?;
+        let current = found.filter(|found| found.epoch == epoch);
+        let current = current.ok_or(AccountError::CallerGone)?;
+        let name = name_hash(current.username.normalized());
         let key = AttemptKey::load(connection, name, Some(id), &client)?;
-        Ok((hash, back_off::count(connection, key)??))
+        Ok((current.password_hash, back_off::count(connection, key)??))
     };
     context.database.transaction(count).await
 }
@@ -74,7 +75,7 @@ async fn refuse(context: &Context, caller: &Caller, actor: RequestActor) -> Pass
     let entry = actor.entry(AuditAction::PasswordChangeRefused, id);
     let entry = entry.detail(json!({"reason": "wrong-password"}));
     let record = move |connection: &mut Connection| {
-        accounts::store::lock_against_deletion(connection, id)?.ok_or(PasswordError::CallerGone)?;
+        accounts::store::lock_against_deletion(connection, id)?.ok_or(AccountError::CallerGone)?;
         entry.record(connection).map_err(database::Error::from)?;
         Ok(PasswordError::WrongPassword)
     };
@@ -95,7 +96,7 @@ async fn update(
     let entry = entry.authenticated_by(AuthMethod::Password);
     let update = move |connection: &mut Connection| {
         let subject = store::update_password(connection, id, Some(epoch), &hash, entry)?
-            .ok_or(PasswordError::CallerGone)?;
+            .ok_or(AccountError::CallerGone)?;
         back_off::forget_networks(connection, id, Some(&client))?;
         back_off::record_network(connection, id, &client)?;
         back_off::delete_failures(connection, &attempt)?;

@@ -1,57 +1,41 @@
 use std::time::Duration;
 
 use actix_web::http::StatusCode;
-use database::{DatabaseProblems, database_problem};
+use database::DatabaseProblems;
 use http_kit::{BodyProblems, Problem};
 
-use crate::accounts::{AccountError, DELETION_IN_PROGRESS};
+use crate::accounts::AccountError;
 use crate::back_off::TooManyAttempts;
 use crate::hashing::HashError;
 
 /// Why a password was not changed or a code was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PasswordError {
-    /// The user of the token was deleted, or the token was revoked concurrently.
-    #[error("the token was revoked")]
-    CallerGone,
-    /// The old password is wrong.
+    #[error(transparent)]
+    Account(#[from] AccountError),
     #[error("the old password is wrong")]
     WrongPassword,
-    /// Too many wrong passwords in a row.
     #[error(transparent)]
     TooManyAttempts(#[from] TooManyAttempts),
-    /// No user has this e-mail address.
-    #[error("no user has this e-mail address")]
-    UnknownEmail,
-    /// A deletion of the user is in progress.
-    #[error("a deletion of the user is in progress")]
-    DeletionInProgress,
     /// The code is unknown, used or expired. Callers do not learn which.
     #[error("the code is invalid")]
     InvalidCode,
     /// Too many codes were requested. The next request succeeds after this time.
     #[error("too many codes were requested")]
     TooManyRequests(Duration),
-    /// No channel for codes is configured.
     #[error("no channel for codes is configured")]
     NotConfigured,
-    /// Hashing the password failed.
-    #[error(transparent)]
-    Hash(#[from] HashError),
-    /// Signing the token failed.
-    #[error(transparent)]
-    Sign(#[from] auth::SignError),
-    /// The database failed.
-    #[error(transparent)]
-    Database(database::Error),
 }
 
 impl From<database::Error> for PasswordError {
     fn from(error: database::Error) -> Self {
-        match error.violated_constraint() {
-            Some(DELETION_IN_PROGRESS) => Self::DeletionInProgress,
-            _ => Self::Database(error),
-        }
+        Self::Account(error.into())
+    }
+}
+
+impl From<HashError> for PasswordError {
+    fn from(error: HashError) -> Self {
+        Self::Account(error.into())
     }
 }
 
@@ -59,14 +43,12 @@ impl From<PasswordError> for Problem {
     fn from(error: PasswordError) -> Self {
         let bad_request = |code, detail| Self::new(StatusCode::BAD_REQUEST, code, detail);
         match error {
-            PasswordError::CallerGone => auth::token_revoked(),
+            PasswordError::Account(error) => error.into(),
             PasswordError::WrongPassword => bad_request(
                 "wrong-password",
                 "The field `oldPassword` is not the user's password.",
             ),
             PasswordError::TooManyAttempts(error) => error.into(),
-            PasswordError::UnknownEmail => Self::not_found("user"),
-            PasswordError::DeletionInProgress => AccountError::DeletionInProgress.into(),
             PasswordError::InvalidCode => bad_request(
                 "invalid-code",
                 "The code is unknown, was used, or has expired. Request a new one.",
@@ -83,9 +65,6 @@ impl From<PasswordError> for Problem {
                 "forgot-password-not-configured",
                 "This system cannot send codes. Ask an administrator for a new password.",
             ),
-            PasswordError::Hash(error) => error.into(),
-            PasswordError::Sign(_) => Self::internal(&error),
-            PasswordError::Database(error) => database_problem(error),
         }
     }
 }

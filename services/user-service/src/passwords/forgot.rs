@@ -13,6 +13,7 @@ use crate::client_network::ClientNetwork;
 use crate::context::Context;
 use crate::notifications::store::QueuedNotification;
 use crate::notifications::{self, Channel, Kind};
+use crate::settings::EmailVerification;
 
 /// Queues a code for the user with an e-mail address, for every channel.
 ///
@@ -34,9 +35,12 @@ pub(super) async fn forgot(
         return Err(PasswordError::NotConfigured);
     }
     let (limits, counted) = (context.code_requests, email.clone());
-    let verification = context.email_verification;
+    let all_are_trusted = context.email_verification == EmailVerification::Off;
     let count = move |connection: &mut Connection| {
-        let user = store::find_user_by_trusted_email(connection, &counted, verification)?;
+        // Someone who only claims the address may have signed in from anywhere.
+        let found = store::find_user_by_email(connection, &counted)?;
+        let trusted = found.filter(|(_, is_confirmed)| *is_confirmed || all_are_trusted);
+        let user = trusted.map(|(id, _)| id);
         let limited = CodeRequest {
             kind: Kind::ForgotPassword,
             email: &counted,

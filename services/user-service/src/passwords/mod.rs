@@ -9,13 +9,12 @@ mod forgot;
 mod rate_limit;
 mod requests;
 mod reset;
-mod reset_by_code;
 mod responses;
 pub(crate) mod routes;
 pub(crate) mod store;
 
 pub(crate) use error::PasswordError;
 pub(crate) use rate_limit::{CodeRequest, count_code_request, mailbox_hash};
-pub(crate) use reset_by_code::reset_by_code;
+pub(crate) use reset::reset_by_code;
 #[cfg(test)]
 pub(crate) use store::LimitScope;

@@ -4,7 +4,7 @@ use http_kit::{Fields, Problem};
 use utoipa::ToSchema;
 use values::{EmailAddress, Secret};
 
-use crate::hashing::{NewPassword, PasswordRules};
+use crate::password_rules::{NewPassword, PasswordRules};
 
 #[derive(Debug, ToSchema)]
 #[schema(rename_all = "camelCase")]

@@ -14,8 +14,7 @@ use super::requests::{
     ChangePasswordRequest, ForgotPasswordRequest, ResetForgottenPasswordRequest,
     ResetPasswordRequest,
 };
-use super::reset::reset;
-use super::reset_by_code::reset_by_code;
+use super::reset::{reset, reset_by_code};
 use super::responses::{ChangePasswordResponse, ForgotPasswordResponse};
 use crate::accounts::{CodeProblems, DeletionProblems, EmptyResponse, UserProblems};
 use crate::audit::RequestActor;

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use audit_log::Entry;
-use chrono::{DateTime, Utc};
 use database::{Connection, Error};
 use diesel::dsl::now;
 use diesel::prelude::*;
@@ -14,50 +13,50 @@ use crate::accounts::TokenSubject;
 use crate::notifications::code_store::VALID_REQUESTS;
 use crate::notifications::store::Recipient;
 use crate::schema::{code_requests, users};
-use crate::settings::EmailVerification;
 
-/// The username and the password's hash of a user with this epoch.
-pub(super) fn find_credentials(
+/// What the password of a request is compared with.
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = users)]
+pub(crate) struct Credentials {
+    pub(crate) id: UserId,
+    pub(crate) username: EmailAddress,
+    pub(crate) password_hash: String,
+    pub(crate) epoch: i64,
+}
+
+pub(crate) fn find_credentials(
     connection: &mut Connection,
     id: UserId,
-    epoch: i64,
-) -> Result<Option<(EmailAddress, String)>, Error> {
+) -> Result<Option<Credentials>, Error> {
     Ok(users::table
         .find(id)
-        .filter(users::epoch.eq(epoch))
-        .select((users::username, users::password_hash))
+        .select(Credentials::as_select())
         .first(connection)
         .optional()?)
 }
 
-/// The user with an e-mail address.
+/// Whether the user still has the password. A new password changes both the epoch and the hash; the revocation of tokens
+/// changes only the epoch, and a hash of another cost only the hash.
+pub(crate) fn has_credentials(
+    connection: &mut Connection,
+    credentials: &Credentials,
+) -> Result<bool, Error> {
+    let current = find_credentials(connection, credentials.id)?;
+    Ok(current.is_some_and(|current| {
+        current.epoch == credentials.epoch || current.password_hash == credentials.password_hash
+    }))
+}
+
+/// The user with an e-mail address, and whether the address is confirmed.
 pub(super) fn find_user_by_email(
     connection: &mut Connection,
     email: &EmailAddress,
-) -> Result<Option<UserId>, Error> {
+) -> Result<Option<(UserId, bool)>, Error> {
     Ok(users::table
         .filter(users::email_key.eq(email.normalized()))
-        .select(users::id)
+        .select((users::id, users::email_confirmed.is_not_null()))
         .first(connection)
         .optional()?)
-}
-
-/// The user with an e-mail address that gives access to tasks: someone who only claims the address may have signed in
-/// from anywhere.
-pub(super) fn find_user_by_trusted_email(
-    connection: &mut Connection,
-    email: &EmailAddress,
-    verification: EmailVerification,
-) -> Result<Option<UserId>, Error> {
-    let user = users::table
-        .filter(users::email_key.eq(email.normalized()))
-        .select((users::id, users::email_confirmed))
-        .first::<(UserId, Option<DateTime<Utc>>)>(connection)
-        .optional()?;
-    let is_trusted = |confirmed: bool| confirmed || verification == EmailVerification::Off;
-    Ok(user
-        .filter(|(_, confirmed)| is_trusted(confirmed.is_some()))
-        .map(|(id, _)| id))
 }
 
 /// Updates a password and revokes all earlier tokens and codes. With `epoch`, only if it is still the

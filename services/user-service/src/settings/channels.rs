@@ -1,12 +1,9 @@
-use std::net::IpAddr;
 use std::time::Duration;
 
-use app_config::{PublicUrl, Reader, SettingValue as _, Settings};
+use app_config::{PublicUrl, Reader, Settings};
 use outbound::TargetUrl;
-use url::{Host, Url};
-use values::Secret;
 
-use super::{EhloName, Sender};
+use super::MailSettings;
 
 /// The placeholder of the code in a link.
 pub(super) const CODE: &str = "{{code}}";
@@ -26,17 +23,6 @@ pub struct ChannelSettings {
     pub link: String,
     /// How long a code is valid.
     pub code_lifetime: Duration,
-}
-
-/// A mail server and the sender's address.
-#[derive(Debug, Clone)]
-pub struct MailSettings {
-    /// An `smtp://` or `smtps://` URL, with credentials if the server requires them.
-    pub smtp_url: Secret,
-    /// The `From` of e-mails.
-    pub from: Sender,
-    /// The name by which the worker introduces itself to the mail server (`EHLO`).
-    pub ehlo_name: String,
 }
 
 impl Settings for ChannelSettings {
@@ -81,65 +67,6 @@ pub(super) fn read_link(
     let allowed = "a URL that contains {{code}}";
     let has_code = |link: &String| link.contains(CODE);
     reader.in_range(name, default, allowed, purpose, has_code)
-}
-
-impl MailSettings {
-    fn read(
-        reader: &mut Reader,
-        public_url: &PublicUrl,
-    ) -> Result<Option<Self>, app_config::Error> {
-        let smtp_url = reader.optional::<Secret>(
-            "SMTP_URL",
-            "The mail server for codes, such as smtps://user:password@mail.example.com. It requires MAIL_FROM. The server's certificate is checked with the trust store of the system (SSL_CERT_FILE, SSL_CERT_DIR).",
-        )?;
-        let from = reader.optional::<Sender>("MAIL_FROM", "The sender of e-mails with codes.")?;
-        let ehlo_name = reader.optional::<EhloName>(
-            "SMTP_EHLO_NAME",
-            "The name by which the notification-worker introduces itself to the mail server (EHLO). The default is the host of PUBLIC_URL, or the domain of MAIL_FROM if that is an address or a name without a dot.",
-        )?;
-        match (smtp_url, from) {
-            (Some(smtp_url), Some(from)) => {
-                if !is_encrypted_or_local(&smtp_url) {
-                    reader.warn("SMTP_URL does not require TLS: codes and the mail server's password can be read on the network. Use smtps://, or add ?tls=required.");
-                }
-                let ehlo_name = ehlo_name
-                    .or_else(|| EhloName::of_path(&smtp_url))
-                    .or_else(|| EhloName::of_host(public_url))
-                    .map_or_else(|| from.0.email.domain().to_owned(), |EhloName(name)| name);
-                Ok(Some(Self {
-                    smtp_url,
-                    from,
-                    ehlo_name,
-                }))
-            }
-            (Some(_), None) => Err(app_config::Error::Missing {
-                name: "MAIL_FROM",
-                allowed: Sender::ALLOWED,
-                purpose: "required because SMTP_URL is set.",
-                secret: false,
-            }),
-            (None, _) => Ok(None),
-        }
-    }
-}
-
-/// Whether e-mails reach the mail server over TLS or the loopback interface. An invalid URL stops the worker later.
-fn is_encrypted_or_local(smtp_url: &Secret) -> bool {
-    let Ok(url) = Url::parse(smtp_url.expose()) else {
-        return true;
-    };
-    let is_local = match url.host() {
-        // Hosts of URLs with another scheme than http are not parsed as addresses.
-        Some(Host::Domain(name)) => {
-            let address = name.parse::<IpAddr>();
-            name == "localhost" || address.is_ok_and(|address| address.is_loopback())
-        }
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => true,
-    };
-    let requires_tls = ("tls".into(), "required".into());
-    is_local || url.scheme() != "smtp" || url.query_pairs().any(|pair| pair == requires_tls)
 }
 
 #[cfg(test)]

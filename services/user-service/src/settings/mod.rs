@@ -2,16 +2,14 @@
 
 mod channels;
 mod deletion_worker;
-mod ehlo_name;
+mod mail;
 mod notification_worker;
-mod sender;
 mod user_service;
 
-pub use channels::{ChannelSettings, MailSettings};
+pub use channels::ChannelSettings;
 pub use deletion_worker::{DeletionWorkerSettings, EngineSettings};
-use ehlo_name::EhloName;
+pub use mail::{MailSettings, Sender};
 pub use notification_worker::{NotificationWorkerSettings, TaskMailSettings};
-pub use sender::Sender;
 pub use user_service::{
     CodeRequestSettings, EmailVerification, FirstAdmin, PasswordSettings, SignUpSettings,
     SignUpUsernames, TokenSettings, UserServiceSettings,

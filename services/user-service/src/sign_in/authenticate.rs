@@ -11,7 +11,8 @@ use crate::audit::AuditAction;
 use crate::back_off::{self, AttemptKey, CountedAttempt};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::hashing::{NewPassword, Password, Verdict};
+use crate::hashing::Verdict;
+use crate::password_rules::{NewPassword, Password};
 
 /// How often an attempt starts over because the account changed while its password was checked.
 const MAX_RACES: usize = 2;

@@ -8,22 +8,182 @@
 //! - Calls may arrive in another order than the changes were made. Each has the time of the latest change that it contains,
 //!   which always grows for a user, and the people-task service ignores a call with an earlier one.
 
-mod client;
-mod outage;
-mod sender;
 mod store;
 
-use database::Database;
+use std::fmt::Debug;
+use std::time::{Duration, Instant};
 
-pub(crate) use client::UserChangeClient;
-pub(crate) use sender::UserChangeSender;
+use database::{Connection, Database};
+use futures_util::future::join_all;
+use telemetry::{RequestContext, SpanKind};
+use tokio_util::sync::CancellationToken;
 
-/// Records whether only confirmed addresses give access to tasks, for the deletion-worker.
-pub(crate) async fn record_confirmation_required(
-    database: &Database,
-    required: bool,
-) -> Result<(), database::Error> {
-    let record =
-        move |connection: &mut _| store::record_confirmation_required(connection, required);
-    database.run(record).await
+use self::store::UserState;
+use crate::people_tasks::{PeopleTasks, PeopleTasksError};
+
+/// Changes that a worker claims, and calls that it makes, at once.
+const BATCH: i64 = 16;
+/// The pause between two looks at the changes, and the longest in an outage.
+const PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// The pause after the first failed call about a user, and the longest.
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(60);
+/// How often the age of the oldest change is measured.
+const MEASURED_EVERY: Duration = Duration::from_secs(10);
+
+/// Tells the people-task service of changes of users.
+pub(crate) struct UserChangeSender {
+    database: Database,
+    people_tasks: PeopleTasks,
+    /// How long no other worker tells of the changes that this one has claimed.
+    lease: Duration,
+    database_outage: Outage,
+    call_outage: Outage,
+}
+
+impl UserChangeSender {
+    pub(crate) fn new(database: Database, people_tasks: PeopleTasks, lease: Duration) -> Self {
+        Self {
+            database,
+            people_tasks,
+            lease,
+            database_outage: Outage::new("changes of users cannot be read"),
+            call_outage: Outage::new("the people-task service cannot be told of changes of users"),
+        }
+    }
+
+    /// Tells of changes until it is cancelled. Calls under way then are finished.
+    pub(crate) async fn run(mut self, shutdown: CancellationToken) {
+        let mut measured: Option<Instant> = None;
+        while !shutdown.is_cancelled() {
+            if measured.is_none_or(|at| at.elapsed() >= MEASURED_EVERY) {
+                self.measure().await;
+                measured = Some(Instant::now());
+            }
+            if self.tell_due().await {
+                continue;
+            }
+            let pause = self.database_outage.pause().max(self.call_outage.pause());
+            tokio::select! {
+                () = tokio::time::sleep(pause) => {}
+                () = shutdown.cancelled() => {}
+            }
+        }
+    }
+
+    /// Tells of a batch of changes that are due, in an outage of one. Returns whether there may be more.
+    async fn tell_due(&mut self) -> bool {
+        let (limit, lease) = (if self.call_outage.is_on() { 1 } else { BATCH }, self.lease);
+        let claim = move |connection: &mut Connection| store::claim(connection, limit, lease);
+        let due = match self.database.transaction(claim).await {
+            Ok(due) => due,
+            Err(error) => {
+                self.database_outage.go_on(&error);
+                return false;
+            }
+        };
+        self.database_outage.end();
+        let results = join_all(due.iter().map(|state| self.tell(state))).await;
+        let told = results.iter().filter(|result| result.is_ok()).count();
+        let failed = due.iter().zip(&results);
+        let failed = failed.filter(|(_, result)| result.is_err());
+        let failed: Vec<_> = failed.map(|(state, _)| state.clone()).collect();
+        let error = results.into_iter().find_map(Result::err);
+        match error {
+            Some(error) if told == 0 => self.call_outage.go_on(&error),
+            _ if told > 0 => self.call_outage.end(),
+            _ => {}
+        }
+        self.retry_later(failed).await;
+        told > 0
+    }
+
+    /// Tells of one user, and deletes the change.
+    async fn tell(&self, state: &UserState) -> Result<(), PeopleTasksError> {
+        let call = self.people_tasks.tell(state.user, state);
+        let context = RequestContext::fresh();
+        let told = context
+            .scope(SpanKind::Client, "user-change.tell", call)
+            .await;
+        let outcome = if told.is_ok() { "told" } else { "failed" };
+        metrics::counter!("user_changes_total", "outcome" => outcome).increment(1);
+        told?;
+        let told = state.clone();
+        let delete = move |connection: &mut Connection| store::delete(connection, &told);
+        Ok(self.database.run(delete).await?)
+    }
+
+    /// Without it, which an outage of the database prevents, they are due when the claim ends.
+    async fn retry_later(&mut self, failed: Vec<UserState>) {
+        if failed.is_empty() {
+            return;
+        }
+        let retry = move |connection: &mut Connection| {
+            store::retry(connection, &failed, FIRST_RETRY, LONGEST_RETRY)
+        };
+        if let Err(error) = self.database.run(retry).await {
+            self.database_outage.go_on(&error);
+        }
+    }
+
+    async fn measure(&mut self) {
+        match self.database.run(store::oldest_age).await {
+            Ok(age) => metrics::gauge!("user_changes_oldest_seconds").set(age.as_secs_f64()),
+            Err(error) => self.database_outage.go_on(&error),
+        }
+    }
+}
+
+/// An outage during which attempts become rarer.
+struct Outage {
+    log: telemetry::Outage,
+    /// Zero while there is no outage.
+    pause: Duration,
+}
+
+impl Outage {
+    /// Nothing has failed yet. `failing` says what fails.
+    fn new(failing: &'static str) -> Self {
+        Self {
+            log: telemetry::Outage::new(failing),
+            pause: Duration::ZERO,
+        }
+    }
+
+    fn end(&mut self) {
+        self.log.end();
+        self.pause = Duration::ZERO;
+    }
+
+    fn go_on(&mut self, error: &dyn Debug) {
+        self.log.fail(error);
+        self.pause = (self.pause * 2).clamp(PAUSE, MAX_PAUSE);
+    }
+
+    fn is_on(&self) -> bool {
+        !self.pause.is_zero()
+    }
+
+    /// The time to wait before the next look.
+    fn pause(&self) -> Duration {
+        jobs::jitter(self.pause.max(PAUSE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_in_an_outage_and_end_with_it() {
+        let mut outage = Outage::new("a test");
+        for expected in [1, 2, 4, 8, 16, 30, 30] {
+            outage.go_on(&"no connection");
+            assert!(outage.is_on());
+            assert_eq!(outage.pause.as_secs(), expected);
+        }
+        outage.end();
+        assert!(!outage.is_on() && outage.pause() < Duration::from_secs(2));
+    }
 }

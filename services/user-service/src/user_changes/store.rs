@@ -2,25 +2,37 @@
 
 use std::time::Duration;
 
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, SecondsFormat, Utc};
 use database::{Connection, Error, interval};
 use diesel::dsl::{min, now};
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Interval, Timestamptz};
+use serde::{Serialize, Serializer};
 use values::{EmailAddress, UserId};
 
 use crate::schema::{deletion_settings, user_changes, users};
 
 /// What the people-task service knows of a user.
-#[derive(Debug, Clone)]
-pub(crate) struct UserState {
-    pub(crate) user: UserId,
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct UserState {
+    #[serde(skip)]
+    pub(super) user: UserId,
     /// The time of the latest change that the state contains.
-    pub(crate) changed: DateTime<Utc>,
-    pub(crate) is_active: bool,
-    pub(crate) is_admin: bool,
+    #[serde(serialize_with = "with_microseconds")]
+    changed: DateTime<Utc>,
+    is_active: bool,
+    is_admin: bool,
     /// The address, if it gives access to tasks.
-    pub(crate) email: Option<EmailAddress>,
+    email: Option<EmailAddress>,
+}
+
+/// Later changes differ by microseconds.
+fn with_microseconds<S: Serializer>(
+    time: &DateTime<Utc>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&time.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
 #[derive(Debug, Queryable)]
@@ -139,17 +151,6 @@ pub(super) fn oldest_age(connection: &mut Connection) -> Result<Duration, Error>
         .first(connection)?;
     let age = oldest.and_then(|oldest| (clock - oldest).to_std().ok());
     Ok(age.unwrap_or_default())
-}
-
-/// Records whether only confirmed addresses give access to tasks.
-pub(super) fn record_confirmation_required(
-    connection: &mut Connection,
-    required: bool,
-) -> Result<(), Error> {
-    diesel::update(deletion_settings::table)
-        .set(deletion_settings::confirmation_required.eq(required))
-        .execute(connection)?;
-    Ok(())
 }
 
 fn find_confirmation_required(connection: &mut Connection) -> Result<Option<bool>, Error> {

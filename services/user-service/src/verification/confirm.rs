@@ -5,15 +5,15 @@ use values::{Fingerprint, Secret, UserId};
 
 use super::error::VerificationError;
 use super::requests::{Proof, VerifyEmailRequest};
-use super::store::{self, Credentials};
-use crate::accounts::{self, User};
+use crate::accounts::{self, AccountError, User};
 use crate::audit::AuditAction;
 use crate::back_off::{self, AttemptKey, CountedAttempt, name_hash};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
-use crate::hashing::Password;
 use crate::notifications::{Kind, code_store};
+use crate::password_rules::Password;
 use crate::passwords::reset_by_code;
+use crate::passwords::store::{self, Credentials};
 use crate::sign_in::record_refusal;
 
 const KIND: Kind = Kind::VerifyEmail;
@@ -55,7 +55,7 @@ async fn confirm_as(
             return Err(VerificationError::OtherAccount);
         }
         if user.epoch != epoch {
-            return Err(VerificationError::CallerGone);
+            return Err(AccountError::CallerGone.into());
         }
         confirm_locked(connection, id, meta)
     };
@@ -76,14 +76,14 @@ async fn confirm_with_password(
     let stored = credentials.password_hash.clone();
     let hasher = &context.hasher;
     let verified = hasher.verify(client, Password::from(password), stored);
-    let verified = verified.await.map_err(VerificationError::from);
+    let verified = verified.await.map_err(AccountError::from);
     if !back_off::refund_on_error(&context.database, &attempt, verified).await? {
         record_refusal(context, Some(id), client, meta, "wrong-password").await?;
         return Err(VerificationError::WrongPassword);
     }
     let confirm = move |connection: &mut Connection| {
         if lock_user(connection, code)?.id != id {
-            return Err(VerificationError::InvalidCode);
+            return Err(AccountError::InvalidCode.into());
         }
         if !store::has_credentials(connection, &credentials)? {
             return Err(VerificationError::WrongPassword);
@@ -103,9 +103,9 @@ async fn count_attempt(
     let client = client.clone();
     let count = move |connection: &mut Connection| {
         let id = code_store::find_user(connection, KIND, code)?;
-        let id = id.ok_or(VerificationError::InvalidCode)?;
+        let id = id.ok_or(AccountError::InvalidCode)?;
         let credentials = store::find_credentials(connection, id)?;
-        let credentials = credentials.ok_or(VerificationError::InvalidCode)?;
+        let credentials = credentials.ok_or(AccountError::InvalidCode)?;
         let name = name_hash(credentials.username.normalized());
         let key = AttemptKey::load(connection, name, Some(id), &client)?;
         Ok((credentials, back_off::count(connection, key)??))
@@ -115,8 +115,8 @@ async fn count_attempt(
 
 /// The user of a code, locked until the transaction ends, so that the second of two concurrent requests finds the code
 /// used.
-fn lock_user(connection: &mut Connection, code: Fingerprint) -> Result<User, VerificationError> {
-    let invalid = || VerificationError::InvalidCode;
+fn lock_user(connection: &mut Connection, code: Fingerprint) -> Result<User, AccountError> {
+    let invalid = || AccountError::InvalidCode;
     let id = code_store::find_user(connection, KIND, code)?.ok_or_else(invalid)?;
     let user = accounts::store::lock(connection, id)?.ok_or_else(invalid)?;
     if user.deletion_in_progress || code_store::find_user(connection, KIND, code)? != Some(id) {

@@ -7,43 +7,29 @@ use http_kit::Problem;
 
 use crate::accounts::{AccountError, CodeProblems, DeletionProblems};
 use crate::back_off::{BackOffProblems, TooManyAttempts};
-use crate::hashing::{HashError, HashProblems};
+use crate::hashing::HashProblems;
 use crate::passwords::PasswordError;
 
 /// Why an address was not confirmed or a code was not sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum VerificationError {
-    /// The code is unknown, used or expired, or was sent to another address.
-    #[error("the code is invalid")]
-    InvalidCode,
-    /// The user of the token was deleted, or the token was revoked concurrently.
-    #[error("the token was revoked")]
-    CallerGone,
-    /// The code was sent for another account than that of the token.
+    #[error(transparent)]
+    Account(#[from] AccountError),
     #[error("the code is of another account")]
     OtherAccount,
-    /// The password is not the account's.
     #[error("the password is wrong")]
     WrongPassword,
-    /// Too many wrong passwords in a row.
     #[error(transparent)]
     TooManyAttempts(#[from] TooManyAttempts),
-    /// Checking the password failed.
-    #[error(transparent)]
-    Hash(#[from] HashError),
-    /// The new password was not set.
     #[error(transparent)]
     NewPassword(#[from] PasswordError),
-    /// The address is confirmed.
     #[error("the address is confirmed")]
     AlreadyConfirmed,
     /// Too many codes were requested. The next request succeeds after this time.
     #[error("too many codes were requested")]
     TooManyRequests(Duration),
-    /// No channel for codes is configured.
     #[error("no channel for codes is configured")]
     NotConfigured,
-    /// The database failed.
     #[error(transparent)]
     Database(#[from] database::Error),
 }
@@ -51,8 +37,7 @@ pub(super) enum VerificationError {
 impl From<VerificationError> for Problem {
     fn from(error: VerificationError) -> Self {
         match error {
-            VerificationError::InvalidCode => AccountError::InvalidCode.into(),
-            VerificationError::CallerGone => AccountError::CallerGone.into(),
+            VerificationError::Account(error) => error.into(),
             VerificationError::OtherAccount => Self::new(
                 StatusCode::FORBIDDEN,
                 "code-of-another-account",
@@ -65,7 +50,6 @@ impl From<VerificationError> for Problem {
                 "The field `password` is not the account's password.",
             ),
             VerificationError::TooManyAttempts(error) => error.into(),
-            VerificationError::Hash(error) => error.into(),
             VerificationError::NewPassword(error) => error.into(),
             VerificationError::AlreadyConfirmed => Self::new(
                 StatusCode::CONFLICT,

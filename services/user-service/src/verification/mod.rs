@@ -9,4 +9,3 @@ mod error;
 mod requests;
 mod resend;
 pub(crate) mod routes;
-mod store;

@@ -1,14 +1,10 @@
-use std::borrow::Cow;
-
 use actix_web::{FromRequest as _, HttpRequest};
 use auth::{Caller, MaybeCaller};
 use http_kit::{Fields, Problem};
-use utoipa::openapi::schema::{KnownFormat, ObjectBuilder, SchemaFormat, SchemaType, Type};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{PartialSchema, ToSchema};
+use utoipa::ToSchema;
 use values::{Invalid, Secret};
 
-use crate::hashing::{NewPassword, PasswordRules};
+use crate::password_rules::{NewPassword, PasswordRules};
 
 /// The body of a confirmation of an e-mail address.
 #[derive(Debug, ToSchema)]
@@ -17,6 +13,7 @@ pub(super) struct VerifyEmailRequest {
     #[schema(value_type = String)]
     pub(super) code: Secret,
     #[serde(flatten)]
+    #[schema(value_type = ProofFields)]
     pub(super) proof: Proof,
 }
 
@@ -72,32 +69,15 @@ impl Proof {
     }
 }
 
-impl PartialSchema for Proof {
-    fn schema() -> RefOr<Schema> {
-        let or_null = || SchemaType::from_iter([Type::String, Type::Null]);
-        let password = |description| {
-            ObjectBuilder::new()
-                .schema_type(or_null())
-                .format(Some(SchemaFormat::KnownFormat(KnownFormat::Password)))
-                .description(Some(description))
-        };
-        ObjectBuilder::new()
-            .property(
-                "password",
-                password("The account's password, if there is neither a token nor `newPassword`."),
-            )
-            .property(
-                "newPassword",
-                password("A new password for the account, under the rules of new passwords. It signs out all who use the account.")
-                    .min_length(Some(5))
-                    .max_length(Some(72)),
-            )
-            .into()
-    }
-}
-
-impl ToSchema for Proof {
-    fn name() -> Cow<'static, str> {
-        Cow::Borrowed("AccountProof")
-    }
+// The fields of a proof, for the document.
+#[derive(ToSchema)]
+#[schema(as = AccountProof, rename_all = "camelCase")]
+#[expect(dead_code, reason = "they are only documented")]
+struct ProofFields {
+    /// The account's password, if there is neither a token nor `newPassword`.
+    #[schema(format = Password)]
+    password: Option<String>,
+    /// A new password for the account, under the rules of new passwords. It signs out all who use the account.
+    #[schema(format = Password, min_length = 5, max_length = 72)]
+    new_password: Option<String>,
 }

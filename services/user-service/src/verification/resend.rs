@@ -3,8 +3,8 @@ use messaging::Message;
 use values::UserId;
 
 use super::error::VerificationError;
-use crate::accounts;
 use crate::accounts::confirmation::Confirmation;
+use crate::accounts::{self, AccountError};
 use crate::audit::{AuditAction, RequestActor};
 use crate::client_network::ClientNetwork;
 use crate::context::Context;
@@ -44,9 +44,9 @@ fn queue(
     limits: CodeRequestSettings,
     client: &ClientNetwork,
 ) -> Result<Vec<Message>, VerificationError> {
-    let user = accounts::store::lock(connection, id)?.ok_or(VerificationError::CallerGone)?;
+    let user = accounts::store::lock(connection, id)?.ok_or(AccountError::CallerGone)?;
     if user.deletion_in_progress {
-        return Err(VerificationError::CallerGone);
+        return Err(AccountError::CallerGone.into());
     }
     if user.email_confirmed.is_some() {
         return Err(VerificationError::AlreadyConfirmed);

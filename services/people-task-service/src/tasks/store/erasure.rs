@@ -2,12 +2,11 @@
 
 use chrono::{DateTime, Utc};
 use database::{Error, prepared};
-use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Text, Timestamptz};
 use values::{EmailAddress, TaskId, UserId};
 
-use crate::schema::tasks;
+use crate::schema::{self, tasks};
 
 /// An address under which a user requested tasks.
 #[derive(Debug, Clone)]
@@ -42,31 +41,6 @@ pub(crate) struct OwnTask {
     pub(crate) created: DateTime<Utc>,
 }
 
-/// Finds the oldest tasks that the user created or requested, at most `limit`.
-///
-/// Each role has its own statement, in the order of its index. One statement for all of them would
-/// read the whole table when nothing is left.
-pub(crate) fn find_tasks_of_user(
-    connection: &mut PgConnection,
-    user: UserId,
-    addresses: &[RequesterAddress],
-    limit: usize,
-) -> Result<Vec<OwnTask>, Error> {
-    select_tasks(connection, [CREATED, REQUESTED], user, addresses, limit)
-}
-
-/// The same, but locks their states until the end of the transaction, as [`lock`](super::lock) does, and leaves out
-/// those that another transaction has locked.
-pub(crate) fn lock_tasks_of_user(
-    connection: &mut PgConnection,
-    user: UserId,
-    addresses: &[RequesterAddress],
-    limit: usize,
-) -> Result<Vec<OwnTask>, Error> {
-    let statements = [LOCK_CREATED, LOCK_REQUESTED];
-    select_tasks(connection, statements, user, addresses, limit)
-}
-
 /// Raw SQL, because the builder cannot take an array from a subquery. A join would be planned for few rows.
 macro_rules! tasks_of_user {
     ($condition:literal) => {
@@ -85,18 +59,26 @@ macro_rules! tasks_of_user {
     };
 }
 
-const CREATED: &str = tasks_of_user!("creator = $1");
-const LOCK_CREATED: &str = tasks_of_user!(locked "creator = $1");
-// The other statement has already found what the user also created.
-const REQUESTED: &str =
-    tasks_of_user!("requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1");
-const LOCK_REQUESTED: &str = tasks_of_user!(
-    locked "requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1"
-);
+/// Statements for the tasks that a user created, and for those that the user requested and did not create. Each has the
+/// order of its index. One statement for both would read the whole table when nothing is left.
+pub(crate) type Statements = [&'static str; 2];
 
-fn select_tasks(
+pub(crate) const FIND: Statements = [
+    tasks_of_user!("creator = $1"),
+    tasks_of_user!("requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1"),
+];
+
+/// They lock the states of the tasks until the end of the transaction, as [`lock`](super::lock) does, and leave out those
+/// that another transaction has locked.
+pub(crate) const LOCK: Statements = [
+    tasks_of_user!(locked "creator = $1"),
+    tasks_of_user!(locked "requester_key = $3 AND created >= $4 AND created < $5 AND creator <> $1"),
+];
+
+/// Loads the oldest tasks that the user created or requested, at most `limit`.
+pub(crate) fn load_tasks_of_user(
     connection: &mut PgConnection,
-    [created, requested]: [&'static str; 2],
+    [created, requested]: Statements,
     user: UserId,
     addresses: &[RequesterAddress],
     limit: usize,
@@ -134,23 +116,21 @@ pub(crate) fn has_tasks_of_user(
     user: UserId,
     addresses: &[RequesterAddress],
 ) -> Result<bool, Error> {
-    let created = tasks::table.filter(tasks::creator.eq(user));
-    if diesel::select(exists(created)).get_result(connection)? {
-        return Ok(true);
-    }
-    for address in addresses {
-        let requested = tasks::table
-            .filter(tasks::requester_key.eq(address.email.normalized()))
-            .filter(tasks::created.ge(address.start()))
-            .filter(tasks::created.lt(address.end()));
-        if diesel::select(exists(requested)).get_result(connection)? {
-            return Ok(true);
-        }
-    }
-    Ok(false)
+    Ok(!load_tasks_of_user(connection, FIND, user, addresses, 1)?.is_empty())
 }
 
 /// Deletes tasks with their webhooks and deliveries, and returns their number.
 pub(crate) fn delete(connection: &mut PgConnection, ids: &[TaskId]) -> Result<usize, Error> {
     Ok(diesel::delete(tasks::table.filter(tasks::id.eq_any(ids))).execute(connection)?)
+}
+
+/// Keeps tokens of this incarnation from adding rows for a user. It waits for transactions that are adding some.
+pub(crate) fn record_erased_user(
+    connection: &mut PgConnection,
+    user: UserId,
+    incarnation: &str,
+) -> Result<(), Error> {
+    let record = schema::record_erased_user(user, incarnation);
+    diesel::select(record).execute(connection)?;
+    Ok(())
 }

@@ -8,10 +8,12 @@ use values::{EmailAddress, UserId};
 use crate::schema::{former_emails, users};
 
 /// An address that the user gave up.
-#[derive(Debug, Clone, Queryable)]
+#[derive(Debug, Clone, Queryable, Selectable)]
+#[diesel(table_name = former_emails)]
 pub(crate) struct FormerEmail {
     pub(crate) id: i64,
     /// In lower case.
+    #[diesel(column_name = email_key)]
     pub(crate) email: EmailAddress,
     pub(crate) since: DateTime<Utc>,
     pub(crate) until: DateTime<Utc>,
@@ -43,12 +45,7 @@ pub(crate) fn load(
         .filter(former_emails::user_id.eq(user))
         .order(former_emails::id)
         .limit(limit)
-        .select((
-            former_emails::id,
-            former_emails::email_key,
-            former_emails::since,
-            former_emails::until,
-        ))
+        .select(FormerEmail::as_select())
         .load(connection)?)
 }
 

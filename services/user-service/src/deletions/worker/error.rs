@@ -3,7 +3,7 @@ use http_kit::Problem;
 use serde_json::Value;
 
 use crate::calls::CallError;
-use crate::deletions::people_tasks::EraseError;
+use crate::people_tasks::PeopleTasksError;
 
 /// Why a step failed. It is shown in the job's `failure`, so it contains no address and no secret.
 #[derive(Debug, thiserror::Error)]
@@ -20,7 +20,7 @@ pub(super) enum StepError {
     #[error("the deletion takes longer than DELETE_MAX_AGE")]
     Overdue,
     #[error(transparent)]
-    PeopleTasks(#[from] EraseError),
+    PeopleTasks(#[from] PeopleTasksError),
     #[error("the database failed")]
     Database(#[from] database::Error),
     #[error("this version does not know the step")]

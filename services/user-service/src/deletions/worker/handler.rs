@@ -11,10 +11,9 @@ use values::{DeletionId, Names};
 
 use super::error::StepError;
 use super::executor::StepExecutor;
-use super::progress::Progress;
 use super::store::{self, Job, NextStep, PendingStep};
 use crate::audit::AuditAction;
-use crate::deletions::steps::Step;
+use crate::deletions::steps::{Progress, Step};
 use crate::deletions::{JOBS, QUEUE};
 
 /// Does the steps of deletions one after the other.
@@ -110,7 +109,7 @@ impl DeletionWorker {
 
     async fn record_done(&self, job: Job, pending: &PendingStep) -> Result<Outcome, Error> {
         let position = pending.position;
-        let finish = move |connection: &mut _| store::finish_step(connection, job, position);
+        let finish = move |connection: &mut _| store::finish_step(connection, job, position, false);
         let recorded = self.executor.database.transaction(finish).await?;
         tracing::info!(step = pending.name, recorded, "step done");
         count(pending, "done");

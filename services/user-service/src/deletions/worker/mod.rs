@@ -11,9 +11,7 @@
 mod error;
 mod executor;
 mod handler;
-mod progress;
 mod store;
-mod user_data;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,16 +20,15 @@ use anyhow::Context as _;
 use auth::{Signer, SigningKey};
 use database::Database;
 use jobs::{RetentionRule, RetryPolicy, WorkerConfig};
-use reqwest::Client;
 use server::Running;
 
 use crate::calls;
 use crate::deletions::engine::Engine;
-use crate::deletions::people_tasks::PeopleTasks;
 use crate::deletions::store::find_with_engine;
+use crate::people_tasks::PeopleTasks;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::DeletionWorkerSettings;
-use crate::user_changes::{UserChangeClient, UserChangeSender};
+use crate::user_changes::UserChangeSender;
 use executor::StepExecutor;
 use handler::DeletionWorker;
 
@@ -54,11 +51,17 @@ pub async fn run_deletion_worker(settings: DeletionWorkerSettings) -> anyhow::Re
         signer(&settings)?,
     );
     let service = settings.people_task_service.clone();
-    let changes = UserChangeClient::new(client.clone(), service, Arc::clone(&signer));
-    let sender = UserChangeSender::new(database.clone(), changes, settings.lease);
+    let people_tasks = PeopleTasks::new(client.clone(), service, signer);
+    let sender = UserChangeSender::new(database.clone(), people_tasks.clone(), settings.lease);
     running.spawn(sender.run(running.shutdown()));
+    let engine = settings.engine.as_ref();
     let worker = DeletionWorker {
-        executor: executor(&settings, &database, client, signer),
+        executor: StepExecutor {
+            database: database.clone(),
+            engine: engine.map(|engine| Engine::new(client, engine)),
+            people_tasks,
+            settle_time: settings.settle_time,
+        },
         lease: settings.lease,
         retry: retry_policy(&settings),
         max_age: settings.max_age,
@@ -107,22 +110,6 @@ fn signer(settings: &DeletionWorkerSettings) -> anyhow::Result<Arc<Signer>> {
     let issuer = settings.issuer.clone();
     let signer = Signer::new(&key, &[], issuer.clone(), issuer, Duration::ZERO);
     Ok(Arc::new(signer))
-}
-
-fn executor(
-    settings: &DeletionWorkerSettings,
-    database: &Database,
-    client: Client,
-    signer: Arc<Signer>,
-) -> StepExecutor {
-    let engine = settings.engine.as_ref();
-    let service = settings.people_task_service.clone();
-    StepExecutor {
-        database: database.clone(),
-        engine: engine.map(|engine| Engine::new(client.clone(), engine)),
-        people_tasks: PeopleTasks::new(client, service, signer),
-        settle_time: settings.settle_time,
-    }
 }
 
 #[cfg(test)]

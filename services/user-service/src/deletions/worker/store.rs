@@ -107,29 +107,35 @@ pub(super) fn renew(
     Ok(step.map_or(NextStep::None, NextStep::Pending))
 }
 
-/// Records that a step is finished. `false` when the claim was lost; then nothing is written.
+/// Records that a step is finished and, if it is the last one, that the job is completed. `false` when the claim was lost;
+/// then nothing is written.
 ///
 /// Must run in a transaction.
 pub(super) fn finish_step(
     connection: &mut Connection,
     job: Job,
     position: i32,
+    is_last: bool,
 ) -> Result<bool, Error> {
+    let finished = now.into_sql::<Timestamptz>().nullable();
+    let completed = is_last.then(|| {
+        (
+            deletions::status.eq(DeletionStatus::Completed.name()),
+            deletions::finished.eq(finished),
+            deletions::lease_until.eq(None::<DateTime<Utc>>),
+        )
+    });
+    let steps_done = deletions::steps_done.eq(deletions::steps_done + 1);
     let counted = diesel::update(claimed!(job))
-        .set(deletions::steps_done.eq(deletions::steps_done + 1))
+        .set((steps_done, completed))
         .execute(connection)?;
     if counted == 0 {
         return Ok(false);
     }
-    mark_finished(connection, job, position)?;
-    Ok(true)
-}
-
-fn mark_finished(connection: &mut Connection, job: Job, position: i32) -> Result<(), Error> {
     diesel::update(deletion_steps::table.find((job.lease.id, position)))
-        .set(deletion_steps::finished.eq(now.into_sql::<Timestamptz>().nullable()))
+        .set(deletion_steps::finished.eq(finished))
         .execute(connection)?;
-    Ok(())
+    Ok(true)
 }
 
 /// Adds to the number of tasks that were deleted so far, unless the claim was lost.
@@ -237,28 +243,4 @@ pub(super) fn time_until_age(
 /// The incarnation of the database.
 pub(super) fn load_incarnation(connection: &mut Connection) -> Result<String, Error> {
     Ok(diesel::select(database_incarnation()).get_result(connection)?)
-}
-
-/// Records that the last step is finished and the job is completed.
-/// `false` when the claim was lost.
-///
-/// Must run in a transaction.
-pub(super) fn complete(
-    connection: &mut Connection,
-    job: Job,
-    position: i32,
-) -> Result<bool, Error> {
-    let completed = diesel::update(claimed!(job))
-        .set((
-            deletions::status.eq(DeletionStatus::Completed.name()),
-            deletions::steps_done.eq(deletions::steps_done + 1),
-            deletions::finished.eq(now.into_sql::<Timestamptz>().nullable()),
-            deletions::lease_until.eq(None::<DateTime<Utc>>),
-        ))
-        .execute(connection)?;
-    if completed == 0 {
-        return Ok(false);
-    }
-    mark_finished(connection, job, position)?;
-    Ok(true)
 }

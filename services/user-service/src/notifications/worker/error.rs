@@ -6,10 +6,8 @@ pub(super) enum SendError {
     /// The channel was configured when the notification was requested.
     #[error("this channel is no longer configured")]
     NotConfigured,
-    /// The mail server.
     #[error("the mail server {0}")]
     Mail(String),
-    /// The mail server has a certificate that was refused.
     #[error("the mail server's certificate was refused: {0}")]
     MailCertificate(CertificateFault),
     /// The mail server refused the recipient or the mail for good.
@@ -20,13 +18,10 @@ pub(super) enum SendError {
         /// The code of its reply.
         code: String,
     },
-    /// The operator's URL.
     #[error("the webhook {0}")]
     Webhook(String),
-    /// Every attempt ended without a result.
     #[error("every attempt ended without a result")]
     TooManyAttempts,
-    /// The text of the mail.
     #[error("the mail could not be written")]
     Template,
     /// The mail library does not accept the address.

@@ -66,13 +66,7 @@ impl Worker for NotificationWorker {
         }
         let content = self.prepare(&row, &recipient);
         if let Ok((_, notification)) = &content {
-            store::insert_code(
-                connection,
-                &row,
-                &recipient,
-                notification,
-                self.codes.lifetime,
-            )?;
+            store::insert_code(connection, &row, &recipient, notification)?;
         }
         let lease = row.lease;
         Ok(Some(Attempt { lease, content }))

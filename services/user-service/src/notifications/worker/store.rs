@@ -102,7 +102,6 @@ pub(super) fn insert_code(
     row: &ClaimedRow,
     recipient: &Recipient,
     notification: &Notification,
-    lifetime: Duration,
 ) -> Result<(), Error> {
     let fingerprint = notification.code.fingerprint();
     let for_address = notification.kind == Kind::VerifyEmail;
@@ -113,7 +112,7 @@ pub(super) fn insert_code(
             codes::purpose.eq(notification.kind.name()),
             codes::code_generation.eq(row.generation.unwrap_or(recipient.generation)),
             codes::email_key.eq(for_address.then_some(recipient.email_key.as_str())),
-            codes::expires.eq(now.into_sql::<Timestamptz>() + interval(lifetime)),
+            codes::expires.eq(now.into_sql::<Timestamptz>() + interval(notification.lifetime)),
         ))
         .execute(connection)?;
     Ok(())

@@ -12,8 +12,8 @@ use serde_json::json;
 use testkit::{TestDatabase, lines};
 
 use crate::tasks::access::Actor;
-use crate::tasks::list_query::TaskSelection;
-use crate::tasks::requests::{parse_list, parse_selection};
+use crate::tasks::list_query::TaskConditions;
+use crate::tasks::requests::parse_list;
 
 /// Enough tasks for every way in which lists are read.
 const MANY: i64 = 50_000;
@@ -118,7 +118,9 @@ impl Lists {
 
     /// Counts, checks the number, and returns it with how many rows were read.
     fn count(&mut self, actor: &Actor, query: &str, expected: &str) -> (i64, i64) {
-        let TaskSelection { role, conditions } = parse_selection(&Query::parse(query)).unwrap();
+        let parameters = Query::parse(query);
+        let role = parameters.parsed("role").unwrap();
+        let conditions = TaskConditions::parse(&parameters).unwrap();
         let before = rows_read(&mut self.connection);
         let count = super::count(&mut self.connection, actor, role, &conditions).unwrap();
         let read = rows_read(&mut self.connection) - before;

@@ -1,10 +1,10 @@
 //! How notifications are sent.
 
-mod log;
 mod mail;
 mod webhook;
 
 use anyhow::Context as _;
+use values::Names as _;
 
 use super::error::SendError;
 use super::notification::Notification;
@@ -50,20 +50,14 @@ impl Channels {
         channel: Channel,
         notification: &Notification,
     ) -> Result<(), SendError> {
-        match channel {
-            Channel::Webhook => match &self.webhook {
-                Some(webhook) => webhook.send(notification).await,
-                None => Err(SendError::NotConfigured),
-            },
-            Channel::Mail => match &self.mail {
-                Some(mail) => mail.send(notification).await,
-                None => Err(SendError::NotConfigured),
-            },
-            Channel::Log if self.log => {
-                log::send(notification);
+        match (channel, &self.webhook, &self.mail) {
+            (Channel::Webhook, Some(webhook), _) => webhook.send(notification).await,
+            (Channel::Mail, _, Some(mail)) => mail.send(notification).await,
+            (Channel::Log, ..) if self.log => {
+                log_link(notification);
                 Ok(())
             }
-            Channel::Log => Err(SendError::NotConfigured),
+            _ => Err(SendError::NotConfigured),
         }
     }
 
@@ -77,4 +71,14 @@ impl Channels {
             None => Err(SendError::NotConfigured),
         }
     }
+}
+
+/// Logs the link. This is the only place where a code is logged, and for development only.
+fn log_link(notification: &Notification) {
+    tracing::info!(
+        user.id = %notification.user,
+        kind = notification.kind.name(),
+        link = notification.link.expose(),
+        "link with a code (FORGOT_PASSWORD_LOG is on)"
+    );
 }

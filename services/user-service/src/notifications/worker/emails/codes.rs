@@ -1,10 +1,8 @@
 //! Mails with a code.
 
-use values::Language;
-
 use super::Email;
 use super::layout::{Button, Content, Fact, Link};
-use super::texts::{self, Texts};
+use super::texts::Texts;
 use crate::notifications::Kind;
 use crate::notifications::worker::notification::Notification;
 
@@ -15,15 +13,14 @@ impl Email {
     /// None in practice: the templates write to memory.
     pub(in crate::notifications::worker) fn with_code(
         notification: &Notification,
-        language: Language,
+        texts: &Texts,
     ) -> askama::Result<Self> {
-        let texts = Texts::of(language);
         let code = match notification.kind {
             Kind::ForgotPassword => &texts.forgot_password,
             Kind::VerifyEmail => &texts.verify_email,
         };
         let link = notification.link.expose();
-        let validity = texts::validity(language, notification.lifetime);
+        let validity = texts.validity(notification.lifetime);
         let content = Content {
             subject: code.subject.to_owned(),
             heading: code.subject.to_owned(),
@@ -46,6 +43,6 @@ impl Email {
             notes: vec![validity, code.otherwise.to_owned()],
             ..Content::default()
         };
-        content.render(language)
+        content.render(texts.language)
     }
 }

@@ -1,7 +1,6 @@
 //! The templates of all mails.
 
 use askama::Template;
-use values::{Language, Names as _};
 
 use super::Email;
 
@@ -60,10 +59,10 @@ impl Content<'_> {
     ///
     /// # Errors
     /// None in practice: the templates write to memory.
-    pub(super) fn render(self, language: Language) -> askama::Result<Email> {
+    pub(super) fn render(self, language: &str) -> askama::Result<Email> {
         let crlf = |text: String| text.lines().map(|line| format!("{line}\r\n")).collect();
         let html = Html {
-            language: language.name(),
+            language,
             content: &self,
         };
         Ok(Email {

@@ -12,6 +12,8 @@ mod texts;
 #[cfg(test)]
 mod tests;
 
+pub(super) use texts::AllTexts;
+
 /// An e-mail's subject and its two bodies, with CRLF line ends.
 pub(super) struct Email {
     pub(super) subject: String,

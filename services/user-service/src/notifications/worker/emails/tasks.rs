@@ -3,7 +3,7 @@
 use super::Email;
 use super::foreign_text::{excerpt, one_line};
 use super::layout::{Button, Content, Fact, Link};
-use super::texts::{self, KindTexts, TaskTexts, Texts};
+use super::texts::{KindTexts, TaskTexts, Texts};
 use crate::notifications::worker::task_mail::{MailKind, TaskMail};
 
 /// The characters of a title in a subject.
@@ -17,8 +17,11 @@ impl Email {
     ///
     /// # Errors
     /// None in practice: the templates write to memory.
-    pub(in crate::notifications::worker) fn about_task(mail: &TaskMail) -> askama::Result<Self> {
-        let texts = &Texts::of(mail.language).task;
+    pub(in crate::notifications::worker) fn about_task(
+        mail: &TaskMail,
+        all: &Texts,
+    ) -> askama::Result<Self> {
+        let texts = &all.task;
         let kind = kind_texts(mail, texts);
         let title = one_line(&mail.title, TITLE_IN_SUBJECT);
         let is_decided = mail.kind == MailKind::Decided;
@@ -31,7 +34,7 @@ impl Email {
             } else {
                 excerpt(&mail.description, MAX_DESCRIPTION)
             },
-            facts: facts(mail, texts),
+            facts: facts(mail, all),
             buttons: buttons(mail, texts),
             notes: notes(texts, is_decided),
             footer: mail.unsubscribe_link.as_ref().map(|link| Link {
@@ -40,7 +43,7 @@ impl Email {
             }),
             ..Content::default()
         };
-        content.render(mail.language)
+        content.render(all.language)
     }
 }
 
@@ -54,7 +57,8 @@ fn kind_texts<'a>(mail: &TaskMail, texts: &'a TaskTexts) -> &'a KindTexts {
     }
 }
 
-fn facts<'a>(mail: &TaskMail, texts: &'a TaskTexts) -> Vec<Fact<'a>> {
+fn facts<'a>(mail: &TaskMail, all: &'a Texts) -> Vec<Fact<'a>> {
+    let texts = &all.task;
     let fact = |label, value| Fact { label, value };
     if mail.kind == MailKind::Decided {
         let person = mail.decided_by.as_deref().unwrap_or(&mail.approver);
@@ -67,7 +71,7 @@ fn facts<'a>(mail: &TaskMail, texts: &'a TaskTexts) -> Vec<Fact<'a>> {
     }
     let due = mail
         .decision_by
-        .map(|at| fact(texts.decide_by, texts::moment(mail.language, at)));
+        .map(|at| fact(texts.decide_by, all.moment(at)));
     [fact(
         texts.requested_by,
         one_line(&mail.requester, MAX_TITLE),

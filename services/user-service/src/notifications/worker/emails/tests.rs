@@ -4,7 +4,7 @@ use chrono::Utc;
 use serde_json::{Value, json};
 use values::{Language, Names as _, NotificationId, Secret, UserId};
 
-use super::Email;
+use super::{AllTexts, Email};
 use crate::notifications::Kind;
 use crate::notifications::worker::notification::Notification;
 use crate::notifications::worker::task_mail::{MailKind, TaskMail};
@@ -20,7 +20,8 @@ fn with_code(kind: Kind, language: Language, link: &str) -> Email {
         link: Secret::new(link),
         lifetime: Duration::from_secs(3_600),
     };
-    Email::with_code(&notification, language).unwrap()
+    let texts = AllTexts::load().unwrap();
+    Email::with_code(&notification, texts.of(language)).unwrap()
 }
 
 fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {
@@ -53,7 +54,8 @@ fn about_task(kind: MailKind, language: Language, changes: &Value) -> Email {
         mail[name] = value.clone();
     }
     let mail: TaskMail = serde_json::from_value(mail).unwrap();
-    Email::about_task(&mail).unwrap()
+    let texts = AllTexts::load().unwrap();
+    Email::about_task(&mail, texts.of(mail.language)).unwrap()
 }
 
 fn check(name: &str, language: Language, email: &Email) {

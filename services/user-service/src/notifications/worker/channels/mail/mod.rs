@@ -1,8 +1,10 @@
 mod smtp;
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Context as _;
 use email_encoding::headers::rfc2047;
 use email_encoding::headers::writer::EmailWriter;
 use lettre::Message;
@@ -11,7 +13,7 @@ use lettre::message::{Body, Mailbox, MessageBuilder, MultiPart, SinglePart};
 use telemetry::CallOutcome;
 use values::Language;
 
-use crate::notifications::worker::emails::Email;
+use crate::notifications::worker::emails::{AllTexts, Email};
 use crate::notifications::worker::error::SendError;
 use crate::notifications::worker::notification::Notification;
 use crate::notifications::worker::task_mail::TaskMail;
@@ -35,6 +37,7 @@ const ONE_CLICK: &str = "List-Unsubscribe=One-Click";
 pub(super) struct Mail {
     server: MailServer,
     from: Mailbox,
+    texts: Arc<AllTexts>,
     /// The language of codes.
     language: Language,
 }
@@ -44,13 +47,14 @@ impl Mail {
         Ok(Self {
             server: MailServer::new(settings)?,
             from: settings.from.0.clone(),
+            texts: Arc::new(AllTexts::load().context("texts of mails")?),
             language,
         })
     }
 
     /// Sends a code.
     pub(super) async fn send(&self, notification: &Notification) -> Result<(), SendError> {
-        let email = Email::with_code(notification, self.language);
+        let email = Email::with_code(notification, self.texts.of(self.language));
         let email = email.map_err(|_| SendError::Template)?;
         let message = self.builder(&notification.email, &notification.id)?;
         self.send_message(compose(message, email)?).await
@@ -58,7 +62,8 @@ impl Mail {
 
     /// Sends a mail about a task.
     pub(super) async fn send_about_task(&self, mail: &TaskMail) -> Result<(), SendError> {
-        let email = Email::about_task(mail).map_err(|_| SendError::Template)?;
+        let email = Email::about_task(mail, self.texts.of(mail.language));
+        let email = email.map_err(|_| SendError::Template)?;
         let mut message = self.builder(&mail.to, &mail.id)?;
         if let Some(link) = &mail.unsubscribe_link {
             message = message

@@ -1,3 +1,7 @@
+//! Passwords as values: the rules for new ones, and the forms of one that someone claims to have.
+
+mod requests;
+
 use icu_normalizer::{ComposingNormalizerBorrowed, DecomposingNormalizerBorrowed};
 use utoipa::ToSchema;
 use values::{Invalid, Secret};
@@ -60,16 +64,16 @@ pub(crate) struct Password(Secret);
 
 /// A form of a password, and whether it is the normal one.
 #[derive(Debug, Clone)]
-pub(super) struct PasswordForm {
-    pub(super) text: Secret,
-    pub(super) is_normal: bool,
+pub(crate) struct PasswordForm {
+    pub(crate) text: Secret,
+    pub(crate) is_normal: bool,
 }
 
 impl Password {
     /// The forms of the password that a stored hash may have: NFC, and, for hashes that were made before passwords were
     /// normalised, the text as typed and NFD. Equal ones are one form, and those that are too long for any user to have
     /// are left out. So most passwords have one form, and the number tells nothing about an account.
-    pub(super) fn forms(&self) -> Vec<PasswordForm> {
+    pub(crate) fn forms(&self) -> Vec<PasswordForm> {
         let normal = nfc(&self.0);
         let mut forms: Vec<PasswordForm> = Vec::with_capacity(1);
         for text in [normal.clone(), self.0.clone(), nfd(&self.0)] {

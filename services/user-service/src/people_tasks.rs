@@ -1,10 +1,9 @@
-//! The people-task service's internal operation that deletes a user's tasks.
+//! The people-task service's internal operations on users, which the deletion-worker calls.
 
-use std::fmt;
 use std::sync::Arc;
 
 use auth::Signer;
-use reqwest::{Client, StatusCode};
+use reqwest::{Client, Method, Response, StatusCode};
 use serde::{Deserialize, Serialize};
 use url::Url;
 use values::{EmailAddress, Timestamp, UserId};
@@ -15,37 +14,34 @@ use crate::calls::{CallError, append_path, send};
 const SUBJECT: &str = "deletion-worker";
 
 /// A client of the people-task service.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub(crate) struct PeopleTasks {
     client: Client,
     base: Url,
     signer: Arc<Signer>,
 }
 
-/// Why a batch was not deleted.
+/// Why the people-task service did not do something, or why that could not be recorded.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum EraseError {
+pub(crate) enum PeopleTasksError {
     #[error("the people-task service {0}")]
     Call(#[from] CallError),
     #[error("the token for the people-task service could not be signed")]
     Token(#[from] auth::SignError),
+    #[error("the database failed")]
+    Database(#[from] database::Error),
 }
 
-#[derive(Serialize)]
-struct EraseRequest<'a> {
-    #[serde(flatten)]
-    addresses: &'a RequesterAddresses,
-    incarnation: &'a str,
-}
-
-/// The addresses under which a user requested tasks.
-#[derive(Debug, Default, Serialize)]
+/// The user whose tasks are deleted: the addresses under which the user requested tasks, and the incarnation of the
+/// database that the user is deleted from.
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct RequesterAddresses {
+pub(crate) struct EraseRequest {
     /// Addresses that are the user's.
     pub(crate) emails: Vec<EmailAddress>,
     /// Addresses that were the user's for some time.
     pub(crate) former_emails: Vec<FormerAddress>,
+    pub(crate) incarnation: String,
 }
 
 /// An address that was the user's.
@@ -87,26 +83,40 @@ impl PeopleTasks {
     pub(crate) async fn erase(
         &self,
         user: UserId,
-        addresses: &RequesterAddresses,
-        incarnation: &str,
-    ) -> Result<Erased, EraseError> {
+        request: &EraseRequest,
+    ) -> Result<Erased, PeopleTasksError> {
+        let response = self.call(Method::POST, user, &["erase"], request).await?;
+        Ok(response.json().await.map_err(CallError::from)?)
+    }
+
+    /// Tells the state of a user. The people-task service ignores it if it knows a later one.
+    ///
+    /// # Errors
+    /// No response, or a status other than `200`. Repeat the call.
+    pub(crate) async fn tell(
+        &self,
+        user: UserId,
+        state: &impl Serialize,
+    ) -> Result<(), PeopleTasksError> {
+        self.call(Method::PUT, user, &[], state).await.map(drop)
+    }
+
+    async fn call(
+        &self,
+        method: Method,
+        user: UserId,
+        operation: &[&str],
+        body: &impl Serialize,
+    ) -> Result<Response, PeopleTasksError> {
         let token = self.signer.sign_for_service(SUBJECT)?;
-        let path = ["internal", "users", &user.to_string(), "erase"];
-        let request = self.client.post(append_path(&self.base, &path, &[]));
-        let request = request.bearer_auth(token.expose()).json(&EraseRequest {
-            addresses,
-            incarnation,
-        });
+        let path = ["internal", "users", &user.to_string()];
+        let url = append_path(&self.base, &path, operation);
+        let request = self.client.request(method, url);
+        let request = request.bearer_auth(token.expose()).json(body);
         let response = send("people-task-service", request).await?;
         match response.status() {
-            StatusCode::OK => Ok(response.json().await.map_err(CallError::from)?),
+            StatusCode::OK => Ok(response),
             status => Err(CallError::Status(status.as_u16()).into()),
         }
-    }
-}
-
-impl fmt::Debug for PeopleTasks {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PeopleTasks").finish_non_exhaustive()
     }
 }

@@ -4,22 +4,23 @@
 //! A mail whose report is lost is handed over again when its claim has ended: it is sent at least once. All its messages
 //! have the same `Message-ID`, by which mail programs recognise duplicates.
 
-mod client;
-
 use std::time::Duration;
 
+use auth::MailKeys;
 use jobs::RetryPolicy;
+use reqwest::{Client, RequestBuilder, Response};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use telemetry::{Outage, RequestContext, SpanKind};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use values::Names as _;
+use url::Url;
+use values::{MailId, Names as _, Secret};
 
 use super::channels::Channels;
 use super::error::SendError;
 use super::task_mail::TaskMail;
-use client::Report;
-
-pub(super) use client::TaskMailClient;
+use crate::calls::{self, CallError, append_path};
 
 /// Mails that one worker sends at once. The others wait in the database.
 const CONCURRENCY: usize = 16;
@@ -27,6 +28,8 @@ const CONCURRENCY: usize = 16;
 const PAUSE: Duration = Duration::from_secs(1);
 /// The longest pause while the people-task service does not respond.
 const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// The longest pause before another attempt that the service accepts. After it, the mail would be too late.
+const MAX_RETRY_PAUSE: Duration = Duration::from_secs(24 * 3_600);
 /// A report that fails is repeated, because a lost one sends the mail again.
 const REPORT_ATTEMPTS: u32 = 5;
 
@@ -89,21 +92,21 @@ impl TaskMailSender {
             _ => None,
         };
         let outcome = match (&sent, pause) {
-            (Ok(()), _) => "sent",
-            (Err(_), Some(_)) => "retry",
-            (Err(_), None) => "fail",
-        };
-        metrics::counter!("task_mail_attempts_total", "kind" => mail.kind.name(), "outcome" => outcome)
-            .increment(1);
-        match (&sent, pause) {
-            (Ok(()), _) => tracing::info!(attempt, "a mail about a task was sent"),
+            (Ok(()), _) => {
+                tracing::info!(attempt, "a mail about a task was sent");
+                "sent"
+            }
             (Err(error), Some(_)) => {
                 tracing::warn!(attempt, error = %error, "a mail about a task was not sent");
+                "retry"
             }
             (Err(error), None) => {
                 tracing::error!(attempt, error = %error, "a mail about a task was given up");
+                "fail"
             }
-        }
+        };
+        metrics::counter!("task_mail_attempts_total", "kind" => mail.kind.name(), "outcome" => outcome)
+            .increment(1);
         self.report(mail, Report::new(attempt, pause)).await;
     }
 
@@ -132,5 +135,90 @@ async fn wait_for(sending: &mut JoinSet<()>, wait: Option<Duration>, shutdown: &
     tokio::select! {
         () = tokio::time::sleep(wait) => {}
         () = shutdown.cancelled() => {}
+    }
+}
+
+/// A client of the people-task service's operations on mails.
+#[derive(Debug, Clone)]
+pub(super) struct TaskMailClient {
+    client: Client,
+    base: Url,
+    token: Secret,
+}
+
+/// What became of a mail.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    attempt: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after_ms: Option<u64>,
+}
+
+impl Report {
+    /// The mail was sent or is given up or, with a pause, is tried again after it.
+    fn new(attempt: u32, pause: Option<Duration>) -> Self {
+        let millis = |pause: Duration| {
+            let millis = pause.min(MAX_RETRY_PAUSE).as_millis();
+            u64::try_from(millis).unwrap_or(u64::MAX).max(1)
+        };
+        Self {
+            attempt,
+            retry_after_ms: pause.map(millis),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Claimed {
+    mails: Vec<TaskMail>,
+}
+
+impl TaskMailClient {
+    /// Creates a client.
+    ///
+    /// # Errors
+    /// The HTTP client cannot be built.
+    pub(super) fn new(base: Url, keys: &MailKeys) -> Result<Self, reqwest::Error> {
+        Ok(Self {
+            client: calls::client()?,
+            base,
+            token: keys.worker_token(),
+        })
+    }
+
+    /// Claims mails that are due, at most `limit`.
+    ///
+    /// # Errors
+    /// No response, or a status other than 2xx. Mails that were claimed are handed over again later.
+    async fn claim(&self, limit: usize) -> Result<Vec<TaskMail>, CallError> {
+        let request = self.post(&["claim"]).json(&json!({"limit": limit}));
+        let response = self.send(request).await?;
+        let Claimed { mails } = response.json().await?;
+        Ok(mails)
+    }
+
+    /// Reports what became of a mail. It can be repeated.
+    ///
+    /// # Errors
+    /// No response, or a status other than 2xx.
+    async fn report(&self, id: MailId, report: &Report) -> Result<(), CallError> {
+        let request = self.post(&[&id.to_string(), "report"]).json(report);
+        self.send(request).await.map(drop)
+    }
+
+    fn post(&self, path: &[&str]) -> RequestBuilder {
+        let url = append_path(&self.base, &["internal", "mails"], path);
+        self.client.post(url).bearer_auth(self.token.expose())
+    }
+
+    async fn send(&self, request: RequestBuilder) -> Result<Response, CallError> {
+        let response = calls::send("people-task-service", request).await?;
+        let status = response.status();
+        if status.is_success() {
+            Ok(response)
+        } else {
+            Err(CallError::Status(status.as_u16()))
+        }
     }
 }

@@ -1,7 +1,7 @@
 use http_kit::Fields;
 use values::Secret;
 
-use super::password::{NewPassword, PasswordRules};
+use super::{NewPassword, PasswordRules};
 
 impl NewPassword {
     /// Reads a required field of a body. `None` means that `fields` holds an error.

@@ -1,0 +1,69 @@
+/// Declares types of settings, and implements [`Settings`](crate::Settings) for them. The documentation of a field is the
+/// purpose of its setting, except for `required` ones, whose purpose completes a sentence.
+///
+/// Each field says which method of the [`Reader`](crate::Reader) reads it, with the arguments of that method. `part` reads a
+/// field that has settings of its own, and `by` calls a function that takes the reader.
+///
+/// ```
+/// app_config::settings! {
+///     /// How passwords are hashed.
+///     pub struct PasswordSettings {
+///         /// The cost of hashing.
+///         pub cost: u32 = in_range("COST", "12", "a whole number from 4 to 31", |cost| (4..=31).contains(cost)),
+///         /// Another key.
+///         pub other_key: Option<String> = optional("OTHER_KEY"),
+///     }
+/// }
+///
+/// let settings = app_config::describe::<PasswordSettings>().unwrap();
+/// assert_eq!(settings[0].purpose, "The cost of hashing.");
+/// ```
+#[macro_export]
+macro_rules! settings {
+    ($(
+        $(#[$attribute:meta])*
+        pub struct $name:ident {
+            $(
+                $(#[doc = $purpose:literal])+
+                pub $field:ident: $type:ty = $how:ident($($argument:expr),*),
+            )+
+        }
+    )+) => {$(
+        $(#[$attribute])*
+        #[derive(Debug, Clone)]
+        pub struct $name {
+            $(
+                $(#[doc = $purpose])+
+                pub $field: $type,
+            )+
+        }
+
+        impl $crate::Settings for $name {
+            fn read(reader: &mut $crate::Reader) -> Result<Self, $crate::Error> {
+                Ok(Self {
+                    $($field: $crate::settings!(
+                        @read reader, $type, concat!($($purpose),+).trim_start(), $how($($argument),*)
+                    )?,)+
+                })
+            }
+        }
+    )+};
+    (@read $reader:ident, $type:ty, $purpose:expr, required($name:expr, $completion:expr)) => {
+        $reader.required($name, $completion)
+    };
+    (@read $reader:ident, $type:ty, $purpose:expr, optional($name:expr)) => {
+        $reader.optional($name, $purpose)
+    };
+    (@read $reader:ident, $type:ty, $purpose:expr, or_default($name:expr, $default:expr)) => {
+        $reader.or_default($name, $default, $purpose)
+    };
+    (@read $reader:ident, $type:ty, $purpose:expr, in_range($name:expr, $default:expr, $allowed:expr, $accepts:expr)) => {
+        $reader.in_range($name, $default, $allowed, $purpose, $accepts)
+    };
+    (@read $reader:ident, $type:ty, $purpose:expr, part()) => {
+        <$type as $crate::Settings>::read($reader)
+    };
+    (@read $reader:ident, $type:ty, $purpose:expr, by($function:expr)) => {
+        $function($reader)
+    };
+}

@@ -1,0 +1,161 @@
+//! What administrators do with deletions: start one, which gives a ticket, show its progress, cancel it, list all, and start
+//! those that failed again.
+
+use audit_log::Entry;
+use database::{Connection, Database};
+use listing::{Page, PageLimits, Paging};
+use messaging::Message;
+use telemetry::RequestContext;
+use values::{DeletionId, Secret, UserId};
+
+use super::error::DeletionError;
+use super::responses::RetryResponse;
+use super::steps::Step;
+use super::store::{self, Deletion};
+use crate::accounts::confirmation::is_trusted;
+use crate::accounts::{self, AccountError, User, check_not_last_admin, revoke_earlier_tokens};
+use crate::audit::{AuditAction, RequestActor};
+use crate::context::Context;
+use crate::settings::EmailVerification;
+
+/// Deletions that one transaction starts again.
+const BATCH: usize = 100;
+/// Deletions that one call starts again.
+const MAX_PER_CALL: usize = 1_000;
+
+enum Started {
+    /// A deletion was in progress before.
+    Before(Secret),
+    /// A new deletion; its user is inactive from now on.
+    Now {
+        id: DeletionId,
+        ticket: Secret,
+        user: Box<User>,
+    },
+}
+
+/// Deactivates a user, revokes its tokens and stores the deletion. While a deletion of the user is in
+/// progress, its ticket is returned again.
+#[tracing::instrument(skip_all, fields(user.id = %id))]
+pub(super) async fn start(
+    context: &Context,
+    id: UserId,
+    actor: RequestActor,
+) -> Result<Secret, DeletionError> {
+    let request = RequestContext::current_or_fresh();
+    let steps = Step::for_new_deletion(context.has_engine);
+    let (row_request, verification) = (request.clone(), context.email_verification);
+    let entry = actor.entry(AuditAction::DeletionRequested, id);
+    let started = context
+        .database
+        .transaction(move |connection| {
+            insert(connection, id, &steps, verification, &row_request, entry)
+        })
+        .await?;
+    match started {
+        Started::Before(ticket) => Ok(ticket),
+        Started::Now { id, ticket, user } => {
+            revoke_earlier_tokens(context, &user);
+            context.deletions.send([Message::new(id, request)]);
+            metrics::counter!("deletions_started_total").increment(1);
+            Ok(ticket)
+        }
+    }
+}
+
+fn insert(
+    connection: &mut Connection,
+    id: UserId,
+    steps: &[Step],
+    verification: EmailVerification,
+    request: &RequestContext,
+    entry: Entry,
+) -> Result<Started, DeletionError> {
+    let admins = accounts::store::lock_active_admins(connection)?;
+    let user = accounts::store::lock(connection, id)?;
+    if let Some(ticket) = store::find_ticket_in_progress(connection, id)? {
+        return Ok(Started::Before(Secret::new(ticket)));
+    }
+    let user = user.ok_or(AccountError::NotFound)?;
+    check_not_last_admin(&user, &admins)?;
+    let email_trusted = is_trusted(verification, &user);
+    let user = Box::new(accounts::store::deactivate(connection, user.id, entry)?);
+    let ticket = Secret::random();
+    let id = store::insert(connection, user.id, &ticket, steps, email_trusted, request)?;
+    Ok(Started::Now { id, ticket, user })
+}
+
+/// The progress of a deletion.
+pub(super) async fn status(
+    context: &Context,
+    user: UserId,
+    ticket: Secret,
+) -> Result<Deletion, DeletionError> {
+    let find = move |connection: &mut Connection| {
+        store::find(connection, user, &ticket)?.ok_or(DeletionError::UnknownTicket)
+    };
+    context.database.run(find).await
+}
+
+/// Cancels a deletion that is in progress. What was deleted stays deleted, and the account stays inactive.
+#[tracing::instrument(skip_all, fields(user.id = %user))]
+pub(super) async fn cancel(
+    context: &Context,
+    user: UserId,
+    ticket: Secret,
+    actor: RequestActor,
+) -> Result<Deletion, DeletionError> {
+    let entry = actor.entry(AuditAction::DeletionCancelled, user);
+    let cancel = move |connection: &mut Connection| {
+        // Every transaction that locks a user and its deletion locks the user first.
+        accounts::store::lock(connection, user)?;
+        if let Some(cancelled) = store::update_to_cancelled(connection, user, &ticket, entry)? {
+            return Ok(cancelled);
+        }
+        match store::find(connection, user, &ticket)? {
+            Some(_) => Err(DeletionError::Ended),
+            None => Err(DeletionError::UnknownTicket),
+        }
+    };
+    context.database.transaction(cancel).await
+}
+
+/// A page of all deletions of at most `bytes`, newest first.
+pub(super) async fn list(
+    database: Database,
+    paging: Paging,
+    bytes: usize,
+) -> Result<Page<Deletion>, DeletionError> {
+    let limits = PageLimits { paging, bytes };
+    let load = move |connection: &mut _| Ok(store::load_page(connection, limits)?);
+    database.run(load).await
+}
+
+/// Starts failed deletions again, at the step that failed. Deletions of users who were reactivated since then stay as
+/// they are, and so do those that would skip the flow engine.
+#[tracing::instrument(skip_all)]
+pub(super) async fn retry_failed(
+    context: &Context,
+    actor: RequestActor,
+) -> Result<RetryResponse, DeletionError> {
+    let (mut retried, with_engine) = (0, context.has_engine);
+    while retried < MAX_PER_CALL {
+        let actor = actor.clone();
+        let entry = move |user| {
+            let entry = actor.clone().entry(AuditAction::DeletionRequested, user);
+            entry.detail(serde_json::json!({ "retried": true }))
+        };
+        let retry = move |connection: &mut Connection| {
+            store::retry_failed(connection, BATCH, with_engine, entry)
+        };
+        let batch = context.database.transaction(retry).await?;
+        retried += batch;
+        if batch < BATCH {
+            break;
+        }
+    }
+    tracing::info!(retried, "failed deletions were started again");
+    let more = move |connection: &mut Connection| store::has_retryable(connection, with_engine);
+    let more = context.database.run(more).await?;
+    Ok(RetryResponse { retried, more })
+}
