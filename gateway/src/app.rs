@@ -139,11 +139,8 @@ fn start_tasks(running: &Running, authority: &Arc<RemoteAuthority>, state: &Arc<
 }
 
 async fn clean_up_limits(state: &AppState, shutdown: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(LIMITS_CLEANUP_INTERVAL) => {}
-            () = shutdown.cancelled() => return,
-        }
+    let pause = || shutdown.run_until_cancelled(tokio::time::sleep(LIMITS_CLEANUP_INTERVAL));
+    while pause().await.is_some() {
         state.rate_limits.remove_idle();
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use app_config::Reader;
 use database::{Connection, Database, Error};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::retention_store as store;
@@ -47,14 +48,7 @@ pub async fn retain(database: Database, keep: Duration, shutdown: CancellationTo
             error.warn("the audit log could not be maintained");
             pause = PAUSE_AFTER_FAILURE;
         }
-        wait(pause, &shutdown).await;
-    }
-}
-
-async fn wait(pause: Duration, shutdown: &CancellationToken) {
-    tokio::select! {
-        () = tokio::time::sleep(pause) => {}
-        () = shutdown.cancelled() => {}
+        shutdown.run_until_cancelled(sleep(pause)).await;
     }
 }
 
@@ -75,7 +69,7 @@ async fn drop_partitions(
         && let Some(partition) = database.run(drop).await?
     {
         tracing::info!(partition, "dropped a partition of the audit log");
-        wait(BATCH_PAUSE, shutdown).await;
+        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
     }
     Ok(())
 }
@@ -98,7 +92,7 @@ async fn prune(
         if pruned < i64::from(BATCH) {
             break;
         }
-        wait(BATCH_PAUSE, shutdown).await;
+        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! Whether the database can be used, as its connections and statements show.
 
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection as _;
@@ -9,6 +8,7 @@ use diesel::r2d2::Error as ConnectError;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::Bool;
 use diesel::{Connection as _, ConnectionError, PgConnection, QueryableByName, RunQueryDsl as _};
+use parking_lot::Mutex;
 use telemetry::Outage;
 
 use crate::Error;
@@ -75,7 +75,7 @@ impl Availability {
         &self,
         open: impl FnOnce() -> Result<T, ConnectError>,
     ) -> Result<T, ConnectError> {
-        if let Some(failed) = &self.state().failed
+        if let Some(failed) = &self.state.lock().failed
             && failed.at.elapsed() < failed.pause
         {
             let error = ConnectionError::BadConnection(failed.message.clone());
@@ -84,7 +84,7 @@ impl Availability {
         let opened = open();
         match &opened {
             Ok(_) => {
-                self.state().failed = None;
+                self.state.lock().failed = None;
                 self.reaching.end();
             }
             Err(error) => self.record_failed_attempt(on_one_line(&error.to_string())),
@@ -94,7 +94,7 @@ impl Availability {
 
     fn record_failed_attempt(&self, message: String) {
         self.reaching.fail(&Plain(&message));
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let pause = match &state.failed {
             None => FIRST_PAUSE,
             Some(failed) => (failed.pause * 2).min(MAX_PAUSE),
@@ -110,7 +110,7 @@ impl Availability {
             Some(Trouble::Lost(message)) => self.keeping.fail(&Plain(&on_one_line(&message))),
             Some(Trouble::ReadOnly(message)) => self.writing.fail(&Plain(&message)),
             Some(Trouble::DiskFull(message)) => {
-                self.state().full = Some(Instant::now());
+                self.state.lock().full = Some(Instant::now());
                 self.writing.fail(&Plain(&message));
             }
         }
@@ -125,16 +125,16 @@ impl Availability {
         connection: &mut PgConnection,
     ) -> Result<Option<&'static str>, Error> {
         if is_read_only(connection)? {
-            self.state().read_only = Some(Instant::now());
+            self.state.lock().read_only = Some(Instant::now());
             observer::put_outcome(connection, Outcome::read_only(READ_ONLY));
             return Ok(Some(READ_ONLY));
         }
-        let full = self.state().full;
+        let full = self.state.lock().full;
         if let Some(full) = full {
             if full.elapsed() < FULL_FOR || !has_space(connection)? {
                 return Ok(Some(DISK_FULL));
             }
-            self.state().full = None;
+            self.state.lock().full = None;
         }
         self.keeping.end();
         self.writing.end();
@@ -144,11 +144,10 @@ impl Availability {
     /// Whether a connection that was opened then may lead to a server that only reads, while a new one may lead to the
     /// primary. A connection also keeps the `default_transaction_read_only` of its beginning.
     pub(crate) fn is_outdated(&self, opened: Instant) -> bool {
-        self.state().read_only.is_some_and(|found| opened < found)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state
+            .lock()
+            .read_only
+            .is_some_and(|found| opened < found)
     }
 }
 

@@ -22,9 +22,8 @@ pub(crate) async fn measure<Id: JobId>(
             metrics::gauge!("outbox_overdue_seconds", "outbox" => table.name())
                 .set(backlog.overdue_seconds);
         }
-        tokio::select! {
-            () = tokio::time::sleep(INTERVAL) => {}
-            () = shutdown.cancelled() => {}
-        }
+        shutdown
+            .run_until_cancelled(tokio::time::sleep(INTERVAL))
+            .await;
     }
 }

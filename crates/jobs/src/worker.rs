@@ -190,10 +190,8 @@ impl<W: Worker> Runner<W> {
                 if !error.is_outage() {
                     tracing::warn!(table = W::TABLE.name(), job.id = %id, error = ?error, "a job could not be claimed");
                 }
-                tokio::select! {
-                    () = tokio::time::sleep(PAUSE_WITHOUT_DATABASE) => {}
-                    () = self.shutdown.cancelled() => {}
-                }
+                let pause = tokio::time::sleep(PAUSE_WITHOUT_DATABASE);
+                self.shutdown.run_until_cancelled(pause).await;
                 Disposition::Requeue
             }
         }

@@ -3,7 +3,7 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
@@ -11,6 +11,7 @@ use futures_util::future::{BoxFuture, Shared, ready};
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::proto::rr::Name;
 use moka::sync::Cache;
+use parking_lot::Mutex;
 use tokio::time::timeout;
 
 use crate::BuildError;
@@ -145,7 +146,7 @@ impl State {
 
     fn shared_lookup(self: &Arc<Self>, host: String, name: Name, names: Arc<Names>) -> Lookup {
         let is_known = self.known.contains_key(&host);
-        let mut pending = self.lock_pending();
+        let mut pending = self.pending.lock();
         if let Some(lookup) = pending.get(&host) {
             return lookup.clone();
         }
@@ -187,10 +188,6 @@ impl State {
         }
         Err(Unresolved::NoAddress)
     }
-
-    fn lock_pending(&self) -> MutexGuard<'_, HashMap<String, Lookup>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Removes a lookup from the pending ones, however it ends.
@@ -201,7 +198,7 @@ struct Pending<'a> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        self.state.lock_pending().remove(&self.host);
+        self.state.pending.lock().remove(&self.host);
     }
 }
 

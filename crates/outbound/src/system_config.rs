@@ -2,7 +2,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use hickory_resolver::config::{LookupIpStrategy, ResolveHosts, ResolverConfig, ResolverOpts};
@@ -11,6 +11,7 @@ use hickory_resolver::proto::op::Query;
 use hickory_resolver::proto::rr::{Name, RecordType};
 use hickory_resolver::system_conf::parse_resolv_conf;
 use hickory_resolver::{Hosts, TokioResolver};
+use parking_lot::{Mutex, RwLock};
 
 use crate::BuildError;
 
@@ -86,13 +87,11 @@ impl SystemConfig {
     }
 
     fn names(&self) -> Arc<Names> {
-        let current = self.current.read();
-        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read())
     }
 
     fn is_check_due(&self) -> bool {
-        let next_check = self.next_check.lock();
-        let mut next_check = next_check.unwrap_or_else(PoisonError::into_inner);
+        let mut next_check = self.next_check.lock();
         let now = Instant::now();
         let due = now >= *next_check;
         if due {
@@ -110,8 +109,7 @@ impl SystemConfig {
         }
         match Names::read(files, false) {
             Ok(names) => {
-                let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-                *current = Arc::new(names);
+                *self.current.write() = Arc::new(names);
                 tracing::info!("the configuration of name resolution changed");
             }
             Err(error) => {

@@ -34,9 +34,9 @@ async fn run_upkeep(
                 "the log is not read fast enough and has lost lines"
             );
         }
-        tokio::select! {
-            () = tokio::time::sleep(interval) => {}
-            () = shutdown.cancelled() => return,
+        let pause = tokio::time::sleep(interval);
+        if shutdown.run_until_cancelled(pause).await.is_none() {
+            return;
         }
     }
 }

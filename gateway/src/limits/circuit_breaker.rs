@@ -6,10 +6,10 @@
 //!
 //! Each replica of the gateway has its own circuits.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http_kit::Problem;
+use parking_lot::Mutex;
 
 use crate::routes::Service;
 use crate::settings::CircuitSettings;
@@ -89,7 +89,7 @@ impl CircuitBreaker {
     /// # Errors
     /// `503 upstream-unavailable` with `Retry-After` while the circuit is open.
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        let wait = self.lock().wait(Instant::now());
+        let wait = self.state.lock().wait(Instant::now());
         wait.map_or(Ok(()), |wait| Err(self.refusal(wait)))
     }
 
@@ -111,7 +111,7 @@ impl CircuitBreaker {
     }
 
     fn acquire_at(&self, now: Instant) -> Result<Permit<'_>, Duration> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(wait) = state.wait(now) {
             return Err(wait);
         }
@@ -130,7 +130,7 @@ impl CircuitBreaker {
     }
 
     fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let was_closed = matches!(*state, State::Closed { .. });
         *state = State::Closed { failures: 0 };
         drop(state);
@@ -141,7 +141,7 @@ impl CircuitBreaker {
     }
 
     fn record_failure(&self, is_trial: bool, now: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let until = now + self.settings.pause;
         match *state {
             State::Closed { failures } if failures + 1 < self.settings.failures => {
@@ -162,14 +162,10 @@ impl CircuitBreaker {
     }
 
     fn abandon_trial(&self, now: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if matches!(*state, State::HalfOpen { .. }) {
             *state = State::Open { until: now };
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
