@@ -48,9 +48,12 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
 
     let (listener, address) = server::bind(settings.listen_address)?;
     running.address = Some(address);
-    let listener = Listener::new(listener, tls(&running, settings.tls.as_ref())?)
-        .share_connections(settings.trusted_proxies)
-        .explain_refusals();
+    let listener = Listener {
+        tcp: listener,
+        tls: tls(&running, settings.tls.as_ref())?,
+        unlimited: Some(settings.trusted_proxies),
+        explains_refusals: true,
+    };
     let health = Data::new(running.health.clone());
     let verifier = Data::from(authority.verifier());
     let authority = Data::from(authority);

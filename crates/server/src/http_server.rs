@@ -29,51 +29,31 @@ use crate::upgrade_offers;
 /// How long a connection that is being closed may still send, so that its client can read the response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A listening port, with TLS if it has a TLS configuration.
+/// A listening port.
 #[derive(Debug)]
 pub struct Listener {
-    tcp: TcpListener,
-    tls: Option<ServerConfig>,
-    /// Set if client networks share the connections: the peers that are not counted.
-    unlimited: Option<Networks>,
-    explains: bool,
-}
-
-impl Listener {
-    /// A port that serves TLS if `tls` is given.
-    #[must_use]
-    pub fn new(tcp: TcpListener, tls: Option<ServerConfig>) -> Self {
-        Self {
-            tcp,
-            tls,
-            unlimited: None,
-            explains: false,
-        }
-    }
-
-    /// Responds with a problem to a request that is not HTTP, has a head that is too long, or stalls. Every
-    /// response of the application must carry `X-Request-Id`, as [`request_context`](http_kit::request_context)
-    /// ensures.
-    #[must_use]
-    pub fn explain_refusals(mut self) -> Self {
-        self.explains = true;
-        self
-    }
-
-    /// Shares the connections between client networks: when there are no more, a network with few displaces
-    /// the newest connection of the network with the most.
-    ///
-    /// Peers in `unlimited` networks, such as proxies that connect for many clients, are not counted.
-    #[must_use]
-    pub fn share_connections(mut self, unlimited: Networks) -> Self {
-        self.unlimited = Some(unlimited);
-        self
-    }
+    /// Its socket.
+    pub tcp: TcpListener,
+    /// The configuration of TLS, if the port serves it.
+    pub tls: Option<ServerConfig>,
+    /// If it is set, client networks share the connections: when there are no more, a network with few displaces the
+    /// newest connection of the network with the most. Peers in these networks, such as proxies that connect for many
+    /// clients, are not counted.
+    pub unlimited: Option<Networks>,
+    /// Whether the response to a request that is not HTTP, has a head that is too long, or stalls is a problem. Then
+    /// every response of the application must carry `X-Request-Id`, as
+    /// [`request_context`](http_kit::request_context) ensures.
+    pub explains_refusals: bool,
 }
 
 impl From<TcpListener> for Listener {
     fn from(tcp: TcpListener) -> Self {
-        Self::new(tcp, None)
+        Self {
+            tcp,
+            tls: None,
+            unlimited: None,
+            explains_refusals: false,
+        }
     }
 }
 
@@ -123,7 +103,7 @@ where
         tcp,
         tls,
         unlimited,
-        explains,
+        explains_refusals,
     } = listener.into();
     let total = open_files::limit_connections(settings.workers * settings.max_connections);
     let per_worker = total.div_ceil(settings.workers);
@@ -141,7 +121,8 @@ where
                     track(settings, stream, |tcp| tcp, data);
                 },
             );
-            let service = accept(explains).and_then(http.finish(requests(app(), draining.clone())));
+            let service =
+                accept(explains_refusals).and_then(http.finish(requests(app(), draining.clone())));
             limited(connections.clone(), service)
         })?,
         Some(tls) => builder.listen("https", tcp, move || {
@@ -156,7 +137,7 @@ where
             let http = http
                 .finish(requests(app(), draining.clone()))
                 .map_err(TlsError::Service);
-            let accept = accept_tls(tls.clone(), settings.head_timeout, explains);
+            let accept = accept_tls(tls.clone(), settings.head_timeout, explains_refusals);
             limited(connections.clone(), accept.and_then(http))
         })?,
     };
