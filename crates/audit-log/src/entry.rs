@@ -1,6 +1,6 @@
 use auth::Caller;
 use serde_json::{Value, json};
-use values::{TaskId, UserId};
+use values::{Names as _, TaskId, UserId};
 
 use crate::RequestMeta;
 
@@ -60,33 +60,21 @@ pub enum Subject {
     Task(TaskId),
 }
 
-/// How the actor was authenticated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuthMethod {
-    /// A user's access token.
-    Token,
-    /// A user's password.
-    Password,
-    /// A code to reset a password.
-    ResetCode,
-    /// A code to confirm an e-mail address.
-    VerificationCode,
-    /// A secret of the task.
-    TaskSecret,
-    /// A token of another process of the system.
-    ServiceToken,
-}
-
-impl AuthMethod {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Token => "token",
-            Self::Password => "password",
-            Self::ResetCode => "reset-code",
-            Self::VerificationCode => "verification-code",
-            Self::TaskSecret => "task-secret",
-            Self::ServiceToken => "service-token",
-        }
+values::names! {
+    /// How the actor was authenticated.
+    pub enum AuthMethod {
+        /// A user's access token.
+        Token = "token",
+        /// A user's password.
+        Password = "password",
+        /// A code to reset a password.
+        ResetCode = "reset-code",
+        /// A code to confirm an e-mail address.
+        VerificationCode = "verification-code",
+        /// A secret of the task.
+        TaskSecret = "task-secret",
+        /// A token of another process of the system.
+        ServiceToken = "service-token",
     }
 }
 

@@ -3,7 +3,7 @@ use std::io::{IsTerminal as _, stdout};
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
-use app_config::{Reader, SettingValue, Settings};
+use app_config::{Reader, Settings};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing::Metadata;
 use tracing_subscriber::filter::{EnvFilter, FilterExt as _, ParseError, filter_fn};
@@ -25,26 +25,18 @@ pub struct LogSettings {
     pub format: LogFormat,
 }
 
-/// The format of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// One JSON object per line.
-    Json,
-    /// A line for people, coloured on a terminal.
-    Text,
+values::names! {
+    /// The format of a log line.
+    pub enum LogFormat {
+        /// One JSON object per line.
+        Json = "json",
+        /// A line for people, coloured on a terminal.
+        Text = "text",
+    }
 }
 
-impl SettingValue for LogFormat {
-    const ALLOWED: &'static str = "`json` or `text`";
-    const EXAMPLE: &'static str = "json";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "json" => Ok(Self::Json),
-            "text" => Ok(Self::Text),
-            _ => Err("it is another value".to_owned()),
-        }
-    }
+app_config::named_settings! {
+    LogFormat, "`json` or `text`", "json";
 }
 
 impl Settings for LogSettings {

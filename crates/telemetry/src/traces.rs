@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use app_config::{Reader, SettingValue, Settings};
+use app_config::{Reader, Settings};
 use opentelemetry::trace::{SpanContext, Status, TraceContextExt as _, TracerProvider as _};
 use opentelemetry::{Context, KeyValue, Value};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
@@ -40,38 +40,28 @@ pub struct TraceSettings {
     pub ratio: f64,
 }
 
-/// Which traces are exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceSampler {
-    /// All of them.
-    AlwaysOn,
-    /// None.
-    AlwaysOff,
-    /// A share of them.
-    TraceIdRatio,
-    /// What the caller says in `traceparent`; of new traces, all.
-    ParentBasedAlwaysOn,
-    /// What the caller says; of new traces, none.
-    ParentBasedAlwaysOff,
-    /// What the caller says; of new traces, a share.
-    ParentBasedTraceIdRatio,
+values::names! {
+    /// Which traces are exported.
+    pub enum TraceSampler {
+        /// All of them.
+        AlwaysOn = "always_on",
+        /// None.
+        AlwaysOff = "always_off",
+        /// A share of them.
+        TraceIdRatio = "traceidratio",
+        /// What the caller says in `traceparent`; of new traces, all.
+        ParentBasedAlwaysOn = "parentbased_always_on",
+        /// What the caller says; of new traces, none.
+        ParentBasedAlwaysOff = "parentbased_always_off",
+        /// What the caller says; of new traces, a share.
+        ParentBasedTraceIdRatio = "parentbased_traceidratio",
+    }
 }
 
-impl SettingValue for TraceSampler {
-    const ALLOWED: &'static str = "`always_on`, `always_off`, `traceidratio`, `parentbased_always_on`, `parentbased_always_off` or `parentbased_traceidratio`";
-    const EXAMPLE: &'static str = "parentbased_always_on";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "always_on" => Ok(Self::AlwaysOn),
-            "always_off" => Ok(Self::AlwaysOff),
-            "traceidratio" => Ok(Self::TraceIdRatio),
-            "parentbased_always_on" => Ok(Self::ParentBasedAlwaysOn),
-            "parentbased_always_off" => Ok(Self::ParentBasedAlwaysOff),
-            "parentbased_traceidratio" => Ok(Self::ParentBasedTraceIdRatio),
-            _ => Err("it is another value".to_owned()),
-        }
-    }
+app_config::named_settings! {
+    TraceSampler,
+    "`always_on`, `always_off`, `traceidratio`, `parentbased_always_on`, `parentbased_always_off` or `parentbased_traceidratio`",
+    "parentbased_always_on";
 }
 
 impl Settings for TraceSettings {

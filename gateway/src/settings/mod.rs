@@ -14,13 +14,27 @@ use url::Url;
 
 pub use circuit::CircuitSettings;
 pub use cors::AllowedOrigins;
-pub use pages::{HexColor, PagesMode, PagesName, PagesSettings};
-pub use rate_limit::{RateLimit, RateLimitSettings};
+pub use pages::{HexColor, PagesName, PagesSettings};
+pub use rate_limit::RateLimitSettings;
 pub use tls::TlsSettings;
 
 /// Concurrent connections of each thread. Strangers can make each take 150 KB, so that with two threads all of them
 /// take 230 MB. With what may be buffered, that is less than the 512 MB of a small container.
 const MAX_CONNECTIONS: usize = 768;
+
+values::names! {
+    /// Whether the gateway does something.
+    pub enum Switch {
+        /// It does.
+        On = "on",
+        /// It does not.
+        Off = "off",
+    }
+}
+
+app_config::named_settings! {
+    Switch, "`on` or `off`", "on";
+}
 
 /// The gateway's settings.
 #[derive(Debug, Clone)]
