@@ -27,21 +27,36 @@ impl Route {
     }
 }
 
-/// A service behind the gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Service {
-    /// The user service.
-    User,
-    /// The people-task service.
-    PeopleTask,
+values::names! {
+    /// A service behind the gateway, by the name of its process.
+    #[derive(Hash)]
+    pub enum Service {
+        /// The user service.
+        User = "user-service",
+        /// The people-task service.
+        PeopleTask = "people-task-service",
+    }
 }
 
-impl Service {
-    /// The name of its process.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::User => "user-service",
-            Self::PeopleTask => "people-task-service",
+/// Something that each service has.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PerService<T> {
+    pub(crate) user: T,
+    pub(crate) people_task: T,
+}
+
+impl<T> PerService<T> {
+    pub(crate) fn new(make: impl Fn(Service) -> T) -> Self {
+        Self {
+            user: make(Service::User),
+            people_task: make(Service::PeopleTask),
+        }
+    }
+
+    pub(crate) fn of(&self, service: Service) -> &T {
+        match service {
+            Service::User => &self.user,
+            Service::PeopleTask => &self.people_task,
         }
     }
 }

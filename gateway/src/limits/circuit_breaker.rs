@@ -11,31 +11,7 @@ use std::time::{Duration, Instant};
 use http_kit::Problem;
 use parking_lot::Mutex;
 
-use crate::routes::Service;
 use crate::settings::CircuitSettings;
-
-/// One circuit for each service.
-#[derive(Debug)]
-pub(crate) struct CircuitBreakers {
-    user: CircuitBreaker,
-    people_task: CircuitBreaker,
-}
-
-impl CircuitBreakers {
-    pub(crate) fn new(settings: CircuitSettings) -> Self {
-        Self {
-            user: CircuitBreaker::new(Service::User.name(), settings),
-            people_task: CircuitBreaker::new(Service::PeopleTask.name(), settings),
-        }
-    }
-
-    pub(crate) fn of(&self, service: Service) -> &CircuitBreaker {
-        match service {
-            Service::User => &self.user,
-            Service::PeopleTask => &self.people_task,
-        }
-    }
-}
 
 /// The circuit of one service.
 #[derive(Debug)]
@@ -75,7 +51,7 @@ pub(crate) struct Permit<'a> {
 }
 
 impl CircuitBreaker {
-    fn new(service: &'static str, settings: CircuitSettings) -> Self {
+    pub(crate) fn new(service: &'static str, settings: CircuitSettings) -> Self {
         metrics::gauge!("gateway_circuit_open", "service" => service).set(0.0);
         Self {
             service,
