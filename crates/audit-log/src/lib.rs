@@ -23,7 +23,6 @@ mod query;
 mod request_meta;
 mod responses;
 mod retention;
-mod retention_store;
 mod statement;
 mod store;
 mod table;

@@ -1,7 +1,7 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use database::{Error, transaction};
 use diesel::connection::SimpleConnection as _;
-use diesel::dsl::{exists, sql_query};
+use diesel::dsl::exists;
 use diesel::prelude::*;
 use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text};
 use listing::{Bind, Binds, ListQuery, Page, PageLimits, Statement};
@@ -135,10 +135,10 @@ fn has_entries(connection: &mut PgConnection, id: &[u8]) -> QueryResult<bool> {
     diesel::select(exists(concerned)).get_result(connection)
 }
 
-#[derive(QueryableByName)]
-struct Changed {
-    #[diesel(sql_type = BigInt)]
-    rows: i64,
+#[diesel::declare_sql_function]
+extern "SQL" {
+    fn forget_audit_addresses(tasks: Array<Binary>, most: Integer) -> BigInt;
+    fn pseudonymise_audit_log(user: Binary, most: Integer) -> BigInt;
 }
 
 /// Removes the client addresses from at most 5,000 rows: changes of these tasks, all created at `since` or later, that
@@ -165,13 +165,9 @@ pub fn forget_addresses(
         let (rows, more) = (0, false);
         return Ok(Changes { rows, more });
     }
-    // A declaration for the DSL would be longer than the SQL.
-    let changed: Changed = sql_query("SELECT forget_audit_addresses($1, $2) AS rows")
-        .bind::<Array<Binary>, _>(tasks)
-        .bind::<Integer, _>(BATCH)
-        .get_result(connection)?;
+    let forgotten = diesel::select(forget_audit_addresses(tasks, BATCH));
     Ok(Changes {
-        rows: changed.rows,
+        rows: forgotten.get_result(connection)?,
         more: left.get_result(connection)?,
     })
 }
@@ -191,12 +187,9 @@ pub struct Changes {
 /// # Errors
 /// The database fails.
 pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<Changes> {
-    let changed: Changed = sql_query("SELECT pseudonymise_audit_log($1, $2) AS rows")
-        .bind::<Binary, _>(user)
-        .bind::<Integer, _>(BATCH)
-        .get_result(connection)?;
+    let pseudonymised = diesel::select(pseudonymise_audit_log(user, BATCH));
     Ok(Changes {
-        rows: changed.rows,
+        rows: pseudonymised.get_result(connection)?,
         more: has_entries(connection, user.as_bytes())?,
     })
 }

@@ -4,10 +4,11 @@ use std::fmt;
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection as _;
+use diesel::dsl::sql;
 use diesel::r2d2::Error as ConnectError;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::Bool;
-use diesel::{Connection as _, ConnectionError, PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{Connection as _, ConnectionError, PgConnection, RunQueryDsl as _};
 use parking_lot::Mutex;
 use telemetry::Outage;
 
@@ -50,12 +51,6 @@ struct FailedAttempt {
     at: Instant,
     pause: Duration,
     message: String,
-}
-
-#[derive(QueryableByName)]
-struct Server {
-    #[diesel(sql_type = Bool)]
-    is_read_only: bool,
 }
 
 impl Default for Availability {
@@ -161,11 +156,8 @@ pub(crate) fn unchecked(error: &Error) -> &'static str {
 
 /// Whether the server refuses changes.
 pub(crate) fn is_read_only(connection: &mut PgConnection) -> Result<bool, DieselError> {
-    let server: Server = diesel::sql_query(
-        "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS is_read_only",
-    )
-    .get_result(connection)?;
-    Ok(server.is_read_only)
+    sql::<Bool>("SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool")
+        .get_result(connection)
 }
 
 /// Whether a table can grow by a megabyte. What is written is rolled back. A role that may create no temporary table
