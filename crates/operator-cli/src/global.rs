@@ -1,17 +1,13 @@
 use clap::Args;
 use url::Url;
 
-use crate::api::Credentials;
+use crate::output::Output;
 
 /// Options of every command.
 #[derive(Args)]
 pub(crate) struct Global {
-    /// Print JSON for programs instead of tables for people.
-    #[arg(long, global = true)]
-    pub(crate) json: bool,
-    /// Do not ask before something is destroyed.
-    #[arg(long, short, global = true)]
-    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) output: Output,
     /// The gateway.
     #[arg(
         long,
@@ -20,7 +16,7 @@ pub(crate) struct Global {
         default_value = "http://gateway:8080",
         value_name = "URL"
     )]
-    url: Url,
+    pub(crate) url: Url,
     /// The administrator who does it. The password is read from ADMIN_PASSWORD or the file that ADMIN_PASSWORD_FILE names; a token in
     /// COUNTERSIGN_TOKEN replaces both.
     #[arg(
@@ -30,15 +26,5 @@ pub(crate) struct Global {
         default_value = "admin@countersign.local",
         value_name = "USERNAME"
     )]
-    administrator: String,
-}
-
-impl Global {
-    /// How to sign in at the gateway.
-    pub(crate) fn credentials(&self) -> Credentials<'_> {
-        Credentials {
-            url: &self.url,
-            username: &self.administrator,
-        }
-    }
+    pub(crate) administrator: String,
 }
