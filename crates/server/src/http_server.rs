@@ -18,9 +18,10 @@ use app_config::Networks;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
-use crate::accept::{ClientStream, accept, accept_tls};
+use crate::accept::{accept, accept_tls};
 use crate::connections::{Connections, limited};
 use crate::open_files;
+use crate::paced_stream::PacedStream;
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
 use crate::slow_clients::{self, TrackedBody};
@@ -117,7 +118,7 @@ where
     let builder = match tls {
         None => builder.listen("http", tcp, move || {
             let http = protocol(settings, &stopping).on_connect_ext(
-                move |stream: &ClientStream<TcpStream>, data: &mut Extensions| {
+                move |stream: &PacedStream<TcpStream>, data: &mut Extensions| {
                     track(settings, stream, |tcp| tcp, data);
                 },
             );
@@ -129,7 +130,7 @@ where
             // Otherwise handshakes that stall would keep others from connecting.
             actix_tls::accept::max_concurrent_tls_connect(per_worker);
             let http = protocol(settings, &stopping).on_connect_ext(
-                move |stream: &ClientStream<TlsStream<TcpStream>>, data: &mut Extensions| {
+                move |stream: &PacedStream<TlsStream<TcpStream>>, data: &mut Extensions| {
                     data.insert(OverTls);
                     track(settings, stream, |tls| tls.get_ref().0, data);
                 },
@@ -156,11 +157,10 @@ fn builder(settings: HttpServerSettings, max_connections_per_worker: usize) -> S
 /// Gives the application what it needs to know of a new connection.
 fn track<T>(
     settings: HttpServerSettings,
-    stream: &ClientStream<T>,
+    stream: &PacedStream<T>,
     socket: impl Fn(&T) -> &TcpStream,
     data: &mut Extensions,
 ) {
-    let stream = stream.get_ref();
     data.insert(stream.intake());
     slow_clients::watch_connection(settings, socket(stream.get_ref()), data);
 }
