@@ -25,7 +25,6 @@ mod responses;
 mod retention;
 mod statement;
 mod store;
-mod table;
 
 pub use entry::{Actor, AuthMethod, Entry, Subject};
 pub use list::list;

@@ -10,7 +10,24 @@ use sha2::{Digest as _, Sha256};
 use values::{TaskId, UserId};
 
 use crate::query::{AuditFilter, AuditSort, parse_time};
-use crate::table::audit_log;
+
+// The table that the migration creates in the schema of each service. Names are unqualified: the search path of the role
+// selects the schema.
+diesel::table! {
+    audit_log (at, id) {
+        id -> BigInt,
+        at -> Timestamptz,
+        action -> Text,
+        actor_kind -> Text,
+        actor_id -> Nullable<Binary>,
+        subject_kind -> Nullable<Text>,
+        subject_id -> Nullable<Binary>,
+        proof -> Nullable<Text>,
+        client_address -> Nullable<Inet>,
+        request_id -> Text,
+        detail -> Nullable<Jsonb>,
+    }
+}
 
 /// The maximum number of rows that one call of a database function changes.
 pub(crate) const BATCH: i32 = 5_000;

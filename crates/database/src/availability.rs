@@ -1,6 +1,5 @@
 //! Whether the database can be used, as its connections and statements show.
 
-use std::fmt;
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection as _;
@@ -88,7 +87,7 @@ impl Availability {
     }
 
     fn record_failed_attempt(&self, message: String) {
-        self.reaching.fail(&Plain(&message));
+        self.reaching.fail(&format_args!("{message}"));
         let mut state = self.state.lock();
         let pause = match &state.failed {
             None => FIRST_PAUSE,
@@ -102,11 +101,14 @@ impl Availability {
     pub(crate) fn record(&self, trouble: Option<Trouble>) {
         match trouble {
             None => {}
-            Some(Trouble::Lost(message)) => self.keeping.fail(&Plain(&on_one_line(&message))),
-            Some(Trouble::ReadOnly(message)) => self.writing.fail(&Plain(&message)),
+            Some(Trouble::Lost(message)) => {
+                self.keeping
+                    .fail(&format_args!("{}", on_one_line(&message)));
+            }
+            Some(Trouble::ReadOnly(message)) => self.writing.fail(&format_args!("{message}")),
             Some(Trouble::DiskFull(message)) => {
                 self.state.lock().full = Some(Instant::now());
-                self.writing.fail(&Plain(&message));
+                self.writing.fail(&format_args!("{message}"));
             }
         }
     }
@@ -179,15 +181,6 @@ fn has_space(connection: &mut PgConnection) -> Result<bool, DieselError> {
 /// libpq writes several lines, of which each has its cause at its end.
 fn on_one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// A text whose debug format is itself.
-struct Plain<'a>(&'a str);
-
-impl fmt::Debug for Plain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
 }
 
 #[cfg(test)]

@@ -17,7 +17,6 @@
 
 mod availability;
 mod batches;
-mod bind;
 mod connector;
 mod error;
 mod limits;
@@ -29,12 +28,11 @@ mod problem;
 mod settings;
 
 pub use batches::{BatchLimits, BatchOutcomes, Batches, Lookups, Round, lookups};
-pub use bind::{column, interval};
-pub use error::{Cause, Error, violated_constraint};
+pub use error::{Cause, Error};
 pub use limits::{PoolOptions, StatementLimits};
 pub use migrations::{MigrationError, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
-pub use prepared::{And, Prepared, composed, prepared};
+pub use prepared::{And, Prepared, column, composed, interval, prepared};
 pub use problem::{DatabaseProblems, database_problem};
 pub use settings::{DatabaseSettings, OwnerSettings};
 

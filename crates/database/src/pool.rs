@@ -47,16 +47,9 @@ pub struct ServicePools {
 
 impl ServicePools {
     /// Creates the pools of a service, which together have the connections that the settings allow. A quarter of
-    /// them, at least one, are for lists.
+    /// them, at least one, are for lists. Each new one of the others first runs the statements `on_connect`.
     #[must_use]
-    pub fn connect(settings: &DatabaseSettings) -> Self {
-        Self::connect_with(settings, "")
-    }
-
-    /// Creates the pools like [`ServicePools::connect`]. Each new connection that is not for lists first runs the
-    /// statements `on_connect`.
-    #[must_use]
-    pub fn connect_with(settings: &DatabaseSettings, on_connect: &'static str) -> Self {
+    pub fn connect(settings: &DatabaseSettings, on_connect: &'static str) -> Self {
         let lists = (settings.pool_size / 4).max(1);
         let others = settings.pool_size.saturating_sub(lists).max(1);
         let availability = Arc::<Availability>::default();
@@ -76,9 +69,7 @@ impl ServicePools {
             lists: connect(lists, ""),
         }
     }
-}
 
-impl ServicePools {
     /// Sets the gauges of both pools.
     pub fn record_gauges(&self) {
         self.database.record_gauges("main");

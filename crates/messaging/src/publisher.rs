@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{BrokerSettings, supervise};
 use crate::error::{Error, with_timeout};
 use crate::message::Message;
-use crate::publish::publish;
 use crate::queue::Queue;
 
 /// Messages that wait to be published; more are dropped, and the sweep publishes their rows later.
@@ -187,7 +186,12 @@ async fn session(
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
     with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let mut check = DepthCheck::new(channel, queue);
+    let mut check = DepthCheck {
+        channel,
+        queue,
+        has_published: false,
+        intervals: 0,
+    };
     check.read(state).await?;
     check.read_dead_letters(state).await?;
     state.connected.store(true, Ordering::Release);
@@ -213,7 +217,10 @@ async fn session(
                     unconfirmed.extend(confirm.map(with_timeout));
                 }
             }
-            _ = interval.tick() => check.tick_unblocked(state, &mut blocked).await?,
+            _ = interval.tick() => tokio::select! {
+                checked = check.tick(state) => checked?,
+                _ = blocked.wait_for(|blocked| *blocked) => {}
+            },
             () = shutdown.cancelled() => break,
         }
     }
@@ -247,7 +254,7 @@ async fn publish_unblocked(
             count(queue, "dropped", 1);
             Ok(None)
         }
-        confirm = publish(channel, queue, body, properties) => confirm.map(Some),
+        confirm = queue.publish(channel, body, properties) => confirm.map(Some),
     }
 }
 
@@ -259,28 +266,7 @@ struct DepthCheck<'a> {
     intervals: u32,
 }
 
-impl<'a> DepthCheck<'a> {
-    fn new(channel: &'a Channel, queue: Queue) -> Self {
-        Self {
-            channel,
-            queue,
-            has_published: false,
-            intervals: 0,
-        }
-    }
-
-    /// Reads the depths, unless the broker blocks the connection.
-    async fn tick_unblocked(
-        &mut self,
-        state: &State,
-        blocked: &mut watch::Receiver<bool>,
-    ) -> Result<(), Error> {
-        tokio::select! {
-            checked = self.tick(state) => checked,
-            _ = blocked.wait_for(|blocked| *blocked) => Ok(()),
-        }
-    }
-
+impl DepthCheck<'_> {
     async fn tick(&mut self, state: &State) -> Result<(), Error> {
         self.intervals = (self.intervals + 1) % IDLE_INTERVALS;
         let is_full = self.intervals == 0;

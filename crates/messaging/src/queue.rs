@@ -1,7 +1,7 @@
-use lapin::options::QueueDeclareOptions;
+use lapin::options::{BasicPublishOptions, QueueDeclareOptions};
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::{Channel, Connection, ErrorKind};
+use lapin::{BasicProperties, Channel, Connection, ErrorKind, PublisherConfirm};
 
 use crate::error::{Error, with_timeout};
 
@@ -81,6 +81,22 @@ impl Queue {
             arguments.insert("x-dead-letter-strategy".into(), text("at-least-once"));
         }
         declare(connection, self.name, arguments).await
+    }
+
+    /// Publishes a message on a channel in confirm mode. The confirm is still to be awaited.
+    pub(crate) async fn publish(
+        self,
+        channel: &Channel,
+        body: &[u8],
+        properties: BasicProperties,
+    ) -> Result<PublisherConfirm, Error> {
+        // Without `mandatory` the broker confirms and drops a message that it cannot route.
+        let options = BasicPublishOptions {
+            mandatory: true,
+            ..BasicPublishOptions::default()
+        };
+        let name = self.name.into();
+        with_timeout(channel.basic_publish("".into(), name, options, body, properties)).await
     }
 
     /// The number of ready messages. The request also checks that the channel works.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use hickory_resolver::config::{LookupIpStrategy, ResolveHosts, ResolverConfig, ResolverOpts};
+use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::op::Query;
 use hickory_resolver::proto::rr::{Name, RecordType};
@@ -13,14 +14,31 @@ use hickory_resolver::system_conf::parse_resolv_conf;
 use hickory_resolver::{Hosts, TokioResolver};
 use parking_lot::{Mutex, RwLock};
 
-use crate::BuildError;
-
 /// How often the files are checked for changes, while hosts are looked up.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// How long one of the two tries of a lookup takes at most.
 const TRY_TIMEOUT: Duration = Duration::from_millis(1_250);
 /// What the C library does without name servers.
 const LOCAL_SERVER: &str = "\nnameserver 127.0.0.1\n";
+
+/// Why a client or a resolver could not be created.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// For example, there are no root certificates.
+    #[error("the HTTP client cannot be created")]
+    Client(#[source] io::Error),
+    /// The name servers cannot be set up.
+    #[error("the DNS resolver cannot be created")]
+    Resolver(#[from] NetError),
+    /// A file that says how to resolve names cannot be read.
+    #[error("{} cannot be read", path.display())]
+    Unreadable {
+        /// Its path.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
 
 /// The system's name servers and hosts. Changes of their files apply within seconds.
 pub(crate) struct SystemConfig {

@@ -100,7 +100,7 @@ async fn start_context(
     settings: UserServiceSettings,
     running: &Running,
 ) -> anyhow::Result<(Context, Watching)> {
-    let pools = ServicePools::connect(&settings.database);
+    let pools = ServicePools::connect(&settings.database, "");
     let ServicePools { database, lists } = pools.clone();
     let has_engine = settings.flow_engine.is_some();
     record_settings(&database, has_engine, settings.email_verification).await?;
