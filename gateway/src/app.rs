@@ -21,8 +21,7 @@ use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
 use crate::limits::turns::Turns;
 use crate::middleware::cors::{cors, explain_refusals};
-use crate::middleware::counted::count_request;
-use crate::middleware::{head_requests, hsts};
+use crate::middleware::{self, count_request};
 use crate::pages::{self, Page};
 use crate::routes::{self, PerService, Route, Service};
 use crate::settings::{GatewaySettings, TlsSettings};
@@ -71,10 +70,10 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
             .app_data(Data::new(upstream::client(&connector)))
             .configure(|config| mount(config, &pages))
             .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
-            .wrap(from_fn(head_requests::remove_body))
+            .wrap(from_fn(middleware::remove_body))
             .wrap(cors(&settings.cors_allowed_origins))
             .wrap(from_fn(explain_refusals))
-            .wrap(from_fn(hsts::send_hsts))
+            .wrap(from_fn(middleware::send_hsts))
             .wrap(from_fn(http_kit::request_context))
     })?;
     Ok(running)
@@ -100,7 +99,7 @@ fn app_state(settings: &GatewaySettings) -> anyhow::Result<AppState> {
     Ok(AppState {
         upstreams,
         trusted_proxies: settings.trusted_proxies.clone(),
-        hsts: hsts::header_value(settings.hsts_max_age),
+        hsts: middleware::hsts_value(settings.hsts_max_age),
         upstream_timeout: settings.upstream_timeout,
         body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),

@@ -20,16 +20,14 @@
 mod entry;
 mod list;
 mod query;
-mod request_meta;
 mod responses;
 mod retention;
 mod statement;
 mod store;
 
-pub use entry::{Actor, AuthMethod, Entry, Subject};
+pub use entry::{Actor, AuthMethod, Entry, RequestMeta, Subject};
 pub use list::list;
 pub use query::AuditQuery;
-pub use request_meta::RequestMeta;
 pub use responses::AuditEntry;
 pub use retention::{read_retention, retain};
 pub use statement::RecordWith;

@@ -13,7 +13,6 @@ mod commands;
 mod failure;
 mod global;
 mod output;
-mod password;
 
 use std::process::ExitCode;
 

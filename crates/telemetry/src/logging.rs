@@ -3,10 +3,11 @@ use std::io::{IsTerminal as _, stdout};
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
+use anyhow::Context as _;
 use app_config::{Reader, Settings};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing::Metadata;
-use tracing_subscriber::filter::{EnvFilter, FilterExt as _, ParseError, filter_fn};
+use tracing_subscriber::filter::{EnvFilter, FilterExt as _, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -14,7 +15,7 @@ use tracing_subscriber::{Layer, Registry};
 
 use crate::json_lines::JsonLines;
 use crate::log_writer::{self, DroppedLines, LogWriter};
-use crate::traces::{EXPORT_ONLY, ExportError, TraceExport, TraceSettings};
+use crate::traces::{EXPORT_ONLY, TraceExport, TraceSettings};
 
 /// The filter and format of logs.
 #[derive(Debug, Clone)]
@@ -54,20 +55,6 @@ impl Settings for LogSettings {
     }
 }
 
-/// Why logging could not be turned on.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The filter is invalid.
-    #[error("LOG is not a valid filter")]
-    Filter(#[from] ParseError),
-    /// Traces cannot be exported.
-    #[error("traces cannot be exported")]
-    Export(#[from] ExportError),
-    /// Logging is already on.
-    #[error("logging is already on")]
-    AlreadyOn(#[from] tracing_subscriber::util::TryInitError),
-}
-
 /// The log and the export of traces of a process. Keep it until the end of the process: what is not written yet is
 /// written when it is dropped.
 #[derive(Debug)]
@@ -94,23 +81,27 @@ pub fn init(
     process: &'static str,
     settings: &LogSettings,
     traces: Option<&TraceSettings>,
-) -> Result<Telemetry, Error> {
-    let filter = EnvFilter::try_new(&settings.filter)?;
+) -> anyhow::Result<Telemetry> {
+    let filter = EnvFilter::try_new(&settings.filter).context("LOG is not a valid filter")?;
     let traces = traces.map(|settings| TraceExport::start(process, settings));
-    let traces = traces.transpose()?.flatten();
+    let traces = traces
+        .transpose()
+        .context("traces cannot be exported")?
+        .flatten();
     let (lines, log) = log_writer::start();
     let lines = log_layer(settings.format, lines);
-    match &traces {
+    let initialized = match &traces {
         // A filter of its own for each layer costs more than one for all.
         None => tracing_subscriber::registry()
             .with(lines)
             .with(filter)
-            .try_init()?,
+            .try_init(),
         Some(export) => tracing_subscriber::registry()
             .with(lines.with_filter(filter.and(filter_fn(is_logged))))
             .with(export.layer())
-            .try_init()?,
-    }
+            .try_init(),
+    };
+    initialized.context("logging is already on")?;
     std::panic::set_hook(Box::new(log_panic));
     tracing::info!(process, version = env!("CARGO_PKG_VERSION"), "starting");
     Ok(Telemetry {

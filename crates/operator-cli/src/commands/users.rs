@@ -1,11 +1,15 @@
+use std::io::stdin;
+
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use rand::RngExt as _;
+use rand::distr::Alphanumeric;
 use serde_json::{Value, json};
 
 use crate::api::Api;
 use crate::failure::{Failure, Outcome};
 use crate::global::Global;
 use crate::output::{Column, Output, member, set, text};
-use crate::password::{NewPassword, PasswordSource};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -15,6 +19,7 @@ Examples:
   countersign users make-admin ada@example.com
   countersign users disable 6b0211b15a326b85ddc6477a --json";
 
+const GENERATED_LENGTH: usize = 24;
 const ADMIN: &str = "admin";
 const USER: &str = "user";
 const COLUMNS: [Column; 5] = [
@@ -91,6 +96,45 @@ pub(crate) struct ResetPassword {
     user: User,
     #[command(flatten)]
     password: PasswordSource,
+}
+
+/// Where a new password comes from. An argument would be visible to every user of the machine.
+#[derive(Args)]
+pub(crate) struct PasswordSource {
+    /// Read the password from the first line of standard input, instead of generating one that is printed once.
+    #[arg(long)]
+    password_stdin: bool,
+}
+
+/// A new password.
+struct NewPassword {
+    text: String,
+    /// Whether it must be shown, because no one knows it yet.
+    is_generated: bool,
+}
+
+impl PasswordSource {
+    fn read(&self) -> Result<NewPassword, Failure> {
+        if !self.password_stdin {
+            let characters = rand::rng().sample_iter(Alphanumeric);
+            return Ok(NewPassword {
+                text: characters.take(GENERATED_LENGTH).map(char::from).collect(),
+                is_generated: true,
+            });
+        }
+        let mut line = String::new();
+        stdin()
+            .read_line(&mut line)
+            .context("standard input cannot be read")?;
+        let text = line.trim_end_matches(['\r', '\n']).to_owned();
+        if text.is_empty() {
+            return Err(Failure::Usage("standard input has no password".to_owned()));
+        }
+        Ok(NewPassword {
+            text,
+            is_generated: false,
+        })
+    }
 }
 
 pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
