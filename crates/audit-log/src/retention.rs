@@ -7,7 +7,7 @@ use app_config::Reader;
 use database::{Connection, Database, Error, interval};
 use diesel::dsl::sql_query;
 use diesel::prelude::*;
-use diesel::sql_types::{BigInt, Integer, Interval, Nullable, Text};
+use diesel::sql_types::{Integer, Interval};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 

@@ -3,7 +3,7 @@ use database::{Error, transaction};
 use diesel::connection::SimpleConnection as _;
 use diesel::dsl::exists;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text};
+use diesel::sql_types::{Array, Binary, Integer, Nullable, Text};
 use listing::{Bind, Binds, ListQuery, Page, PageLimits, Statement};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
