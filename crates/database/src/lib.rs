@@ -19,7 +19,6 @@ mod availability;
 mod batches;
 mod connector;
 mod error;
-mod limits;
 mod migrations;
 mod observer;
 mod pool;
@@ -29,12 +28,11 @@ mod settings;
 
 pub use batches::{BatchLimits, BatchOutcomes, Batches, Lookups, Round, lookups};
 pub use error::{Cause, Error};
-pub use limits::{PoolOptions, StatementLimits};
 pub use migrations::{MigrationError, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
 pub use prepared::{And, Prepared, column, composed, interval, prepared};
 pub use problem::{DatabaseProblems, database_problem};
-pub use settings::{DatabaseSettings, OwnerSettings};
+pub use settings::{DatabaseSettings, OwnerSettings, PoolOptions, StatementLimits};
 
 /// A connection to Postgres: [`Database::run`] passes it to its closure, and rules pass it on to stores, so
 /// that only stores depend on diesel.

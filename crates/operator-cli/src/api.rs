@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use app_config::Reader;
+use clap::Args;
 use reqwest::blocking::{Client, RequestBuilder};
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
@@ -13,9 +14,35 @@ use url::Url;
 use values::Secret;
 
 use crate::failure::Failure;
-use crate::global::Global;
+use crate::output::Output;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Options of every command.
+#[derive(Args)]
+pub(crate) struct Global {
+    #[command(flatten)]
+    pub(crate) output: Output,
+    /// The gateway.
+    #[arg(
+        long,
+        global = true,
+        env = "COUNTERSIGN_URL",
+        default_value = "http://gateway:8080",
+        value_name = "URL"
+    )]
+    url: Url,
+    /// The administrator who does it. The password is read from ADMIN_PASSWORD or the file that ADMIN_PASSWORD_FILE names; a token in
+    /// COUNTERSIGN_TOKEN replaces both.
+    #[arg(
+        long = "as",
+        global = true,
+        env = "ADMIN_USERNAME",
+        default_value = "admin@countersign.local",
+        value_name = "USERNAME"
+    )]
+    administrator: String,
+}
 
 /// The public API, as an administrator.
 pub(crate) struct Api {

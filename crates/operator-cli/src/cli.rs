@@ -3,11 +3,11 @@ use std::io::{Write as _, stdout};
 use clap::{CommandFactory as _, Parser, Subcommand};
 use clap_complete::{Shell, generate};
 
+use crate::api::Global;
 use crate::commands::{
     config, dead_letters, deletions, deliveries, keys, migrate, status, tokens, users,
 };
 use crate::failure::Outcome;
-use crate::global::Global;
 
 const EXIT_CODES: &str = "\
 Exit codes:

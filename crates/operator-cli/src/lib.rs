@@ -11,7 +11,6 @@ mod api;
 mod cli;
 mod commands;
 mod failure;
-mod global;
 mod output;
 
 use std::process::ExitCode;

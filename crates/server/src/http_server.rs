@@ -1,7 +1,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use actix_http::{ConnectionType, HttpServiceBuilder, Request};
+use actix_http::{HttpServiceBuilder, Request};
 use actix_server::{GracefulShutdownSignal, Server, ServerBuilder};
 use actix_service::{
     IntoServiceFactory as _, Service, ServiceFactory, ServiceFactoryExt as _, map_config,
@@ -25,7 +25,6 @@ use crate::paced_stream::PacedStream;
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
 use crate::slow_clients::{self, TrackedBody};
-use crate::upgrade_offers;
 
 /// How long a connection that is being closed may still send, so that its client can read the response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -191,10 +190,6 @@ where
 }
 
 /// An application as a service for the requests of all connections.
-///
-/// Once `draining` is cancelled, each response closes its connection. A client that is told so does not send a request
-/// at the moment at which an idle connection is closed. So does the response to a request that actix-http takes for the
-/// beginning of another protocol.
 fn requests<T, B>(
     app: App<T>,
     draining: CancellationToken,
@@ -217,21 +212,10 @@ where
         > + 'static,
     B: MessageBody + 'static,
 {
-    let app = app.wrap(from_fn(slow_clients::track_requests));
-    let app = app.wrap_fn(move |request, service| {
-        let draining = draining.clone();
-        let is_upgrade = upgrade_offers::is_left(request.head());
-        let response = service.call(request);
-        async move {
-            let mut response = response.await?;
-            if draining.is_cancelled() || is_upgrade {
-                let head = response.response_mut().head_mut();
-                head.set_connection_type(ConnectionType::Close);
-            }
-            Ok(response)
-        }
-    });
     let app = app
+        .wrap(from_fn(move |request, next| {
+            slow_clients::track_request(draining.clone(), request, next)
+        }))
         .into_factory()
         .map_err(|error: Error| error.error_response());
     map_config(app, |()| AppConfig::default())

@@ -14,6 +14,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use actix_http::ConnectionType;
 use actix_web::Error;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Extensions, ServiceRequest, ServiceResponse};
@@ -21,10 +22,12 @@ use actix_web::middleware::Next;
 use actix_web::rt;
 use actix_web::web::Bytes;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::intake::Intake;
 use crate::settings::HttpServerSettings;
+use crate::upgrade_offers;
 
 /// One connection of a client.
 #[derive(Debug)]
@@ -109,18 +112,28 @@ impl Drop for RequestInProgress {
 
 /// Outermost middleware: records when a request of a connection starts and when its response ends.
 ///
+/// Once `draining` is cancelled, each response closes its connection. A client that is told so does not send a request
+/// at the moment at which an idle connection is closed. So does the response to a request that actix-http takes for the
+/// beginning of another protocol.
+///
 /// # Errors
 /// The error of an inner middleware.
-pub(crate) async fn track_requests<B: MessageBody + 'static>(
+pub(crate) async fn track_request<B: MessageBody + 'static>(
+    draining: CancellationToken,
     mut request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<TrackedBody>, Error> {
+    let is_upgrade = upgrade_offers::is_left(request.head());
     let in_progress = RequestInProgress::begin(&mut request);
     if let Some(intake) = &in_progress.intake {
         // actix-http closes the connection after a response that did not need the rest of the body.
         intake.arrived().await;
     }
-    let response = next.call(request).await?;
+    let mut response = next.call(request).await?;
+    if draining.is_cancelled() || is_upgrade {
+        let head = response.response_mut().head_mut();
+        head.set_connection_type(ConnectionType::Close);
+    }
     Ok(response.map_body(|_, body| TrackedBody {
         body: BoxBody::new(body),
         _in_progress: in_progress,

@@ -1,10 +1,9 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use crate::api::Api;
+use crate::api::{Api, Global};
 use crate::commands::users;
 use crate::failure::{Failure, Outcome};
-use crate::global::Global;
 use crate::output::{Column, Output, member};
 
 const EXAMPLES: &str = "\

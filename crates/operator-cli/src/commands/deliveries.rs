@@ -2,9 +2,8 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::api::Api;
+use crate::api::{Api, Global};
 use crate::failure::{Failure, Outcome};
-use crate::global::Global;
 use crate::output::{Column, Output, member, text};
 
 const EXAMPLES: &str = "\

@@ -3,10 +3,9 @@ use clap::Subcommand;
 use database::DatabaseSettings;
 use serde_json::json;
 
-use crate::api::Api;
+use crate::api::{Api, Global};
 use crate::commands::users;
 use crate::failure::Outcome;
-use crate::global::Global;
 use crate::output::Output;
 
 const EXAMPLES: &str = "\

@@ -6,9 +6,8 @@ use rand::RngExt as _;
 use rand::distr::Alphanumeric;
 use serde_json::{Value, json};
 
-use crate::api::Api;
+use crate::api::{Api, Global};
 use crate::failure::{Failure, Outcome};
-use crate::global::Global;
 use crate::output::{Column, Output, member, set, text};
 
 const EXAMPLES: &str = "\
