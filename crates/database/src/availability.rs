@@ -21,7 +21,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// How long the disk counts as full after a statement that failed because of it.
 const FULL_FOR: Duration = Duration::from_secs(5);
 
-const UNREACHABLE: &str = "the database cannot be reached";
+pub(crate) const UNREACHABLE: &str = "the database cannot be reached";
 const READ_ONLY: &str =
     "the database is read-only: it is a standby, or default_transaction_read_only is on";
 const DISK_FULL: &str = "the disk of the database is full";
@@ -145,14 +145,6 @@ impl Availability {
             .lock()
             .read_only
             .is_some_and(|found| opened < found)
-    }
-}
-
-/// Why the database could not be checked.
-pub(crate) fn unchecked(error: &Error) -> &'static str {
-    match error {
-        Error::Busy => "every connection to the database is in use",
-        _ => UNREACHABLE,
     }
 }
 

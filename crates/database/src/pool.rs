@@ -5,7 +5,7 @@ use diesel::connection::Connection as _;
 use diesel::r2d2::{NopErrorHandler, Pool};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::availability::{self, Availability};
+use crate::availability::{Availability, UNREACHABLE};
 use crate::connector::{ConnectGate, Connector};
 use crate::{Connection, DatabaseSettings, Error, PoolOptions, StatementLimits};
 
@@ -179,7 +179,8 @@ impl Database {
         match checked.await {
             Ok(None) => Ok(()),
             Ok(Some(reason)) => Err(reason),
-            Err(error) => Err(availability::unchecked(&error)),
+            Err(Error::Busy) => Err("every connection to the database is in use"),
+            Err(_) => Err(UNREACHABLE),
         }
     }
 

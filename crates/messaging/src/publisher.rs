@@ -186,14 +186,7 @@ async fn session(
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
     with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let mut check = DepthCheck {
-        channel,
-        queue,
-        has_published: false,
-        intervals: 0,
-    };
-    check.read(state).await?;
-    check.read_dead_letters(state).await?;
+    let mut check = DepthCheck::start(channel, queue, state).await?;
     state.connected.store(true, Ordering::Release);
     let mut unconfirmed = FuturesUnordered::new();
     let mut batch = Vec::with_capacity(BATCH);
@@ -266,7 +259,19 @@ struct DepthCheck<'a> {
     intervals: u32,
 }
 
-impl DepthCheck<'_> {
+impl<'a> DepthCheck<'a> {
+    async fn start(channel: &'a Channel, queue: Queue, state: &State) -> Result<Self, Error> {
+        let mut check = Self {
+            channel,
+            queue,
+            has_published: false,
+            intervals: 0,
+        };
+        check.read(state).await?;
+        check.read_dead_letters(state).await?;
+        Ok(check)
+    }
+
     async fn tick(&mut self, state: &State) -> Result<(), Error> {
         self.intervals = (self.intervals + 1) % IDLE_INTERVALS;
         let is_full = self.intervals == 0;

@@ -103,7 +103,7 @@ where
         tcp,
         tls,
         unlimited,
-        explains_refusals,
+        explains_refusals: explains,
     } = listener.into();
     let total = open_files::limit_connections(settings.workers * settings.max_connections);
     let per_worker = total.div_ceil(settings.workers);
@@ -121,8 +121,7 @@ where
                     track(settings, stream, |tcp| tcp, data);
                 },
             );
-            let service =
-                accept(explains_refusals).and_then(http.finish(requests(app(), draining.clone())));
+            let service = accept(explains).and_then(http.finish(requests(app(), draining.clone())));
             limited(connections.clone(), service)
         })?,
         Some(tls) => builder.listen("https", tcp, move || {
@@ -137,7 +136,7 @@ where
             let http = http
                 .finish(requests(app(), draining.clone()))
                 .map_err(TlsError::Service);
-            let accept = accept_tls(tls.clone(), settings.head_timeout, explains_refusals);
+            let accept = accept_tls(tls.clone(), settings.head_timeout, explains);
             limited(connections.clone(), accept.and_then(http))
         })?,
     };

@@ -15,7 +15,7 @@ use crate::metrics_server::serve_metrics;
 use crate::open_files;
 use crate::running::Running;
 use crate::settings::ProcessSettings;
-use crate::upkeep::start_upkeep;
+use crate::upkeep::{self, run_upkeep};
 
 const HEALTH_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -114,7 +114,12 @@ where
             started = start(settings) => started?,
             () = &mut stop => return Ok(()),
         };
-        start_upkeep(&running, metrics.clone(), telemetry.dropped_lines());
+        running.spawn(run_upkeep(
+            metrics.clone(),
+            telemetry.dropped_lines(),
+            upkeep::INTERVAL,
+            running.shutdown(),
+        ));
         serve_metrics(&running, process.metrics_address, metrics)?;
         tracing::info!(address = ?running.address, "running");
         run_until(stop, &running, &process).await

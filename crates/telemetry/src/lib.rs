@@ -27,7 +27,7 @@ pub use catalog::{Label, METRICS, Metric, MetricKind, describe_metrics};
 pub use certificate_fault::{CertificateFault, tls_error};
 pub use context::{RequestContext, SpanKind, TraceContext};
 pub use json_lines::JsonLines;
-pub use log_writer::{DroppedLines, LogWriter, print_error};
+pub use log_writer::{LogWriter, print_error};
 pub use logging::{LogFormat, LogSettings, Telemetry, init, metrics_recorder};
 pub use outage::Outage;
 pub use outgoing::{CallOutcome, outgoing};

@@ -14,7 +14,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, Registry};
 
 use crate::json_lines::JsonLines;
-use crate::log_writer::{self, DroppedLines, LogWriter};
+use crate::log_writer::{self, LogWriter};
 use crate::traces::{EXPORT_ONLY, TraceExport, TraceSettings};
 
 /// The filter and format of logs.
@@ -65,9 +65,8 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// The number of log lines that were dropped.
-    #[must_use]
-    pub fn dropped_lines(&self) -> DroppedLines {
+    /// Counts the log lines that were dropped.
+    pub fn dropped_lines(&self) -> impl Fn() -> u64 + Send + use<> {
         self.log.dropped_lines()
     }
 }
