@@ -1,3 +1,4 @@
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,6 @@ use actix_web::{App, HttpRequest, HttpResponse, Resource, guard};
 use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
 use http_kit::{Health, Routes};
-use rustls::ServerConfig;
 use server::{Listener, Running};
 use tokio_util::sync::CancellationToken;
 use values::Names as _;
@@ -24,7 +24,7 @@ use crate::middleware::cors::{cors, explain_refusals};
 use crate::middleware::{self, count_request};
 use crate::pages::{self, Page};
 use crate::routes::{self, PerService, Route, Service};
-use crate::settings::{GatewaySettings, TlsSettings};
+use crate::settings::GatewaySettings;
 use crate::tls::Certificates;
 use crate::upstream::{self, BaseAddress, UpstreamClient};
 
@@ -47,14 +47,9 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     let documents = Data::new(Documents::new(client, state.upstreams.clone()));
     start_tasks(&running, &authority, &state);
 
-    let (listener, address) = server::bind(settings.listen_address)?;
+    let (tcp, address) = server::bind(settings.listen_address)?;
     running.address = Some(address);
-    let listener = Listener {
-        tcp: listener,
-        tls: tls(&running, settings.tls.as_ref())?,
-        unlimited: Some(settings.trusted_proxies),
-        explains_refusals: true,
-    };
+    let listener = listener(&running, tcp, &settings)?;
     let health = Data::new(running.health.clone());
     let verifier = Data::from(authority.verifier());
     let authority = Data::from(authority);
@@ -79,16 +74,25 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     Ok(running)
 }
 
-/// The TLS configuration of the port, if there is a certificate, which is then reloaded periodically.
-fn tls(running: &Running, files: Option<&TlsSettings>) -> anyhow::Result<Option<ServerConfig>> {
-    let Some(files) = files else {
-        return Ok(None);
-    };
-    let certificates = Certificates::load(files)?;
-    let server = certificates.server_config()?;
-    let shutdown = running.shutdown();
-    running.spawn(async move { certificates.reload_periodically(shutdown).await });
-    Ok(Some(server))
+/// The public port. Its certificate, if there is one, is reloaded periodically.
+fn listener(
+    running: &Running,
+    tcp: TcpListener,
+    settings: &GatewaySettings,
+) -> anyhow::Result<Listener> {
+    let mut tls = None;
+    if let Some(files) = &settings.tls {
+        let certificates = Certificates::load(files)?;
+        tls = Some(certificates.server_config()?);
+        let shutdown = running.shutdown();
+        running.spawn(async move { certificates.reload_periodically(shutdown).await });
+    }
+    Ok(Listener {
+        tcp,
+        tls,
+        unlimited: Some(settings.trusted_proxies.clone()),
+        explains_refusals: true,
+    })
 }
 
 fn app_state(settings: &GatewaySettings) -> anyhow::Result<AppState> {

@@ -33,5 +33,5 @@ mod upstream;
 pub use app::run;
 pub use settings::{
     AllowedOrigins, CircuitSettings, GatewaySettings, HexColor, PagesName, PagesSettings,
-    RateLimitSettings, Switch, TlsSettings,
+    RateLimitSettings, TlsSettings,
 };

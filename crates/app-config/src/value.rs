@@ -122,8 +122,19 @@ macro_rules! named_settings {
     )+};
 }
 
+values::names! {
+    /// Whether a process does something.
+    pub enum Switch {
+        /// It does.
+        On = "on",
+        /// It does not.
+        Off = "off",
+    }
+}
+
 named_settings! {
     Language, "`en` or `de`", "en";
+    Switch, "`on` or `off`", "on";
 }
 
 /// Values separated by commas. Empty ones are dropped.

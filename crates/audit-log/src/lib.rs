@@ -20,15 +20,13 @@
 mod entry;
 mod list;
 mod query;
-mod responses;
 mod retention;
 mod statement;
 mod store;
 
 pub use entry::{Actor, AuthMethod, Entry, RequestMeta, Subject};
-pub use list::list;
+pub use list::{AuditEntry, list};
 pub use query::AuditQuery;
-pub use responses::AuditEntry;
 pub use retention::{read_retention, retain};
 pub use statement::RecordWith;
 pub use store::{Changes, forget_addresses, pseudonymise};

@@ -19,7 +19,6 @@ mod address_policy;
 mod client;
 mod connector;
 mod error;
-mod lookup_permits;
 mod resolver;
 mod retry_after;
 mod system_config;

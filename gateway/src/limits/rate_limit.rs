@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
-use app_config::Networks;
+use app_config::{Networks, Switch};
 use fairness::{Remainder, Shares};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
@@ -22,7 +22,7 @@ use tokio::time::sleep;
 
 use crate::limits::concurrency;
 use crate::routes::RateClass;
-use crate::settings::{RateLimitSettings, Switch};
+use crate::settings::RateLimitSettings;
 
 /// How long a refused request waits for its response, so that a client that ignores `Retry-After` sends fewer of
 /// them: a refusal costs nearly as much as a short response.
@@ -216,11 +216,11 @@ fn positive(number: u32) -> NonZeroU32 {
 mod tests {
     use actix_web::ResponseError as _;
     use actix_web::http::header::HeaderMap;
-    use app_config::{Networks, SettingValue as _};
+    use app_config::{Networks, SettingValue as _, Switch};
 
     use super::RateLimits;
     use crate::routes::RateClass;
-    use crate::settings::{RateLimitSettings, Switch};
+    use crate::settings::RateLimitSettings;
 
     fn limits(mode: Switch) -> RateLimits {
         RateLimits::new(&RateLimitSettings {

@@ -22,7 +22,9 @@ mod templates;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::settings::{PagesSettings, Switch};
+use app_config::Switch;
+
+use crate::settings::PagesSettings;
 use files::LAYOUT;
 use look::Look;
 pub(crate) use page::Page;

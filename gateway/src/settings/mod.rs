@@ -22,20 +22,6 @@ pub use tls::TlsSettings;
 /// take 230 MB. With what may be buffered, that is less than the 512 MB of a small container.
 const MAX_CONNECTIONS: usize = 768;
 
-values::names! {
-    /// Whether the gateway does something.
-    pub enum Switch {
-        /// It does.
-        On = "on",
-        /// It does not.
-        Off = "off",
-    }
-}
-
-app_config::named_settings! {
-    Switch, "`on` or `off`", "on";
-}
-
 /// The gateway's settings.
 #[derive(Debug, Clone)]
 pub struct GatewaySettings {

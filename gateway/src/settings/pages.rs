@@ -1,9 +1,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use app_config::{Reader, SettingValue, Settings};
-
-use crate::settings::Switch;
+use app_config::{Reader, SettingValue, Settings, Switch};
 
 /// The longest name in characters: more do not fit beside the menu on a phone.
 const MAX_NAME: usize = 40;

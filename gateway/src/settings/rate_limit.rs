@@ -1,6 +1,4 @@
-use app_config::{Networks, Reader, Settings};
-
-use crate::settings::Switch;
+use app_config::{Networks, Reader, Settings, Switch};
 
 /// How many requests one client address may send.
 #[derive(Debug, Clone)]
