@@ -30,7 +30,7 @@ pub struct MailSettings {
 impl MailSettings {
     pub(super) fn read_with(reader: &mut Reader, public_url: PublicUrl) -> Result<Self, Error> {
         let keys = MailKeys::read(reader)?;
-        let by_default = reader.or_default(
+        let by_default: Switch = reader.or_default(
             "TASK_MAIL",
             "off",
             "Whether mail is sent about every task, or only about those that are created with `notify: true`. It requires TASK_MAIL_KEY.",

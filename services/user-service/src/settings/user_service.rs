@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use app_config::{Csv, Reader, Settings};
+use app_config::{Csv, Reader, SettingValue as _, Settings};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use server::HttpServerSettings;
