@@ -1,31 +1,32 @@
+use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
+use actix_web::http::Method;
 use actix_web::middleware::{DefaultHeaders, from_fn};
-use actix_web::web::{Data, Payload, ServiceConfig, get, head, method, resource, to};
-use actix_web::{App, HttpRequest, HttpResponse};
+use actix_web::web::{Data, Payload, ServiceConfig, method, resource, route, to};
+use actix_web::{App, HttpRequest, HttpResponse, Resource, guard};
 use anyhow::Context as _;
 use auth::{RemoteAuthority, Verifier};
 use http_kit::{Health, Routes};
-use rustls::ServerConfig;
 use server::{Listener, Running};
 use tokio_util::sync::CancellationToken;
+use values::Names as _;
 
 use crate::context::AppState;
 use crate::documents::{Documents, openapi_json};
 use crate::forward::forward;
-use crate::limits::circuit_breaker::CircuitBreakers;
+use crate::limits::circuit_breaker::CircuitBreaker;
 use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
 use crate::limits::turns::Turns;
 use crate::middleware::cors::{cors, explain_refusals};
-use crate::middleware::counted::count_request;
-use crate::middleware::{head_requests, hsts};
+use crate::middleware::{self, count_request};
 use crate::pages::{self, Page};
-use crate::routes::{self, Route, Service};
-use crate::settings::{GatewaySettings, TlsSettings};
+use crate::routes::{self, PerService, Route, Service};
+use crate::settings::GatewaySettings;
 use crate::tls::Certificates;
-use crate::upstream::{self, UpstreamClient, Upstreams};
+use crate::upstream::{self, BaseAddress, UpstreamClient};
 
 const LIMITS_CLEANUP_INTERVAL: Duration = Duration::from_secs(60);
 
@@ -43,14 +44,12 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
     let pages = pages::load(&settings.pages).context("cannot prepare the web pages")?;
     let client = upstream::client(&connector);
     running.health = health(&authority, &state.upstreams, &client)?;
-    let documents = Data::new(Documents::new(client, &state.upstreams)?);
+    let documents = Data::new(Documents::new(client, state.upstreams.clone()));
     start_tasks(&running, &authority, &state);
 
-    let (listener, address) = server::bind(settings.listen_address)?;
+    let (tcp, address) = server::bind(settings.listen_address)?;
     running.address = Some(address);
-    let listener = Listener::new(listener, tls(&running, settings.tls.as_ref())?)
-        .share_connections(settings.trusted_proxies)
-        .explain_refusals();
+    let listener = listener(&running, tcp, &settings)?;
     let health = Data::new(running.health.clone());
     let verifier = Data::from(authority.verifier());
     let authority = Data::from(authority);
@@ -66,42 +65,53 @@ pub async fn run(settings: GatewaySettings) -> anyhow::Result<Running> {
             .app_data(Data::new(upstream::client(&connector)))
             .configure(|config| mount(config, &pages))
             .wrap(DefaultHeaders::new().add(("x-content-type-options", "nosniff")))
-            .wrap(from_fn(head_requests::remove_body))
+            .wrap(from_fn(middleware::remove_body))
             .wrap(cors(&settings.cors_allowed_origins))
             .wrap(from_fn(explain_refusals))
-            .wrap(from_fn(hsts::send_hsts))
+            .wrap(from_fn(middleware::send_hsts))
             .wrap(from_fn(http_kit::request_context))
     })?;
     Ok(running)
 }
 
-/// The TLS configuration of the port, if there is a certificate, which is then reloaded periodically.
-fn tls(running: &Running, files: Option<&TlsSettings>) -> anyhow::Result<Option<ServerConfig>> {
-    let Some(files) = files else {
-        return Ok(None);
-    };
-    let certificates = Certificates::load(files)?;
-    let server = certificates.server_config()?;
-    let shutdown = running.shutdown();
-    running.spawn(async move { certificates.reload_periodically(shutdown).await });
-    Ok(Some(server))
+/// The public port. Its certificate, if there is one, is reloaded periodically.
+fn listener(
+    running: &Running,
+    tcp: TcpListener,
+    settings: &GatewaySettings,
+) -> anyhow::Result<Listener> {
+    let mut tls = None;
+    if let Some(files) = &settings.tls {
+        let certificates = Certificates::load(files)?;
+        tls = Some(certificates.server_config()?);
+        let shutdown = running.shutdown();
+        running.spawn(async move { certificates.reload_periodically(shutdown).await });
+    }
+    Ok(Listener {
+        tcp,
+        tls,
+        unlimited: Some(settings.trusted_proxies.clone()),
+        explains_refusals: true,
+    })
 }
 
 fn app_state(settings: &GatewaySettings) -> anyhow::Result<AppState> {
-    let upstreams = Upstreams {
+    let upstreams = PerService {
         user: (&settings.authority.user_service_url).try_into()?,
         people_task: (&settings.people_task_service_url).try_into()?,
     };
     Ok(AppState {
         upstreams,
         trusted_proxies: settings.trusted_proxies.clone(),
-        hsts: hsts::header_value(settings.hsts_max_age),
+        hsts: middleware::hsts_value(settings.hsts_max_age),
         upstream_timeout: settings.upstream_timeout,
         body_timeout: settings.body_timeout,
         rate_limits: RateLimits::new(&settings.rate_limit),
         concurrency: ConcurrencyLimits::new(settings),
         turns: Turns::new(settings.max_in_flight),
-        circuit_breakers: CircuitBreakers::new(settings.circuit),
+        circuit_breakers: PerService::new(|service| {
+            CircuitBreaker::new(service.name(), settings.circuit)
+        }),
     })
 }
 
@@ -109,13 +119,13 @@ fn app_state(settings: &GatewaySettings) -> anyhow::Result<AppState> {
 /// revocation feed the known revocations stay in force, so neither makes the gateway unready.
 fn health(
     authority: &Arc<RemoteAuthority>,
-    upstreams: &Upstreams,
+    upstreams: &PerService<BaseAddress>,
     client: &UpstreamClient,
 ) -> Result<Health, http::Error> {
     let (known, fresh) = (Arc::clone(authority), Arc::clone(authority));
     let alive = |service| {
         let client = client.clone();
-        upstreams.uri(service, "/healthz", None).map(|uri| {
+        upstreams.of(service).uri("/healthz", None).map(|uri| {
             move || {
                 let (client, uri) = (client.clone(), uri.clone());
                 async move { upstream::is_alive(&client, uri).await }
@@ -139,48 +149,32 @@ fn start_tasks(running: &Running, authority: &Arc<RemoteAuthority>, state: &Arc<
 }
 
 async fn clean_up_limits(state: &AppState, shutdown: CancellationToken) {
-    loop {
-        tokio::select! {
-            () = tokio::time::sleep(LIMITS_CLEANUP_INTERVAL) => {}
-            () = shutdown.cancelled() => return,
-        }
+    let pause = || shutdown.run_until_cancelled(tokio::time::sleep(LIMITS_CLEANUP_INTERVAL));
+    while pause().await.is_some() {
         state.rate_limits.remove_idle();
     }
 }
 
 /// Mounts every path: the gateway's own, the pages, and the table of routes.
 fn mount(config: &mut ServiceConfig, pages: &[Arc<Page>]) {
-    let own = [
+    let reading = || route().guard(guard::Any(guard::Get()).or(guard::Head()));
+    let mut serve = |path: &str, resource: Resource, route| {
+        let fallback = method_not_allowed(path, &[Method::GET, Method::HEAD]);
+        config.service(resource.route(route).default_service(fallback));
+    };
+    for (path, route) in [
         // Not counted, so that no client can make a liveness probe fail.
-        (
-            "/healthz",
-            [get(), head()].map(|route| route.to(http_kit::healthz)),
-        ),
-        (
-            "/readyz",
-            [get(), head()].map(|route| counted(route.to(http_kit::readyz))),
-        ),
-        (
-            "/openapi.json",
-            [get(), head()].map(|route| counted(route.to(openapi_json))),
-        ),
-    ];
-    for (path, [get, head]) in own {
-        let fallback = method_not_allowed(path, &["GET", "HEAD"]);
-        config.service(
-            resource(path)
-                .route(get)
-                .route(head)
-                .default_service(fallback),
-        );
+        ("/healthz", reading().to(http_kit::healthz)),
+        ("/readyz", counted(reading().to(http_kit::readyz))),
+        ("/openapi.json", counted(reading().to(openapi_json))),
+    ] {
+        serve(path, resource(path), route);
     }
     for page in pages {
         let shown = Arc::clone(page);
         let show = move |request: HttpRequest| std::future::ready(shown.response(&request));
-        let fallback = method_not_allowed(page.path(), &["GET", "HEAD"]);
-        let resource = resource(page.paths()).route(counted(get().to(show.clone())));
-        let resource = resource.route(counted(head().to(show)));
-        config.service(resource.default_service(fallback));
+        let route = counted(reading().to(show));
+        serve(page.path(), resource(page.paths()), route);
     }
     for (path, routes) in routes::by_path() {
         config.service(forwarded(path, &routes));
@@ -197,10 +191,10 @@ fn counted(route: actix_web::Route) -> actix_web::Route {
     route.wrap(from_fn(count_request))
 }
 
-fn forwarded(path: &'static str, routes: &[&'static Route]) -> actix_web::Resource {
+fn forwarded(path: &'static str, routes: &[&'static Route]) -> Resource {
     let with_methods = |route: &'static Route| route.methods().map(move |method| (method, route));
     let routes: Vec<_> = routes.iter().copied().flat_map(with_methods).collect();
-    let methods: Vec<_> = routes.iter().map(|(method, _)| method.as_str()).collect();
+    let methods: Vec<_> = routes.iter().map(|(method, _)| method.clone()).collect();
     let mut resource = resource(path).default_service(method_not_allowed(path, &methods));
     for (accepted, route) in routes {
         let handler = move |request,
@@ -215,9 +209,9 @@ fn forwarded(path: &'static str, routes: &[&'static Route]) -> actix_web::Resour
 }
 
 /// `405` with the methods that a path accepts.
-fn method_not_allowed(path: &str, methods: &[&str]) -> actix_web::Route {
-    let known = methods.iter().filter_map(|name| name.parse().ok());
-    let routes = known.fold(Routes::default(), |routes, method| routes.and(path, method));
+fn method_not_allowed(path: &str, methods: &[Method]) -> actix_web::Route {
+    let methods = methods.iter().cloned();
+    let routes = methods.fold(Routes::default(), |routes, method| routes.and(path, method));
     let path = path.to_owned();
     counted(to(move |request: HttpRequest| {
         let checked = routes.check(request.method(), &path);

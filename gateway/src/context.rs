@@ -3,16 +3,17 @@ use std::time::Duration;
 use actix_web::http::header::HeaderValue;
 use app_config::Networks;
 
-use crate::limits::circuit_breaker::CircuitBreakers;
+use crate::limits::circuit_breaker::CircuitBreaker;
 use crate::limits::concurrency::ConcurrencyLimits;
 use crate::limits::rate_limit::RateLimits;
 use crate::limits::turns::Turns;
-use crate::upstream::Upstreams;
+use crate::routes::PerService;
+use crate::upstream::BaseAddress;
 
 /// The state that all requests share.
 #[derive(Debug)]
 pub(crate) struct AppState {
-    pub(crate) upstreams: Upstreams,
+    pub(crate) upstreams: PerService<BaseAddress>,
     pub(crate) trusted_proxies: Networks,
     /// The value of `Strict-Transport-Security`.
     pub(crate) hsts: Option<HeaderValue>,
@@ -22,5 +23,5 @@ pub(crate) struct AppState {
     pub(crate) concurrency: ConcurrencyLimits,
     /// Used by the clients to which `rate_limits` apply.
     pub(crate) turns: Turns,
-    pub(crate) circuit_breakers: CircuitBreakers,
+    pub(crate) circuit_breakers: PerService<CircuitBreaker>,
 }

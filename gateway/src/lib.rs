@@ -32,6 +32,6 @@ mod upstream;
 
 pub use app::run;
 pub use settings::{
-    AllowedOrigins, CircuitSettings, GatewaySettings, HexColor, PagesMode, PagesName,
-    PagesSettings, RateLimit, RateLimitSettings, TlsSettings,
+    AllowedOrigins, CircuitSettings, GatewaySettings, HexColor, PagesName, PagesSettings,
+    RateLimitSettings, TlsSettings,
 };

@@ -27,21 +27,36 @@ impl Route {
     }
 }
 
-/// A service behind the gateway.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Service {
-    /// The user service.
-    User,
-    /// The people-task service.
-    PeopleTask,
+values::names! {
+    /// A service behind the gateway, by the name of its process.
+    #[derive(Hash)]
+    pub enum Service {
+        /// The user service.
+        User = "user-service",
+        /// The people-task service.
+        PeopleTask = "people-task-service",
+    }
 }
 
-impl Service {
-    /// The name of its process.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::User => "user-service",
-            Self::PeopleTask => "people-task-service",
+/// Something that each service has.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PerService<T> {
+    pub(crate) user: T,
+    pub(crate) people_task: T,
+}
+
+impl<T> PerService<T> {
+    pub(crate) fn new(make: impl Fn(Service) -> T) -> Self {
+        Self {
+            user: make(Service::User),
+            people_task: make(Service::PeopleTask),
+        }
+    }
+
+    pub(crate) fn of(&self, service: Service) -> &T {
+        match service {
+            Service::User => &self.user,
+            Service::PeopleTask => &self.people_task,
         }
     }
 }
@@ -80,51 +95,41 @@ pub enum Work {
 
 use Access::{Public, Token, TokenOrSecret};
 
-const fn user(method: Method, path: &'static str, access: Access) -> Route {
+const fn of(service: Service, method: Method, path: &'static str, access: Access) -> Route {
     Route {
         method,
         path,
-        service: Service::User,
+        service,
         access,
         rate: RateClass::Normal,
         work: Some(Work::Short),
     }
+}
+
+const fn user(method: Method, path: &'static str, access: Access) -> Route {
+    of(Service::User, method, path, access)
 }
 
 const fn credentials(path: &'static str, access: Access) -> Route {
-    Route {
-        method: Method::POST,
-        path,
-        service: Service::User,
-        access,
-        rate: RateClass::Credentials,
-        // The user service shares its hashing between networks itself.
-        work: None,
-    }
+    let mut route = user(Method::POST, path, access);
+    route.rate = RateClass::Credentials;
+    // The user service shares its hashing between networks itself.
+    route.work = None;
+    route
 }
 
 const fn task(method: Method, path: &'static str, access: Access) -> Route {
-    Route {
-        method,
-        path,
-        service: Service::PeopleTask,
-        access,
-        rate: RateClass::Normal,
-        work: Some(Work::Short),
-    }
+    of(Service::PeopleTask, method, path, access)
 }
 
 /// A route that lists or counts.
-const fn long(route: Route) -> Route {
-    with_work(Work::Long, route)
+const fn long(mut route: Route) -> Route {
+    route.work = Some(Work::Long);
+    route
 }
 
-const fn lookup(route: Route) -> Route {
-    with_work(Work::Lookup, route)
-}
-
-const fn with_work(work: Work, mut route: Route) -> Route {
-    route.work = Some(work);
+const fn lookup(mut route: Route) -> Route {
+    route.work = Some(Work::Lookup);
     route
 }
 

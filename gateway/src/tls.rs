@@ -2,8 +2,9 @@
 
 mod files;
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
+use parking_lot::RwLock;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -49,18 +50,16 @@ impl Certificates {
 
     /// Loads the files again at the reload interval. If they cannot be used, the last certificate stays.
     pub(crate) async fn reload_periodically(&self, shutdown: CancellationToken) {
-        loop {
-            tokio::select! {
-                () = tokio::time::sleep(self.files.reload_interval) => self.reload(),
-                () = shutdown.cancelled() => return,
-            }
+        let pause = || tokio::time::sleep(self.files.reload_interval);
+        while shutdown.run_until_cancelled(pause()).await.is_some() {
+            self.reload();
         }
     }
 
     fn reload(&self) {
         match load_key(&self.files, &self.provider) {
             Ok(loaded) => {
-                let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+                let mut current = self.current.write();
                 if current.cert != loaded.cert {
                     *current = Arc::new(loaded);
                     tracing::info!("TLS certificate reloaded");
@@ -76,7 +75,7 @@ impl Certificates {
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let current = self.current.read().unwrap_or_else(PoisonError::into_inner);
+        let current = self.current.read();
         Some(Arc::clone(&current))
     }
 }
@@ -110,7 +109,7 @@ mod tests {
         };
         write(&files);
         let certificates = Certificates::load(&files).unwrap();
-        let presented = || certificates.current.read().unwrap().cert.clone();
+        let presented = || certificates.current.read().cert.clone();
         let first = presented();
 
         let key = fs::read(&files.private_key_file).unwrap();

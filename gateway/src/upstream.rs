@@ -15,8 +15,6 @@ use rustls::crypto::ring;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::routes::Service;
-
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Shorter than the 75 s for which services keep idle connections, so that they never close one in use.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -31,13 +29,6 @@ pub(crate) type Connector = HttpsConnector<HttpConnector>;
 /// A client for the services, which speaks HTTP/1.1. It follows no redirects and knows no proxies.
 pub(crate) type UpstreamClient = Client<Connector, Full<Bytes>>;
 
-/// The base addresses of the services.
-#[derive(Debug, Clone)]
-pub(crate) struct Upstreams {
-    pub(crate) user: BaseAddress,
-    pub(crate) people_task: BaseAddress,
-}
-
 /// The address of a service, to which paths are added.
 #[derive(Debug, Clone)]
 pub(crate) struct BaseAddress {
@@ -47,32 +38,23 @@ pub(crate) struct BaseAddress {
     path: String,
 }
 
-impl Upstreams {
-    /// The address of a path at a service.
+impl BaseAddress {
+    /// The address of a path at the service.
     ///
     /// # Errors
     /// The path or the query has characters that no address may have.
-    pub(crate) fn uri(
-        &self,
-        service: Service,
-        path: &str,
-        query: Option<&str>,
-    ) -> Result<Uri, http::Error> {
-        let base = match service {
-            Service::User => &self.user,
-            Service::PeopleTask => &self.people_task,
-        };
+    pub(crate) fn uri(&self, path: &str, query: Option<&str>) -> Result<Uri, http::Error> {
         let query = query.unwrap_or_default();
-        let mut target = String::with_capacity(base.path.len() + path.len() + 1 + query.len());
-        target.push_str(&base.path);
+        let mut target = String::with_capacity(self.path.len() + path.len() + 1 + query.len());
+        target.push_str(&self.path);
         target.push_str(path);
         if !query.is_empty() {
             target.push('?');
             target.push_str(query);
         }
         Uri::builder()
-            .scheme(base.scheme.clone())
-            .authority(base.authority.clone())
+            .scheme(self.scheme.clone())
+            .authority(self.authority.clone())
             .path_and_query(target)
             .build()
     }

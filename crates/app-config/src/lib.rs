@@ -16,4 +16,4 @@ mod value;
 pub use error::Error;
 pub use public_url::PublicUrl;
 pub use reader::{Description, Reader, Settings, describe};
-pub use value::{Csv, Networks, SettingValue, parse_list};
+pub use value::{Csv, Networks, SettingValue, Switch, parse_list};

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use url::Url;
-use values::{EmailAddress, FromText, Language, Names as _, Secret};
+use values::{EmailAddress, FromText, Language, Secret};
 
 /// A type that a setting can have.
 pub trait SettingValue: Sized {
@@ -106,13 +106,35 @@ impl SettingValue for EmailAddress {
     }
 }
 
-impl SettingValue for Language {
-    const ALLOWED: &'static str = "`en` or `de`";
-    const EXAMPLE: &'static str = "en";
+/// Implements [`SettingValue`] for enums whose values have [`Names`](values::Names).
+#[macro_export]
+macro_rules! named_settings {
+    ($($type:ty, $allowed:literal, $example:literal;)+) => {$(
+        impl $crate::SettingValue for $type {
+            const ALLOWED: &'static str = $allowed;
+            const EXAMPLE: &'static str = $example;
 
-    fn parse(text: &str) -> Result<Self, String> {
-        Self::from_name(text.trim()).ok_or_else(|| "unknown value".to_owned())
+            fn parse(text: &str) -> Result<Self, String> {
+                let value = <Self as values::Names>::from_name(text.trim());
+                value.ok_or_else(|| "it is another value".to_owned())
+            }
+        }
+    )+};
+}
+
+values::names! {
+    /// Whether a process does something.
+    pub enum Switch {
+        /// It does.
+        On = "on",
+        /// It does not.
+        Off = "off",
     }
+}
+
+named_settings! {
+    Language, "`en` or `de`", "en";
+    Switch, "`on` or `off`", "on";
 }
 
 /// Values separated by commas. Empty ones are dropped.

@@ -1,8 +1,13 @@
-use auth::Caller;
-use serde_json::{Value, json};
-use values::{TaskId, UserId};
+use std::convert::Infallible;
+use std::future::{Ready, ready};
 
-use crate::RequestMeta;
+use actix_web::dev::Payload;
+use actix_web::{FromRequest, HttpRequest};
+use auth::Caller;
+use http_kit::forwarded_for::{TrustedProxies, client_address};
+use serde_json::{Value, json};
+use telemetry::RequestContext;
+use values::{Names as _, TaskId, UserId};
 
 /// Who made the change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,33 +65,53 @@ pub enum Subject {
     Task(TaskId),
 }
 
-/// How the actor was authenticated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum AuthMethod {
-    /// A user's access token.
-    Token,
-    /// A user's password.
-    Password,
-    /// A code to reset a password.
-    ResetCode,
-    /// A code to confirm an e-mail address.
-    VerificationCode,
-    /// A secret of the task.
-    TaskSecret,
-    /// A token of another process of the system.
-    ServiceToken,
+values::names! {
+    /// How the actor was authenticated.
+    pub enum AuthMethod {
+        /// A user's access token.
+        Token = "token",
+        /// A user's password.
+        Password = "password",
+        /// A code to reset a password.
+        ResetCode = "reset-code",
+        /// A code to confirm an e-mail address.
+        VerificationCode = "verification-code",
+        /// A secret of the task.
+        TaskSecret = "task-secret",
+        /// A token of another process of the system.
+        ServiceToken = "service-token",
+    }
 }
 
-impl AuthMethod {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Token => "token",
-            Self::Password => "password",
-            Self::ResetCode => "reset-code",
-            Self::VerificationCode => "verification-code",
-            Self::TaskSecret => "task-secret",
-            Self::ServiceToken => "service-token",
+/// The client address and the request id of a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestMeta {
+    client_address: Option<String>,
+    request_id: String,
+}
+
+impl RequestMeta {
+    /// The metadata of work inside the system, such as a worker's. It has the id of the request that caused the
+    /// work, if it runs in the context of that request.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self {
+            client_address: None,
+            request_id: RequestContext::current_or_fresh().request_id,
         }
+    }
+}
+
+impl FromRequest for RequestMeta {
+    type Error = Infallible;
+    type Future = Ready<Result<Self, Infallible>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let address = client_address(request, TrustedProxies::Peer);
+        ready(Ok(Self {
+            client_address: address.map(|address| address.to_string()),
+            ..Self::internal()
+        }))
     }
 }
 

@@ -20,19 +20,13 @@
 mod entry;
 mod list;
 mod query;
-mod request_meta;
-mod responses;
 mod retention;
-mod retention_store;
 mod statement;
 mod store;
-mod table;
 
-pub use entry::{Actor, AuthMethod, Entry, Subject};
-pub use list::list;
+pub use entry::{Actor, AuthMethod, Entry, RequestMeta, Subject};
+pub use list::{AuditEntry, list};
 pub use query::AuditQuery;
-pub use request_meta::RequestMeta;
-pub use responses::AuditEntry;
 pub use retention::{read_retention, retain};
 pub use statement::RecordWith;
 pub use store::{Changes, forget_addresses, pseudonymise};

@@ -4,10 +4,13 @@
 use std::time::Duration;
 
 use app_config::Reader;
-use database::{Connection, Database, Error};
+use database::{Connection, Database, Error, interval};
+use diesel::dsl::sql_query;
+use diesel::prelude::*;
+use diesel::sql_types::{Integer, Interval};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::retention_store as store;
 use crate::store::BATCH;
 
 /// How often partitions are created and old rows deleted, and how soon after a failure. An attempt to drop a partition
@@ -17,6 +20,12 @@ const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(5 * 60);
 /// The pause between two batches, so that deleting does not slow down the service.
 const BATCH_PAUSE: Duration = Duration::from_millis(200);
 const DAY: u64 = 24 * 60 * 60;
+
+#[diesel::declare_sql_function]
+extern "SQL" {
+    fn drop_audit_log_partition(keep: Interval) -> Nullable<Text>;
+    fn prune_audit_log(keep: Interval, most: Integer) -> BigInt;
+}
 
 /// Reads `AUDIT_RETENTION`.
 ///
@@ -47,35 +56,34 @@ pub async fn retain(database: Database, keep: Duration, shutdown: CancellationTo
             error.warn("the audit log could not be maintained");
             pause = PAUSE_AFTER_FAILURE;
         }
-        wait(pause, &shutdown).await;
+        shutdown.run_until_cancelled(sleep(pause)).await;
     }
 }
 
-async fn wait(pause: Duration, shutdown: &CancellationToken) {
-    tokio::select! {
-        () = tokio::time::sleep(pause) => {}
-        () = shutdown.cancelled() => {}
-    }
-}
-
+/// Creates the partitions of this month and of the next three.
 async fn create_partitions(database: &Database) -> Result<(), Error> {
-    let create = |connection: &mut Connection| Ok(store::create_partitions(connection)?);
+    let create = |connection: &mut Connection| {
+        sql_query("SELECT create_audit_log_partitions()").execute(connection)?;
+        Ok(())
+    };
     database.run(create).await
 }
 
-/// Drops old partitions, one after the other.
+/// Drops partitions of which all rows are older than `keep`, one after the other.
 async fn drop_partitions(
     database: &Database,
     keep: Duration,
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
-    let drop =
-        move |connection: &mut Connection| Ok::<_, Error>(store::drop_partition(connection, keep)?);
+    let drop = move |connection: &mut Connection| {
+        let drop = diesel::select(drop_audit_log_partition(interval(keep)));
+        Ok::<_, Error>(drop.get_result::<Option<String>>(connection)?)
+    };
     while !shutdown.is_cancelled()
         && let Some(partition) = database.run(drop).await?
     {
         tracing::info!(partition, "dropped a partition of the audit log");
-        wait(BATCH_PAUSE, shutdown).await;
+        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
     }
     Ok(())
 }
@@ -86,8 +94,10 @@ async fn prune(
     keep: Duration,
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
-    let prune =
-        move |connection: &mut Connection| Ok::<_, Error>(store::prune(connection, keep, BATCH)?);
+    let prune = move |connection: &mut Connection| {
+        let prune = diesel::select(prune_audit_log(interval(keep), BATCH));
+        Ok::<_, Error>(prune.get_result::<i64>(connection)?)
+    };
     while !shutdown.is_cancelled() {
         let pruned = database.run(prune).await?;
         metrics::counter!("retention_deleted_total", "table" => "audit_log")
@@ -98,7 +108,7 @@ async fn prune(
         if pruned < i64::from(BATCH) {
             break;
         }
-        wait(BATCH_PAUSE, shutdown).await;
+        shutdown.run_until_cancelled(sleep(BATCH_PAUSE)).await;
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
-use diesel::sql_types::{Binary, Jsonb, Nullable, Text};
-use diesel::{PgConnection, QueryResult, RunQueryDsl};
+use diesel::sql_types::{Binary, Bool, Jsonb, Nullable, Text};
+use diesel::{IntoSql as _, PgConnection, QueryResult, RunQueryDsl};
 use serde_json::{Value, json};
 
 use crate::Entry;
@@ -18,7 +18,8 @@ impl Entry {
     /// # Errors
     /// The database fails.
     pub fn record(&self, connection: &mut PgConnection) -> QueryResult<()> {
-        Insertion(self).execute(connection)?;
+        let no_change = diesel::select(true.into_sql::<Bool>());
+        self.clone().record_with(no_change).execute(connection)?;
         Ok(())
     }
 
@@ -69,29 +70,6 @@ impl Entry {
         out.push_bind_param::<Nullable<Jsonb>, _>(&self.detail)
     }
 }
-
-/// Inserts one row.
-#[derive(Debug)]
-struct Insertion<'a>(&'a Entry);
-
-impl QueryId for Insertion<'_> {
-    type QueryId = Insertion<'static>;
-
-    // The text is constant, so each connection prepares it once.
-    const HAS_STATIC_QUERY_ID: bool = true;
-}
-
-impl QueryFragment<Pg> for Insertion<'_> {
-    fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
-        out.push_sql(INSERT);
-        out.push_sql("VALUES (");
-        self.0.push_values(&mut out)?;
-        out.push_sql(")");
-        Ok(())
-    }
-}
-
-impl RunQueryDsl<PgConnection> for Insertion<'_> {}
 
 /// A statement that makes a change and inserts its row. It returns what the statement returns.
 #[derive(Debug, QueryId)]

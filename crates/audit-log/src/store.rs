@@ -1,16 +1,33 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use database::{Error, transaction};
 use diesel::connection::SimpleConnection as _;
-use diesel::dsl::{exists, sql_query};
+use diesel::dsl::exists;
 use diesel::prelude::*;
-use diesel::sql_types::{Array, BigInt, Binary, Integer, Nullable, Text};
+use diesel::sql_types::{Array, Binary, Integer, Nullable, Text};
 use listing::{Bind, Binds, ListQuery, Page, PageLimits, Statement};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use values::{TaskId, UserId};
 
 use crate::query::{AuditFilter, AuditSort, parse_time};
-use crate::table::audit_log;
+
+// The table that the migration creates in the schema of each service. Names are unqualified: the search path of the role
+// selects the schema.
+diesel::table! {
+    audit_log (at, id) {
+        id -> BigInt,
+        at -> Timestamptz,
+        action -> Text,
+        actor_kind -> Text,
+        actor_id -> Nullable<Binary>,
+        subject_kind -> Nullable<Text>,
+        subject_id -> Nullable<Binary>,
+        proof -> Nullable<Text>,
+        client_address -> Nullable<Inet>,
+        request_id -> Text,
+        detail -> Nullable<Jsonb>,
+    }
+}
 
 /// The maximum number of rows that one call of a database function changes.
 pub(crate) const BATCH: i32 = 5_000;
@@ -135,10 +152,10 @@ fn has_entries(connection: &mut PgConnection, id: &[u8]) -> QueryResult<bool> {
     diesel::select(exists(concerned)).get_result(connection)
 }
 
-#[derive(QueryableByName)]
-struct Changed {
-    #[diesel(sql_type = BigInt)]
-    rows: i64,
+#[diesel::declare_sql_function]
+extern "SQL" {
+    fn forget_audit_addresses(tasks: Array<Binary>, most: Integer) -> BigInt;
+    fn pseudonymise_audit_log(user: Binary, most: Integer) -> BigInt;
 }
 
 /// Removes the client addresses from at most 5,000 rows: changes of these tasks, all created at `since` or later, that
@@ -165,13 +182,9 @@ pub fn forget_addresses(
         let (rows, more) = (0, false);
         return Ok(Changes { rows, more });
     }
-    // A declaration for the DSL would be longer than the SQL.
-    let changed: Changed = sql_query("SELECT forget_audit_addresses($1, $2) AS rows")
-        .bind::<Array<Binary>, _>(tasks)
-        .bind::<Integer, _>(BATCH)
-        .get_result(connection)?;
+    let forgotten = diesel::select(forget_audit_addresses(tasks, BATCH));
     Ok(Changes {
-        rows: changed.rows,
+        rows: forgotten.get_result(connection)?,
         more: left.get_result(connection)?,
     })
 }
@@ -191,12 +204,9 @@ pub struct Changes {
 /// # Errors
 /// The database fails.
 pub fn pseudonymise(connection: &mut PgConnection, user: UserId) -> QueryResult<Changes> {
-    let changed: Changed = sql_query("SELECT pseudonymise_audit_log($1, $2) AS rows")
-        .bind::<Binary, _>(user)
-        .bind::<Integer, _>(BATCH)
-        .get_result(connection)?;
+    let pseudonymised = diesel::select(pseudonymise_audit_log(user, BATCH));
     Ok(Changes {
-        rows: changed.rows,
+        rows: pseudonymised.get_result(connection)?,
         more: has_entries(connection, user.as_bytes())?,
     })
 }

@@ -60,8 +60,7 @@ impl Caller {
     /// The normalized e-mail address, by which tasks belong to users; `None` while it is unconfirmed.
     #[must_use]
     pub fn normalized_email(&self) -> Option<String> {
-        let confirmed = self.0.email_verified;
-        confirmed.then(|| self.0.email.to_ascii_lowercase())
+        self.email().map(str::to_ascii_lowercase)
     }
 }
 
@@ -203,38 +202,31 @@ fn not_ready() -> Problem {
 }
 
 pub(crate) fn unauthenticated(rejection: Rejection) -> Problem {
-    let (code, detail, challenge) = match rejection {
+    let (code, reason) = match rejection {
         Rejection::NotReady => return not_ready(),
-        Rejection::Invalid | Rejection::UnknownKey => (
-            "invalid-token",
-            "The token is invalid. Sign in to get a new one.",
-            r#"Bearer realm="countersign", error="invalid_token", error_description="The token is invalid""#,
-        ),
-        Rejection::Expired => (
-            "token-expired",
-            "The token has expired. Sign in to get a new one.",
-            r#"Bearer realm="countersign", error="invalid_token", error_description="The token has expired""#,
-        ),
-        Rejection::Revoked => (
-            "token-revoked",
-            "The token was revoked. Sign in to get a new one.",
-            r#"Bearer realm="countersign", error="invalid_token", error_description="The token was revoked""#,
-        ),
+        Rejection::Invalid | Rejection::UnknownKey => ("invalid-token", "The token is invalid"),
+        Rejection::Expired => ("token-expired", "The token has expired"),
+        Rejection::Revoked => ("token-revoked", "The token was revoked"),
     };
-    Problem::new(StatusCode::UNAUTHORIZED, code, detail)
-        .header(WWW_AUTHENTICATE, HeaderValue::from_static(challenge))
+    let detail = format!("{reason}. Sign in to get a new one.");
+    let error = format!(r#", error="invalid_token", error_description="{reason}""#);
+    challenge(Problem::new(StatusCode::UNAUTHORIZED, code, detail), &error)
+}
+
+/// Adds `WWW-Authenticate` (RFC 6750 section 3) with these parameters.
+fn challenge(problem: Problem, parameters: &str) -> Problem {
+    match HeaderValue::try_from(format!(r#"Bearer realm="countersign"{parameters}"#)) {
+        Ok(challenge) => problem.header(WWW_AUTHENTICATE, challenge),
+        Err(_) => problem,
+    }
 }
 
 /// `401 token-missing` (RFC 6750 section 3).
 #[must_use]
 pub fn token_missing() -> Problem {
-    let challenge = HeaderValue::from_static(r#"Bearer realm="countersign""#);
-    Problem::new(
-        StatusCode::UNAUTHORIZED,
-        "token-missing",
-        "This call needs an access token: send `Authorization: Bearer <token>`.",
-    )
-    .header(WWW_AUTHENTICATE, challenge)
+    let detail = "This call needs an access token: send `Authorization: Bearer <token>`.";
+    let problem = Problem::new(StatusCode::UNAUTHORIZED, "token-missing", detail);
+    challenge(problem, "")
 }
 
 /// `401 token-revoked`, for a token that is revoked for another reason than its epoch, such as a deleted user.
@@ -248,12 +240,8 @@ pub fn token_revoked() -> Problem {
 pub fn insufficient_scope(scopes: &str) -> Problem {
     let detail = format!("This call needs a token with the scope `{scopes}`.");
     let problem = Problem::new(StatusCode::FORBIDDEN, "insufficient-scope", detail);
-    let challenge =
-        format!(r#"Bearer realm="countersign", error="insufficient_scope", scope="{scopes}""#);
-    match HeaderValue::try_from(challenge) {
-        Ok(challenge) => problem.header(WWW_AUTHENTICATE, challenge),
-        Err(_) => problem,
-    }
+    let error = format!(r#", error="insufficient_scope", scope="{scopes}""#);
+    challenge(problem, &error)
 }
 
 http_kit::problem_responses! {

@@ -19,13 +19,12 @@ mod extractors;
 mod feed_reader;
 mod keys;
 mod mail_keys;
-mod rejection;
 mod remote_authority;
 mod revocation;
 mod signer;
 mod verifier;
 
-pub use claims::{ADMIN_SCOPE, Claims, ServiceClaims, Subject};
+pub use claims::{ADMIN_SCOPE, Claims, Rejection, ServiceClaims, Subject};
 pub use extractors::{
     AdminCaller, AdminProblems, Caller, MaybeCaller, ServiceCaller, TokenProblems,
     insufficient_scope, token_missing, token_revoked,
@@ -33,7 +32,6 @@ pub use extractors::{
 pub use feed_reader::{FeedReader, FeedSource};
 pub use keys::{Jwk, JwkSet, KeyError, PublicKey, SigningKey};
 pub use mail_keys::{MailKey, MailKeys, NotificationWorkerCaller};
-pub use rejection::Rejection;
 pub use remote_authority::{RemoteAuthority, RemoteSettings, read_audience, read_issuer};
 pub use revocation::{RevocationFeed, Revocations};
 pub use signer::{SignError, Signer};

@@ -1,7 +1,7 @@
 use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::sync::{PoisonError, RwLock};
 
+use parking_lot::RwLock;
 use serde::{Deserialize, Serialize};
 use values::UserId;
 
@@ -71,7 +71,7 @@ impl Known {
 impl Revocations {
     /// Checks what can change while a token is valid.
     pub(crate) fn check(&self, claims: &Claims, now: u64) -> Result<(), Rejection> {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read();
         // The feed omits epochs that only older tokens are below.
         if let Some(lifetime) = known.max_token_lifetime
             && claims.iat.saturating_add(lifetime) + LEEWAY_SECONDS < now
@@ -94,7 +94,7 @@ impl Revocations {
 
     /// Adds raised epochs. An epoch never decreases.
     pub fn raise(&self, raised: impl IntoIterator<Item = (UserId, i64)>) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         for (user, epoch) in raised {
             let epoch = compact(epoch);
             let recent = known.recent.entry(user).or_insert(epoch);
@@ -104,14 +104,13 @@ impl Revocations {
 
     /// Whether all epochs of the current incarnation have been read.
     pub(crate) fn is_complete(&self) -> bool {
-        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
-        !known.is_incomplete
+        !self.known.read().is_incomplete
     }
 
     /// Forgets the epochs of any other incarnation, and from now on refuses its tokens. Tokens of this one are
     /// refused as [`Rejection::NotReady`] until the next [`Revocations::replace`].
     pub(crate) fn start_incarnation(&self, incarnation: String) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         *known = Known {
             incarnation: Some(incarnation),
             max_token_lifetime: known.max_token_lifetime,
@@ -121,13 +120,12 @@ impl Revocations {
     }
 
     pub(crate) fn set_max_token_lifetime(&self, seconds: Option<u64>) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        known.max_token_lifetime = seconds;
+        self.known.write().max_token_lifetime = seconds;
     }
 
     /// Says that a full read starts now.
     pub(crate) fn start_full_read(&self) {
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         let recent = std::mem::take(&mut known.recent);
         for (user, epoch) in recent {
             let earlier = known.earlier.entry(user).or_insert(epoch);
@@ -138,7 +136,7 @@ impl Revocations {
     /// Replaces the epochs that were known when the full read started by its result.
     pub(crate) fn replace(&self, complete: FullRead) {
         let listed = complete.into_sorted();
-        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write();
         known.is_incomplete = false;
         known.listed = listed;
         known.earlier = HashMap::new();

@@ -1,11 +1,12 @@
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jsonwebtoken::{
     Algorithm, DecodingKey, TokenData, Validation, decode, decode_header, get_current_timestamp,
 };
 use moka::sync::Cache;
+use parking_lot::RwLock;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 
@@ -59,19 +60,17 @@ impl Verifier {
             ))
         });
         let keys = known.collect();
-        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = keys;
+        *self.keys.write() = keys;
     }
 
     /// Whether any key is known.
     #[must_use]
     pub fn has_keys(&self) -> bool {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        !keys.is_empty()
+        !self.keys.read().is_empty()
     }
 
     fn knows_key(&self, kid: &str) -> bool {
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        keys.contains_key(kid)
+        self.keys.read().contains_key(kid)
     }
 
     /// What is known of the revocation feed.
@@ -139,9 +138,8 @@ impl Verifier {
     {
         let header = decode_header(token).map_err(|_| Rejection::Invalid)?;
         let kid = header.kid.ok_or(Rejection::Invalid)?;
-        let keys = self.keys.read().unwrap_or_else(PoisonError::into_inner);
-        let key = keys.get(&kid).cloned().ok_or(Rejection::UnknownKey)?;
-        drop(keys);
+        let key = self.keys.read().get(&kid).cloned();
+        let key = key.ok_or(Rejection::UnknownKey)?;
         let decoded: Result<TokenData<C>, _> = decode(token, &key, validation);
         match decoded {
             Ok(TokenData { claims, .. }) => Ok((kid, claims)),

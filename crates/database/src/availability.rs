@@ -1,14 +1,14 @@
 //! Whether the database can be used, as its connections and statements show.
 
-use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection as _;
+use diesel::dsl::sql;
 use diesel::r2d2::Error as ConnectError;
 use diesel::result::Error as DieselError;
 use diesel::sql_types::Bool;
-use diesel::{Connection as _, ConnectionError, PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::{Connection as _, ConnectionError, PgConnection, RunQueryDsl as _};
+use parking_lot::Mutex;
 use telemetry::Outage;
 
 use crate::Error;
@@ -21,7 +21,7 @@ const MAX_PAUSE: Duration = Duration::from_secs(1);
 /// How long the disk counts as full after a statement that failed because of it.
 const FULL_FOR: Duration = Duration::from_secs(5);
 
-const UNREACHABLE: &str = "the database cannot be reached";
+pub(crate) const UNREACHABLE: &str = "the database cannot be reached";
 const READ_ONLY: &str =
     "the database is read-only: it is a standby, or default_transaction_read_only is on";
 const DISK_FULL: &str = "the disk of the database is full";
@@ -52,12 +52,6 @@ struct FailedAttempt {
     message: String,
 }
 
-#[derive(QueryableByName)]
-struct Server {
-    #[diesel(sql_type = Bool)]
-    is_read_only: bool,
-}
-
 impl Default for Availability {
     fn default() -> Self {
         Self {
@@ -75,7 +69,7 @@ impl Availability {
         &self,
         open: impl FnOnce() -> Result<T, ConnectError>,
     ) -> Result<T, ConnectError> {
-        if let Some(failed) = &self.state().failed
+        if let Some(failed) = &self.state.lock().failed
             && failed.at.elapsed() < failed.pause
         {
             let error = ConnectionError::BadConnection(failed.message.clone());
@@ -84,7 +78,7 @@ impl Availability {
         let opened = open();
         match &opened {
             Ok(_) => {
-                self.state().failed = None;
+                self.state.lock().failed = None;
                 self.reaching.end();
             }
             Err(error) => self.record_failed_attempt(on_one_line(&error.to_string())),
@@ -93,8 +87,8 @@ impl Availability {
     }
 
     fn record_failed_attempt(&self, message: String) {
-        self.reaching.fail(&Plain(&message));
-        let mut state = self.state();
+        self.reaching.fail(&format_args!("{message}"));
+        let mut state = self.state.lock();
         let pause = match &state.failed {
             None => FIRST_PAUSE,
             Some(failed) => (failed.pause * 2).min(MAX_PAUSE),
@@ -107,11 +101,14 @@ impl Availability {
     pub(crate) fn record(&self, trouble: Option<Trouble>) {
         match trouble {
             None => {}
-            Some(Trouble::Lost(message)) => self.keeping.fail(&Plain(&on_one_line(&message))),
-            Some(Trouble::ReadOnly(message)) => self.writing.fail(&Plain(&message)),
+            Some(Trouble::Lost(message)) => {
+                self.keeping
+                    .fail(&format_args!("{}", on_one_line(&message)));
+            }
+            Some(Trouble::ReadOnly(message)) => self.writing.fail(&format_args!("{message}")),
             Some(Trouble::DiskFull(message)) => {
-                self.state().full = Some(Instant::now());
-                self.writing.fail(&Plain(&message));
+                self.state.lock().full = Some(Instant::now());
+                self.writing.fail(&format_args!("{message}"));
             }
         }
     }
@@ -125,16 +122,16 @@ impl Availability {
         connection: &mut PgConnection,
     ) -> Result<Option<&'static str>, Error> {
         if is_read_only(connection)? {
-            self.state().read_only = Some(Instant::now());
+            self.state.lock().read_only = Some(Instant::now());
             observer::put_outcome(connection, Outcome::read_only(READ_ONLY));
             return Ok(Some(READ_ONLY));
         }
-        let full = self.state().full;
+        let full = self.state.lock().full;
         if let Some(full) = full {
             if full.elapsed() < FULL_FOR || !has_space(connection)? {
                 return Ok(Some(DISK_FULL));
             }
-            self.state().full = None;
+            self.state.lock().full = None;
         }
         self.keeping.end();
         self.writing.end();
@@ -144,29 +141,17 @@ impl Availability {
     /// Whether a connection that was opened then may lead to a server that only reads, while a new one may lead to the
     /// primary. A connection also keeps the `default_transaction_read_only` of its beginning.
     pub(crate) fn is_outdated(&self, opened: Instant) -> bool {
-        self.state().read_only.is_some_and(|found| opened < found)
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Why the database could not be checked.
-pub(crate) fn unchecked(error: &Error) -> &'static str {
-    match error {
-        Error::Busy => "every connection to the database is in use",
-        _ => UNREACHABLE,
+        self.state
+            .lock()
+            .read_only
+            .is_some_and(|found| opened < found)
     }
 }
 
 /// Whether the server refuses changes.
 pub(crate) fn is_read_only(connection: &mut PgConnection) -> Result<bool, DieselError> {
-    let server: Server = diesel::sql_query(
-        "SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool AS is_read_only",
-    )
-    .get_result(connection)?;
-    Ok(server.is_read_only)
+    sql::<Bool>("SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::bool")
+        .get_result(connection)
 }
 
 /// Whether a table can grow by a megabyte. What is written is rolled back. A role that may create no temporary table
@@ -188,15 +173,6 @@ fn has_space(connection: &mut PgConnection) -> Result<bool, DieselError> {
 /// libpq writes several lines, of which each has its cause at its end.
 fn on_one_line(message: &str) -> String {
     message.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// A text whose debug format is itself.
-struct Plain<'a>(&'a str);
-
-impl fmt::Debug for Plain<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0)
-    }
 }
 
 #[cfg(test)]

@@ -48,15 +48,11 @@ type Process<Request, Response, E> = dyn Fn(&mut Connection, &[Request], Round) 
 /// and so is each request of a batch that fails as a whole.
 #[derive(Debug)]
 pub struct Batches<Request, Response, E> {
-    queue: mpsc::Sender<Waiting<Request, Response, E>>,
-}
-
-struct Waiting<Request, Response, E> {
-    request: Request,
-    caller: Caller<Response, E>,
+    queue: mpsc::Sender<(Request, Caller<Response, E>)>,
 }
 
 /// Who waits for a response.
+#[derive(Debug)]
 struct Caller<Response, E> {
     reply: oneshot::Sender<Result<Response, E>>,
     span: Span,
@@ -116,7 +112,7 @@ where
         let (reply, outcome) = oneshot::channel();
         let span = telemetry::current_span();
         let caller = Caller { reply, span };
-        let queued = self.queue.try_send(Waiting { request, caller });
+        let queued = self.queue.try_send((request, caller));
         queued.map_err(|_| Error::Busy)?;
         outcome
             .await
@@ -131,9 +127,8 @@ where
     E: From<Error> + Send + 'static,
 {
     /// Processes a batch, and lets those of its requests be repeated that have no response then.
-    async fn process(self: &Arc<Self>, batch: Vec<Waiting<Request, Response, E>>) {
-        let split = batch.into_iter().map(|w| (w.request, w.caller));
-        let (requests, callers): (Vec<_>, Vec<_>) = split.unzip();
+    async fn process(self: &Arc<Self>, batch: Vec<(Request, Caller<Response, E>)>) {
+        let (requests, callers): (Vec<_>, Vec<_>) = batch.into_iter().unzip();
         let requests = Arc::new(requests);
         metrics::histogram!("database_batch_requests")
             .record(u32::try_from(requests.len()).unwrap_or(u32::MAX));

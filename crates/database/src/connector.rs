@@ -1,9 +1,10 @@
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use diesel::PgConnection;
 use diesel::connection::SimpleConnection as _;
 use diesel::r2d2::{ConnectionManager, Error, ManageConnection};
+use parking_lot::{Mutex, RwLock};
 
 use crate::availability::Availability;
 use crate::observer::{Outcome, Trouble};
@@ -81,19 +82,14 @@ impl Connector {
     }
 
     fn is_trusted(&self, session: &Session) -> bool {
-        let broken = *self.broken();
+        let broken = *self.found_broken.lock();
         session
             .last_success
             .is_some_and(|at| at.elapsed() < TRUSTED_FOR && broken < Some(at))
     }
 
     fn record_broken(&self) {
-        *self.broken() = Some(Instant::now());
-    }
-
-    fn broken(&self) -> MutexGuard<'_, Option<Instant>> {
-        let broken = self.found_broken.lock();
-        broken.unwrap_or_else(PoisonError::into_inner)
+        *self.found_broken.lock() = Some(Instant::now());
     }
 }
 
@@ -140,13 +136,13 @@ pub(crate) struct ConnectGate(Arc<RwLock<bool>>);
 impl ConnectGate {
     /// Runs `connect` unless the gate is closed.
     fn run<T>(&self, connect: impl FnOnce() -> T) -> Option<T> {
-        let closed = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let closed = self.0.read();
         (!*closed).then(connect)
     }
 
     /// Waits for connections that are being opened, then prevents new ones.
     pub(crate) fn close(&self) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = true;
+        *self.0.write() = true;
     }
 }
 

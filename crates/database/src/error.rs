@@ -38,13 +38,16 @@ impl Error {
     #[must_use]
     pub fn violated_constraint(&self) -> Option<&str> {
         match self {
-            Self::Statement(error) => violated_constraint(error),
+            Self::Statement(DieselError::DatabaseError(
+                DatabaseErrorKind::UniqueViolation
+                | DatabaseErrorKind::ForeignKeyViolation
+                | DatabaseErrorKind::CheckViolation,
+                information,
+            )) => information.constraint_name(),
             _ => None,
         }
     }
-}
 
-impl Error {
     /// The same error for another request of a batch.
     pub(crate) fn for_another_request(&self) -> Self {
         match self {
@@ -55,18 +58,6 @@ impl Error {
             Self::Statement(cause) | Self::Pooled(cause) => {
                 Self::Contended(cause.to_string().into())
             }
-        }
-    }
-
-    fn of_statement(error: DieselError) -> Self {
-        match &error {
-            DieselError::DatabaseError(DatabaseErrorKind::Unknown, information)
-                if lacks_resources(&**information) =>
-            {
-                Self::Unavailable(Box::new(error))
-            }
-            _ if is_pooled(&error) => Self::Pooled(error),
-            _ => Self::Statement(error),
         }
     }
 
@@ -88,16 +79,18 @@ impl Error {
 
 impl From<DieselError> for Error {
     fn from(error: DieselError) -> Self {
-        let kind = match &error {
-            DieselError::DatabaseError(kind, _) => Some(kind),
-            _ => None,
-        };
-        match kind {
-            _ if is_connection_loss(&error) => Self::Unavailable(Box::new(error)),
+        use DatabaseErrorKind::{ReadOnlyTransaction, SerializationFailure, Unknown};
+        let is_outage = match &error {
             // After a failover, the connection leads to a server that is no longer the primary.
-            Some(DatabaseErrorKind::ReadOnlyTransaction) => Self::Unavailable(Box::new(error)),
-            Some(DatabaseErrorKind::SerializationFailure) => Self::Contended(Box::new(error)),
-            _ => Self::of_statement(error),
+            DieselError::DatabaseError(ReadOnlyTransaction, _) => true,
+            DieselError::DatabaseError(Unknown, information) => lacks_resources(&**information),
+            _ => is_connection_loss(&error),
+        };
+        match &error {
+            _ if is_outage => Self::Unavailable(Box::new(error)),
+            DieselError::DatabaseError(SerializationFailure, _) => Self::Contended(Box::new(error)),
+            _ if is_pooled(&error) => Self::Pooled(error),
+            _ => Self::Statement(error),
         }
     }
 }
@@ -162,18 +155,4 @@ pub(crate) fn is_pooled(error: &DieselError) -> bool {
         error,
         DieselError::DatabaseError(_, information) if information.message().contains("__diesel_stmt_")
     )
-}
-
-/// The name of the constraint that a statement violated.
-#[must_use]
-pub fn violated_constraint(error: &DieselError) -> Option<&str> {
-    match error {
-        DieselError::DatabaseError(
-            DatabaseErrorKind::UniqueViolation
-            | DatabaseErrorKind::ForeignKeyViolation
-            | DatabaseErrorKind::CheckViolation,
-            information,
-        ) => information.constraint_name(),
-        _ => None,
-    }
 }

@@ -17,10 +17,8 @@
 
 mod availability;
 mod batches;
-mod bind;
 mod connector;
 mod error;
-mod limits;
 mod migrations;
 mod observer;
 mod pool;
@@ -29,14 +27,12 @@ mod problem;
 mod settings;
 
 pub use batches::{BatchLimits, BatchOutcomes, Batches, Lookups, Round, lookups};
-pub use bind::{column, interval};
-pub use error::{Cause, Error, violated_constraint};
-pub use limits::{PoolOptions, StatementLimits};
+pub use error::{Cause, Error};
 pub use migrations::{MigrationError, migrate, prepare_schema};
 pub use pool::{Database, ServicePools, transaction};
-pub use prepared::{And, Prepared, composed, prepared};
+pub use prepared::{And, Prepared, column, composed, interval, prepared};
 pub use problem::{DatabaseProblems, database_problem};
-pub use settings::{DatabaseSettings, OwnerSettings};
+pub use settings::{DatabaseSettings, OwnerSettings, PoolOptions, StatementLimits};
 
 /// A connection to Postgres: [`Database::run`] passes it to its closure, and rules pass it on to stores, so
 /// that only stores depend on diesel.

@@ -1,10 +1,11 @@
 use std::time::{Duration, Instant};
 
 use diesel::connection::SimpleConnection as _;
+use diesel::dsl::sql;
 use diesel::migration::{Migration, MigrationSource as _};
 use diesel::pg::Pg;
-use diesel::sql_types::{BigInt, Bool, Nullable, Text};
-use diesel::{Connection as _, ConnectionError, PgConnection, QueryableByName, RunQueryDsl as _};
+use diesel::sql_types::{Bool, Nullable, Text};
+use diesel::{Connection as _, ConnectionError, PgConnection, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
 
 use values::Secret;
@@ -176,23 +177,15 @@ async fn on_connection(
     work.await.unwrap_or(Err(MigrationError::Panicked))
 }
 
-#[derive(QueryableByName)]
-struct Taken {
-    #[diesel(sql_type = Bool)]
-    taken: bool,
-}
-
 /// Takes the lock for migrations. Closing the connection releases it.
 ///
 /// No statement waits for it on the server: who builds an index concurrently has the lock and waits for all statements
 /// under way, so the two would wait for each other.
 fn take_lock(connection: &mut PgConnection) -> Result<(), MigrationError> {
     let started = Instant::now();
+    let take = sql::<Bool>(&format!("SELECT pg_try_advisory_lock({LOCK})"));
     loop {
-        let lock: Taken = diesel::sql_query("SELECT pg_try_advisory_lock($1) AS taken")
-            .bind::<BigInt, _>(LOCK)
-            .get_result(connection)?;
-        if lock.taken {
+        if take.clone().get_result(connection)? {
             return Ok(());
         }
         if started.elapsed() > MAX_LOCK_WAIT {
@@ -231,18 +224,6 @@ fn needed_versions(migrations: &EmbeddedMigrations) -> Result<Vec<String>, Migra
     Ok(versions)
 }
 
-#[derive(QueryableByName)]
-struct Exists {
-    #[diesel(sql_type = Bool)]
-    exists: bool,
-}
-
-#[derive(QueryableByName)]
-struct Applied {
-    #[diesel(sql_type = Text)]
-    version: String,
-}
-
 /// The first of the versions that is not in diesel's table of migrations. diesel would create the table, which only the
 /// owner may.
 fn first_missing(
@@ -250,15 +231,13 @@ fn first_missing(
     schema: &'static str,
     needed: &[String],
 ) -> Result<Option<String>, MigrationError> {
-    let table: Exists =
-        diesel::sql_query("SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL AS exists")
-            .get_result(connection)?;
-    let applied: Vec<Applied> = if table.exists {
-        diesel::sql_query("SELECT version FROM __diesel_schema_migrations").load(connection)?
+    let exists = sql::<Bool>("SELECT to_regclass('__diesel_schema_migrations') IS NOT NULL");
+    let applied: Vec<String> = if exists.get_result(connection)? {
+        sql::<Text>("SELECT version FROM __diesel_schema_migrations").load(connection)?
     } else {
         Vec::new()
     };
-    let is_missing = |version: &&String| !applied.iter().any(|row| row.version == **version);
+    let is_missing = |version: &&String| !applied.contains(version);
     let missing = needed.iter().find(is_missing);
     if !applied.is_empty() && missing.is_some() && missing == needed.first() {
         return Err(MigrationError::TooOld { schema });
@@ -325,22 +304,16 @@ fn run_once(
     run
 }
 
-#[derive(QueryableByName)]
-struct Index {
-    #[diesel(sql_type = Text)]
-    name: String,
-}
-
 /// Drops the indexes that a concurrent build left unfinished, except those that a connection of this role is building.
 fn drop_invalid_indexes(connection: &mut PgConnection) -> Result<(), diesel::result::Error> {
-    let invalid: Vec<Index> = diesel::sql_query(
-        "SELECT format('%I.%I', relnamespace::regnamespace, relname) AS name
+    let invalid: Vec<String> = sql::<Text>(
+        "SELECT format('%I.%I', relnamespace::regnamespace, relname)
         FROM pg_index JOIN pg_class ON pg_class.oid = indexrelid
         WHERE NOT indisvalid AND relkind = 'i' AND relnamespace = current_schema()::regnamespace
             AND indexrelid NOT IN (SELECT index_relid FROM pg_stat_progress_create_index WHERE index_relid IS NOT NULL)",
     )
     .load(connection)?;
-    for Index { name } in invalid {
+    for name in invalid {
         connection.batch_execute(&format!("DROP INDEX CONCURRENTLY IF EXISTS {name}"))?;
         tracing::warn!(name, "dropped an index whose build had failed");
     }
@@ -373,40 +346,25 @@ fn connect_to_primary(url: &str) -> Result<PgConnection, MigrationError> {
     Ok(connection)
 }
 
-#[derive(QueryableByName)]
-struct Encoding {
-    #[diesel(sql_type = Text)]
-    name: String,
-}
-
 fn check_encoding(connection: &mut PgConnection) -> Result<(), MigrationError> {
-    let encoding: Encoding = diesel::sql_query("SELECT current_setting('server_encoding') AS name")
-        .get_result(connection)?;
-    if encoding.name == ENCODING {
+    let encoding = sql::<Text>("SELECT current_setting('server_encoding')");
+    let encoding: String = encoding.get_result(connection)?;
+    if encoding == ENCODING {
         Ok(())
     } else {
-        Err(MigrationError::WrongEncoding(encoding.name))
+        Err(MigrationError::WrongEncoding(encoding))
     }
-}
-
-#[derive(QueryableByName)]
-struct CurrentSchema {
-    #[diesel(sql_type = Nullable<Text>)]
-    name: Option<String>,
 }
 
 fn check_schema(
     connection: &mut PgConnection,
     expected: &'static str,
 ) -> Result<(), MigrationError> {
-    let current: CurrentSchema =
-        diesel::sql_query("SELECT current_schema()::text AS name").get_result(connection)?;
-    if current.name.as_deref() == Some(expected) {
+    let found = sql::<Nullable<Text>>("SELECT current_schema()::text");
+    let found: Option<String> = found.get_result(connection)?;
+    if found.as_deref() == Some(expected) {
         Ok(())
     } else {
-        Err(MigrationError::WrongSchema {
-            expected,
-            found: current.name,
-        })
+        Err(MigrationError::WrongSchema { expected, found })
     }
 }

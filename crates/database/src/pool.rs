@@ -5,7 +5,7 @@ use diesel::connection::Connection as _;
 use diesel::r2d2::{NopErrorHandler, Pool};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::availability::{self, Availability};
+use crate::availability::{Availability, UNREACHABLE};
 use crate::connector::{ConnectGate, Connector};
 use crate::{Connection, DatabaseSettings, Error, PoolOptions, StatementLimits};
 
@@ -47,16 +47,9 @@ pub struct ServicePools {
 
 impl ServicePools {
     /// Creates the pools of a service, which together have the connections that the settings allow. A quarter of
-    /// them, at least one, are for lists.
+    /// them, at least one, are for lists. Each new one of the others first runs the statements `on_connect`.
     #[must_use]
-    pub fn connect(settings: &DatabaseSettings) -> Self {
-        Self::connect_with(settings, "")
-    }
-
-    /// Creates the pools like [`ServicePools::connect`]. Each new connection that is not for lists first runs the
-    /// statements `on_connect`.
-    #[must_use]
-    pub fn connect_with(settings: &DatabaseSettings, on_connect: &'static str) -> Self {
+    pub fn connect(settings: &DatabaseSettings, on_connect: &'static str) -> Self {
         let lists = (settings.pool_size / 4).max(1);
         let others = settings.pool_size.saturating_sub(lists).max(1);
         let availability = Arc::<Availability>::default();
@@ -76,9 +69,7 @@ impl ServicePools {
             lists: connect(lists, ""),
         }
     }
-}
 
-impl ServicePools {
     /// Sets the gauges of both pools.
     pub fn record_gauges(&self) {
         self.database.record_gauges("main");
@@ -188,7 +179,8 @@ impl Database {
         match checked.await {
             Ok(None) => Ok(()),
             Ok(Some(reason)) => Err(reason),
-            Err(error) => Err(availability::unchecked(&error)),
+            Err(Error::Busy) => Err("every connection to the database is in use"),
+            Err(_) => Err(UNREACHABLE),
         }
     }
 

@@ -1,6 +1,10 @@
+//! Raw statements, and values that they take.
+
 use std::borrow::Cow;
 use std::marker::PhantomData;
+use std::time::Duration;
 
+use diesel::data_types::PgInterval;
 use diesel::pg::Pg;
 use diesel::query_builder::{AstPass, Query, QueryFragment, QueryId};
 use diesel::serialize::ToSql;
@@ -100,3 +104,14 @@ impl<Values> Query for Prepared<Values> {
 }
 
 impl<Values> RunQueryDsl<PgConnection> for Prepared<Values> {}
+
+/// A duration as an SQL interval, to be added to the database's clock, which all replicas share.
+#[must_use]
+pub fn interval(duration: Duration) -> PgInterval {
+    PgInterval::from_microseconds(i64::try_from(duration.as_micros()).unwrap_or(i64::MAX))
+}
+
+/// A column of rows, in their order, for a statement that takes many rows as arrays.
+pub fn column<'a, Row, T>(rows: &'a [Row], value: impl Fn(&'a Row) -> T) -> Vec<T> {
+    rows.iter().map(value).collect()
+}

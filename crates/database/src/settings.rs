@@ -30,3 +30,55 @@ app_config::settings! {
         ),
     }
 }
+
+/// How long the server lets a statement run, and wait for a lock. It ends those that take longer, because others
+/// wait for their locks and their connections.
+#[derive(Debug, Clone, Copy)]
+pub struct StatementLimits {
+    /// The maximum time of a statement; `None` for no limit.
+    pub statement: Option<Duration>,
+    /// The maximum time that a statement waits for one lock.
+    pub lock: Duration,
+}
+
+impl StatementLimits {
+    /// For a process whose callers wait for it: a statement ends before the gateway gives up after 30 s, so that few
+    /// connections work for callers that are gone. A transaction that hangs is ended after five seconds, so
+    /// waiting for its locks succeeds.
+    pub const SERVICE: Self = Self {
+        statement: Some(Duration::from_secs(10)),
+        lock: Duration::from_secs(8),
+    };
+    /// For a worker, which handles rows in batches.
+    pub const WORKER: Self = Self {
+        statement: Some(Duration::from_secs(60)),
+        lock: Duration::from_secs(10),
+    };
+    /// How long a transaction may hang between two statements.
+    pub(crate) const IDLE_TRANSACTION: Duration = Duration::from_secs(5);
+
+    /// The time that a statement takes at least if it exceeds a limit.
+    pub(crate) fn shortest(self) -> Duration {
+        self.statement
+            .map_or(self.lock, |limit| limit.min(self.lock))
+    }
+
+    /// The statements that set the limits of a connection.
+    pub(crate) fn to_sql(self) -> String {
+        format!(
+            "SET idle_in_transaction_session_timeout = {}; SET lock_timeout = {}; SET statement_timeout = {};",
+            Self::IDLE_TRANSACTION.as_millis(),
+            self.lock.as_millis(),
+            self.statement.unwrap_or_default().as_millis(),
+        )
+    }
+}
+
+/// How the connections of a pool are used.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolOptions {
+    /// The limits that the server enforces.
+    pub limits: StatementLimits,
+    /// Statements that each new connection runs first, such as `SET`.
+    pub on_connect: &'static str,
+}

@@ -137,7 +137,7 @@ async fn closures_beyond_the_number_of_connections_are_refused_after_the_timeout
 #[tokio::test]
 async fn a_quarter_of_the_connections_of_a_service_is_for_lists() {
     let test = TestDatabase::users(MIGRATIONS);
-    let ServicePools { database, lists } = ServicePools::connect(&settings(&test, 8));
+    let ServicePools { database, lists } = ServicePools::connect(&settings(&test, 8), "");
     let slow_lists = Busy::start(&lists, 2).await;
     assert!(matches!(lists.run(insert(1)).await, Err(Error::Busy)));
     let others = Busy::start(&database, 6).await;

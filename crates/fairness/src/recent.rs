@@ -1,6 +1,6 @@
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Who asked for something last, from which follows whether an owner is alone or others are likely to ask, too.
@@ -23,7 +23,7 @@ impl<O: PartialEq> Recent<O> {
 
     /// An owner asks for something.
     pub fn record(&self, owner: O, now: Instant) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last.lock();
         let [latest, before] = &mut *last;
         if latest.as_ref().is_some_and(|(other, _)| *other != owner) {
             *before = latest.take();
@@ -33,7 +33,7 @@ impl<O: PartialEq> Recent<O> {
 
     /// Whether another owner than this one asked within the window.
     pub fn has_other_than(&self, owner: &O, now: Instant) -> bool {
-        let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last.lock();
         let mut asked = last.iter().flatten();
         asked.any(|(other, at)| other != owner && now.saturating_duration_since(*at) < self.window)
     }

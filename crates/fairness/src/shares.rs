@@ -1,7 +1,8 @@
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
@@ -97,7 +98,7 @@ impl<O: Owner, R: Rule<O>> Shares<O, R> {
     /// # Errors
     /// The rule refuses them, or earlier demands of the owner wait.
     pub fn try_acquire(self: &Arc<Self>, owner: O, units: u64) -> Result<Share<O, R>, Refused> {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         let entry = held.owners.get(&owner);
         if entry.is_some_and(|entry| entry.waiting > 0) {
             return Err(Refused::ShareUsed);
@@ -118,14 +119,14 @@ impl<O: Owner, R: Rule<O>> Shares<O, R> {
         let line = self.wait(&owner)?;
         let _waiting = Waiting(self, &owner);
         let _first = line.first.lock().await;
-        while self.held().add(&self.rule, &owner, units).is_err() {
+        while self.held.lock().add(&self.rule, &owner, units).is_err() {
             let _ = timeout(RECHECK, line.freed.notified()).await;
         }
         Ok(self.share(owner.clone(), units))
     }
 
     fn wait(&self, owner: &O) -> Result<Arc<Line>, Refused> {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         let waiting = held.owners.get(owner).map_or(0, |entry| entry.waiting);
         if waiting >= self.max_waiting {
             return Err(Refused::ShareUsed);
@@ -147,11 +148,11 @@ impl<O: Owner, R: Rule<O>> Shares<O, R> {
 impl<O: Owner, R> Shares<O, R> {
     /// How many units all owners hold together.
     pub fn total(&self) -> u64 {
-        self.held().total
+        self.held.lock().total
     }
 
     fn remove(&self, owner: &O, units: u64) {
-        let mut held = self.held();
+        let mut held = self.held.lock();
         held.total = held.total.saturating_sub(units);
         held.update(owner, |entry| {
             entry.units = entry.units.saturating_sub(units);
@@ -159,10 +160,6 @@ impl<O: Owner, R> Shares<O, R> {
                 line.freed.notify_one();
             }
         });
-    }
-
-    fn held(&self) -> MutexGuard<'_, Held<O>> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -182,7 +179,7 @@ impl<O: Owner, R: Rule<O>> Share<O, R> {
     pub fn grow_to(&mut self, units: u64) -> Result<(), Refused> {
         let more = units.saturating_sub(self.units);
         let shares = &self.shares;
-        shares.held().add(&shares.rule, &self.owner, more)?;
+        shares.held.lock().add(&shares.rule, &self.owner, more)?;
         self.units += more;
         Ok(())
     }
@@ -207,7 +204,7 @@ struct Waiting<'a, O: Owner, R>(&'a Shares<O, R>, &'a O);
 impl<O: Owner, R> Drop for Waiting<'_, O, R> {
     fn drop(&mut self) {
         let Self(shares, owner) = self;
-        shares.held().update(owner, |entry| entry.waiting -= 1);
+        shares.held.lock().update(owner, |entry| entry.waiting -= 1);
     }
 }
 
@@ -291,7 +288,7 @@ mod tests {
         assert_eq!(shares.total(), 4);
         assert!(shares.try_acquire(1, 6).is_ok());
         share.shrink_to(0);
-        assert!(shares.held().owners.is_empty());
+        assert!(shares.held.lock().owners.is_empty());
     }
 
     #[tokio::test]
@@ -300,9 +297,9 @@ mod tests {
         let held: Vec<_> = (1..=3).map(|owner| shares.try_acquire(owner, 2)).collect();
         assert!(shares.acquire(1, 1).now_or_never().is_none());
         assert!(shares.acquire(4, 3).now_or_never().is_none());
-        assert_eq!(shares.held().owners.len(), 3);
+        assert_eq!(shares.held.lock().owners.len(), 3);
         drop(held);
-        assert!(shares.held().owners.is_empty());
+        assert!(shares.held.lock().owners.is_empty());
         assert_eq!(shares.total(), 0);
     }
 

@@ -1,13 +1,13 @@
 use std::collections::BTreeMap;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpResponse, web::Data};
-use futures_util::future::{join, join_all};
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join_all};
 use serde::Serialize;
 use serde_json::json;
 use tokio::sync::Mutex;
@@ -25,7 +25,11 @@ const PASSED: &str = "ok";
 /// The result of a check that did not.
 const FAILING: &str = "failing";
 
-type Check = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Checked> + Send>> + Send + Sync>;
+#[derive(Clone)]
+struct Check {
+    is_required: bool,
+    run: Arc<dyn Fn() -> BoxFuture<'static, Checked> + Send + Sync>,
+}
 
 /// The outcome of a check. A check that fails may say why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,8 +64,7 @@ impl From<Result<(), &'static str>> for Checked {
 #[derive(Clone, Default)]
 pub struct Health {
     stopping: Arc<AtomicBool>,
-    required: BTreeMap<&'static str, Check>,
-    optional: BTreeMap<&'static str, Check>,
+    checks: BTreeMap<&'static str, Check>,
     last: Arc<Mutex<Option<(Instant, Readiness)>>>,
 }
 
@@ -90,23 +93,31 @@ impl Readiness {
 impl Health {
     /// Adds a check that must pass for the process to be ready. A check that takes longer than 2 s fails.
     #[must_use]
-    pub fn required<F, R>(mut self, name: &'static str, check: F) -> Self
+    pub fn required<F, R>(self, name: &'static str, check: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output: Into<Checked>> + Send + 'static,
     {
-        self.required.insert(name, boxed(check));
-        self
+        self.with(name, true, check)
     }
 
     /// Adds a check that is reported but does not affect readiness.
     #[must_use]
-    pub fn optional<F, R>(mut self, name: &'static str, check: F) -> Self
+    pub fn optional<F, R>(self, name: &'static str, check: F) -> Self
     where
         F: Fn() -> R + Send + Sync + 'static,
         R: Future<Output: Into<Checked>> + Send + 'static,
     {
-        self.optional.insert(name, boxed(check));
+        self.with(name, false, check)
+    }
+
+    fn with<F, R>(mut self, name: &'static str, is_required: bool, check: F) -> Self
+    where
+        F: Fn() -> R + Send + Sync + 'static,
+        R: Future<Output: Into<Checked>> + Send + 'static,
+    {
+        let run = Arc::new(move || check().map(Into::into).boxed());
+        self.checks.insert(name, Check { is_required, run });
         self
     }
 
@@ -148,18 +159,19 @@ impl Health {
     }
 
     async fn check(&self) -> Readiness {
-        let (required, optional) = join(run(&self.required), run(&self.optional)).await;
-        let ready = required
-            .iter()
-            .all(|(_, result)| *result == Checked::Passed);
-        let (mut checks, mut reasons) = (BTreeMap::new(), BTreeMap::new());
-        for (name, result) in required.into_iter().chain(optional) {
+        let results = self.checks.values().map(|check| async {
+            let result = tokio::time::timeout(CHECK_TIMEOUT, (check.run)()).await;
+            result.unwrap_or(Checked::Failed(Some(TOO_SLOW)))
+        });
+        let (mut ready, mut checks, mut reasons) = (true, BTreeMap::new(), BTreeMap::new());
+        for ((name, check), result) in self.checks.iter().zip(join_all(results).await) {
             let Checked::Failed(reason) = result else {
-                checks.insert(name, PASSED);
+                checks.insert(*name, PASSED);
                 continue;
             };
-            checks.insert(name, FAILING);
-            reasons.extend(reason.map(|reason| (name, reason)));
+            ready &= !check.is_required;
+            checks.insert(*name, FAILING);
+            reasons.extend(reason.map(|reason| (*name, reason)));
         }
         Readiness {
             ready,
@@ -170,29 +182,9 @@ impl Health {
     }
 }
 
-fn boxed<F, R>(check: F) -> Check
-where
-    F: Fn() -> R + Send + Sync + 'static,
-    R: Future<Output: Into<Checked>> + Send + 'static,
-{
-    Arc::new(move || {
-        let result = check();
-        Box::pin(async move { result.await.into() })
-    })
-}
-
-async fn run(checks: &BTreeMap<&'static str, Check>) -> Vec<(&'static str, Checked)> {
-    let checks = checks.iter().map(|(name, check)| async move {
-        let result = tokio::time::timeout(CHECK_TIMEOUT, check()).await;
-        (*name, result.unwrap_or(Checked::Failed(Some(TOO_SLOW))))
-    });
-    join_all(checks).await
-}
-
 impl std::fmt::Debug for Health {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let names = self.required.keys().chain(self.optional.keys());
-        f.debug_set().entries(names).finish()
+        f.debug_set().entries(self.checks.keys()).finish()
     }
 }
 

@@ -17,7 +17,6 @@
 mod body;
 mod body_encoding;
 mod client_network;
-mod combine;
 mod documentation;
 mod exact_json;
 mod fields;
@@ -32,14 +31,13 @@ mod unreadable;
 
 pub use body::{BODY_LIMIT, JsonBody, OptionalJsonBody, body_too_large, incomplete_body};
 pub use client_network::client_network;
-pub use combine::combine_errors;
 pub use documentation::{BodyProblems, DocumentedProblem, ProblemGroup, QueryProblems};
 pub use fields::{FieldValue, Fields, json_text};
 pub use health::{Checked, Health, healthz, readyz};
 pub use middleware::{REQUEST_ID, TRACEPARENT, request_context};
 pub use mount::{BearerToken, Document, mount};
 pub use problem::{FieldError, Problem, ProblemBody, whole_seconds};
-pub use query::{Query, path_id};
+pub use query::{Query, combine_errors, path_id};
 pub use routes::Routes;
 pub use unreadable::unreadable_request;
 #[doc(hidden)]

@@ -76,18 +76,11 @@ pub(crate) const OTHER: &str = "other";
 
 /// The label of a method: its name if it is a standard one, because callers can invent any number of others.
 fn method_label(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        Method::DELETE => "DELETE",
-        Method::PATCH => "PATCH",
-        Method::OPTIONS => "OPTIONS",
-        Method::CONNECT => "CONNECT",
-        Method::TRACE => "TRACE",
-        _ => OTHER,
-    }
+    const STANDARD: [&str; 9] = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE",
+    ];
+    let known = STANDARD.into_iter().find(|name| method == name);
+    known.unwrap_or(OTHER)
 }
 
 /// The label of a status, which is not allocated for each request.

@@ -18,7 +18,6 @@
 //! Deliberately absent: what ends a job. The status and the columns that explain it belong to the table's
 //! capability.
 
-mod backlog;
 mod retention;
 mod retry;
 mod store;

@@ -31,10 +31,9 @@ pub async fn retain(database: Database, rules: Vec<RetentionRule>, shutdown: Can
         for rule in &rules {
             apply(&database, *rule, &shutdown).await;
         }
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = shutdown.cancelled() => {}
-        }
+        shutdown
+            .run_until_cancelled(tokio::time::sleep(pause))
+            .await;
     }
 }
 
@@ -60,10 +59,9 @@ async fn apply(database: &Database, rule: RetentionRule, shutdown: &Cancellation
                 break;
             }
         }
-        tokio::select! {
-            () = tokio::time::sleep(BATCH_PAUSE) => {}
-            () = shutdown.cancelled() => {}
-        }
+        shutdown
+            .run_until_cancelled(tokio::time::sleep(BATCH_PAUSE))
+            .await;
     }
     metrics::counter!("retention_deleted_total", "table" => table)
         .increment(u64::try_from(total).unwrap_or(u64::MAX));

@@ -139,16 +139,7 @@ impl<Id: JobId> JobTable<Id> {
         lease: Lease<Id>,
         duration: Duration,
     ) -> Result<bool, Error> {
-        let renewed = sql_query(format!(
-            "UPDATE {table} SET lease_until = now() + $3, republish_at = now() + $3
-             WHERE id = $1 AND lease = $2 AND finished IS NULL",
-            table = self.name
-        ))
-        .bind::<Binary, _>(lease.id)
-        .bind::<BigInt, _>(lease.number)
-        .bind::<Interval, _>(interval(duration))
-        .execute(connection)?;
-        Ok(renewed > 0)
+        self.update(connection, lease, "lease_until = now() + $3", duration)
     }
 
     /// Ends a claim: any worker may claim the job after `pause`. `false` when the claim was lost before;
@@ -162,8 +153,20 @@ impl<Id: JobId> JobTable<Id> {
         lease: Lease<Id>,
         pause: Duration,
     ) -> Result<bool, Error> {
-        let released = sql_query(format!(
-            "UPDATE {table} SET lease_until = NULL, next_attempt = now() + $3, republish_at = now() + $3
+        let set = "lease_until = NULL, next_attempt = now() + $3";
+        self.update(connection, lease, set, pause)
+    }
+
+    /// Writes to a job whose claim is valid, which no sweep publishes for `pause`.
+    fn update(
+        self,
+        connection: &mut Connection,
+        lease: Lease<Id>,
+        set: &str,
+        pause: Duration,
+    ) -> Result<bool, Error> {
+        let updated = sql_query(format!(
+            "UPDATE {table} SET {set}, republish_at = now() + $3
              WHERE id = $1 AND lease = $2 AND finished IS NULL",
             table = self.name
         ))
@@ -171,7 +174,7 @@ impl<Id: JobId> JobTable<Id> {
         .bind::<BigInt, _>(lease.number)
         .bind::<Interval, _>(interval(pause))
         .execute(connection)?;
-        Ok(released > 0)
+        Ok(updated > 0)
     }
 
     /// The messages of at most `batch` jobs that are due and have no message in flight. Sweeps ignore

@@ -13,7 +13,6 @@ use telemetry::RequestContext;
 use tokio_util::sync::CancellationToken;
 use values::FromText as _;
 
-use crate::backlog;
 use crate::retention::{RetentionRule, retain};
 use crate::store::{Claim, JobId, JobTable, Lease};
 
@@ -25,6 +24,7 @@ const SWEEP: RelaySettings = RelaySettings {
 const REPUBLISH_INTERVAL: Duration = Duration::from_secs(30);
 /// How long one message may be held. A job that takes longer is released and published again.
 const MAX_MESSAGE_TIME: Duration = Duration::from_secs(20);
+const MEASURE_INTERVAL: Duration = Duration::from_secs(5);
 /// The pause before a message is requeued because the database is unavailable.
 const PAUSE_WITHOUT_DATABASE: Duration = Duration::from_secs(1);
 
@@ -96,16 +96,9 @@ pub fn run<W: Worker>(running: &mut Running, config: WorkerConfig, worker: W) {
     let (database, shutdown) = (config.database, running.shutdown());
     let (publisher, publishing) = Publisher::new(config.broker.clone(), W::QUEUE, shutdown.clone());
     running.spawn(publishing);
-    running.spawn(sweep::<W>(
-        publisher.clone(),
-        database.clone(),
-        shutdown.clone(),
-    ));
-    running.spawn(backlog::measure(
-        database.clone(),
-        W::TABLE,
-        shutdown.clone(),
-    ));
+    let sweep = sweep::<W>(publisher.clone(), database.clone(), shutdown.clone());
+    running.spawn(sweep);
+    running.spawn(measure::<W>(database.clone(), shutdown.clone()));
     let measured = database.clone();
     running.on_scrape(move || measured.record_gauges("main"));
     running.spawn(retain(database.clone(), config.retention, shutdown.clone()));
@@ -153,6 +146,22 @@ async fn sweep<W: Worker>(publisher: Publisher, database: Database, shutdown: Ca
     .await;
 }
 
+/// Keeps the gauges of the backlog up to date until it is cancelled. `outbox_overdue_seconds` grows when no worker does the
+/// work.
+async fn measure<W: Worker>(database: Database, shutdown: CancellationToken) {
+    while !shutdown.is_cancelled() {
+        let backlog = database.run(move |connection| W::TABLE.backlog(connection));
+        if let Ok(backlog) = backlog.await {
+            let (outbox, open) = (W::TABLE.name(), u32::try_from(backlog.open));
+            metrics::gauge!("outbox_open", "outbox" => outbox).set(open.unwrap_or(u32::MAX));
+            metrics::gauge!("outbox_overdue_seconds", "outbox" => outbox)
+                .set(backlog.overdue_seconds);
+        }
+        let pause = tokio::time::sleep(MEASURE_INTERVAL);
+        shutdown.run_until_cancelled(pause).await;
+    }
+}
+
 #[derive(Clone)]
 struct Runner<W> {
     worker: W,
@@ -190,10 +199,8 @@ impl<W: Worker> Runner<W> {
                 if !error.is_outage() {
                     tracing::warn!(table = W::TABLE.name(), job.id = %id, error = ?error, "a job could not be claimed");
                 }
-                tokio::select! {
-                    () = tokio::time::sleep(PAUSE_WITHOUT_DATABASE) => {}
-                    () = self.shutdown.cancelled() => {}
-                }
+                let pause = tokio::time::sleep(PAUSE_WITHOUT_DATABASE);
+                self.shutdown.run_until_cancelled(pause).await;
                 Disposition::Requeue
             }
         }

@@ -94,9 +94,9 @@ pub(crate) async fn supervise<S, R>(
     });
     let mut pause = FIRST_PAUSE;
     while !shutdown.is_cancelled() {
-        let opened = tokio::select! {
-            opened = BrokerConnection::open(settings, queue) => opened,
-            () = shutdown.cancelled() => return,
+        let opening = BrokerConnection::open(settings, queue);
+        let Some(opened) = shutdown.run_until_cancelled(opening).await else {
+            return;
         };
         let outcome = match opened {
             Ok(connection) => {
@@ -114,10 +114,8 @@ pub(crate) async fn supervise<S, R>(
             losses.increment(1);
             outage.fail(&error);
         }
-        tokio::select! {
-            () = tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0))) => {}
-            () = shutdown.cancelled() => {}
-        }
+        let pausing = tokio::time::sleep(pause.mul_f64(rand::random_range(0.5..1.0)));
+        shutdown.run_until_cancelled(pausing).await;
         pause = (pause * 2).min(MAX_PAUSE);
     }
 }

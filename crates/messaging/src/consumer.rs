@@ -156,11 +156,14 @@ where
 }
 
 async fn settle(delivery: &Delivery, disposition: Disposition) -> Result<bool, lapin::Error> {
-    match disposition {
-        Disposition::Done => delivery.ack(BasicAckOptions::default()).await,
-        Disposition::Requeue => delivery.nack(nack(true)).await,
-        Disposition::Reject => delivery.nack(nack(false)).await,
+    if disposition == Disposition::Done {
+        return delivery.ack(BasicAckOptions::default()).await;
     }
+    let options = BasicNackOptions {
+        requeue: disposition == Disposition::Requeue,
+        ..BasicNackOptions::default()
+    };
+    delivery.nack(options).await
 }
 
 fn after_panic(queue: Queue, id: &str, redelivered: bool) -> Disposition {
@@ -173,12 +176,5 @@ fn after_panic(queue: Queue, id: &str, redelivered: bool) -> Disposition {
         Disposition::Reject
     } else {
         Disposition::Requeue
-    }
-}
-
-fn nack(requeue: bool) -> BasicNackOptions {
-    BasicNackOptions {
-        requeue,
-        ..BasicNackOptions::default()
     }
 }

@@ -6,7 +6,6 @@ use lapin::types::AMQPValue;
 use crate::connection::{BrokerConnection, BrokerSettings};
 use crate::error::{Error, with_timeout};
 use crate::message::Message;
-use crate::publish::publish;
 use crate::queue::Queue;
 
 /// Characters of an identifier that are shown; valid ones are shorter.
@@ -121,7 +120,10 @@ impl DeadLetters {
         // Only the request's context is copied: the other headers count the deliveries so far.
         let properties = Message::parse(delivery).map(|message| message.properties());
         let (channel, properties) = (&self.connection.channel, properties.unwrap_or_default());
-        let confirm = publish(channel, self.queue, &delivery.data, properties).await?;
+        let confirm = self
+            .queue
+            .publish(channel, &delivery.data, properties)
+            .await?;
         match with_timeout(confirm).await? {
             Confirmation::Ack(None) | Confirmation::NotRequested => Ok(()),
             Confirmation::Ack(Some(_)) | Confirmation::Nack(_) => Err(Error::Refused),

@@ -24,7 +24,6 @@ mod dead_letters;
 mod dead_letters_command;
 mod error;
 mod message;
-mod publish;
 mod publisher;
 mod queue;
 mod queue_status;

@@ -16,7 +16,6 @@ use tokio_util::sync::CancellationToken;
 use crate::connection::{BrokerSettings, supervise};
 use crate::error::{Error, with_timeout};
 use crate::message::Message;
-use crate::publish::publish;
 use crate::queue::Queue;
 
 /// Messages that wait to be published; more are dropped, and the sweep publishes their rows later.
@@ -187,9 +186,7 @@ async fn session(
     shutdown: &CancellationToken,
 ) -> Result<(), Error> {
     with_timeout(channel.confirm_select(ConfirmSelectOptions::default())).await?;
-    let mut check = DepthCheck::new(channel, queue);
-    check.read(state).await?;
-    check.read_dead_letters(state).await?;
+    let mut check = DepthCheck::start(channel, queue, state).await?;
     state.connected.store(true, Ordering::Release);
     let mut unconfirmed = FuturesUnordered::new();
     let mut batch = Vec::with_capacity(BATCH);
@@ -213,7 +210,10 @@ async fn session(
                     unconfirmed.extend(confirm.map(with_timeout));
                 }
             }
-            _ = interval.tick() => check.tick_unblocked(state, &mut blocked).await?,
+            _ = interval.tick() => tokio::select! {
+                checked = check.tick(state) => checked?,
+                _ = blocked.wait_for(|blocked| *blocked) => {}
+            },
             () = shutdown.cancelled() => break,
         }
     }
@@ -247,7 +247,7 @@ async fn publish_unblocked(
             count(queue, "dropped", 1);
             Ok(None)
         }
-        confirm = publish(channel, queue, body, properties) => confirm.map(Some),
+        confirm = queue.publish(channel, body, properties) => confirm.map(Some),
     }
 }
 
@@ -260,25 +260,16 @@ struct DepthCheck<'a> {
 }
 
 impl<'a> DepthCheck<'a> {
-    fn new(channel: &'a Channel, queue: Queue) -> Self {
-        Self {
+    async fn start(channel: &'a Channel, queue: Queue, state: &State) -> Result<Self, Error> {
+        let mut check = Self {
             channel,
             queue,
             has_published: false,
             intervals: 0,
-        }
-    }
-
-    /// Reads the depths, unless the broker blocks the connection.
-    async fn tick_unblocked(
-        &mut self,
-        state: &State,
-        blocked: &mut watch::Receiver<bool>,
-    ) -> Result<(), Error> {
-        tokio::select! {
-            checked = self.tick(state) => checked,
-            _ = blocked.wait_for(|blocked| *blocked) => Ok(()),
-        }
+        };
+        check.read(state).await?;
+        check.read_dead_letters(state).await?;
+        Ok(check)
     }
 
     async fn tick(&mut self, state: &State) -> Result<(), Error> {

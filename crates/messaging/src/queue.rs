@@ -1,9 +1,10 @@
 use lapin::options::{
-    ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions, QueueDeleteOptions,
+    BasicPublishOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions,
+    QueueDeleteOptions,
 };
 use lapin::protocol::{AMQPErrorKind, AMQPSoftError};
 use lapin::types::{AMQPValue, FieldTable};
-use lapin::{Channel, Connection, ErrorKind, ExchangeKind};
+use lapin::{BasicProperties, Channel, Connection, ErrorKind, ExchangeKind, PublisherConfirm};
 
 use crate::error::{Error, with_timeout};
 
@@ -85,12 +86,25 @@ impl Queue {
         declare(connection, self.name, arguments).await
     }
 
-    /// The exchange and the routing key by which messages are published.
-    pub(crate) fn route(self) -> (&'static str, &'static str) {
-        match self.kind {
+    /// Publishes a message on a channel in confirm mode. The confirm is still to be awaited.
+    pub(crate) async fn publish(
+        self,
+        channel: &Channel,
+        body: &[u8],
+        properties: BasicProperties,
+    ) -> Result<PublisherConfirm, Error> {
+        // Without `mandatory` the broker confirms and drops a message that it cannot route.
+        let options = BasicPublishOptions {
+            mandatory: true,
+            ..BasicPublishOptions::default()
+        };
+        let (exchange, key) = match self.kind {
             Kind::Quorum => ("", self.name),
             Kind::Broadcast => (self.name, ""),
-        }
+        };
+        let publish =
+            channel.basic_publish(exchange.into(), key.into(), options, body, properties);
+        with_timeout(publish).await
     }
 
     /// The name of the queue from which a consumer on this channel gets messages. One of its own ends with the connection.

@@ -58,9 +58,8 @@ pub async fn relay<F, R, E>(
                 }
             }
         }
-        tokio::select! {
-            () = tokio::time::sleep(pause) => {}
-            () = shutdown.cancelled() => {}
-        }
+        shutdown
+            .run_until_cancelled(tokio::time::sleep(pause))
+            .await;
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use app_config::Reader;
+use clap::Args;
 use reqwest::blocking::{Client, RequestBuilder};
 use reqwest::redirect::Policy;
 use reqwest::{Method, StatusCode};
@@ -13,14 +14,34 @@ use url::Url;
 use values::Secret;
 
 use crate::failure::Failure;
+use crate::output::Output;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Whose rights a command uses.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Credentials<'a> {
-    pub(crate) url: &'a Url,
-    pub(crate) username: &'a str,
+/// Options of every command.
+#[derive(Args)]
+pub(crate) struct Global {
+    #[command(flatten)]
+    pub(crate) output: Output,
+    /// The gateway.
+    #[arg(
+        long,
+        global = true,
+        env = "COUNTERSIGN_URL",
+        default_value = "http://gateway:8080",
+        value_name = "URL"
+    )]
+    url: Url,
+    /// The administrator who does it. The password is read from ADMIN_PASSWORD or the file that ADMIN_PASSWORD_FILE names; a token in
+    /// COUNTERSIGN_TOKEN replaces both.
+    #[arg(
+        long = "as",
+        global = true,
+        env = "ADMIN_USERNAME",
+        default_value = "admin@countersign.local",
+        value_name = "USERNAME"
+    )]
+    administrator: String,
 }
 
 /// The public API, as an administrator.
@@ -43,23 +64,18 @@ pub(crate) fn client(timeout: Duration) -> anyhow::Result<Client> {
 
 impl Api {
     /// Signs in, unless there is a token.
-    pub(crate) fn open(credentials: Credentials<'_>) -> Result<Self, Failure> {
+    pub(crate) fn open(global: &Global) -> Result<Self, Failure> {
         let mut api = Self {
             client: client(TIMEOUT)?,
-            url: credentials.url.clone(),
+            url: global.url.clone(),
             token: Secret::new(String::new()),
         };
-        let mut reader = Reader::from_process().map_err(anyhow::Error::from)?;
-        let mut read = |name, purpose| reader.optional::<Secret>(name, purpose);
-        let token = read("COUNTERSIGN_TOKEN", "An administrator's token.");
-        let password = read("ADMIN_PASSWORD", "The administrator's password.");
-        let (token, password) = (
-            token.map_err(anyhow::Error::from)?,
-            password.map_err(anyhow::Error::from)?,
-        );
+        let mut reader = Reader::from_process()?;
+        let token = reader.optional("COUNTERSIGN_TOKEN", "An administrator's token.")?;
+        let password = reader.optional("ADMIN_PASSWORD", "The administrator's password.")?;
         api.token = match (token, password) {
             (Some(token), _) => token,
-            (None, Some(password)) => api.sign_in(credentials.username, &password)?,
+            (None, Some(password)) => api.sign_in(&global.administrator, &password)?,
             (None, None) => {
                 return Err(Failure::Usage(
                     "There are no credentials. Set ADMIN_PASSWORD, ADMIN_PASSWORD_FILE or COUNTERSIGN_TOKEN."
@@ -78,8 +94,18 @@ impl Api {
         Ok(Secret::new(token))
     }
 
-    pub(crate) fn get(&self, path: &[&str], query: &[(&str, &str)]) -> Result<Value, Failure> {
-        self.call(Method::GET, path, |request| request.query(query))
+    pub(crate) fn get(&self, path: &[&str]) -> Result<Value, Failure> {
+        self.call(Method::GET, path, |request| request)
+    }
+
+    /// The rows of a list.
+    pub(crate) fn list(
+        &self,
+        path: &[&str],
+        query: &[(&str, String)],
+    ) -> Result<Vec<Value>, Failure> {
+        let rows = self.call(Method::GET, path, |request| request.query(query))?;
+        Ok(rows.as_array().cloned().unwrap_or_default())
     }
 
     pub(crate) fn post(&self, path: &[&str], body: Option<&Value>) -> Result<Value, Failure> {

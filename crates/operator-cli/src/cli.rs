@@ -1,11 +1,13 @@
-use clap::{CommandFactory as _, Parser, Subcommand};
+use std::io::{Write as _, stdout};
 
+use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::{Shell, generate};
+
+use crate::api::Global;
 use crate::commands::{
-    completions, config, dead_letters, deletions, deliveries, keys, migrate, status, tokens, users,
+    config, dead_letters, deletions, deliveries, keys, migrate, status, tokens, users,
 };
 use crate::failure::Outcome;
-use crate::global::Global;
-use crate::output::Output;
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -19,6 +21,11 @@ Settings are read from the environment, or from the file that CONFIG_FILE names.
 is set already:
 
   docker compose exec user-service countersign status";
+
+const COMPLETIONS: &str = "\
+Examples:
+  countersign completions bash > /etc/bash_completion.d/countersign
+  countersign completions zsh > ~/.zfunc/_countersign";
 
 /// Operate Countersign: see its state, and change users, tokens, deliveries and deletions.
 #[derive(Parser)]
@@ -58,24 +65,33 @@ enum Command {
     #[command(subcommand)]
     Config(config::Command),
     /// Print the completions of a shell.
-    Completions(completions::Arguments),
+    #[command(after_help = COMPLETIONS)]
+    Completions {
+        /// The shell.
+        shell: Shell,
+    },
 }
 
 impl Cli {
     pub(crate) fn run(&self) -> Outcome {
-        let output = Output::new(self.global.json);
-        let global = &self.global;
+        let (global, output) = (&self.global, self.global.output);
         match &self.command {
             Command::Status(arguments) => status::run(arguments, output),
             Command::Users(command) => users::run(command, global, output),
             Command::Tokens(command) => tokens::run(command, global, output),
             Command::Deliveries(command) => deliveries::run(command, global, output),
             Command::Deletions(command) => deletions::run(command, global, output),
-            Command::DeadLetters(command) => dead_letters::run(command, global, output),
-            Command::Keys(command) => keys::run(command, global, output),
+            Command::DeadLetters(command) => dead_letters::run(command, output),
+            Command::Keys(command) => keys::run(command, output),
             Command::Migrate(arguments) => migrate::run(arguments, output),
             Command::Config(command) => config::run(command, output),
-            Command::Completions(arguments) => completions::run(arguments, Self::command()),
+            Command::Completions { shell } => {
+                let mut script = Vec::new();
+                generate(*shell, &mut Self::command(), "countersign", &mut script);
+                // The reader may be gone, as in a pipe to `head`.
+                let _ = stdout().write_all(&script);
+                Ok(())
+            }
         }
     }
 }

@@ -1,6 +1,5 @@
 //! One file for each command.
 
-pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod dead_letters;
 pub(crate) mod deletions;
@@ -12,7 +11,13 @@ pub(crate) mod tokens;
 pub(crate) mod users;
 
 use anyhow::Context as _;
+use app_config::{Reader, Settings};
 use tokio::runtime::Runtime;
+
+/// Reads the settings of the process in whose environment a command runs.
+fn settings<S: Settings>() -> Result<S, app_config::Error> {
+    S::read(&mut Reader::from_process()?)
+}
 
 /// The runtime of commands that use the database or the broker.
 fn runtime() -> anyhow::Result<Runtime> {

@@ -30,5 +30,11 @@ impl Failure {
     }
 }
 
+impl From<app_config::Error> for Failure {
+    fn from(error: app_config::Error) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
 /// What a command returns.
 pub(crate) type Outcome = Result<(), Failure>;

@@ -10,12 +10,8 @@
 mod api;
 mod cli;
 mod commands;
-mod confirmation;
 mod failure;
-mod global;
-mod json;
 mod output;
-mod password;
 
 use std::process::ExitCode;
 

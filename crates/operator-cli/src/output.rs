@@ -1,22 +1,26 @@
-use std::io::Write as _;
+use std::io::{IsTerminal as _, Write as _, stderr, stdin};
 
+use clap::Args;
 use comfy_table::{Table, presets};
 use serde_json::Value;
 
-/// Where results go: tables for people, or JSON for programs.
-#[derive(Debug, Clone, Copy)]
+use crate::failure::{Failure, Outcome};
+
+/// Where results and questions go.
+#[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Output {
+    /// Print JSON for programs instead of tables for people.
+    #[arg(long, global = true)]
     json: bool,
+    /// Do not ask before something is destroyed.
+    #[arg(long, short, global = true)]
+    yes: bool,
 }
 
 /// A column of a table: its head, and the JSON pointer of its values.
 pub(crate) type Column = (&'static str, &'static str);
 
 impl Output {
-    pub(crate) fn new(json: bool) -> Self {
-        Self { json }
-    }
-
     /// Shows a list, with these columns if it is a table.
     pub(crate) fn list(self, columns: &[Column], items: &[Value]) {
         if self.json {
@@ -36,7 +40,7 @@ impl Output {
             return print(&pretty(item));
         }
         let members = item.as_object().into_iter().flatten();
-        let rows = members.map(|(name, value)| vec![name.clone(), text(value)]);
+        let rows = members.map(|(name, value)| vec![name.clone(), shown(value)]);
         print(&table(&[], rows));
     }
 
@@ -49,13 +53,57 @@ impl Output {
         }
     }
 
-    /// Shows a text that is made for people, or the value that it is made from.
-    pub(crate) fn report(self, text: impl FnOnce() -> String, value: &Value) {
-        if self.json {
-            print(&pretty(value));
-        } else {
-            print(&text());
+    /// Asks a person before something is destroyed. It is refused without a terminal, where no one could answer.
+    pub(crate) fn confirm(self, question: &str) -> Outcome {
+        if self.yes {
+            return Ok(());
         }
+        if !stdin().is_terminal() {
+            return Err(Failure::Refused(format!(
+                "{question} Nothing was done: there is no terminal to ask at. Add --yes to do it."
+            )));
+        }
+        ask(question)
+    }
+
+    /// Asks a person what no option can confirm. It is refused with `--yes` and without a terminal: `remedy` says what
+    /// to do then.
+    pub(crate) fn confirm_in_person(self, question: &str, remedy: &str) -> Outcome {
+        if self.yes || !stdin().is_terminal() {
+            let refused = format!("{question} Nothing was done. {remedy}");
+            return Err(Failure::Refused(refused));
+        }
+        ask(question)
+    }
+}
+
+fn ask(question: &str) -> Outcome {
+    let _ = write!(stderr(), "{question} [y/N] ");
+    let mut answer = String::new();
+    stdin()
+        .read_line(&mut answer)
+        .map_err(|error| Failure::Failed(error.into()))?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") {
+        Ok(())
+    } else {
+        Err(Failure::Refused("Nothing was done.".to_owned()))
+    }
+}
+
+/// A member of an object; null if there is none.
+pub(crate) fn member<'a>(value: &'a Value, name: &str) -> &'a Value {
+    value.get(name).unwrap_or(&Value::Null)
+}
+
+/// A text of an object; empty if there is none.
+pub(crate) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
+    member(value, name).as_str().unwrap_or_default()
+}
+
+/// Sets a member of an object.
+pub(crate) fn set(object: &mut Value, name: &str, value: Value) {
+    if let Some(object) = object.as_object_mut() {
+        object.insert(name.to_owned(), value);
     }
 }
 
@@ -74,15 +122,15 @@ pub(crate) fn table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>) -> 
 }
 
 fn cell(item: &Value, pointer: &str) -> String {
-    item.pointer(pointer).map_or_else(String::new, text)
+    item.pointer(pointer).map_or_else(String::new, shown)
 }
 
-fn text(value: &Value) -> String {
+fn shown(value: &Value) -> String {
     match value {
         Value::Null => "-".to_owned(),
         Value::String(text) => without_control_characters(text),
         Value::Array(values) if values.iter().all(Value::is_string) => {
-            values.iter().map(text).collect::<Vec<_>>().join(", ")
+            values.iter().map(shown).collect::<Vec<_>>().join(", ")
         }
         other => other.to_string(),
     }
@@ -106,7 +154,7 @@ pub(crate) fn print(text: &str) {
 mod tests {
     use serde_json::json;
 
-    use super::{cell, table, text};
+    use super::{cell, shown, table};
 
     #[test]
     fn a_table_is_aligned_and_has_no_lines() {
@@ -122,9 +170,9 @@ mod tests {
 
     #[test]
     fn values_are_shown_as_text() {
-        assert_eq!(text(&json!("a\u{1b}[2J\n")), "a\u{fffd}[2J\u{fffd}");
-        assert_eq!(text(&json!(["user", "admin"])), "user, admin");
-        assert_eq!(text(&json!(null)), "-");
+        assert_eq!(shown(&json!("a\u{1b}[2J\n")), "a\u{fffd}[2J\u{fffd}");
+        assert_eq!(shown(&json!(["user", "admin"])), "user, admin");
+        assert_eq!(shown(&json!(null)), "-");
         assert_eq!(cell(&json!({"a": {"b": 7}}), "/a/b"), "7");
         assert_eq!(cell(&json!({}), "/a"), "");
     }

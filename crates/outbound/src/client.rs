@@ -9,8 +9,7 @@ use hyper::body::Incoming;
 use hyper_util::client::legacy::{Client, Error};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
-use crate::connector::Connector;
-use crate::guarded_resolver::GuardedResolver;
+use crate::connector::{Connector, GuardedResolver};
 use crate::{AddressPolicy, BuildError, Resolve, SendError, TargetUrl};
 
 /// Shorter than the idle timeout of common servers (Node's is 5 s), so that requests seldom use a connection

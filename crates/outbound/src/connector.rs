@@ -1,19 +1,22 @@
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+use std::vec::IntoIter;
 
 use http::Uri;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder, MaybeHttpsStream};
 use hyper_util::client::legacy::connect::HttpConnector;
+use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::rt::TokioIo;
 use rustls::crypto::ring;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use crate::guarded_resolver::GuardedResolver;
+use crate::{AddressPolicy, Resolve, Unresolved};
 
 /// How long a peer may leave data unacknowledged, and how often an idle connection is probed.
 const TCP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -21,6 +24,44 @@ const KEEPALIVE: Duration = Duration::from_secs(15);
 const KEEPALIVE_PROBES: u32 = 3;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
+type Connecting<T> = Pin<Box<dyn Future<Output = Result<T, BoxError>> + Send>>;
+
+/// Resolves hosts for the HTTP client, to permitted addresses only.
+#[derive(Clone)]
+pub(crate) struct GuardedResolver {
+    pub(crate) policy: AddressPolicy,
+    pub(crate) resolver: Arc<dyn Resolve>,
+}
+
+impl Service<Name> for GuardedResolver {
+    type Response = IntoIter<SocketAddr>;
+    type Error = BoxError;
+    type Future = Connecting<Self::Response>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let policy = self.policy.clone();
+        let resolved = self.resolver.resolve(name.as_str());
+        Box::pin(async move {
+            let mut refusal = None;
+            let mut permitted = Vec::new();
+            for address in resolved.await? {
+                match policy.check_address(address) {
+                    Ok(address) => permitted.push(SocketAddr::new(address, 0)),
+                    Err(refused) => refusal = Some(refused),
+                }
+            }
+            match refusal {
+                Some(refusal) if permitted.is_empty() => Err(refusal.into()),
+                _ if permitted.is_empty() => Err(Unresolved::NoAddress.into()),
+                _ => Ok(permitted.into_iter()),
+            }
+        })
+    }
+}
 
 /// Opens connections to permitted addresses, within a limit that covers the lookup, the connection and TLS.
 #[derive(Clone)]
@@ -54,7 +95,7 @@ impl Connector {
 impl Service<Uri> for Connector {
     type Response = MaybeHttpsStream<TokioIo<TcpStream>>;
     type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
+    type Future = Connecting<Self::Response>;
 
     fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
         self.inner.poll_ready(context)

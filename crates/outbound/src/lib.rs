@@ -16,21 +16,18 @@
 //! Deliberately absent: retries and limits per host, which depend on what is sent.
 
 mod address_policy;
-mod build_error;
 mod client;
 mod connector;
 mod error;
-mod guarded_resolver;
-mod lookup_permits;
 mod resolver;
 mod retry_after;
 mod system_config;
 mod target;
 
 pub use address_policy::{AddressPolicy, Refusal};
-pub use build_error::BuildError;
 pub use client::{GuardedClient, Limits, TruncatedResponse};
 pub use error::SendError;
 pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved};
 pub use retry_after::retry_after;
+pub use system_config::BuildError;
 pub use target::{InvalidUrl, TargetUrl};

@@ -3,18 +3,20 @@ use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use fairness::{Each, Shares};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, ready};
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::proto::rr::Name;
 use moka::sync::Cache;
+use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::BuildError;
-use crate::lookup_permits::LookupPermits;
 use crate::system_config::{Files, Names, SystemConfig};
 
 /// The maximum number of hosts that are looked up or wait for it, and how many more may if they resolved recently.
@@ -34,6 +36,12 @@ const STALL_PAUSE: Duration = Duration::from_secs(3);
 const KNOWN_FOR: Duration = Duration::from_hours(24);
 /// The maximum number of hosts that are remembered.
 const MAX_REMEMBERED: u64 = 10_000;
+/// The maximum number of concurrent lookups of any hosts.
+const MAX_LOOKUPS: usize = 128;
+/// How many more are for hosts that resolved recently. So hosts that never resolve, however many, cannot delay them.
+const MAX_LOOKUPS_OF_KNOWN_HOSTS: usize = 128;
+/// The maximum number of concurrent lookups in one domain, so that no domain takes all of them.
+const MAX_LOOKUPS_PER_DOMAIN: u64 = 16;
 /// How many addresses of a host are used.
 const MAX_ADDRESSES: usize = 64;
 
@@ -145,7 +153,7 @@ impl State {
 
     fn shared_lookup(self: &Arc<Self>, host: String, name: Name, names: Arc<Names>) -> Lookup {
         let is_known = self.known.contains_key(&host);
-        let mut pending = self.lock_pending();
+        let mut pending = self.pending.lock();
         if let Some(lookup) = pending.get(&host) {
             return lookup.clone();
         }
@@ -187,10 +195,6 @@ impl State {
         }
         Err(Unresolved::NoAddress)
     }
-
-    fn lock_pending(&self) -> MutexGuard<'_, HashMap<String, Lookup>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// Removes a lookup from the pending ones, however it ends.
@@ -201,8 +205,50 @@ struct Pending<'a> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        self.state.lock_pending().remove(&self.host);
+        self.state.pending.lock().remove(&self.host);
     }
+}
+
+/// Limits the concurrent lookups.
+struct LookupPermits {
+    any: Semaphore,
+    known: Semaphore,
+    domains: Arc<Shares<String, Each>>,
+}
+
+impl LookupPermits {
+    /// At most `max_waiting` lookups wait.
+    fn new(max_waiting: u64) -> Self {
+        Self {
+            any: Semaphore::new(MAX_LOOKUPS),
+            known: Semaphore::new(MAX_LOOKUPS_OF_KNOWN_HOSTS),
+            domains: Shares::with_waiting(Each(MAX_LOOKUPS_PER_DOMAIN), max_waiting),
+        }
+    }
+
+    /// Waits for the right to look up a host, which lasts until it is dropped.
+    async fn acquire(&self, host: &str, is_known: bool) -> Option<impl Sized> {
+        // First the share, so that a busy domain waits for itself.
+        let share = self.domains.acquire(domain_of(host).to_owned(), 1);
+        let share = share.await.ok()?;
+        let any = self.any.acquire();
+        let permit = if is_known {
+            tokio::select! {
+                biased;
+                permit = self.known.acquire() => permit,
+                permit = any => permit,
+            }
+        } else {
+            any.await
+        };
+        Some((share, permit.ok()?))
+    }
+}
+
+/// The part of a host that is registered below a public suffix. A host without such a part is its own domain.
+fn domain_of(host: &str) -> &str {
+    let host = host.trim_end_matches('.');
+    psl::domain_str(host).unwrap_or(host)
 }
 
 impl Resolve for SystemResolver {
@@ -214,5 +260,30 @@ impl Resolve for SystemResolver {
 impl fmt::Debug for SystemResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SystemResolver").finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::domain_of;
+
+    #[test]
+    fn a_domain_is_registered_below_a_public_suffix() {
+        for (host, domain) in [
+            ("hooks.a.example.com", "example.com"),
+            ("example.com", "example.com"),
+            ("example.com.", "example.com"),
+            ("hooks.shop.co.uk", "shop.co.uk"),
+            ("x7.evil.co.uk", "evil.co.uk"),
+            ("co.uk", "co.uk"),
+            ("a.flows.github.io", "flows.github.io"),
+            ("hooks.engine.internal", "engine.internal"),
+            ("my_hooks.example.net", "example.net"),
+            ("engine", "engine"),
+            ("a..", "a"),
+            ("", ""),
+        ] {
+            assert_eq!(domain_of(host), domain);
+        }
     }
 }

@@ -2,17 +2,17 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use hickory_resolver::config::{LookupIpStrategy, ResolveHosts, ResolverConfig, ResolverOpts};
+use hickory_resolver::net::NetError;
 use hickory_resolver::net::runtime::TokioRuntimeProvider;
 use hickory_resolver::proto::op::Query;
 use hickory_resolver::proto::rr::{Name, RecordType};
 use hickory_resolver::system_conf::parse_resolv_conf;
 use hickory_resolver::{Hosts, TokioResolver};
-
-use crate::BuildError;
+use parking_lot::{Mutex, RwLock};
 
 /// How often the files are checked for changes, while hosts are looked up.
 const CHECK_INTERVAL: Duration = Duration::from_secs(2);
@@ -20,6 +20,25 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 const TRY_TIMEOUT: Duration = Duration::from_millis(1_250);
 /// What the C library does without name servers.
 const LOCAL_SERVER: &str = "\nnameserver 127.0.0.1\n";
+
+/// Why a client or a resolver could not be created.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// For example, there are no root certificates.
+    #[error("the HTTP client cannot be created")]
+    Client(#[source] io::Error),
+    /// The name servers cannot be set up.
+    #[error("the DNS resolver cannot be created")]
+    Resolver(#[from] NetError),
+    /// A file that says how to resolve names cannot be read.
+    #[error("{} cannot be read", path.display())]
+    Unreadable {
+        /// Its path.
+        path: PathBuf,
+        /// The reason.
+        source: io::Error,
+    },
+}
 
 /// The system's name servers and hosts. Changes of their files apply within seconds.
 pub(crate) struct SystemConfig {
@@ -86,13 +105,11 @@ impl SystemConfig {
     }
 
     fn names(&self) -> Arc<Names> {
-        let current = self.current.read();
-        Arc::clone(&current.unwrap_or_else(PoisonError::into_inner))
+        Arc::clone(&self.current.read())
     }
 
     fn is_check_due(&self) -> bool {
-        let next_check = self.next_check.lock();
-        let mut next_check = next_check.unwrap_or_else(PoisonError::into_inner);
+        let mut next_check = self.next_check.lock();
         let now = Instant::now();
         let due = now >= *next_check;
         if due {
@@ -110,8 +127,7 @@ impl SystemConfig {
         }
         match Names::read(files, false) {
             Ok(names) => {
-                let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
-                *current = Arc::new(names);
+                *self.current.write() = Arc::new(names);
                 tracing::info!("the configuration of name resolution changed");
             }
             Err(error) => {

@@ -13,13 +13,9 @@ use actix_web::rt::net::TcpStream;
 use rustls::ServerConfig;
 
 use crate::paced_stream::PacedStream;
-use crate::problem_stream::ProblemStream;
 
 /// A connection as actix-http takes it.
-type Connection<T> = (ClientStream<T>, Protocol, Option<SocketAddr>);
-
-/// A connection of a client, with TLS or without.
-pub(crate) type ClientStream<T> = ProblemStream<PacedStream<T>>;
+type Connection<T> = (PacedStream<T>, Protocol, Option<SocketAddr>);
 
 /// Accepts connections without TLS.
 pub(crate) fn accept(
@@ -33,8 +29,7 @@ pub(crate) fn accept(
 > {
     fn_service(move |socket: TcpStream| async move {
         let peer = prepare(&socket);
-        let stream = ProblemStream::new(PacedStream::new(socket), explains);
-        Ok((stream, Protocol::Http1, peer))
+        Ok((PacedStream::new(socket, explains), Protocol::Http1, peer))
     })
 }
 
@@ -55,8 +50,7 @@ pub(crate) fn accept_tls(
     acceptor.set_handshake_timeout(handshake_timeout);
     let accept = move |tls: TlsStream<TcpStream>| async move {
         let peer = prepare(tls.get_ref().0);
-        let stream = ProblemStream::new(PacedStream::new(tls), explains);
-        Ok((stream, Protocol::Http1, peer))
+        Ok((PacedStream::new(tls, explains), Protocol::Http1, peer))
     };
     acceptor
         .map_err(TlsError::into_service_error)

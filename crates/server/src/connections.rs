@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use actix_service::{Service as _, ServiceFactory, apply_fn_factory};
@@ -10,6 +10,7 @@ use actix_web::rt::net::TcpStream;
 use app_config::Networks;
 use fairness::FairQueue;
 use http_kit::client_network;
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -72,7 +73,7 @@ impl Connections {
             return Some(permit);
         }
         let network = client_network(peer);
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let pushed = open.connections.push(&network, permit.displaced.clone());
         let Ok((number, displaced)) = pushed else {
             metrics::counter!("http_connections_refused_total").increment(1);
@@ -90,10 +91,6 @@ impl Connections {
             number,
         });
         Some(permit)
-    }
-
-    fn open(&self) -> MutexGuard<'_, Open> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -117,7 +114,7 @@ struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        let mut open = self.connections.open();
+        let mut open = self.connections.open.lock();
         open.connections.remove(&self.network, self.number);
         if open.connections.total_of(&self.network) == 0 {
             open.paces.remove(&self.network);
@@ -225,8 +222,8 @@ mod tests {
         drop(large);
         assert!(connections.admit(peer(3)).is_some());
         drop(other);
-        assert!(connections.open().connections.total() == 0);
-        assert!(connections.open().paces.is_empty());
+        assert!(connections.open.lock().connections.total() == 0);
+        assert!(connections.open.lock().paces.is_empty());
     }
 
     #[test]

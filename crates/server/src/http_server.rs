@@ -1,7 +1,7 @@
 use std::net::{SocketAddr, TcpListener};
 use std::time::Duration;
 
-use actix_http::{ConnectionType, HttpServiceBuilder, Request};
+use actix_http::{HttpServiceBuilder, Request};
 use actix_server::{GracefulShutdownSignal, Server, ServerBuilder};
 use actix_service::{
     IntoServiceFactory as _, Service, ServiceFactory, ServiceFactoryExt as _, map_config,
@@ -18,62 +18,42 @@ use app_config::Networks;
 use rustls::ServerConfig;
 use tokio_util::sync::CancellationToken;
 
-use crate::accept::{ClientStream, accept, accept_tls};
+use crate::accept::{accept, accept_tls};
 use crate::connections::{Connections, limited};
 use crate::open_files;
+use crate::paced_stream::PacedStream;
 use crate::running::Running;
 use crate::settings::HttpServerSettings;
 use crate::slow_clients::{self, TrackedBody};
-use crate::upgrade_offers;
 
 /// How long a connection that is being closed may still send, so that its client can read the response.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A listening port, with TLS if it has a TLS configuration.
+/// A listening port.
 #[derive(Debug)]
 pub struct Listener {
-    tcp: TcpListener,
-    tls: Option<ServerConfig>,
-    /// Set if client networks share the connections: the peers that are not counted.
-    unlimited: Option<Networks>,
-    explains: bool,
-}
-
-impl Listener {
-    /// A port that serves TLS if `tls` is given.
-    #[must_use]
-    pub fn new(tcp: TcpListener, tls: Option<ServerConfig>) -> Self {
-        Self {
-            tcp,
-            tls,
-            unlimited: None,
-            explains: false,
-        }
-    }
-
-    /// Responds with a problem to a request that is not HTTP, has a head that is too long, or stalls. Every
-    /// response of the application must carry `X-Request-Id`, as [`request_context`](http_kit::request_context)
-    /// ensures.
-    #[must_use]
-    pub fn explain_refusals(mut self) -> Self {
-        self.explains = true;
-        self
-    }
-
-    /// Shares the connections between client networks: when there are no more, a network with few displaces
-    /// the newest connection of the network with the most.
-    ///
-    /// Peers in `unlimited` networks, such as proxies that connect for many clients, are not counted.
-    #[must_use]
-    pub fn share_connections(mut self, unlimited: Networks) -> Self {
-        self.unlimited = Some(unlimited);
-        self
-    }
+    /// Its socket.
+    pub tcp: TcpListener,
+    /// The configuration of TLS, if the port serves it.
+    pub tls: Option<ServerConfig>,
+    /// If it is set, client networks share the connections: when there are no more, a network with few displaces the
+    /// newest connection of the network with the most. Peers in these networks, such as proxies that connect for many
+    /// clients, are not counted.
+    pub unlimited: Option<Networks>,
+    /// Whether the response to a request that is not HTTP, has a head that is too long, or stalls is a problem. Then
+    /// every response of the application must carry `X-Request-Id`, as
+    /// [`request_context`](http_kit::request_context) ensures.
+    pub explains_refusals: bool,
 }
 
 impl From<TcpListener> for Listener {
     fn from(tcp: TcpListener) -> Self {
-        Self::new(tcp, None)
+        Self {
+            tcp,
+            tls: None,
+            unlimited: None,
+            explains_refusals: false,
+        }
     }
 }
 
@@ -123,7 +103,7 @@ where
         tcp,
         tls,
         unlimited,
-        explains,
+        explains_refusals: explains,
     } = listener.into();
     let total = open_files::limit_connections(settings.workers * settings.max_connections);
     let per_worker = total.div_ceil(settings.workers);
@@ -137,7 +117,7 @@ where
     let builder = match tls {
         None => builder.listen("http", tcp, move || {
             let http = protocol(settings, &stopping).on_connect_ext(
-                move |stream: &ClientStream<TcpStream>, data: &mut Extensions| {
+                move |stream: &PacedStream<TcpStream>, data: &mut Extensions| {
                     track(settings, stream, |tcp| tcp, data);
                 },
             );
@@ -148,7 +128,7 @@ where
             // Otherwise handshakes that stall would keep others from connecting.
             actix_tls::accept::max_concurrent_tls_connect(per_worker);
             let http = protocol(settings, &stopping).on_connect_ext(
-                move |stream: &ClientStream<TlsStream<TcpStream>>, data: &mut Extensions| {
+                move |stream: &PacedStream<TlsStream<TcpStream>>, data: &mut Extensions| {
                     data.insert(OverTls);
                     track(settings, stream, |tls| tls.get_ref().0, data);
                 },
@@ -175,11 +155,10 @@ fn builder(settings: HttpServerSettings, max_connections_per_worker: usize) -> S
 /// Gives the application what it needs to know of a new connection.
 fn track<T>(
     settings: HttpServerSettings,
-    stream: &ClientStream<T>,
+    stream: &PacedStream<T>,
     socket: impl Fn(&T) -> &TcpStream,
     data: &mut Extensions,
 ) {
-    let stream = stream.get_ref();
     data.insert(stream.intake());
     slow_clients::watch_connection(settings, socket(stream.get_ref()), data);
 }
@@ -210,10 +189,6 @@ where
 }
 
 /// An application as a service for the requests of all connections.
-///
-/// Once `draining` is cancelled, each response closes its connection. A client that is told so does not send a request
-/// at the moment at which an idle connection is closed. So does the response to a request that actix-http takes for the
-/// beginning of another protocol.
 fn requests<T, B>(
     app: App<T>,
     draining: CancellationToken,
@@ -236,21 +211,10 @@ where
         > + 'static,
     B: MessageBody + 'static,
 {
-    let app = app.wrap(from_fn(slow_clients::track_requests));
-    let app = app.wrap_fn(move |request, service| {
-        let draining = draining.clone();
-        let is_upgrade = upgrade_offers::is_left(request.head());
-        let response = service.call(request);
-        async move {
-            let mut response = response.await?;
-            if draining.is_cancelled() || is_upgrade {
-                let head = response.response_mut().head_mut();
-                head.set_connection_type(ConnectionType::Close);
-            }
-            Ok(response)
-        }
-    });
     let app = app
+        .wrap(from_fn(move |request, next| {
+            slow_clients::track_request(draining.clone(), request, next)
+        }))
         .into_factory()
         .map_err(|error: Error| error.error_response());
     map_config(app, |()| AppConfig::default())

@@ -4,14 +4,15 @@
 //! their own process, on free ports, and stop it in the same way.
 
 mod accept;
+mod blank_line;
 mod connections;
 mod http_server;
 mod intake;
 mod metrics_server;
 mod open_files;
 mod paced_stream;
-mod problem_stream;
 mod process;
+mod refusal;
 mod running;
 mod settings;
 mod slow_clients;

@@ -5,6 +5,8 @@
 //! a request again with each part that arrives. So the stream passes on a head only up to its end or in parts that
 //! double, and the next request only when the response to the last one has ended and was taken by the socket.
 //! An offer to upgrade is removed from a head, because no protocol is upgraded to: [`UpgradeOffers`].
+//!
+//! What is written passes through as it is, except for the responses that actix-http sends by itself: [`Refusal`].
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -15,7 +17,9 @@ use std::task::{Context, Poll, ready};
 use actix_web::web::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
+use crate::blank_line::BlankLine;
 use crate::intake::{Intake, Phase};
+use crate::refusal::{Refusal, bare_response, poll_drop};
 use crate::upgrade_offers::UpgradeOffers;
 
 /// The most that is received at once, in bytes.
@@ -39,60 +43,17 @@ pub(crate) struct PacedStream<T> {
     parsing: bool,
     /// Whether the client does not read what is sent to it.
     blocked: bool,
-}
-
-/// Finds the blank line that ends a head, and also a body in chunks.
-#[derive(Default)]
-struct BlankLine {
-    /// How many of the received bytes were searched.
-    searched: usize,
-    last: LastBytes,
-    /// Where the first blank line ends among the received bytes.
-    end: Option<usize>,
-}
-
-#[derive(Default, Clone, Copy, PartialEq, Eq)]
-enum LastBytes {
-    #[default]
-    Other,
-    Newline,
-    NewlineAndReturn,
-}
-
-impl BlankLine {
-    /// Searches the bytes that were not searched before, up to the first blank line.
-    fn search(&mut self, received: &[u8]) {
-        if self.end.is_some() {
-            return;
-        }
-        for byte in received.get(self.searched..).unwrap_or_default() {
-            self.searched += 1;
-            self.last = match (byte, self.last) {
-                (b'\n', LastBytes::Other) => LastBytes::Newline,
-                (b'\n', _) => {
-                    self.end = Some(self.searched);
-                    return;
-                }
-                (b'\r', LastBytes::Newline) => LastBytes::NewlineAndReturn,
-                _ => LastBytes::Other,
-            };
-        }
-    }
-
-    /// Forgets the first `count` of the received bytes. Returns whether they were everything up to a blank line.
-    fn advance(&mut self, count: usize) -> bool {
-        self.searched = self.searched.saturating_sub(count);
-        if self.end.is_some_and(|end| end <= count) {
-            *self = Self::default();
-            return true;
-        }
-        self.end = self.end.map(|end| end - count);
-        false
-    }
+    /// Whether the client has sent anything.
+    has_sent: bool,
+    /// Whether problems replace the responses that actix-http sends by itself.
+    explains: bool,
+    refusal: Option<Refusal>,
 }
 
 impl<T> PacedStream<T> {
-    pub(crate) fn new(io: T) -> Self {
+    /// A connection that makes problems if it `explains`, so every response of the application must carry
+    /// `X-Request-Id`. In any case it is closed without a response if its client has sent nothing.
+    pub(crate) fn new(io: T, explains: bool) -> Self {
         Self {
             io,
             intake: Intake::new(),
@@ -102,6 +63,9 @@ impl<T> PacedStream<T> {
             passed: 0,
             parsing: false,
             blocked: false,
+            has_sent: false,
+            explains,
+            refusal: None,
         }
     }
 
@@ -170,6 +134,7 @@ impl<T: AsyncRead + Unpin> PacedStream<T> {
         let mut buffer = ReadBuf::uninit(&mut bytes);
         ready!(Pin::new(&mut self.io).poll_read(context, &mut buffer))?;
         self.received.extend_from_slice(buffer.filled());
+        self.has_sent |= !buffer.filled().is_empty();
         Poll::Ready(Ok(buffer.filled().len()))
     }
 
@@ -177,11 +142,8 @@ impl<T: AsyncRead + Unpin> PacedStream<T> {
     /// error before it reads the response.
     fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         self.received = BytesMut::new();
-        let mut bytes = [MaybeUninit::uninit(); MAX_RECEIVED];
         for _ in 0..MAX_DISCARDED / MAX_RECEIVED {
-            let mut buffer = ReadBuf::uninit(&mut bytes);
-            ready!(Pin::new(&mut self.io).poll_read(context, &mut buffer))?;
-            if buffer.filled().is_empty() {
+            if ready!(poll_drop(&mut self.io, context))? == 0 {
                 return Poll::Ready(Ok(()));
             }
         }
@@ -223,12 +185,29 @@ impl<T: AsyncRead + Unpin> AsyncRead for PacedStream<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for PacedStream<T> {
+impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for PacedStream<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
+        let mut length = bytes.len();
+        if self.refusal.is_none()
+            && let Some((start, status)) = bare_response(bytes)
+        {
+            // What precedes it is written first.
+            if start > 0 {
+                length = start;
+            } else {
+                self.refusal = Refusal::of(status, self.has_sent, self.explains);
+            }
+        }
+        let this = &mut *self;
+        if let Some(refusal) = &mut this.refusal {
+            ready!(refusal.poll(&mut this.io, context))?;
+            return Poll::Ready(Ok(length));
+        }
+        let bytes = bytes.get(..length).unwrap_or_default();
         let result = Pin::new(&mut self.io).poll_write(context, bytes);
         if self.blocked && result.is_ready() {
             context.waker().wake_by_ref();
@@ -277,7 +256,7 @@ mod tests {
     #[tokio::test]
     async fn a_request_is_passed_on_when_the_response_to_the_last_one_has_ended() {
         let (mut client, server) = duplex(64 * 1024);
-        let mut stream = PacedStream::new(server);
+        let mut stream = PacedStream::new(server, false);
         client
             .write_all(HEAD.repeat(1_000).as_bytes())
             .await
@@ -300,7 +279,7 @@ mod tests {
     #[tokio::test]
     async fn a_head_with_bare_newlines_ends_as_well() {
         let (mut client, server) = duplex(1024);
-        let mut stream = PacedStream::new(server);
+        let mut stream = PacedStream::new(server, false);
         let head = "GET / HTTP/1.1\nHost: x\n\n";
         client.write_all(head.repeat(2).as_bytes()).await.unwrap();
         let mut bytes = [0; 1024];
@@ -310,7 +289,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_passed_on_up_to_its_length() {
         let (mut client, server) = duplex(64 * 1024);
-        let mut stream = PacedStream::new(server);
+        let mut stream = PacedStream::new(server, false);
         stream.intake.set(Phase::SizedBody {
             left: 20_000,
             wanted: true,
@@ -325,7 +304,7 @@ mod tests {
     #[tokio::test]
     async fn the_rest_of_an_unwanted_body_is_received_and_not_passed_on() {
         let (mut client, server) = duplex(1024 * 1024);
-        let mut stream = PacedStream::new(server);
+        let mut stream = PacedStream::new(server, false);
         stream.intake.set(Phase::SizedBody {
             left: 500_000,
             wanted: false,
@@ -346,7 +325,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_in_chunks_is_passed_on_while_it_is_wanted_and_not_past_its_end() {
         let (mut client, server) = duplex(64 * 1024);
-        let mut stream = PacedStream::new(server);
+        let mut stream = PacedStream::new(server, false);
         let body = "1\r\nx\r\n".repeat(2_000) + "0\r\n\r\n";
         let sent = body.clone() + HEAD;
         client.write_all(sent.as_bytes()).await.unwrap();
@@ -366,7 +345,7 @@ mod tests {
     #[tokio::test]
     async fn a_head_that_trickles_in_is_passed_on_in_few_parts() {
         let (mut client, server) = duplex(64 * 1024);
-        let mut stream = PacedStream::new(server);
+        let mut stream = PacedStream::new(server, false);
         let head = format!(
             "GET / HTTP/1.1\r\nA: {}\r\n\r\n",
             "a".repeat(10 * MAX_RECEIVED)
@@ -385,7 +364,7 @@ mod tests {
     #[tokio::test]
     async fn no_request_is_passed_on_while_the_client_does_not_read() {
         let (mut client, server) = duplex(100);
-        let mut stream = PacedStream::new(server);
+        let mut stream = PacedStream::new(server, false);
         client.write_all(HEAD.as_bytes()).await.unwrap();
         assert_eq!(stream.write(&[b'x'; 100]).await.unwrap(), 100);
         assert!(poll!(Box::pin(stream.write(b"x"))).is_pending());

@@ -1,19 +1,21 @@
 use std::future::Future;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use app_config::{Reader, Settings};
+use futures_util::future::select_all;
 use telemetry::LogSettings;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::metrics_server::serve_metrics;
 use crate::open_files;
 use crate::running::Running;
 use crate::settings::ProcessSettings;
-use crate::upkeep::start_upkeep;
+use crate::upkeep::{self, run_upkeep};
 
 const HEALTH_CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -107,41 +109,36 @@ where
     telemetry::describe_metrics(name);
     runtime()?.block_on(async {
         ignore_signals()?;
-        let mut stop = StopSignals::catch()?;
+        let mut stop = pin!(stop_signal()?);
         let running = tokio::select! {
             started = start(settings) => started?,
-            () = stop.wait() => return Ok(()),
+            () = &mut stop => return Ok(()),
         };
-        start_upkeep(&running, metrics.clone(), telemetry.dropped_lines());
+        running.spawn(run_upkeep(
+            metrics.clone(),
+            telemetry.dropped_lines(),
+            upkeep::INTERVAL,
+            running.shutdown(),
+        ));
         serve_metrics(&running, process.metrics_address, metrics)?;
         tracing::info!(address = ?running.address, "running");
-        run_until(stop.wait(), &running, &process).await
+        run_until(stop, &running, &process).await
     })
 }
 
-/// The signals that ask a process to stop.
-struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
-    quit: Signal,
-}
-
-impl StopSignals {
-    fn catch() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            quit: signal(SignalKind::quit())?,
-        })
-    }
-
-    async fn wait(&mut self) {
-        tokio::select! {
-            _ = self.terminate.recv() => {}
-            _ = self.interrupt.recv() => {}
-            _ = self.quit.recv() => {}
-        }
-    }
+/// Waits for a signal that asks the process to stop. From this call on none of them ends it.
+fn stop_signal() -> std::io::Result<impl Future<Output = ()>> {
+    let kinds = [
+        SignalKind::terminate(),
+        SignalKind::interrupt(),
+        SignalKind::quit(),
+    ];
+    let signals: std::io::Result<Vec<_>> = kinds.into_iter().map(signal).collect();
+    let mut signals = signals?;
+    Ok(async move {
+        let received = signals.iter_mut().map(|signal| Box::pin(signal.recv()));
+        select_all(received).await;
+    })
 }
 
 /// Logs the signals that mean nothing here and would end the process at once. Hooks of certbot and logrotate send SIGHUP

@@ -1,11 +1,12 @@
 use std::future::Future;
 use std::net::SocketAddr;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use http_kit::Health;
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -30,8 +31,7 @@ type SetGauges = Box<dyn Fn() + Send>;
 
 impl Gauges {
     pub(crate) fn set(&self) {
-        let gauges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        gauges.iter().for_each(|set| set());
+        self.0.lock().iter().for_each(|set| set());
     }
 }
 
@@ -72,8 +72,7 @@ impl Running {
 
     /// Adds a function that sets gauges before each response of `/metrics`. It must not block.
     pub fn on_scrape(&self, set: impl Fn() + Send + 'static) {
-        let mut gauges = self.gauges.0.lock().unwrap_or_else(PoisonError::into_inner);
-        gauges.push(Box::new(set));
+        self.gauges.0.lock().push(Box::new(set));
     }
 
     /// The functions of [`Running::on_scrape`].

@@ -6,57 +6,45 @@
 //!
 //! The gateway limits the time for a body as well, in its `forward/request_body.rs`.
 
+use std::cell::Cell;
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd as _;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use actix_http::ConnectionType;
 use actix_web::Error;
 use actix_web::body::{BodySize, BoxBody, MessageBody};
 use actix_web::dev::{Extensions, ServiceRequest, ServiceResponse};
 use actix_web::middleware::Next;
 use actix_web::rt;
 use actix_web::web::Bytes;
-use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::intake::Intake;
 use crate::settings::HttpServerSettings;
+use crate::upgrade_offers;
 
 /// One connection of a client.
 #[derive(Debug)]
 struct Connection {
     socket: TcpStream,
-    limits: Limits,
-    state: Mutex<State>,
-    watch: OnceLock<AbortHandle>,
+    settings: HttpServerSettings,
+    /// When the head of the next request must be complete, or the response to the current one sent.
+    deadline: Cell<Instant>,
 }
 
-/// The state of a connection and since when it is in it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// The head of the next request is not complete.
-    AwaitingHead(Instant),
-    /// A request is handled, or its response is sent.
-    HandlingRequest(Instant),
-}
+impl Connection {
+    fn await_head(&self) {
+        self.allow(self.settings.keep_alive + self.settings.head_timeout);
+    }
 
-/// The time limit of each state.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    head: Duration,
-    request: Duration,
-}
-
-impl State {
-    fn deadline(self, limits: Limits) -> Instant {
-        match self {
-            Self::AwaitingHead(since) => since + limits.head,
-            Self::HandlingRequest(since) => since + limits.request,
-        }
+    fn allow(&self, time: Duration) {
+        self.deadline.set(Instant::now() + time);
     }
 }
 
@@ -70,65 +58,39 @@ pub(crate) fn watch_connection(
     let Ok(socket) = socket.as_fd().try_clone_to_owned() else {
         return;
     };
-    let connection = Arc::new(Connection {
+    let connection = Rc::new(Connection {
         socket: TcpStream::from(socket),
-        limits: Limits {
-            head: settings.keep_alive + settings.head_timeout,
-            request: settings.request_timeout,
-        },
-        state: Mutex::new(State::AwaitingHead(Instant::now())),
-        watch: OnceLock::new(),
+        settings,
+        deadline: Cell::new(Instant::now()),
     });
-    let watch = rt::spawn(close_when_overdue(Arc::downgrade(&connection)));
-    let _ = connection.watch.set(watch.abort_handle());
+    connection.await_head();
+    let watch = rt::spawn(close_when_overdue(Rc::clone(&connection)));
+    data.insert(AbortOnDropHandle::new(watch));
     data.insert(connection);
 }
 
-async fn close_when_overdue(connection: Weak<Connection>) {
-    while let Some(watched) = connection.upgrade() {
-        let deadline = watched.state().deadline(watched.limits);
-        if deadline <= Instant::now() {
-            metrics::counter!("http_slow_connections_closed_total").increment(1);
-            // This fails if the client has already closed the connection.
-            let _ = watched.socket.shutdown(Shutdown::Both);
-            return;
-        }
-        drop(watched);
-        sleep_until(deadline).await;
+async fn close_when_overdue(connection: Rc<Connection>) {
+    while connection.deadline.get() > Instant::now() {
+        sleep_until(connection.deadline.get()).await;
     }
-}
-
-impl Connection {
-    fn state(&self) -> State {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn set(&self, state: State) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
-    }
-}
-
-impl Drop for Connection {
-    fn drop(&mut self) {
-        if let Some(watch) = self.watch.get() {
-            watch.abort();
-        }
-    }
+    metrics::counter!("http_slow_connections_closed_total").increment(1);
+    // This fails if the client has already closed the connection.
+    let _ = connection.socket.shutdown(Shutdown::Both);
 }
 
 /// A request in progress, until its whole response has been passed to actix-web.
 #[derive(Debug)]
 struct RequestInProgress {
-    connection: Option<Arc<Connection>>,
+    connection: Option<Rc<Connection>>,
     intake: Option<Rc<Intake>>,
 }
 
 impl RequestInProgress {
     fn begin(request: &mut ServiceRequest) -> Self {
-        let connection: Option<Arc<Connection>> = request.conn_data().cloned();
+        let connection: Option<Rc<Connection>> = request.conn_data().cloned();
         let intake: Option<Rc<Intake>> = request.conn_data().cloned();
         if let Some(connection) = &connection {
-            connection.set(State::HandlingRequest(Instant::now()));
+            connection.allow(connection.settings.request_timeout);
         }
         if let Some(intake) = &intake {
             intake.begin(request);
@@ -140,7 +102,7 @@ impl RequestInProgress {
 impl Drop for RequestInProgress {
     fn drop(&mut self) {
         if let Some(connection) = &self.connection {
-            connection.set(State::AwaitingHead(Instant::now()));
+            connection.await_head();
         }
         if let Some(intake) = &self.intake {
             intake.end();
@@ -150,18 +112,28 @@ impl Drop for RequestInProgress {
 
 /// Outermost middleware: records when a request of a connection starts and when its response ends.
 ///
+/// Once `draining` is cancelled, each response closes its connection. A client that is told so does not send a request
+/// at the moment at which an idle connection is closed. So does the response to a request that actix-http takes for the
+/// beginning of another protocol.
+///
 /// # Errors
 /// The error of an inner middleware.
-pub(crate) async fn track_requests<B: MessageBody + 'static>(
+pub(crate) async fn track_request<B: MessageBody + 'static>(
+    draining: CancellationToken,
     mut request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<TrackedBody>, Error> {
+    let is_upgrade = upgrade_offers::is_left(request.head());
     let in_progress = RequestInProgress::begin(&mut request);
     if let Some(intake) = &in_progress.intake {
         // actix-http closes the connection after a response that did not need the rest of the body.
         intake.arrived().await;
     }
-    let response = next.call(request).await?;
+    let mut response = next.call(request).await?;
+    if draining.is_cancelled() || is_upgrade {
+        let head = response.response_mut().head_mut();
+        head.set_connection_type(ConnectionType::Close);
+    }
     Ok(response.map_body(|_, body| TrackedBody {
         body: BoxBody::new(body),
         _in_progress: in_progress,
@@ -192,7 +164,7 @@ impl MessageBody for TrackedBody {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::rc::Rc;
 
     use actix_web::web::get;
     use actix_web::{App, HttpRequest};
@@ -203,7 +175,7 @@ mod tests {
     use crate::{HttpServerSettings, Running, bind, serve};
 
     async fn has_nodelay(request: HttpRequest) -> String {
-        let connection: &Arc<Connection> = request.conn_data().unwrap();
+        let connection: &Rc<Connection> = request.conn_data().unwrap();
         format!("nodelay: {}", connection.socket.nodelay().unwrap())
     }
 

@@ -1,21 +1,13 @@
 use std::time::Duration;
 
 use metrics_exporter_prometheus::PrometheusHandle;
-use telemetry::DroppedLines;
 use tokio_util::sync::CancellationToken;
 
-use crate::running::Running;
+/// The pause of the upkeep.
+pub(crate) const INTERVAL: Duration = Duration::from_secs(5);
 
-const INTERVAL: Duration = Duration::from_secs(5);
-
-/// Starts the periodic work of metrics and logs.
-pub(crate) fn start_upkeep(running: &Running, metrics: PrometheusHandle, dropped: DroppedLines) {
-    let dropped_lines = move || dropped.count();
-    let upkeep = run_upkeep(metrics, dropped_lines, INTERVAL, running.shutdown());
-    running.spawn(upkeep);
-}
-
-async fn run_upkeep(
+/// The periodic work of metrics and logs.
+pub(crate) async fn run_upkeep(
     metrics: PrometheusHandle,
     dropped_lines: impl Fn() -> u64,
     interval: Duration,
@@ -34,9 +26,9 @@ async fn run_upkeep(
                 "the log is not read fast enough and has lost lines"
             );
         }
-        tokio::select! {
-            () = tokio::time::sleep(interval) => {}
-            () = shutdown.cancelled() => return,
+        let pause = tokio::time::sleep(interval);
+        if shutdown.run_until_cancelled(pause).await.is_none() {
+            return;
         }
     }
 }

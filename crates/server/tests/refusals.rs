@@ -25,7 +25,10 @@ fn server() -> (Running, SocketAddr) {
         keep_alive: Duration::from_secs(1),
         ..HttpServerSettings::single_threaded()
     };
-    let listener = Listener::new(listener, None).explain_refusals();
+    let listener = Listener {
+        explains_refusals: true,
+        ..listener.into()
+    };
     serve(&running, listener, settings, || {
         App::new()
             .route("/", get().to(HttpResponse::Ok))

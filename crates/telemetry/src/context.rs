@@ -4,6 +4,7 @@ use std::future::Future;
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 use tracing::field::display;
 use tracing::{Instrument as _, Span};
+use values::Names as _;
 
 use crate::traces;
 
@@ -25,27 +26,17 @@ pub struct RequestContext {
     has_span: bool,
 }
 
-/// What a span stands for (OpenTelemetry, "SpanKind").
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SpanKind {
-    /// The handling of a request.
-    Server,
-    /// A request to another system.
-    Client,
-    /// The publishing of a message.
-    Producer,
-    /// The handling of a message.
-    Consumer,
-}
-
-impl SpanKind {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Server => "server",
-            Self::Client => "client",
-            Self::Producer => "producer",
-            Self::Consumer => "consumer",
-        }
+values::names! {
+    /// What a span stands for (OpenTelemetry, "SpanKind").
+    pub enum SpanKind {
+        /// The handling of a request.
+        Server = "server",
+        /// A request to another system.
+        Client = "client",
+        /// The publishing of a message.
+        Producer = "producer",
+        /// The handling of a message.
+        Consumer = "consumer",
     }
 }
 
@@ -55,10 +46,9 @@ impl RequestContext {
     pub fn continued(request_id: Option<&str>, traceparent: Option<&str>) -> Self {
         let trace = traceparent.and_then(TraceContext::parse);
         Self {
-            request_id: request_id.filter(|id| is_request_id(id)).map_or_else(
-                || Hex(rand::random::<[u8; 16]>()).to_string(),
-                str::to_owned,
-            ),
+            request_id: request_id
+                .filter(|id| is_request_id(id))
+                .map_or_else(|| hex::encode(rand::random::<[u8; 16]>()), str::to_owned),
             trace: trace.unwrap_or_default(),
             has_span: trace.is_some(),
         }
@@ -117,7 +107,7 @@ impl RequestContext {
             otel.name = name,
             otel.kind = is_exporting.then(|| kind.name()),
             request_id = %self.request_id,
-            trace_id = (!is_exporting).then(|| display(Hex(self.trace.trace_id))),
+            trace_id = (!is_exporting).then(|| display(self.trace.trace_id)),
         );
         if !is_exporting {
             return (self, span);
@@ -125,7 +115,7 @@ impl RequestContext {
         let parent = self.has_span.then(|| self.trace.to_remote());
         traces::set_parent(&span, parent);
         let context = self.at(&span);
-        span.record("trace_id", display(Hex(context.trace.trace_id)));
+        span.record("trace_id", display(context.trace.trace_id));
         (context, span)
     }
 
@@ -157,9 +147,9 @@ fn is_request_id(text: &str) -> bool {
 /// A position in a distributed trace (W3C Trace Context, level 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TraceContext {
-    trace_id: [u8; 16],
-    span_id: [u8; 8],
-    flags: u8,
+    trace_id: TraceId,
+    span_id: SpanId,
+    flags: TraceFlags,
 }
 
 impl TraceContext {
@@ -167,9 +157,9 @@ impl TraceContext {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            trace_id: rand::random(),
-            span_id: rand::random(),
-            flags: 1,
+            trace_id: TraceId::from_bytes(rand::random()),
+            span_id: SpanId::from_bytes(rand::random()),
+            flags: TraceFlags::SAMPLED,
         }
     }
 
@@ -184,40 +174,35 @@ impl TraceContext {
         }
         let lower_case = !header.bytes().any(|b| b.is_ascii_uppercase());
         let context = Self {
-            trace_id: decode(trace)?,
-            span_id: decode(span)?,
-            flags: decode::<1>(flags)?[0],
+            trace_id: TraceId::from_bytes(decode(trace)?),
+            span_id: SpanId::from_bytes(decode(span)?),
+            flags: TraceFlags::new(decode::<1>(flags)?[0]),
         };
         let valid = lower_case
             && decode::<1>(version).is_some()
-            && context.trace_id != [0; 16]
-            && context.span_id != [0; 8];
+            && context.trace_id != TraceId::INVALID
+            && context.span_id != SpanId::INVALID;
         valid.then_some(context)
     }
 
     fn of(position: &SpanContext) -> Self {
         Self {
-            trace_id: position.trace_id().to_bytes(),
-            span_id: position.span_id().to_bytes(),
-            flags: position.trace_flags().to_u8(),
+            trace_id: position.trace_id(),
+            span_id: position.span_id(),
+            flags: position.trace_flags(),
         }
     }
 
     /// This position as that of a span of another process.
     fn to_remote(self) -> SpanContext {
-        SpanContext::new(
-            TraceId::from_bytes(self.trace_id),
-            SpanId::from_bytes(self.span_id),
-            TraceFlags::new(self.flags),
-            true,
-            TraceState::NONE,
-        )
+        let state = TraceState::NONE;
+        SpanContext::new(self.trace_id, self.span_id, self.flags, true, state)
     }
 
     /// The trace's 32 hexadecimal digits.
     #[must_use]
     pub fn trace_id(&self) -> String {
-        Hex(self.trace_id).to_string()
+        self.trace_id.to_string()
     }
 }
 
@@ -236,20 +221,8 @@ fn decode<const N: usize>(text: &str) -> Option<[u8; N]> {
 impl fmt::Display for TraceContext {
     /// The value of the `traceparent` header.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (trace, span) = (Hex(self.trace_id), Hex(self.span_id));
+        let (trace, span) = (self.trace_id, self.span_id);
         write!(f, "00-{trace}-{span}-{:02x}", self.flags)
-    }
-}
-
-/// Shows at most 16 bytes as hexadecimal digits, without memory of their own: every request has three of these.
-struct Hex<const N: usize>([u8; N]);
-
-impl<const N: usize> fmt::Display for Hex<N> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut digits = [0; 32];
-        let digits = digits.get_mut(..2 * N).ok_or(fmt::Error)?;
-        hex::encode_to_slice(self.0, digits).map_err(|_| fmt::Error)?;
-        f.write_str(str::from_utf8(digits).map_err(|_| fmt::Error)?)
     }
 }
 

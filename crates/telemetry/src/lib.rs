@@ -15,7 +15,6 @@
 
 mod catalog;
 mod certificate_fault;
-mod collector_client;
 mod context;
 mod json_lines;
 mod log_writer;
@@ -28,11 +27,11 @@ pub use catalog::{Label, METRICS, Metric, MetricKind, describe_metrics};
 pub use certificate_fault::{CertificateFault, tls_error};
 pub use context::{RequestContext, SpanKind, TraceContext};
 pub use json_lines::JsonLines;
-pub use log_writer::{DroppedLines, LogWriter, print_error};
-pub use logging::{Error, LogFormat, LogSettings, Telemetry, init, metrics_recorder};
+pub use log_writer::{LogWriter, print_error};
+pub use logging::{LogFormat, LogSettings, Telemetry, init, metrics_recorder};
 pub use outage::Outage;
 pub use outgoing::{CallOutcome, outgoing};
 pub use traces::{
-    ExportError, TraceExport, TraceSampler, TraceSettings, current_span, describe_request,
-    set_attribute, set_failed, shared_span, statement_span,
+    TraceExport, TraceSampler, TraceSettings, current_span, describe_request, set_attribute,
+    set_failed, shared_span, statement_span,
 };

@@ -25,10 +25,6 @@ pub struct LogWriter {
     dropped: ErrorCounter,
 }
 
-/// Counts the lines that were dropped because the log was not read fast enough.
-#[derive(Debug, Clone)]
-pub struct DroppedLines(ErrorCounter);
-
 /// Starts the thread. It writes the lines that it is given to standard output.
 pub(crate) fn start() -> (NonBlocking, LogWriter) {
     let (lines, guard) = NonBlockingBuilder::default()
@@ -60,18 +56,10 @@ impl<W: Write> Write for Paced<W> {
 }
 
 impl LogWriter {
-    /// The counter of dropped lines.
-    #[must_use]
-    pub fn dropped_lines(&self) -> DroppedLines {
-        DroppedLines(self.dropped.clone())
-    }
-}
-
-impl DroppedLines {
-    /// How many lines were dropped since the process started.
-    #[must_use]
-    pub fn count(&self) -> u64 {
-        u64::try_from(self.0.dropped_lines()).unwrap_or(u64::MAX)
+    /// Counts the lines that were dropped since the process started, because the log was not read fast enough.
+    pub(crate) fn dropped_lines(&self) -> impl Fn() -> u64 + Send + use<> {
+        let dropped = self.dropped.clone();
+        move || u64::try_from(dropped.dropped_lines()).unwrap_or(u64::MAX)
     }
 }
 

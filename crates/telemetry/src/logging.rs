@@ -3,18 +3,19 @@ use std::io::{IsTerminal as _, stdout};
 use std::panic::PanicHookInfo;
 use std::sync::OnceLock;
 
-use app_config::{Reader, SettingValue, Settings};
+use anyhow::Context as _;
+use app_config::{Reader, Settings};
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use tracing::Metadata;
-use tracing_subscriber::filter::{EnvFilter, FilterExt as _, ParseError, filter_fn};
+use tracing_subscriber::filter::{EnvFilter, FilterExt as _, filter_fn};
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer, Registry};
 
 use crate::json_lines::JsonLines;
-use crate::log_writer::{self, DroppedLines, LogWriter};
-use crate::traces::{EXPORT_ONLY, ExportError, TraceExport, TraceSettings};
+use crate::log_writer::{self, LogWriter};
+use crate::traces::{EXPORT_ONLY, TraceExport, TraceSettings};
 
 /// The filter and format of logs.
 #[derive(Debug, Clone)]
@@ -25,26 +26,18 @@ pub struct LogSettings {
     pub format: LogFormat,
 }
 
-/// The format of a log line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
-    /// One JSON object per line.
-    Json,
-    /// A line for people, coloured on a terminal.
-    Text,
+values::names! {
+    /// The format of a log line.
+    pub enum LogFormat {
+        /// One JSON object per line.
+        Json = "json",
+        /// A line for people, coloured on a terminal.
+        Text = "text",
+    }
 }
 
-impl SettingValue for LogFormat {
-    const ALLOWED: &'static str = "`json` or `text`";
-    const EXAMPLE: &'static str = "json";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "json" => Ok(Self::Json),
-            "text" => Ok(Self::Text),
-            _ => Err("it is another value".to_owned()),
-        }
-    }
+app_config::named_settings! {
+    LogFormat, "`json` or `text`", "json";
 }
 
 impl Settings for LogSettings {
@@ -62,20 +55,6 @@ impl Settings for LogSettings {
     }
 }
 
-/// Why logging could not be turned on.
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    /// The filter is invalid.
-    #[error("LOG is not a valid filter")]
-    Filter(#[from] ParseError),
-    /// Traces cannot be exported.
-    #[error("traces cannot be exported")]
-    Export(#[from] ExportError),
-    /// Logging is already on.
-    #[error("logging is already on")]
-    AlreadyOn(#[from] tracing_subscriber::util::TryInitError),
-}
-
 /// The log and the export of traces of a process. Keep it until the end of the process: what is not written yet is
 /// written when it is dropped.
 #[derive(Debug)]
@@ -86,9 +65,8 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    /// The number of log lines that were dropped.
-    #[must_use]
-    pub fn dropped_lines(&self) -> DroppedLines {
+    /// Counts the log lines that were dropped.
+    pub fn dropped_lines(&self) -> impl Fn() -> u64 + Send + use<> {
         self.log.dropped_lines()
     }
 }
@@ -102,23 +80,27 @@ pub fn init(
     process: &'static str,
     settings: &LogSettings,
     traces: Option<&TraceSettings>,
-) -> Result<Telemetry, Error> {
-    let filter = EnvFilter::try_new(&settings.filter)?;
+) -> anyhow::Result<Telemetry> {
+    let filter = EnvFilter::try_new(&settings.filter).context("LOG is not a valid filter")?;
     let traces = traces.map(|settings| TraceExport::start(process, settings));
-    let traces = traces.transpose()?.flatten();
+    let traces = traces
+        .transpose()
+        .context("traces cannot be exported")?
+        .flatten();
     let (lines, log) = log_writer::start();
     let lines = log_layer(settings.format, lines);
-    match &traces {
+    let initialized = match &traces {
         // A filter of its own for each layer costs more than one for all.
         None => tracing_subscriber::registry()
             .with(lines)
             .with(filter)
-            .try_init()?,
+            .try_init(),
         Some(export) => tracing_subscriber::registry()
             .with(lines.with_filter(filter.and(filter_fn(is_logged))))
             .with(export.layer())
-            .try_init()?,
-    }
+            .try_init(),
+    };
+    initialized.context("logging is already on")?;
     std::panic::set_hook(Box::new(log_panic));
     tracing::info!(process, version = env!("CARGO_PKG_VERSION"), "starting");
     Ok(Telemetry {

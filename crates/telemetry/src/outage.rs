@@ -1,6 +1,7 @@
 use std::fmt::Debug;
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// How often a failure that goes on is logged again.
 const REMINDER: Duration = Duration::from_secs(30);
@@ -70,8 +71,7 @@ impl Outage {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut State, Instant) -> T) -> T {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        change(&mut state, Instant::now())
+        change(&mut self.state.lock(), Instant::now())
     }
 }
 

@@ -3,12 +3,15 @@
 //! The spans of requests, messages and attempts are made by [`crate::RequestContext`]. Without an export nothing here does
 //! any work: a span of [`statement_span`] or `call_span` is then [`Span::none`].
 
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use app_config::{Reader, SettingValue, Settings};
+use anyhow::Context as _;
+use app_config::{Reader, Settings};
 use opentelemetry::trace::{SpanContext, Status, TraceContextExt as _, TracerProvider as _};
 use opentelemetry::{Context, KeyValue, Value};
+use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig as _, WithHttpConfig as _};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{Sampler, SdkTracerProvider};
@@ -19,7 +22,7 @@ use tracing_subscriber::filter::filter_fn;
 use tracing_subscriber::registry::LookupSpan;
 use url::Url;
 
-use crate::collector_client::CollectorClient;
+use crate::CertificateFault;
 
 /// The target of spans that are exported and not logged.
 pub(crate) const EXPORT_ONLY: &str = "trace";
@@ -40,38 +43,28 @@ pub struct TraceSettings {
     pub ratio: f64,
 }
 
-/// Which traces are exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TraceSampler {
-    /// All of them.
-    AlwaysOn,
-    /// None.
-    AlwaysOff,
-    /// A share of them.
-    TraceIdRatio,
-    /// What the caller says in `traceparent`; of new traces, all.
-    ParentBasedAlwaysOn,
-    /// What the caller says; of new traces, none.
-    ParentBasedAlwaysOff,
-    /// What the caller says; of new traces, a share.
-    ParentBasedTraceIdRatio,
+values::names! {
+    /// Which traces are exported.
+    pub enum TraceSampler {
+        /// All of them.
+        AlwaysOn = "always_on",
+        /// None.
+        AlwaysOff = "always_off",
+        /// A share of them.
+        TraceIdRatio = "traceidratio",
+        /// What the caller says in `traceparent`; of new traces, all.
+        ParentBasedAlwaysOn = "parentbased_always_on",
+        /// What the caller says; of new traces, none.
+        ParentBasedAlwaysOff = "parentbased_always_off",
+        /// What the caller says; of new traces, a share.
+        ParentBasedTraceIdRatio = "parentbased_traceidratio",
+    }
 }
 
-impl SettingValue for TraceSampler {
-    const ALLOWED: &'static str = "`always_on`, `always_off`, `traceidratio`, `parentbased_always_on`, `parentbased_always_off` or `parentbased_traceidratio`";
-    const EXAMPLE: &'static str = "parentbased_always_on";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "always_on" => Ok(Self::AlwaysOn),
-            "always_off" => Ok(Self::AlwaysOff),
-            "traceidratio" => Ok(Self::TraceIdRatio),
-            "parentbased_always_on" => Ok(Self::ParentBasedAlwaysOn),
-            "parentbased_always_off" => Ok(Self::ParentBasedAlwaysOff),
-            "parentbased_traceidratio" => Ok(Self::ParentBasedTraceIdRatio),
-            _ => Err("it is another value".to_owned()),
-        }
-    }
+app_config::named_settings! {
+    TraceSampler,
+    "`always_on`, `always_off`, `traceidratio`, `parentbased_always_on`, `parentbased_always_off` or `parentbased_traceidratio`",
+    "parentbased_always_on";
 }
 
 impl Settings for TraceSettings {
@@ -117,17 +110,6 @@ impl TraceSettings {
     }
 }
 
-/// Why traces cannot be exported.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    /// The HTTP client cannot be built.
-    #[error("the HTTP client for traces cannot be built")]
-    Client(#[from] reqwest::Error),
-    /// The exporter refuses its settings.
-    #[error("OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_HEADERS cannot be used")]
-    Exporter(#[from] opentelemetry_otlp::ExporterBuildError),
-}
-
 /// Exports the spans of a process in the background, and the last ones when it is dropped.
 #[derive(Debug)]
 #[must_use = "the export ends when this is dropped"]
@@ -139,10 +121,7 @@ impl TraceExport {
     ///
     /// # Errors
     /// The client or the exporter cannot be built.
-    pub fn start(
-        process: &'static str,
-        settings: &TraceSettings,
-    ) -> Result<Option<Self>, ExportError> {
+    pub fn start(process: &'static str, settings: &TraceSettings) -> anyhow::Result<Option<Self>> {
         let Some(endpoint) = &settings.endpoint else {
             return Ok(None);
         };
@@ -151,14 +130,19 @@ impl TraceExport {
         let client = reqwest::blocking::Client::builder()
             .no_proxy()
             .timeout(EXPORT_TIMEOUT)
-            .build()?;
+            .build()
+            .context("the HTTP client for traces cannot be built")?;
         let base = endpoint.as_str().trim_end_matches('/');
         let exporter = SpanExporter::builder()
             .with_http()
-            .with_http_client(CollectorClient::new(client))
+            .with_http_client(CollectorClient {
+                client,
+                is_failing: AtomicBool::new(false),
+            })
             .with_endpoint(format!("{base}/v1/traces"))
             .with_timeout(EXPORT_TIMEOUT)
-            .build()?;
+            .build()
+            .context("OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_HEADERS cannot be used")?;
         let resource = Resource::builder()
             .with_service_name(process)
             .with_attribute(KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
@@ -194,6 +178,46 @@ impl Drop for TraceExport {
         if let Err(error) = self.0.shutdown_with_timeout(EXPORT_TIMEOUT) {
             tracing::warn!(error = %error, "the last traces could not be exported");
         }
+    }
+}
+
+type Sending<'a> = Pin<Box<dyn Future<Output = Result<Response<Bytes>, HttpError>> + Send + 'a>>;
+
+/// The client of the collector of traces. It logs when exports begin to fail and when they work again, which the exporter
+/// does not.
+#[derive(Debug)]
+struct CollectorClient {
+    client: reqwest::blocking::Client,
+    is_failing: AtomicBool,
+}
+
+impl CollectorClient {
+    fn record(&self, error: Option<&HttpError>) {
+        let was_failing = self.is_failing.swap(error.is_some(), Ordering::AcqRel);
+        match error {
+            Some(error) if !was_failing => match CertificateFault::find(&**error) {
+                Some(fault) => {
+                    tracing::warn!(%fault, "the certificate of the collector of traces was refused");
+                }
+                None => tracing::warn!(error = ?error, "traces cannot be exported"),
+            },
+            None if was_failing => tracing::info!("traces are exported again"),
+            _ => {}
+        }
+    }
+}
+
+impl HttpClient for CollectorClient {
+    fn send_bytes<'this, 'sending>(&'this self, request: Request<Bytes>) -> Sending<'sending>
+    where
+        'this: 'sending,
+        Self: 'sending,
+    {
+        Box::pin(async move {
+            let sent = self.client.send_bytes(request).await;
+            self.record(sent.as_ref().err());
+            sent
+        })
     }
 }
 

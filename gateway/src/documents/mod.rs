@@ -11,15 +11,15 @@ use actix_web::http::header::CACHE_CONTROL;
 use actix_web::web::Data;
 use bytes::Bytes;
 use futures_util::future::join;
-use http::Uri;
 use http_kit::Problem;
 use tokio::sync::Mutex;
 use utoipa::openapi::OpenApi;
+use values::Names as _;
 
 use self::merge::merge;
 use crate::parts::in_parts;
-use crate::routes::Service;
-use crate::upstream::{UpstreamClient, Upstreams, get};
+use crate::routes::{PerService, Service};
+use crate::upstream::{BaseAddress, UpstreamClient, get};
 
 const REFRESH_INTERVAL: Duration = Duration::from_secs(30);
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -29,8 +29,7 @@ const MAX_LENGTH: usize = 4 * 1024 * 1024;
 /// The services' documents, and the merged one.
 pub(crate) struct Documents {
     client: UpstreamClient,
-    user: Uri,
-    people_task: Uri,
+    upstreams: PerService<BaseAddress>,
     cache: Mutex<Cache>,
 }
 
@@ -42,14 +41,12 @@ struct Cache {
 }
 
 impl Documents {
-    pub(crate) fn new(client: UpstreamClient, upstreams: &Upstreams) -> Result<Self, http::Error> {
-        let uri = |service| upstreams.uri(service, "/openapi.json", None);
-        Ok(Self {
+    pub(crate) fn new(client: UpstreamClient, upstreams: PerService<BaseAddress>) -> Self {
+        Self {
             client,
-            user: uri(Service::User)?,
-            people_task: uri(Service::PeopleTask)?,
+            upstreams,
             cache: Mutex::default(),
-        })
+        }
     }
 
     /// The merged document; `None` until each service has been reached once.
@@ -60,9 +57,8 @@ impl Documents {
         {
             return Some(merged.clone());
         }
-        let user = self.fetch("user-service", &self.user);
-        let people_task = self.fetch("people-task-service", &self.people_task);
-        let (user, people_task) = join(user, people_task).await;
+        let fetch = |service| self.fetch(service);
+        let (user, people_task) = join(fetch(Service::User), fetch(Service::PeopleTask)).await;
         cache.user = user.or_else(|| cache.user.take());
         cache.people_task = people_task.or_else(|| cache.people_task.take());
         let documents = [cache.user.clone()?, cache.people_task.clone()?];
@@ -71,18 +67,21 @@ impl Documents {
         Some(merged)
     }
 
-    async fn fetch(&self, service: &str, uri: &Uri) -> Option<OpenApi> {
-        let response = get(&self.client, uri.clone(), REQUEST_TIMEOUT, MAX_LENGTH).await;
-        response
-            .and_then(|response| Ok(serde_json::from_slice(response.body())?))
-            .inspect_err(|error| {
-                tracing::warn!(
-                    service,
-                    ?error,
-                    "a service's OpenAPI document cannot be read"
-                );
-            })
-            .ok()
+    async fn fetch(&self, service: Service) -> Option<OpenApi> {
+        let fetched = async {
+            let uri = self.upstreams.of(service).uri("/openapi.json", None)?;
+            let response = get(&self.client, uri, REQUEST_TIMEOUT, MAX_LENGTH).await?;
+            anyhow::Ok(serde_json::from_slice(response.body())?)
+        };
+        let service = service.name();
+        let explain = |error: &anyhow::Error| {
+            tracing::warn!(
+                service,
+                ?error,
+                "a service's OpenAPI document cannot be read"
+            );
+        };
+        fetched.await.inspect_err(explain).ok()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Forwards requests to the services, and their responses to the callers.
 
-mod access;
 mod error;
 mod exchange;
 mod headers;
@@ -15,12 +14,14 @@ pub(crate) use self::response::forwarded_response_headers;
 use std::time::Duration;
 
 use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{FromRequest as _, HttpRequest, HttpResponse};
+use auth::{Caller, MaybeCaller};
 use fairness::Refused;
 use http::Response;
 use http_kit::Problem;
 use telemetry::CallOutcome;
 use tokio::time::timeout;
+use values::Names as _;
 
 use self::exchange::{UpstreamRequest, exchange};
 use self::request_body::{Framing, RequestBody};
@@ -28,7 +29,7 @@ use crate::client_info::ClientInfo;
 use crate::context::AppState;
 use crate::limits::concurrency::{acquire, refusal};
 use crate::limits::turns::Turn;
-use crate::routes::{Route, Work};
+use crate::routes::{Access, Route, Work};
 use crate::upstream::UpstreamClient;
 
 /// How long a request may wait for others of its network.
@@ -68,12 +69,12 @@ async fn forward_counted(
     state: &AppState,
     http_client: &UpstreamClient,
 ) -> Result<HttpResponse, Problem> {
-    access::check(route.access, request).await?;
+    check_token(route.access, request).await?;
     headers::check_length(request.uri())?;
     let path = headers::path(route, request.match_info());
     let framing = Framing::of(request.headers())?;
     let body = request_body::collect(framing, payload, client.address, state).await?;
-    let in_flight = state.concurrency.in_flight(route.service);
+    let in_flight = state.concurrency.in_flight.of(route.service);
     let in_flight = acquire(in_flight, client.address, 1)?;
     let circuit = state.circuit_breakers.of(route.service);
     circuit.check()?;
@@ -81,7 +82,7 @@ async fn forward_counted(
     let circuit = circuit.acquire()?;
 
     let query = request.uri().query();
-    let uri = state.upstreams.uri(route.service, &path, query);
+    let uri = state.upstreams.of(route.service).uri(&path, query);
     let upstream_request = UpstreamRequest {
         method: headers::method(&route.method)?,
         uri: uri.map_err(|error| error::malformed(&error))?,
@@ -108,6 +109,18 @@ async fn forward_counted(
         }
     };
     response::relay(response, state, client.address, &route.method).await
+}
+
+/// Checks the token of a request as its route requires.
+///
+/// # Errors
+/// `401` with the reason, or `503 not-ready` while no keys are known.
+async fn check_token(access: Access, request: &HttpRequest) -> Result<(), Problem> {
+    match access {
+        Access::Public => Ok(()),
+        Access::Token => Caller::extract(request).await.map(drop),
+        Access::TokenOrSecret => MaybeCaller::extract(request).await.map(drop),
+    }
 }
 
 /// Waits until the request may be sent, if the requests of its network have to take turns.

@@ -6,36 +6,12 @@
 //!
 //! Each replica of the gateway has its own circuits.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use http_kit::Problem;
+use parking_lot::Mutex;
 
-use crate::routes::Service;
 use crate::settings::CircuitSettings;
-
-/// One circuit for each service.
-#[derive(Debug)]
-pub(crate) struct CircuitBreakers {
-    user: CircuitBreaker,
-    people_task: CircuitBreaker,
-}
-
-impl CircuitBreakers {
-    pub(crate) fn new(settings: CircuitSettings) -> Self {
-        Self {
-            user: CircuitBreaker::new(Service::User.name(), settings),
-            people_task: CircuitBreaker::new(Service::PeopleTask.name(), settings),
-        }
-    }
-
-    pub(crate) fn of(&self, service: Service) -> &CircuitBreaker {
-        match service {
-            Service::User => &self.user,
-            Service::PeopleTask => &self.people_task,
-        }
-    }
-}
 
 /// The circuit of one service.
 #[derive(Debug)]
@@ -75,7 +51,7 @@ pub(crate) struct Permit<'a> {
 }
 
 impl CircuitBreaker {
-    fn new(service: &'static str, settings: CircuitSettings) -> Self {
+    pub(crate) fn new(service: &'static str, settings: CircuitSettings) -> Self {
         metrics::gauge!("gateway_circuit_open", "service" => service).set(0.0);
         Self {
             service,
@@ -89,7 +65,7 @@ impl CircuitBreaker {
     /// # Errors
     /// `503 upstream-unavailable` with `Retry-After` while the circuit is open.
     pub(crate) fn check(&self) -> Result<(), Problem> {
-        let wait = self.lock().wait(Instant::now());
+        let wait = self.state.lock().wait(Instant::now());
         wait.map_or(Ok(()), |wait| Err(self.refusal(wait)))
     }
 
@@ -111,7 +87,7 @@ impl CircuitBreaker {
     }
 
     fn acquire_at(&self, now: Instant) -> Result<Permit<'_>, Duration> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(wait) = state.wait(now) {
             return Err(wait);
         }
@@ -130,7 +106,7 @@ impl CircuitBreaker {
     }
 
     fn close(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let was_closed = matches!(*state, State::Closed { .. });
         *state = State::Closed { failures: 0 };
         drop(state);
@@ -141,7 +117,7 @@ impl CircuitBreaker {
     }
 
     fn record_failure(&self, is_trial: bool, now: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let until = now + self.settings.pause;
         match *state {
             State::Closed { failures } if failures + 1 < self.settings.failures => {
@@ -162,14 +138,10 @@ impl CircuitBreaker {
     }
 
     fn abandon_trial(&self, now: Instant) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if matches!(*state, State::HalfOpen { .. }) {
             *state = State::Open { until: now };
         }
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

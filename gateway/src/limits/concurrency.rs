@@ -10,8 +10,9 @@ use std::time::Duration;
 use actix_web::http::StatusCode;
 use fairness::{Refused, Remainder, Share, Shares};
 use http_kit::{Problem, client_network};
+use values::Names as _;
 
-use crate::routes::Service;
+use crate::routes::{PerService, Service};
 use crate::settings::GatewaySettings;
 
 /// Bytes of request bodies that the gateway holds.
@@ -23,8 +24,7 @@ const RETRY_AFTER: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub(crate) struct ConcurrencyLimits {
     /// Requests to a service, until their response starts.
-    user: Arc<Shares<IpAddr>>,
-    people_task: Arc<Shares<IpAddr>>,
+    pub(crate) in_flight: PerService<Arc<Shares<IpAddr>>>,
     /// Requests whose body is still arriving.
     pub(crate) uploads: Arc<Shares<IpAddr>>,
     /// Bytes of request bodies, until the response starts.
@@ -36,8 +36,7 @@ pub(crate) struct ConcurrencyLimits {
 impl ConcurrencyLimits {
     pub(crate) fn new(settings: &GatewaySettings) -> Self {
         Self {
-            user: Shares::new(Remainder(settings.max_in_flight)),
-            people_task: Shares::new(Remainder(settings.max_in_flight)),
+            in_flight: PerService::new(|_| Shares::new(Remainder(settings.max_in_flight))),
             uploads: Shares::new(Remainder(settings.max_pending_uploads)),
             request_bytes: Shares::new(Remainder(REQUEST_BODY_BYTES)),
             response_bytes: Shares::new(Remainder(settings.max_buffered_response_bytes)),
@@ -46,18 +45,10 @@ impl ConcurrencyLimits {
 
     /// Sets the gauges of requests in flight.
     pub(crate) fn record_gauges(&self) {
-        for service in [Service::User, Service::PeopleTask] {
-            let requests = u32::try_from(self.in_flight(service).total()).unwrap_or(u32::MAX);
+        for service in Service::ALL {
+            let requests = self.in_flight.of(*service).total();
             metrics::gauge!("gateway_requests_in_flight", "service" => service.name())
-                .set(requests);
-        }
-    }
-
-    /// The requests to a service, until their response starts.
-    pub(crate) fn in_flight(&self, service: Service) -> &Arc<Shares<IpAddr>> {
-        match service {
-            Service::User => &self.user,
-            Service::PeopleTask => &self.people_task,
+                .set(u32::try_from(requests).unwrap_or(u32::MAX));
         }
     }
 }

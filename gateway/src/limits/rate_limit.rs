@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
-use app_config::Networks;
+use app_config::{Networks, Switch};
 use fairness::{Remainder, Shares};
 use governor::clock::{Clock as _, DefaultClock};
 use governor::middleware::StateInformationMiddleware;
@@ -22,7 +22,7 @@ use tokio::time::sleep;
 
 use crate::limits::concurrency;
 use crate::routes::RateClass;
-use crate::settings::{RateLimit, RateLimitSettings};
+use crate::settings::RateLimitSettings;
 
 /// How long a refused request waits for its response, so that a client that ignores `Retry-After` sends fewer of
 /// them: a refusal costs nearly as much as a short response.
@@ -80,7 +80,7 @@ impl RateLimitStatus {
 
 impl RateLimits {
     pub(crate) fn new(settings: &RateLimitSettings) -> Self {
-        if settings.mode == RateLimit::Off {
+        if settings.mode == Switch::Off {
             return Self(None);
         }
         let per_second = settings.requests_per_second;
@@ -216,13 +216,13 @@ fn positive(number: u32) -> NonZeroU32 {
 mod tests {
     use actix_web::ResponseError as _;
     use actix_web::http::header::HeaderMap;
-    use app_config::{Networks, SettingValue as _};
+    use app_config::{Networks, SettingValue as _, Switch};
 
     use super::RateLimits;
     use crate::routes::RateClass;
-    use crate::settings::{RateLimit, RateLimitSettings};
+    use crate::settings::RateLimitSettings;
 
-    fn limits(mode: RateLimit) -> RateLimits {
+    fn limits(mode: Switch) -> RateLimits {
         RateLimits::new(&RateLimitSettings {
             mode,
             requests_per_second: 1000,
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn the_limit_of_one_address_does_not_affect_others() {
-        let limits = limits(RateLimit::On);
+        let limits = limits(Switch::On);
         let count =
             |client: &str| limits.count_at_once(RateClass::Credentials, client.parse().unwrap());
         assert!(count("198.51.100.7").is_ok());
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn an_allowed_request_reports_what_is_left() {
-        let limits = limits(RateLimit::On);
+        let limits = limits(Switch::On);
         for left in [1, 0] {
             let mut headers = HeaderMap::new();
             let status = limits.count_at_once(RateClass::Credentials, [198, 51, 100, 7].into());
@@ -276,7 +276,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_ipv6_network_count_together() {
-        let limits = limits(RateLimit::On);
+        let limits = limits(Switch::On);
         let count =
             |client: &str| limits.count_at_once(RateClass::Credentials, client.parse().unwrap());
         assert!(count("2001:db8::1").is_ok());
@@ -287,7 +287,7 @@ mod tests {
 
     #[test]
     fn off_counts_nothing() {
-        let limits = limits(RateLimit::Off);
+        let limits = limits(Switch::Off);
         for _ in 0..10 {
             let status = limits.count_at_once(RateClass::Credentials, [127, 0, 0, 1].into());
             assert!(status.unwrap().is_none());
@@ -296,7 +296,7 @@ mod tests {
 
     #[test]
     fn exempt_networks_are_limited_only_where_passwords_are_checked() {
-        let limits = limits(RateLimit::On);
+        let limits = limits(Switch::On);
         let exempt = [10, 1, 2, 3].into();
         assert!(!limits.apply_to(exempt) && limits.apply_to([198, 51, 100, 7].into()));
         let count = |rate| limits.count_at_once(rate, exempt);

@@ -22,7 +22,9 @@ mod templates;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::settings::{PagesMode, PagesSettings};
+use app_config::Switch;
+
+use crate::settings::PagesSettings;
 use files::LAYOUT;
 use look::Look;
 pub(crate) use page::Page;
@@ -33,7 +35,7 @@ use page::Source;
 /// # Errors
 /// The logo cannot be used, or a template is invalid.
 pub(crate) fn load(settings: &PagesSettings) -> anyhow::Result<Arc<[Arc<Page>]>> {
-    if settings.mode == PagesMode::Off {
+    if settings.mode == Switch::Off {
         return Ok(Arc::default());
     }
     let look = Arc::new(Look::new(settings)?);

@@ -14,8 +14,8 @@ use url::Url;
 
 pub use circuit::CircuitSettings;
 pub use cors::AllowedOrigins;
-pub use pages::{HexColor, PagesMode, PagesName, PagesSettings};
-pub use rate_limit::{RateLimit, RateLimitSettings};
+pub use pages::{HexColor, PagesName, PagesSettings};
+pub use rate_limit::RateLimitSettings;
 pub use tls::TlsSettings;
 
 /// Concurrent connections of each thread. Strangers can make each take 150 KB, so that with two threads all of them

@@ -1,32 +1,10 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use app_config::{Reader, SettingValue, Settings};
+use app_config::{Reader, SettingValue, Settings, Switch};
 
 /// The longest name in characters: more do not fit beside the menu on a phone.
 const MAX_NAME: usize = 40;
-
-/// Whether there are web pages.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PagesMode {
-    /// The gateway serves them.
-    On,
-    /// Their paths do not exist.
-    Off,
-}
-
-impl SettingValue for PagesMode {
-    const ALLOWED: &'static str = "`on` or `off`";
-    const EXAMPLE: &'static str = "on";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "on" => Ok(Self::On),
-            "off" => Ok(Self::Off),
-            _ => Err("it is another value".to_owned()),
-        }
-    }
-}
 
 /// The name in the header and in the titles of the pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,7 +67,7 @@ impl fmt::Display for HexColor {
 #[derive(Debug, Clone)]
 pub struct PagesSettings {
     /// Whether there are any.
-    pub mode: PagesMode,
+    pub mode: Switch,
     /// Their name.
     pub name: PagesName,
     /// The file with their logo, instead of the built-in one.

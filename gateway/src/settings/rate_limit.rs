@@ -1,32 +1,10 @@
-use app_config::{Networks, Reader, SettingValue, Settings};
-
-/// Whether requests are limited by client address.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RateLimit {
-    /// Requests are limited.
-    On,
-    /// Requests are not limited, for example because a proxy in front of the gateway limits them.
-    Off,
-}
-
-impl SettingValue for RateLimit {
-    const ALLOWED: &'static str = "`on` or `off`";
-    const EXAMPLE: &'static str = "on";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "on" => Ok(Self::On),
-            "off" => Ok(Self::Off),
-            _ => Err("it is another value".to_owned()),
-        }
-    }
-}
+use app_config::{Networks, Reader, Settings, Switch};
 
 /// How many requests one client address may send.
 #[derive(Debug, Clone)]
 pub struct RateLimitSettings {
     /// Whether there are limits at all.
-    pub mode: RateLimit,
+    pub mode: Switch,
     /// Requests per second to all routes but those of `credentials_per_minute`; the burst is twice as many.
     pub requests_per_second: u32,
     /// Requests per minute to the routes that check or set passwords and codes, together.

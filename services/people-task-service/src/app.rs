@@ -96,7 +96,7 @@ fn start_context(
     signer: WebhookSigner,
     running: &Running,
 ) -> anyhow::Result<Context> {
-    let pools = ServicePools::connect_with(&settings.database, planning!());
+    let pools = ServicePools::connect(&settings.database, planning!());
     let ServicePools { database, lists } = pools.clone();
     running.on_scrape(move || pools.record_gauges());
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());

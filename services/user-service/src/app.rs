@@ -101,7 +101,7 @@ async fn start_context(
     settings: UserServiceSettings,
     running: &Running,
 ) -> anyhow::Result<(Context, Watching)> {
-    let pools = ServicePools::connect(&settings.database);
+    let pools = ServicePools::connect(&settings.database, "");
     let ServicePools { database, lists } = pools.clone();
     let has_engine = settings.flow_engine.is_some();
     let confirmation_required = settings.email_verification == EmailVerification::Required;

@@ -43,8 +43,7 @@ pub(crate) fn run(command: &Command, output: Output) -> Outcome {
         Process::NotificationWorker => read::<NotificationWorkerSettings>(),
         Process::PeopleTaskService => read::<PeopleTaskServiceSettings>(),
         Process::WebhookWorker => read::<WebhookWorkerSettings>(),
-    };
-    let warnings = warnings.map_err(anyhow::Error::from)?;
+    }?;
     let mut sentence = "The settings are valid.".to_owned();
     for warning in &warnings {
         sentence = format!("{sentence}\nwarning: {warning}");

@@ -1,12 +1,9 @@
 use anyhow::Context as _;
-use app_config::{Reader, Settings as _};
 use clap::{Args, Subcommand, ValueEnum};
 use messaging::{BrokerSettings, DeadLetter, DeadLetters, Queue};
 use serde_json::{Value, json};
 
-use crate::confirmation::confirm;
 use crate::failure::Outcome;
-use crate::global::Global;
 use crate::output::{Column, Output};
 
 const EXAMPLES: &str = "\
@@ -63,14 +60,13 @@ impl QueueName {
     }
 }
 
-pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
-    let read = || BrokerSettings::read(&mut Reader::from_process()?);
-    let settings = read().map_err(anyhow::Error::from)?;
+pub(crate) fn run(command: &Command, output: Output) -> Outcome {
+    let settings: BrokerSettings = super::settings()?;
     let (Command::List(letters) | Command::Replay(letters) | Command::Discard(letters)) = command;
     if let Command::Discard(letters) = command {
         let name = letters.queue.queue().dead_letter_name();
         let question = format!("Discard up to {} messages of {name}?", letters.limit);
-        confirm(&question, global.yes)?;
+        output.confirm(&question)?;
     }
     let done = super::runtime()?.block_on(async {
         let opened = DeadLetters::open(&settings, letters.queue.queue()).await?;

@@ -1,13 +1,10 @@
 use clap::{Args, Subcommand};
 use serde_json::Value;
 
-use crate::api::Api;
+use crate::api::{Api, Global};
 use crate::commands::users;
-use crate::confirmation::confirm;
 use crate::failure::{Failure, Outcome};
-use crate::global::Global;
-use crate::json::member;
-use crate::output::{Column, Output};
+use crate::output::{Column, Output, member};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,13 +54,13 @@ pub(crate) struct Ticket {
 }
 
 pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
-    let api = Api::open(global.credentials())?;
+    let api = Api::open(global)?;
     match command {
         Command::List(arguments) => list(arguments, &api, output),
         Command::Status(ticket) => {
             let user = user_id(&ticket.user, |name| users::find(&api, name))?;
             let path = ["users", &user, "delete-status", &ticket.ticket];
-            output.one(&api.get(&path, &[])?);
+            output.one(&api.get(&path)?);
             Ok(())
         }
         Command::Retry => {
@@ -74,9 +71,9 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
         }
         Command::Cancel(ticket) => {
             let user = user_id(&ticket.user, |name| {
-                users::find_to_change(&api, name, global)
+                users::find_to_change(&api, name, output)
             })?;
-            confirm("Cancel the deletion?", global.yes)?;
+            output.confirm("Cancel the deletion?")?;
             let cancelled = api.delete(&["users", &user, "delete-status", &ticket.ticket])?;
             output.done("The deletion is cancelled.", &cancelled);
             Ok(())
@@ -85,16 +82,10 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
 }
 
 fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
-    let limit = arguments.limit.to_string();
-    let mut query = vec![("limit", limit.as_str())];
-    query.extend(
-        arguments
-            .filter
-            .iter()
-            .map(|filter| ("filter", filter.as_str())),
-    );
-    let deletions = api.get(&["users", "deletions"], &query)?;
-    output.list(&COLUMNS, deletions.as_array().map_or(&[], Vec::as_slice));
+    let mut query = vec![("limit", arguments.limit.to_string())];
+    let filters = arguments.filter.iter().cloned();
+    query.extend(filters.map(|filter| ("filter", filter)));
+    output.list(&COLUMNS, &api.list(&["users", "deletions"], &query)?);
     Ok(())
 }
 

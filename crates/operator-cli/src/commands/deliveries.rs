@@ -1,13 +1,10 @@
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use url::Url;
 
-use crate::api::Api;
-use crate::confirmation::confirm;
+use crate::api::{Api, Global};
 use crate::failure::{Failure, Outcome};
-use crate::global::Global;
-use crate::json::{member, text};
-use crate::output::{Column, Output};
+use crate::output::{Column, Output, member, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,6 +34,8 @@ const HOST_COLUMNS: [Column; 6] = [
 const PAGE: usize = 1_000;
 const HOSTS_PAGE: usize = 200;
 const DELIVERIES: [&str; 2] = ["people-task", "deliveries"];
+const PENDING: &str = "pending";
+const FAIL: &str = "fail";
 
 #[derive(Subcommand)]
 #[command(after_help = EXAMPLES)]
@@ -61,8 +60,8 @@ pub(crate) struct List {
     #[arg(long, value_name = "ID")]
     task: Option<String>,
     /// Only those with this status.
-    #[arg(long, value_enum)]
-    status: Option<Status>,
+    #[arg(long, value_parser = [PENDING, "sent", FAIL])]
+    status: Option<String>,
     /// The same as --status fail.
     #[arg(long, conflicts_with = "status")]
     failed: bool,
@@ -72,23 +71,6 @@ pub(crate) struct List {
     /// How many deliveries at most.
     #[arg(long, default_value_t = 1_000)]
     limit: usize,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Status {
-    Pending,
-    Sent,
-    Fail,
-}
-
-impl Status {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Sent => "sent",
-            Self::Fail => "fail",
-        }
-    }
 }
 
 #[derive(Args)]
@@ -123,7 +105,7 @@ pub(crate) struct Cancel {
 #[derive(Args)]
 pub(crate) struct Hosts {
     /// Only those with deliveries of this status, or that are paused.
-    #[arg(long, value_parser = ["pending", "fail", "paused"])]
+    #[arg(long, value_parser = [PENDING, FAIL, "paused"])]
     status: Option<String>,
     /// How many hosts at most.
     #[arg(long, default_value_t = 1_000)]
@@ -138,11 +120,11 @@ pub(crate) struct Pause {
 }
 
 pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
-    let api = Api::open(global.credentials())?;
+    let api = Api::open(global)?;
     match command {
         Command::List(arguments) => list(arguments, &api, output),
         Command::Retry(arguments) => retry(arguments, &api, output),
-        Command::Cancel(arguments) => cancel(arguments, &api, global, output),
+        Command::Cancel(arguments) => cancel(arguments, &api, output),
         Command::Hosts(arguments) => hosts(arguments, &api, output),
         Command::Pause(arguments) => pause(arguments, &api, output, "pause", "paused"),
         Command::Resume(arguments) => pause(arguments, &api, output, "resume", "resumed"),
@@ -150,43 +132,37 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
 }
 
 fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
+    let failed = arguments.failed.then_some(FAIL);
+    let status = failed.or(arguments.status.as_deref());
     let (host, limit) = (arguments.host.as_deref(), arguments.limit);
-    let status = if arguments.failed {
-        Some(Status::Fail)
-    } else {
-        arguments.status
-    };
-    let found = match &arguments.task {
-        Some(task) => {
-            let mut found = of_task(api, task, status, host)?;
-            found.truncate(limit);
-            found
-        }
+    let mut found = match &arguments.task {
+        Some(task) => of_task(api, task, status, host)?,
         None => of_all_tasks(api, status, host, limit)?,
     };
+    found.truncate(limit);
     output.list(&COLUMNS, &found);
     Ok(())
 }
 
 fn of_all_tasks(
     api: &Api,
-    status: Option<Status>,
+    status: Option<&str>,
     host: Option<&str>,
     limit: usize,
 ) -> Result<Vec<Value>, Failure> {
-    let host = host.map(|host| format!("host:{}", host.replace(',', "\\,")));
-    let statuses = match (status, &host) {
-        (Some(status), _) => vec![Some(status)],
-        (None, None) => vec![None],
+    let statuses = match (status, host) {
         // The API lists those of a host by status.
-        (None, Some(_)) => vec![Some(Status::Pending), Some(Status::Fail)],
+        (None, Some(_)) => vec![Some(PENDING), Some(FAIL)],
+        _ => vec![status],
     };
+    let host = host.map(|host| format!("host:{}", host.replace(',', "\\,")));
     let mut found = Vec::new();
     for status in statuses {
-        let status = status.map(|status| format!("status:{}", status.name()));
-        let filters = status.iter().chain(&host).map(String::as_str);
+        let status = status.map(|status| format!("status:{status}"));
+        let filters = status.into_iter().chain(host.clone());
         let filters: Vec<_> = filters.map(|filter| ("filter", filter)).collect();
-        found.extend(pages(api, &DELIVERIES, &filters, limit - found.len())?);
+        let left = limit - found.len();
+        found.extend(pages(api, &DELIVERIES, &filters, PAGE, left, offset)?);
     }
     Ok(found)
 }
@@ -194,108 +170,97 @@ fn of_all_tasks(
 fn of_task(
     api: &Api,
     task: &str,
-    status: Option<Status>,
+    status: Option<&str>,
     host: Option<&str>,
 ) -> Result<Vec<Value>, Failure> {
     let path = ["people-task", "tasks", task, "deliveries"];
-    let mut found = pages(api, &path, &[], usize::MAX)?;
+    let mut found = pages(api, &path, &[], PAGE, usize::MAX, offset)?;
     found.retain(|delivery| {
         let url = Url::parse(text(delivery, "url")).ok();
         let has_host = |host| url.as_ref().and_then(Url::host_str) == Some(host);
-        status.is_none_or(|status| text(delivery, "status") == status.name())
-            && host.is_none_or(has_host)
+        status.is_none_or(|status| text(delivery, "status") == status) && host.is_none_or(has_host)
     });
     Ok(found)
 }
 
-/// The rows of a list, up to a limit.
+/// The rows of a list, up to a limit. `next` is the parameter that leads to those after the ones that were found.
 fn pages(
     api: &Api,
     path: &[&str],
-    filters: &[(&str, &str)],
+    filters: &[(&str, String)],
+    page: usize,
     limit: usize,
+    next: fn(&[Value]) -> (&str, String),
 ) -> Result<Vec<Value>, Failure> {
     let mut found = Vec::new();
     while found.len() < limit {
-        let rows = PAGE.min(limit - found.len()).to_string();
-        let offset = found.len().to_string();
-        let mut query = vec![("limit", rows.as_str()), ("offset", offset.as_str())];
-        query.extend(filters);
-        let page = api.get(path, &query)?;
-        let page = page.as_array().cloned().unwrap_or_default();
-        if page.is_empty() {
+        let rows = page.min(limit - found.len()).to_string();
+        let query = [filters, &[("limit", rows), next(&found)]].concat();
+        let rows = api.list(path, &query)?;
+        if rows.is_empty() {
             break;
         }
-        found.extend(page);
+        found.extend(rows);
     }
     Ok(found)
 }
 
+fn offset(found: &[Value]) -> (&str, String) {
+    ("offset", found.len().to_string())
+}
+
+fn after(hosts: &[Value]) -> (&str, String) {
+    let last = hosts.last().map_or("", |host| text(host, "host"));
+    ("after", last.to_owned())
+}
+
 fn retry(arguments: &Retry, api: &Api, output: Output) -> Outcome {
     let host = arguments.host.as_deref();
-    let ids = match (&arguments.task, host) {
-        (None, Some(host)) => {
-            let (sent, result) = change_host(api, "redeliver", "redelivered", host)?;
-            output.done(&format!("{sent} deliveries are sent again."), &result);
-            return Ok(());
-        }
-        (None, None) => arguments.ids.clone(),
+    let (sent, result) = match (&arguments.task, host) {
+        (None, Some(host)) => change_host(api, "redeliver", "redelivered", host)?,
+        (None, None) => change_each(api, "redeliver", &arguments.ids)?,
         (Some(task), host) => {
-            let status = arguments.failed.then_some(Status::Fail);
-            ids_of(&of_task(api, task, status, host)?)
+            let found = of_task(api, task, arguments.failed.then_some(FAIL), host)?;
+            change_each(api, "redeliver", &ids_of(&found))?
         }
     };
-    let sent = change_each(api, "redeliver", &ids)?;
-    output.done(
-        &format!("{} deliveries are sent again.", sent.len()),
-        &Value::from(sent),
-    );
+    output.done(&format!("{sent} deliveries are sent again."), &result);
     Ok(())
 }
 
-fn cancel(arguments: &Cancel, api: &Api, global: &Global, output: Output) -> Outcome {
-    let host = arguments.host.as_deref();
-    let ids = match (&arguments.task, host) {
-        (None, Some(host)) => {
-            let question = format!(
-                "Cancel all pending deliveries to {host}? It will not learn of these decisions."
-            );
-            confirm(&question, global.yes)?;
-            let (cancelled, result) = change_host(api, "cancel", "cancelled", host)?;
-            output.done(&format!("{cancelled} deliveries are cancelled."), &result);
-            return Ok(());
-        }
-        (None, None) => arguments.ids.clone(),
-        (Some(task), host) => ids_of(&of_task(api, task, Some(Status::Pending), host)?),
+fn cancel(arguments: &Cancel, api: &Api, output: Output) -> Outcome {
+    let confirm_each = |ids: &[String]| {
+        let number = ids.len();
+        output.confirm(&format!(
+            "Cancel {number} deliveries? The receivers will not learn of these decisions."
+        ))
     };
-    let question = format!(
-        "Cancel {} deliveries? The receivers will not learn of these decisions.",
-        ids.len()
-    );
-    confirm(&question, global.yes)?;
-    let cancelled = change_each(api, "cancel", &ids)?;
-    output.done(
-        &format!("{} deliveries are cancelled.", cancelled.len()),
-        &Value::from(cancelled),
-    );
+    let host = arguments.host.as_deref();
+    let (cancelled, result) = match (&arguments.task, host) {
+        (None, Some(host)) => {
+            output.confirm(&format!(
+                "Cancel all pending deliveries to {host}? It will not learn of these decisions."
+            ))?;
+            change_host(api, "cancel", "cancelled", host)?
+        }
+        (None, None) => {
+            confirm_each(&arguments.ids)?;
+            change_each(api, "cancel", &arguments.ids)?
+        }
+        (Some(task), host) => {
+            let ids = ids_of(&of_task(api, task, Some(PENDING), host)?);
+            confirm_each(&ids)?;
+            change_each(api, "cancel", &ids)?
+        }
+    };
+    output.done(&format!("{cancelled} deliveries are cancelled."), &result);
     Ok(())
 }
 
 fn hosts(arguments: &Hosts, api: &Api, output: Output) -> Outcome {
     let path = [&DELIVERIES[..], &["hosts"]].concat();
-    let status = arguments.status.as_deref().unwrap_or_default();
-    let mut found: Vec<Value> = Vec::new();
-    while found.len() < arguments.limit {
-        let limit = HOSTS_PAGE.min(arguments.limit - found.len()).to_string();
-        let after = found.last().map_or("", |host| text(host, "host"));
-        let query = [("status", status), ("limit", &limit), ("after", after)];
-        let page = api.get(&path, &query)?;
-        let page = page.as_array().cloned().unwrap_or_default();
-        if page.is_empty() {
-            break;
-        }
-        found.extend(page);
-    }
+    let status = [("status", arguments.status.clone().unwrap_or_default())];
+    let found = pages(api, &path, &status, HOSTS_PAGE, arguments.limit, after)?;
     output.list(&HOST_COLUMNS, &found);
     Ok(())
 }
@@ -317,10 +282,10 @@ fn ids_of(deliveries: &[Value]) -> Vec<String> {
     ids.map(str::to_owned).collect()
 }
 
-fn change_each(api: &Api, what: &str, ids: &[String]) -> Result<Vec<Value>, Failure> {
-    ids.iter()
-        .map(|id| api.post(&["people-task", "deliveries", id, what], None))
-        .collect()
+fn change_each(api: &Api, what: &str, ids: &[String]) -> Result<(u64, Value), Failure> {
+    let change = |id: &String| api.post(&["people-task", "deliveries", id, what], None);
+    let changed: Vec<_> = ids.iter().map(change).collect::<Result<_, _>>()?;
+    Ok((changed.len() as u64, Value::from(changed)))
 }
 
 /// Changes the deliveries of a host, of which the API changes a limited number in one call. It ends when as many were

@@ -4,10 +4,9 @@ use std::process::{Command as Process, Stdio};
 use anyhow::{Context as _, anyhow};
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
+use values::Names as _;
 
-use crate::confirmation::confirm;
 use crate::failure::{Failure, Outcome};
-use crate::global::Global;
 use crate::output::Output;
 
 /// The steps are those of the script, which operators also run without this program.
@@ -52,24 +51,17 @@ pub(crate) struct Key {
     folder: PathBuf,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-enum Name {
-    /// Signs access tokens.
-    Token,
-    /// Signs webhooks.
-    Webhook,
-}
-
-impl Name {
-    fn text(self) -> &'static str {
-        match self {
-            Self::Token => "token",
-            Self::Webhook => "webhook",
-        }
+values::names! {
+    #[derive(ValueEnum)]
+    enum Name {
+        /// Signs access tokens.
+        Token = "token",
+        /// Signs webhooks.
+        Webhook = "webhook",
     }
 }
 
-pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
+pub(crate) fn run(command: &Command, output: Output) -> Outcome {
     let (step, key) = match command {
         Command::Status(key) => ("status", key),
         Command::Prepare(key) => ("prepare", key),
@@ -78,21 +70,20 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
         Command::Drop(key) => ("drop", key),
     };
     if step == "drop" {
-        let question = format!(
-            "Drop the second {} key? What it signed no longer verifies.",
-            key.key.text()
-        );
-        confirm(&question, global.yes)?;
+        let key = key.key.name();
+        output.confirm(&format!(
+            "Drop the second {key} key? What it signed no longer verifies."
+        ))?;
     }
     let state = run_script(key.key, step, &key.folder)?;
-    output.report(|| state.trim_end().to_owned(), &describe(key, step, &state));
+    output.done(state.trim_end(), &describe(key, step, &state));
     Ok(())
 }
 
 /// Returns what the script prints: the state after the step.
 fn run_script(key: Name, step: &str, folder: &Path) -> Result<String, Failure> {
     let output = Process::new("sh")
-        .args(["-c", SCRIPT, "rotate-keys", key.text(), step])
+        .args(["-c", SCRIPT, "rotate-keys", key.name(), step])
         .arg(folder)
         .stdin(Stdio::null())
         .output()
@@ -107,7 +98,7 @@ fn run_script(key: Name, step: &str, folder: &Path) -> Result<String, Failure> {
 fn describe(key: &Key, step: &str, state: &str) -> Value {
     let mut lines = state.lines().map(checksum);
     json!({
-        "key": key.key.text(),
+        "key": key.key.name(),
         "step": step,
         "folder": key.folder,
         "signing": lines.next().flatten(),

@@ -1,5 +1,4 @@
 use anyhow::Context as _;
-use app_config::{Reader, Settings as _};
 use clap::{Args, ValueEnum};
 use database::{OwnerSettings, migrate};
 use serde_json::json;
@@ -28,22 +27,11 @@ enum Schema {
     PeopleTask,
 }
 
-impl Schema {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Users => user_service::SCHEMA,
-            Self::PeopleTask => people_task_service::SCHEMA,
-        }
-    }
-}
-
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Outcome {
-    let read = || OwnerSettings::read(&mut Reader::from_process()?);
-    let owner = read().map_err(anyhow::Error::from)?;
-    let schema = arguments.schema.name();
-    let migrations = match arguments.schema {
-        Schema::Users => user_service::MIGRATIONS,
-        Schema::PeopleTask => people_task_service::MIGRATIONS,
+    let owner: OwnerSettings = super::settings()?;
+    let (schema, migrations) = match arguments.schema {
+        Schema::Users => (user_service::SCHEMA, user_service::MIGRATIONS),
+        Schema::PeopleTask => (people_task_service::SCHEMA, people_task_service::MIGRATIONS),
     };
     let migrated = super::runtime()?.block_on(migrate(&owner.url, schema, migrations));
     migrated.with_context(|| format!("the schema {schema} could not be migrated"))?;

@@ -8,8 +8,7 @@ use telemetry::CertificateFault;
 
 use crate::api::client;
 use crate::failure::{Failure, Outcome};
-use crate::json::{member, text};
-use crate::output::{Output, table};
+use crate::output::{Output, member, table, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -77,27 +76,20 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, output: Output) -> Outcome {
     let client = client(TIMEOUT)?;
-    let mut processes = Vec::new();
-    for process in &arguments.processes {
-        let named = process.split_once('=');
-        processes.push(
-            named.ok_or_else(|| {
-                Failure::Usage(format!("{process:?} is not of the form NAME=URL"))
-            })?,
-        );
-    }
+    let processes = arguments.processes.iter().map(|process| {
+        let wrong = || Failure::Usage(format!("{process:?} is not of the form NAME=URL"));
+        process.split_once('=').ok_or_else(wrong)
+    });
+    let processes: Vec<_> = processes.collect::<Result<_, _>>()?;
     // All at once, so that several that do not respond take no longer than one.
     let states: Vec<Value> = thread::scope(|scope| {
-        let asked: Vec<_> = processes
-            .iter()
-            .map(|(name, url)| scope.spawn(|| state(&client, name, url)))
-            .collect();
-        asked
-            .into_iter()
-            .filter_map(|asked| asked.join().ok())
-            .collect()
+        let client = &client;
+        let ask = |(name, url)| scope.spawn(move || state(client, name, url));
+        let asked: Vec<_> = processes.iter().copied().map(ask).collect();
+        let states = asked.into_iter().filter_map(|asked| asked.join().ok());
+        states.collect()
     });
-    output.report(|| report(&states), &Value::from(states.clone()));
+    output.done(&report(&states), &Value::from(states.clone()));
     let failing = states
         .iter()
         .filter(|state| member(state, "ready") != true)

@@ -1,14 +1,11 @@
 use anyhow::Context as _;
-use app_config::{Reader, Settings as _};
 use clap::Subcommand;
 use database::DatabaseSettings;
 use serde_json::json;
 
-use crate::api::Api;
+use crate::api::{Api, Global};
 use crate::commands::users;
-use crate::confirmation::confirm;
-use crate::failure::{Failure, Outcome};
-use crate::global::Global;
+use crate::failure::Outcome;
 use crate::output::Output;
 
 const EXAMPLES: &str = "\
@@ -33,13 +30,13 @@ pub(crate) enum Command {
 pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
     match command {
         Command::Revoke { user } => revoke(user, global, output),
-        Command::RevokeAll => revoke_all(global, output),
+        Command::RevokeAll => revoke_all(output),
     }
 }
 
 fn revoke(user: &str, global: &Global, output: Output) -> Outcome {
-    let api = Api::open(global.credentials())?;
-    let user = users::find_to_change(&api, user, global)?;
+    let api = Api::open(global)?;
+    let user = users::find_to_change(&api, user, output)?;
     let revoked = api.post(&["users", users::id(&user), "revoke-tokens"], None)?;
     let sentence = format!(
         "The access tokens of {} are revoked. Every gateway and service refuses them within a second.",
@@ -49,15 +46,11 @@ fn revoke(user: &str, global: &Global, output: Output) -> Outcome {
     Ok(())
 }
 
-fn revoke_all(global: &Global, output: Output) -> Outcome {
-    let read = || DatabaseSettings::read(&mut Reader::from_process()?);
-    let settings = read().map_err(anyhow::Error::from)?;
-    confirm("Revoke the access tokens of all users?", global.yes)?;
-    let runtime = super::runtime()?;
-    runtime
-        .block_on(user_service::revoke_all_tokens(&settings))
-        .context("the tokens could not be revoked")
-        .map_err(Failure::from)?;
+fn revoke_all(output: Output) -> Outcome {
+    let settings: DatabaseSettings = super::settings()?;
+    output.confirm("Revoke the access tokens of all users?")?;
+    let revoked = super::runtime()?.block_on(user_service::revoke_all_tokens(&settings));
+    revoked.context("the tokens could not be revoked")?;
     let sentence =
         "All access tokens are revoked. Every gateway and service refuses them within a second.";
     output.done(sentence, &json!({"revoked": "all"}));

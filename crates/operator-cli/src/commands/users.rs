@@ -1,13 +1,14 @@
+use std::io::stdin;
+
+use anyhow::Context as _;
 use clap::{Args, Subcommand};
+use rand::RngExt as _;
+use rand::distr::Alphanumeric;
 use serde_json::{Value, json};
 
-use crate::api::Api;
-use crate::confirmation::{confirm, confirm_in_person};
+use crate::api::{Api, Global};
 use crate::failure::{Failure, Outcome};
-use crate::global::Global;
-use crate::json::{member, set, text};
-use crate::output::{Column, Output};
-use crate::password::{NewPassword, PasswordSource};
+use crate::output::{Column, Output, member, set, text};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -17,6 +18,7 @@ Examples:
   countersign users make-admin ada@example.com
   countersign users disable 6b0211b15a326b85ddc6477a --json";
 
+const GENERATED_LENGTH: usize = 24;
 const ADMIN: &str = "admin";
 const USER: &str = "user";
 const COLUMNS: [Column; 5] = [
@@ -95,8 +97,47 @@ pub(crate) struct ResetPassword {
     password: PasswordSource,
 }
 
+/// Where a new password comes from. An argument would be visible to every user of the machine.
+#[derive(Args)]
+pub(crate) struct PasswordSource {
+    /// Read the password from the first line of standard input, instead of generating one that is printed once.
+    #[arg(long)]
+    password_stdin: bool,
+}
+
+/// A new password.
+struct NewPassword {
+    text: String,
+    /// Whether it must be shown, because no one knows it yet.
+    is_generated: bool,
+}
+
+impl PasswordSource {
+    fn read(&self) -> Result<NewPassword, Failure> {
+        if !self.password_stdin {
+            let characters = rand::rng().sample_iter(Alphanumeric);
+            return Ok(NewPassword {
+                text: characters.take(GENERATED_LENGTH).map(char::from).collect(),
+                is_generated: true,
+            });
+        }
+        let mut line = String::new();
+        stdin()
+            .read_line(&mut line)
+            .context("standard input cannot be read")?;
+        let text = line.trim_end_matches(['\r', '\n']).to_owned();
+        if text.is_empty() {
+            return Err(Failure::Usage("standard input has no password".to_owned()));
+        }
+        Ok(NewPassword {
+            text,
+            is_generated: false,
+        })
+    }
+}
+
 pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome {
-    let api = Api::open(global.credentials())?;
+    let api = Api::open(global)?;
     match command {
         Command::List(arguments) => list(arguments, &api, output),
         Command::Show(user) => {
@@ -104,32 +145,24 @@ pub(crate) fn run(command: &Command, global: &Global, output: Output) -> Outcome
             Ok(())
         }
         Command::Create(arguments) => create(arguments, &api, output),
-        Command::Disable(user) => set_active(&user.user, false, &api, global, output),
-        Command::Enable(user) => set_active(&user.user, true, &api, global, output),
-        Command::ResetPassword(arguments) => reset_password(arguments, &api, global, output),
-        Command::MakeAdmin(user) => make_admin(&user.user, &api, global, output),
-        Command::Delete(user) => delete(&user.user, &api, global, output),
+        Command::Disable(user) => set_active(&user.user, false, &api, output),
+        Command::Enable(user) => set_active(&user.user, true, &api, output),
+        Command::ResetPassword(arguments) => reset_password(arguments, &api, output),
+        Command::MakeAdmin(user) => make_admin(&user.user, &api, output),
+        Command::Delete(user) => delete(&user.user, &api, output),
     }
 }
 
 fn list(arguments: &List, api: &Api, output: Output) -> Outcome {
-    let (limit, offset) = (arguments.limit.to_string(), arguments.offset.to_string());
-    let mut query = vec![("limit", limit.as_str()), ("offset", offset.as_str())];
-    query.extend(
-        arguments
-            .filter
-            .iter()
-            .map(|filter| ("filter", filter.as_str())),
-    );
-    query.extend(
-        arguments
-            .pattern
-            .iter()
-            .map(|pattern| ("pattern", pattern.as_str())),
-    );
-    query.extend(arguments.sort.iter().map(|sort| ("sort", sort.as_str())));
-    let users = api.get(&["users"], &query)?;
-    output.list(&COLUMNS, users.as_array().map_or(&[], Vec::as_slice));
+    let mut query = vec![
+        ("limit", arguments.limit.to_string()),
+        ("offset", arguments.offset.to_string()),
+    ];
+    let named = |name| move |value: &String| (name, value.clone());
+    query.extend(arguments.filter.iter().map(named("filter")));
+    query.extend(arguments.pattern.iter().map(named("pattern")));
+    query.extend(arguments.sort.iter().map(named("sort")));
+    output.list(&COLUMNS, &api.list(&["users"], &query)?);
     Ok(())
 }
 
@@ -148,13 +181,8 @@ fn create(arguments: &Create, api: &Api, output: Output) -> Outcome {
     Ok(())
 }
 
-fn reset_password(
-    arguments: &ResetPassword,
-    api: &Api,
-    global: &Global,
-    output: Output,
-) -> Outcome {
-    let user = find_to_change(api, &arguments.user.user, global)?;
+fn reset_password(arguments: &ResetPassword, api: &Api, output: Output) -> Outcome {
+    let user = find_to_change(api, &arguments.user.user, output)?;
     let password = arguments.password.read()?;
     let changed = change(api, &user, &json!({"password": password.text}))?;
     show_password(&changed, "has a new password", &password, output);
@@ -173,8 +201,8 @@ fn show_password(user: &Value, what: &str, password: &NewPassword, output: Outpu
     output.done(&sentence, &result);
 }
 
-fn set_active(user: &str, active: bool, api: &Api, global: &Global, output: Output) -> Outcome {
-    let user = find_to_change(api, user, global)?;
+fn set_active(user: &str, active: bool, api: &Api, output: Output) -> Outcome {
+    let user = find_to_change(api, user, output)?;
     let changed = change(api, &user, &json!({"isActive": active}))?;
     let what = if active {
         "can sign in again."
@@ -185,12 +213,10 @@ fn set_active(user: &str, active: bool, api: &Api, global: &Global, output: Outp
     Ok(())
 }
 
-fn make_admin(user: &str, api: &Api, global: &Global, output: Output) -> Outcome {
-    let user = find_to_change(api, user, global)?;
-    let mut scope = member(&user, "scope")
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
+fn make_admin(user: &str, api: &Api, output: Output) -> Outcome {
+    let user = find_to_change(api, user, output)?;
+    let scope = member(&user, "scope").as_array();
+    let mut scope = scope.cloned().unwrap_or_default();
     if !scope.contains(&json!(ADMIN)) {
         scope.push(json!(ADMIN));
     }
@@ -203,13 +229,13 @@ fn make_admin(user: &str, api: &Api, global: &Global, output: Output) -> Outcome
     Ok(())
 }
 
-fn delete(user: &str, api: &Api, global: &Global, output: Output) -> Outcome {
-    let user = find_to_change(api, user, global)?;
+fn delete(user: &str, api: &Api, output: Output) -> Outcome {
+    let user = find_to_change(api, user, output)?;
     let question = format!(
         "Delete {} with all tasks, flows and tokens? This cannot be undone.",
         name(&user)
     );
-    confirm(&question, global.yes)?;
+    output.confirm(&question)?;
     let ticket = api.delete(&["users", id(&user)])?;
     let sentence = format!(
         "The deletion has begun. Its progress: countersign deletions status {} {}",
@@ -227,13 +253,13 @@ fn change(api: &Api, user: &Value, body: &Value) -> Result<Value, Failure> {
 /// The user with this identifier, username or e-mail address.
 pub(crate) fn find(api: &Api, user: &str) -> Result<Value, Failure> {
     if is_id(user) {
-        return api.get(&["users", user], &[]);
+        return api.get(&["users", user]);
     }
     for field in ["username", "email"] {
         let filter = format!("{field}:{}", user.replace(',', r"\,"));
-        let found = api.get(&["users"], &[("filter", &filter), ("limit", "1")])?;
-        if let Some(user) = found.get(0) {
-            return Ok(user.clone());
+        let query = [("filter", filter), ("limit", "1".to_owned())];
+        if let Some(user) = api.list(&["users"], &query)?.pop() {
+            return Ok(user);
         }
     }
     Err(Failure::NotFound(format!(
@@ -248,7 +274,7 @@ pub(crate) fn find(api: &Api, user: &str) -> Result<Value, Failure> {
 ///
 /// # Errors
 /// There is no such user, or the username and the e-mail address differ and the operator does not confirm the user.
-pub(crate) fn find_to_change(api: &Api, wanted: &str, global: &Global) -> Result<Value, Failure> {
+pub(crate) fn find_to_change(api: &Api, wanted: &str, output: Output) -> Result<Value, Failure> {
     let user = find(api, wanted)?;
     if is_id(wanted) || has_one_name(&user, wanted) {
         return Ok(user);
@@ -259,7 +285,7 @@ pub(crate) fn find_to_change(api: &Api, wanted: &str, global: &Global) -> Result
         text(&user, "email")
     );
     let remedy = format!("If it is, give the identifier {} instead.", id(&user));
-    confirm_in_person(&question, &remedy, global.yes)?;
+    output.confirm_in_person(&question, &remedy)?;
     Ok(user)
 }
 

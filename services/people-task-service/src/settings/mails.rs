@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use app_config::{Csv, Error, PublicUrl, Reader, SettingValue};
+use app_config::{Csv, Error, PublicUrl, Reader, SettingValue as _, Switch};
 use auth::MailKeys;
 use values::Language;
 
@@ -27,31 +27,15 @@ pub struct MailSettings {
     pub public_url: PublicUrl,
 }
 
-/// Whether a feature is on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct OnOrOff(bool);
-
-impl SettingValue for OnOrOff {
-    const ALLOWED: &'static str = "`on` or `off`";
-    const EXAMPLE: &'static str = "off";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text.trim() {
-            "on" => Ok(Self(true)),
-            "off" => Ok(Self(false)),
-            _ => Err("unknown value".to_owned()),
-        }
-    }
-}
-
 impl MailSettings {
     pub(super) fn read_with(reader: &mut Reader, public_url: PublicUrl) -> Result<Self, Error> {
         let keys = MailKeys::read(reader)?;
-        let OnOrOff(by_default) = reader.or_default(
+        let by_default: Switch = reader.or_default(
             "TASK_MAIL",
             "off",
             "Whether mail is sent about every task, or only about those that are created with `notify: true`. It requires TASK_MAIL_KEY.",
         )?;
+        let by_default = by_default == Switch::On;
         if by_default && keys.is_none() {
             return Err(Error::Missing {
                 name: "TASK_MAIL_KEY",

@@ -1,7 +1,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use app_config::{Csv, Reader, SettingValue};
+use app_config::{Csv, Reader, SettingValue as _};
 use database::DatabaseSettings;
 use messaging::BrokerSettings;
 use server::HttpServerSettings;
@@ -104,48 +104,27 @@ fn is_number_of_codes(number: &u32) -> bool {
     *number <= 1_000_000
 }
 
-/// Whether an e-mail address must be confirmed before it is trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EmailVerification {
-    /// Addresses are trusted immediately.
-    Off,
-    /// An address is trusted once the user has returned a code that was sent to it.
-    Required,
-}
+values::names! {
+    /// Whether an e-mail address must be confirmed before it is trusted.
+    pub enum EmailVerification {
+        /// Addresses are trusted immediately.
+        Off = "off",
+        /// An address is trusted once the user has returned a code that was sent to it.
+        Required = "required",
+    }
 
-impl SettingValue for EmailVerification {
-    const ALLOWED: &'static str = "`off` or `required`";
-    const EXAMPLE: &'static str = "off";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "off" => Ok(Self::Off),
-            "required" => Ok(Self::Required),
-            _ => Err("unknown value".to_owned()),
-        }
+    /// Which usernames a sign-up may choose.
+    pub enum SignUpUsernames {
+        /// The e-mail address only, while addresses must be confirmed.
+        Email = "email",
+        /// Any that is free.
+        Any = "any",
     }
 }
 
-/// Which usernames a sign-up may choose.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SignUpUsernames {
-    /// The e-mail address only, while addresses must be confirmed.
-    Email,
-    /// Any that is free.
-    Any,
-}
-
-impl SettingValue for SignUpUsernames {
-    const ALLOWED: &'static str = "`email` or `any`";
-    const EXAMPLE: &'static str = "email";
-
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "email" => Ok(Self::Email),
-            "any" => Ok(Self::Any),
-            _ => Err("unknown value".to_owned()),
-        }
-    }
+app_config::named_settings! {
+    EmailVerification, "`off` or `required`", "off";
+    SignUpUsernames, "`email` or `any`", "email";
 }
 
 /// The administrator to create at start if there is none.

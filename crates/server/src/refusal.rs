@@ -5,6 +5,7 @@
 //! response of an application looks like them if all of those carry `X-Request-Id`.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -19,19 +20,10 @@ const MAX_DRAIN_TIME: Duration = Duration::from_secs(1);
 const MAX_DRAINED_BYTES: usize = 1024 * 1024;
 /// A response without a body that is longer than this is not one of actix-http's.
 const MAX_BARE_LENGTH: usize = 256;
+const DROPPED_AT_ONCE: usize = 8 * 1024;
 
-/// A connection of a client.
-pub(crate) struct ProblemStream<T> {
-    io: T,
-    /// Whether every response of the application carries `X-Request-Id`.
-    explains: bool,
-    /// Whether the client has sent anything.
-    received: bool,
-    refusal: Option<Refusal>,
-}
-
-/// The end of a connection.
-enum Refusal {
+/// What replaces such a response: the end of the connection.
+pub(crate) enum Refusal {
     Respond {
         response: Vec<u8>,
         written: usize,
@@ -45,63 +37,45 @@ enum Refusal {
     Done,
 }
 
-impl<T> ProblemStream<T> {
-    /// A connection that makes problems if it `explains`. In any case it is closed without a response if its
-    /// client has sent nothing.
-    pub(crate) fn new(io: T, explains: bool) -> Self {
-        Self {
-            io,
-            explains,
-            received: false,
-            refusal: None,
-        }
-    }
-
-    pub(crate) fn get_ref(&self) -> &T {
-        &self.io
-    }
-
-    /// What replaces a response of actix-http, if anything.
-    fn refuse(&self, status: StatusCode) -> Option<Refusal> {
-        if status == StatusCode::REQUEST_TIMEOUT && !self.received {
+impl Refusal {
+    /// What replaces a response of actix-http, if anything: a problem, if the server `explains`.
+    pub(crate) fn of(status: StatusCode, has_sent: bool, explains: bool) -> Option<Self> {
+        if status == StatusCode::REQUEST_TIMEOUT && !has_sent {
             // The client would take a response for that to its next request.
-            return Some(Refusal::Done);
+            return Some(Self::Done);
         }
-        if !self.explains {
-            return None;
-        }
-        let response = http_kit::unreadable_request(status)?;
-        Some(Refusal::Respond {
+        let response = http_kit::unreadable_request(status).filter(|_| explains)?;
+        Some(Self::Respond {
             response,
             written: 0,
         })
     }
-}
 
-impl<T: AsyncRead + AsyncWrite + Unpin> ProblemStream<T> {
-    fn poll_refusal(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+    pub(crate) fn poll<T: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        io: &mut T,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
         loop {
-            let next = match &mut self.refusal {
-                Some(Refusal::Respond { response, written }) => {
+            *self = match self {
+                Self::Respond { response, written } => {
                     while let Some(rest) = response.get(*written..).filter(|rest| !rest.is_empty())
                     {
-                        match ready!(Pin::new(&mut self.io).poll_write(context, rest))? {
+                        match ready!(Pin::new(&mut *io).poll_write(context, rest))? {
                             0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                             count => *written += count,
                         }
                     }
-                    ready!(Pin::new(&mut self.io).poll_shutdown(context))?;
-                    Refusal::Drain {
+                    ready!(Pin::new(&mut *io).poll_shutdown(context))?;
+                    Self::Drain {
                         until: Box::pin(sleep(MAX_DRAIN_TIME)),
                         read: 0,
                     }
                 }
-                Some(Refusal::Drain { until, read }) => {
-                    let mut bytes = [0; 4096];
-                    let mut buffer = ReadBuf::new(&mut bytes);
-                    match Pin::new(&mut self.io).poll_read(context, &mut buffer) {
-                        Poll::Ready(Ok(())) if !buffer.filled().is_empty() => {
-                            *read += buffer.filled().len();
+                Self::Drain { until, read } => {
+                    match poll_drop(io, context) {
+                        Poll::Ready(Ok(count @ 1..)) => {
+                            *read += count;
                             if *read < MAX_DRAINED_BYTES {
                                 continue;
                             }
@@ -109,17 +83,27 @@ impl<T: AsyncRead + AsyncWrite + Unpin> ProblemStream<T> {
                         Poll::Ready(_) => {}
                         Poll::Pending => ready!(until.as_mut().poll(context)),
                     }
-                    Refusal::Done
+                    Self::Done
                 }
-                Some(Refusal::Done) | None => return Poll::Ready(Ok(())),
+                Self::Done => return Poll::Ready(Ok(())),
             };
-            self.refusal = Some(next);
         }
     }
 }
 
+/// Receives some bytes and drops them. Returns how many; none at the end.
+pub(crate) fn poll_drop(
+    io: &mut (impl AsyncRead + Unpin),
+    context: &mut Context<'_>,
+) -> Poll<io::Result<usize>> {
+    let mut bytes = [MaybeUninit::uninit(); DROPPED_AT_ONCE];
+    let mut buffer = ReadBuf::uninit(&mut bytes);
+    ready!(Pin::new(io).poll_read(context, &mut buffer))?;
+    Poll::Ready(Ok(buffer.filled().len()))
+}
+
 /// Finds a response of actix-http at the end of what it writes: where it begins, and its status.
-fn bare_response(written: &[u8]) -> Option<(usize, StatusCode)> {
+pub(crate) fn bare_response(written: &[u8]) -> Option<(usize, StatusCode)> {
     const VERSION: &[u8] = b"HTTP/1.";
     if !written.ends_with(b"\r\n\r\n") {
         return None;
@@ -149,59 +133,13 @@ fn bare_response(written: &[u8]) -> Option<(usize, StatusCode)> {
     (refused && empty).then_some((skipped + start, status))
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for ProblemStream<T> {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        buffer: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        let result = Pin::new(&mut self.io).poll_read(context, buffer);
-        self.received |= buffer.filled().len() > before;
-        result
-    }
-}
-
-impl<T: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ProblemStream<T> {
-    fn poll_write(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<io::Result<usize>> {
-        if self.refusal.is_none() {
-            let length = match bare_response(bytes) {
-                None => bytes.len(),
-                Some((0, status)) => {
-                    self.refusal = self.refuse(status);
-                    bytes.len()
-                }
-                // What precedes it.
-                Some((start, _)) => start,
-            };
-            if self.refusal.is_none() {
-                let bytes = bytes.get(..length).unwrap_or_default();
-                return Pin::new(&mut self.io).poll_write(context, bytes);
-            }
-        }
-        ready!(self.poll_refusal(context))?;
-        Poll::Ready(Ok(bytes.len()))
-    }
-
-    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_flush(context)
-    }
-
-    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.io).poll_shutdown(context)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use actix_web::http::StatusCode;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex, split};
 
-    use super::{ProblemStream, bare_response};
+    use super::bare_response;
+    use crate::paced_stream::PacedStream;
 
     const BAD_REQUEST: &str = "HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\nconnection: close\r\n\
         date: Sun, 22 Nov 2026 16:00:00 GMT\r\n\r\n";
@@ -231,7 +169,7 @@ mod tests {
     async fn a_client_reads_a_problem_although_it_is_still_sending() {
         // The pipe is so short that everything is written in parts.
         let (client, server) = duplex(16);
-        let mut server = ProblemStream::new(server, true);
+        let mut server = PacedStream::new(server, true);
         let written = format!("{OK}{BAD_REQUEST}");
         let refuse = async {
             server.read_u8().await.unwrap();
@@ -256,7 +194,7 @@ mod tests {
     #[tokio::test]
     async fn a_client_that_has_sent_nothing_reads_nothing() {
         let (mut client, server) = duplex(1024);
-        let mut server = ProblemStream::new(server, false);
+        let mut server = PacedStream::new(server, false);
         let timeout = BAD_REQUEST.replace("400 Bad Request", "408 Request Timeout");
         server.write_all(timeout.as_bytes()).await.unwrap();
         drop(server);
