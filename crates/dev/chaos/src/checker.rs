@@ -7,8 +7,7 @@ use std::{
 
 use crate::{
     final_state::{FinalState, FinalStates},
-    finding::{Finding, Violation},
-    history::{Arrival, Arrivals, CallOutcome, Decision, Hook, Outcome, Task},
+    history::{Arrival, Arrivals, CallOutcome, Decision, Finding, Hook, Outcome, Task, Violation},
 };
 
 /// Tolerance for the difference between the clocks of two processes.
@@ -65,22 +64,16 @@ pub(crate) fn check(
         result: CheckResult::default(),
         webhook_ids: HashMap::new(),
     };
-    let missing = FinalState {
-        status: None,
-        hooks: Vec::new(),
-        refusals: HashMap::new(),
-    };
+    let missing = FinalState::default();
     for task in tasks {
         checker.check_decisions(task, states.get(&task.id).unwrap_or(&missing));
         checker.check_webhooks(task, states.get(&task.id).unwrap_or(&missing));
     }
     checker.check_unknown_webhooks(tasks);
-    checker.result.latencies.sort_unstable();
-    checker
-        .result
-        .findings
-        .sort_by_key(|finding| finding.violation);
-    checker.result
+    let mut result = checker.result;
+    result.latencies.sort_unstable();
+    result.findings.sort_by_key(|finding| finding.violation);
+    result
 }
 
 impl CheckResult {
@@ -106,11 +99,9 @@ struct Checker<'run> {
 
 impl<'run> Checker<'run> {
     fn report(&mut self, violation: Violation, task: &str, what: impl Into<String>) {
-        self.result.findings.push(Finding {
-            violation,
-            task: task.to_owned(),
-            what: what.into(),
-        });
+        self.result
+            .findings
+            .push(Finding::new(violation, task, what));
     }
 
     fn check_decisions(&mut self, task: &Task, state: &FinalState) {

@@ -9,9 +9,9 @@ use std::{
 
 use rig::{
     client::{Call, Client},
-    interrupt::Interrupt,
+    interrupt,
     receiver::key_of,
-    sync::lock,
+    sync::{join, lock},
 };
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const READERS: usize = 6;
 
 /// The final state of one task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FinalState {
     /// `None` if the task does not exist.
     pub(crate) status: Option<String>,
@@ -47,11 +47,7 @@ impl FinalState {
         let get = |path: String| client.call(&Call::new("GET", path).token(&token));
         let response = get(path.clone())?;
         if response.status == 404 {
-            return Ok(Self {
-                status: None,
-                hooks: Vec::new(),
-                refusals: HashMap::new(),
-            });
+            return Ok(Self::default());
         }
         let status = response.expect(200)?.text("/status")?.to_owned();
         let list = get(format!("{path}/webhooks"))?.expect(200)?.body;
@@ -63,20 +59,11 @@ impl FinalState {
             ))
         };
         let deliveries = get(format!("{path}/deliveries"))?.expect(200)?.body;
+        let items = |list: Value| list.as_array().cloned().unwrap_or_default();
         Ok(Self {
             status: Some(status),
-            hooks: list
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(hook)
-                .collect(),
-            refusals: deliveries
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(refusals)
-                .collect(),
+            hooks: items(list).iter().filter_map(hook).collect(),
+            refusals: items(deliveries).iter().filter_map(refusals).collect(),
         })
     }
 
@@ -139,7 +126,6 @@ pub(crate) struct StateReader<'run> {
     pub(crate) gateway: &'run str,
     pub(crate) user: &'run TestUser,
     pub(crate) history: &'run History,
-    pub(crate) interrupt: &'run Interrupt,
 }
 
 impl StateReader<'_> {
@@ -183,7 +169,7 @@ impl StateReader<'_> {
             let client = Client::new(self.gateway);
             let mut states = FinalStates::new();
             while let Some(task) = next() {
-                self.interrupt.check()?;
+                interrupt::check()?;
                 let state = FinalState::load(&client, self.user, &task.id)?;
                 states.insert(task.id.clone(), state);
             }
@@ -193,8 +179,7 @@ impl StateReader<'_> {
             let readers: Vec<_> = (0..READERS).map(|_| scope.spawn(read)).collect();
             let mut all = FinalStates::new();
             for reader in readers {
-                let states = reader.join();
-                all.extend(states.unwrap_or_else(|_| Err(anyhow::anyhow!("a reader panicked")))?);
+                all.extend(join(reader)??);
             }
             Ok(all)
         })

@@ -1,16 +1,17 @@
+//! The server, with the endpoints that show received calls and control the simulated failures.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use actix_web::{App, HttpRequest, HttpResponse, web as http};
+use actix_web::{App, HttpRequest, HttpResponse, web, web as http};
 use http_kit::Health;
 use serde_json::json;
 use server::Running;
 
 use crate::engine::Engine;
 use crate::journal::{Filter, Received};
-use crate::receivers::FailedFirst;
-use crate::{Control, ControlChange, Settings};
-use crate::{erasure, inspection, receivers};
+use crate::receivers::{self, FailedFirst};
+use crate::{Control, ControlChange, Settings, erasure};
 
 /// Countersign sends no larger body.
 const MAX_BODY: usize = 256 * 1024;
@@ -55,7 +56,7 @@ fn routes(config: &mut http::ServiceConfig) {
         .route("/healthz", http::get().to(http_kit::healthz))
         .route("/readyz", http::get().to(http_kit::readyz))
         .route("/metrics", http::get().to(metrics))
-        .configure(inspection::routes)
+        .configure(inspect)
         .configure(receivers::routes)
         .configure(erasure::routes)
         .default_service(http::route().to(not_found));
@@ -98,4 +99,40 @@ impl Server {
     pub fn received(&self) -> Vec<Arc<Received>> {
         self.engine.journal.matching(&Filter::default())
     }
+}
+
+fn inspect(config: &mut web::ServiceConfig) {
+    config
+        .service(
+            web::resource("/received")
+                .route(web::get().to(list_received))
+                .route(web::delete().to(clear_received)),
+        )
+        .service(
+            web::resource("/control")
+                .route(web::get().to(show_control))
+                .route(web::put().to(change_control)),
+        );
+}
+
+async fn list_received(engine: web::Data<Engine>, filter: web::Query<Filter>) -> HttpResponse {
+    let items = engine.journal.matching(&filter);
+    let items: Vec<&Received> = items.iter().map(AsRef::as_ref).collect();
+    HttpResponse::Ok().json(json!({ "items": items }))
+}
+
+async fn clear_received(engine: web::Data<Engine>) -> HttpResponse {
+    engine.journal.clear();
+    HttpResponse::Ok().json(json!({}))
+}
+
+async fn show_control(engine: web::Data<Engine>) -> HttpResponse {
+    HttpResponse::Ok().json(engine.control())
+}
+
+async fn change_control(
+    engine: web::Data<Engine>,
+    change: web::Json<ControlChange>,
+) -> HttpResponse {
+    HttpResponse::Ok().json(engine.change_control(&change))
 }

@@ -9,9 +9,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use values::Secret;
 
-use crate::control::{Control, ControlChange};
 use crate::journal::Journal;
-use crate::sync::lock;
+use crate::journal::lock;
+use crate::settings::{Control, ControlChange};
 use crate::users::Users;
 
 /// The state of the engine.

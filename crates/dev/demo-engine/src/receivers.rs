@@ -10,8 +10,8 @@ use app_config::SettingValue;
 use serde_json::json;
 
 use crate::engine::Engine;
+use crate::journal::lock;
 use crate::journal::{Kind, Received, query_of};
-use crate::sync::lock;
 
 /// How long a call with `hang=true` stays open if the caller does not close it.
 const MAX_HANG: Duration = Duration::from_secs(60);
