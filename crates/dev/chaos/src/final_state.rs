@@ -16,7 +16,7 @@ use rig::{
 use serde_json::Value;
 
 use crate::{
-    history::{CallOutcome, History, Hook, Task},
+    history::{CallOutcome, Decision, History, Hook, Task},
     test_user::TestUser,
 };
 
@@ -71,42 +71,29 @@ impl FinalState {
         matches!(self.status.as_deref(), Some("approved" | "rejected"))
     }
 
-    /// Whether every webhook of a task that is left undecided has been called.
-    fn is_settled_after_its_due_date(&self, task: &Task, history: &History) -> bool {
-        let listed = |key: &str| self.hooks.iter().any(|(listed, _)| listed == key);
-        let is_called = |hook: &Hook| {
-            history.is_delivered(&hook.key) || (hook.gone && history.has_arrived(&hook.key))
-        };
-        let mut expected = task
-            .hooks
-            .iter()
-            .filter(|hook| hook.outcome == CallOutcome::Succeeded || listed(&hook.key));
-        expected.all(is_called)
-    }
-
     /// Whether the task and its webhooks can no longer change.
     fn is_settled(&self, task: &Task, history: &History) -> bool {
+        let known = |key: &str| self.hooks.iter().any(|(known, _)| known == key);
+        let registered = |hook: &&Hook| hook.outcome == CallOutcome::Succeeded;
         if task.due.is_some() {
-            return self.is_settled_after_its_due_date(task, history);
+            // Every webhook has been called.
+            let is_called = |hook: &Hook| {
+                history.is_delivered(&hook.key) || (hook.gone && history.has_arrived(&hook.key))
+            };
+            let expected = |hook: &&Hook| registered(hook) || known(&hook.key);
+            return task.hooks.iter().filter(expected).all(is_called);
         }
         if !self.is_decided() {
-            return !task
-                .decisions
-                .iter()
-                .any(|one| one.outcome == CallOutcome::Succeeded);
+            let succeeded = |one: &Decision| one.outcome == CallOutcome::Succeeded;
+            return !task.decisions.iter().any(succeeded);
         }
-        let hooks = || self.hooks.iter();
-        let known = |key: &str| hooks().any(|(known, _)| known == key);
         // A webhook that failed is never sent again.
-        let finished = |key: &str, status: &str| match status {
+        let finished = |(key, status): &(String, String)| match status.as_str() {
             "sent" => history.is_delivered(key),
             other => other == "fail",
         };
-        hooks().all(|(key, status)| finished(key, status))
-            && task
-                .hooks
-                .iter()
-                .all(|hook| hook.outcome != CallOutcome::Succeeded || known(&hook.key))
+        let mut expected = task.hooks.iter().filter(registered);
+        self.hooks.iter().all(finished) && expected.all(|hook| known(&hook.key))
     }
 }
 

@@ -146,11 +146,8 @@ impl Figures {
     /// Adds how the machine's processor time was used, which tells whether the processor was the limit.
     pub(crate) fn add_shares(&mut self, name: &str, shares: Shares) {
         let unit = "% of the machine";
-        self.add(
-            format!("{name}: processor, all together"),
-            shares.system,
-            unit,
-        );
+        let together = format!("{name}: processor, all together");
+        self.add(together, shares.system, unit);
         self.add(format!("{name}: idle processor"), shares.idle, unit);
     }
 
@@ -191,11 +188,9 @@ impl Report {
 
     /// The figure of the same scenario and name.
     pub(crate) fn find(&self, figure: &Figure) -> Option<&Figure> {
-        self.figures.iter().find(|other| {
-            other.scenario == figure.scenario
-                && other.name == figure.name
-                && other.unit == figure.unit
-        })
+        let key = |of: &Figure| (of.scenario.clone(), of.name.clone(), of.unit.clone());
+        let mut figures = self.figures.iter();
+        figures.find(|other| key(other) == key(figure))
     }
 }
 
@@ -209,20 +204,16 @@ pub(crate) fn number(value: f64) -> String {
         _ => 3,
     };
     let text = format!("{value:.digits$}");
-    let (sign, text) = match text.strip_prefix('-') {
-        Some(text) => ("-", text.to_owned()),
-        None => ("", text),
-    };
-    let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let integer = text.find('.').unwrap_or(text.len());
     let mut grouped = String::new();
-    for (index, digit) in integer.chars().enumerate() {
-        if index > 0 && (integer.len() - index).is_multiple_of(3) {
+    for (index, digit) in text.char_indices() {
+        let left = integer.saturating_sub(index);
+        if left > 0 && left.is_multiple_of(3) && grouped.ends_with(|it: char| it.is_ascii_digit()) {
             grouped.push(',');
         }
         grouped.push(digit);
     }
-    let point = if fraction.is_empty() { "" } else { "." };
-    format!("{sign}{grouped}{point}{fraction}")
+    grouped
 }
 
 /// The median and the 99th percentile, in milliseconds.

@@ -41,13 +41,15 @@ struct Replica {
 }
 
 impl Balancer {
-    /// `replicas` are the ports of the replicas and the base URLs of their `/readyz`.
-    pub(super) fn open(program: &str, replicas: Vec<(u16, String)>) -> anyhow::Result<Self> {
-        let replicas = replicas.into_iter().map(|(port, metrics)| Replica {
-            port,
-            metrics,
-            is_ready: AtomicBool::new(false),
-            is_removed: AtomicBool::new(false),
+    fn open(program: &str, processes: &[Process]) -> anyhow::Result<Self> {
+        let replicas = processes.iter().filter(|one| one.program == program);
+        let replicas = replicas.filter_map(|process| {
+            Some(Replica {
+                port: port_of(process)?,
+                metrics: process.metrics.clone(),
+                is_ready: AtomicBool::new(false),
+                is_removed: AtomicBool::new(false),
+            })
         });
         let replicas: Arc<[Replica]> = replicas.collect();
         let ended = Arc::new(AtomicBool::new(false));
@@ -66,10 +68,6 @@ impl Balancer {
             replicas,
             ended,
         })
-    }
-
-    pub(super) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.proxy.port())
     }
 
     /// Sends a replica no more connections, or some again.
@@ -116,11 +114,8 @@ fn check(replicas: &[Replica], index: usize, ended: &AtomicBool) {
 /// The port of the first replica from `first` on that takes connections.
 fn choose(replicas: &[Replica], first: usize) -> Option<u16> {
     let count = replicas.len();
-    let mut candidates = replicas
-        .iter()
-        .cycle()
-        .skip(first % count.max(1))
-        .take(count);
+    let candidates = replicas.iter().cycle().skip(first % count.max(1));
+    let mut candidates = candidates.take(count);
     let chosen = candidates.find(|replica| replica.takes_connections());
     chosen.map(|replica| replica.port)
 }
@@ -153,7 +148,7 @@ impl Balancers {
 
     fn url(&self, program: &str) -> anyhow::Result<String> {
         let balancer = self.0.get(program).context("there is no load balancer")?;
-        Ok(balancer.url())
+        Ok(format!("http://127.0.0.1:{}", balancer.proxy.port()))
     }
 }
 
@@ -161,10 +156,9 @@ impl Balancers {
 pub(super) fn open_balancers(system: &mut System) -> anyhow::Result<Balancers> {
     let mut balancers = Balancers(BTreeMap::new());
     for (_, program) in CALLS {
-        let replicas = system.processes.iter().filter(|one| one.program == program);
-        let replicas = replicas.filter_map(|one| Some((port_of(one)?, one.metrics.clone())));
-        let balancer = Balancer::open(program, replicas.collect())?;
-        balancers.0.insert(program, balancer);
+        balancers
+            .0
+            .insert(program, Balancer::open(program, &system.processes)?);
     }
     let codes = format!("{}/forgot-password", system.demo_engine);
     for process in &mut system.processes {

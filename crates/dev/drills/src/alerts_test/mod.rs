@@ -109,7 +109,7 @@ fn await_alerts(step: &Step, drill: &Drill<'_>) -> anyhow::Result<Vec<Outcome>> 
 }
 
 fn test(workspace: &Workspace, source: Source<'_>) -> anyhow::Result<Vec<Outcome>> {
-    let system = System::start(workspace, source)?;
+    let system = System::start(workspace, source, second_gateway::prepare)?;
     let prometheus = Prometheus::start(workspace, &system)?;
     let mut outcomes = Vec::new();
     for step in &STEPS {

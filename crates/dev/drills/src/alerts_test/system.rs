@@ -17,8 +17,6 @@ use rig::{
 };
 use serde_json::{Value, json};
 
-use super::second_gateway;
-
 /// So that responses that cost nothing do not take the whole processor.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_millis(20);
 
@@ -95,8 +93,12 @@ impl Receivers {
 }
 
 impl System {
-    /// Starts it with two gateways.
-    pub(super) fn start(workspace: &Workspace, source: Source<'_>) -> anyhow::Result<Self> {
+    /// Starts it with two gateways, the second one after `prepare` has changed it.
+    pub(super) fn start(
+        workspace: &Workspace,
+        source: Source<'_>,
+        prepare: fn(&mut system::System) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Self> {
         let options = Options {
             replicas: Replicas::from([("gateway".to_owned(), 2)]),
             ..Options::own(source)
@@ -108,7 +110,7 @@ impl System {
                 process.variables.insert(name, value.to_owned());
             }
         }
-        second_gateway::prepare(&mut rig)?;
+        prepare(&mut rig)?;
         rig.start()?;
         Ok(Self {
             held: Mutex::default(),
