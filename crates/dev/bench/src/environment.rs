@@ -12,11 +12,9 @@ use crate::proxies::{HAPROXY, NGINX};
 /// Returns what a reader must know to repeat the run, each with its name.
 pub(crate) async fn describe(context: &Context) -> anyhow::Result<Vec<(String, String)>> {
     let postgres = context.system.database.version().await?;
+    let commit = first_line("git", &["rev-parse", "--short=12", "HEAD"]);
     let mut environment = vec![
-        (
-            "commit",
-            first_line("git", &["rev-parse", "--short=12", "HEAD"]),
-        ),
+        ("commit", commit),
         ("processor", processor()),
         ("memory", memory()),
         ("kernel", first_line("uname", &["-sr"])),
@@ -25,10 +23,9 @@ pub(crate) async fn describe(context: &Context) -> anyhow::Result<Vec<(String, S
         ("RabbitMQ", rabbitmq()),
     ];
     environment.extend([HAPROXY, NGINX].map(|name| ("proxy", proxy_version(name))));
-    let known = environment
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty());
-    Ok(known
+    environment.retain(|(_, value)| !value.is_empty());
+    let named = environment.into_iter();
+    Ok(named
         .map(|(name, value)| (name.to_owned(), value))
         .collect())
 }

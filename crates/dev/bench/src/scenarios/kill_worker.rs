@@ -77,12 +77,10 @@ async fn kill_after(
 }
 
 fn pauses(decided: &Decided, killed: Instant, count: usize) -> Pauses {
-    let mut after: Vec<f64> = decided
-        .deliveries
-        .iter()
-        .filter(|(_, arrival)| *arrival > killed)
-        .map(|(_, arrival)| arrival.saturating_duration_since(killed).as_secs_f64())
-        .collect();
+    let arrivals = decided.deliveries.iter().map(|(_, arrival)| *arrival);
+    let after = arrivals.filter(|arrival| *arrival > killed);
+    let after = after.map(|arrival| (arrival - killed).as_secs_f64());
+    let mut after: Vec<f64> = after.collect();
     after.sort_unstable_by(f64::total_cmp);
     let next = after.first().copied().unwrap_or_default();
     let gaps = after.windows(2).filter_map(|pair| match pair {

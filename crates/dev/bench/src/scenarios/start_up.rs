@@ -95,12 +95,8 @@ async fn load(context: &mut Context) -> anyhow::Result<f64> {
     let size = ask_for_lists(context).await?;
     let user = request("GET", "/user", token.as_deref(), None);
     send(gateway, &vec![user; context.size(200_000, 20_000)], FLOOD).await?;
-    send(
-        gateway,
-        &forgotten_passwords(context.size(1_000, 100)),
-        Pace::FULL,
-    )
-    .await?;
+    let forgotten = forgotten_passwords(context.size(1_000, 100));
+    send(gateway, &forgotten, Pace::FULL).await?;
     delete_users(context).await?;
     burst(context, (5_000, 1_000), 1, Pace::FULL).await?;
     Ok(size)
@@ -137,9 +133,8 @@ async fn delete_users(context: &mut Context) -> anyhow::Result<()> {
         let path = format!("/users/{}", context.sign_up()?.id);
         requests.push(request("DELETE", &path, Some(&admin), None));
     }
-    send(context.system.gateway, &requests, Pace::FULL)
-        .await
-        .map(drop)
+    let sent = send(context.system.gateway, &requests, Pace::FULL).await;
+    sent.map(drop)
 }
 
 /// Reads the memory again and again, until the load ends. Returns only an error.

@@ -43,16 +43,10 @@ pub(crate) struct Usage {
 impl Usage {
     /// Reads the use of processes and their descendants, given by name and the first process.
     pub(crate) fn of(roots: &BTreeMap<String, i32>) -> Self {
-        let stats: Vec<Stat> = all_processes()
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|process| process.stat().ok())
-            .collect();
-        let mut processes: BTreeMap<String, Used> = roots
-            .iter()
-            .map(|(name, pid)| (name.clone(), used(&family(*pid, &stats))))
-            .collect();
+        let all = all_processes().into_iter().flatten().flatten();
+        let stats: Vec<Stat> = all.filter_map(|process| process.stat().ok()).collect();
+        let of_root = |(name, pid): (&String, &i32)| (name.clone(), used(&family(*pid, &stats)));
+        let mut processes: BTreeMap<String, Used> = roots.iter().map(of_root).collect();
         let own = i32::try_from(std::process::id()).unwrap_or_default();
         if let Some(own) = stats.iter().find(|stat| stat.pid == own) {
             // Without its children, such as `psql`.
@@ -107,16 +101,13 @@ fn idle() -> f64 {
 }
 
 fn used(family: &[&Stat]) -> Used {
-    let ticks: i64 = family
-        .iter()
-        .map(|stat| {
-            // The times of a descendant that has ended are those of its parent's children.
-            i64::try_from(stat.utime + stat.stime).unwrap_or_default() + stat.cutime + stat.cstime
-        })
-        .sum();
-    let pages = family
-        .iter()
-        .filter_map(|stat| Process::new(stat.pid).ok()?.statm().ok());
+    let ticks = family.iter().map(|stat| {
+        // The times of a descendant that has ended are those of its parent's children.
+        i64::try_from(stat.utime + stat.stime).unwrap_or_default() + stat.cutime + stat.cstime
+    });
+    let ticks: i64 = ticks.sum();
+    let pages = family.iter();
+    let pages = pages.filter_map(|stat| Process::new(stat.pid).ok()?.statm().ok());
     let (mut private, mut shared) = (0, 0);
     for pages in pages {
         private += pages.resident.saturating_sub(pages.shared);

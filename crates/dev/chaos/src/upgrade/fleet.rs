@@ -20,10 +20,7 @@ use rig::{
     workspace::Workspace,
 };
 
-use super::{
-    balancer::{Balancers, REPLACED, open_balancers},
-    earlier::Earlier,
-};
+use super::balancer::{Balancers, REPLACED, open_balancers};
 
 /// A busy machine takes long to start a process.
 const BALANCED_LIMIT: Duration = Duration::from_secs(60);
@@ -32,7 +29,9 @@ const PAUSE_BEFORE_STOP: Duration = Duration::from_secs(1);
 
 /// Two versions of the programs. A test without an upgrade has only the new one.
 pub(super) struct Versions {
-    pub(super) earlier: Option<Earlier>,
+    pub(super) earlier: Option<Programs>,
+    /// Whether the earlier version knows `SHUTDOWN_DELAY`.
+    pub(super) earlier_drains: bool,
     pub(super) new: Programs,
 }
 
@@ -54,19 +53,9 @@ pub(super) struct Fleet {
 }
 
 impl Versions {
-    pub(super) fn earlier_drains(&self) -> bool {
-        self.earlier.as_ref().is_none_or(|earlier| earlier.drains)
-    }
-
-    pub(super) fn all_know_due(&self) -> bool {
-        self.earlier
-            .as_ref()
-            .is_none_or(|earlier| earlier.knows_due)
-    }
-
     fn of(&self, version: Version) -> &Programs {
         match (version, &self.earlier) {
-            (Version::Earlier, Some(earlier)) => &earlier.programs,
+            (Version::Earlier, Some(earlier)) => earlier,
             _ => &self.new,
         }
     }
@@ -163,7 +152,7 @@ impl Fleet {
     fn stop(&self, process: &Process) -> anyhow::Result<()> {
         let name = &process.name;
         let is_new = self.running.get(name) == Some(&Version::New);
-        let drains = is_new || self.versions.earlier_drains();
+        let drains = is_new || self.versions.earlier_drains;
         if let (false, Some((port, balancer))) = (drains, self.balancers.of(process)) {
             balancer.set_removed(port, true);
             thread::sleep(PAUSE_BEFORE_STOP);

@@ -41,18 +41,21 @@ pub(super) fn run(
     arguments: &Arguments,
     seed: u64,
 ) -> anyhow::Result<Summary> {
-    let earlier = if arguments.includes(Part::Upgrade) {
-        let built = earlier::build(base, arguments.from.as_deref())?;
-        let programs = programs::copy(&workspace.aside("earlier"), built.programs)?;
-        Some(Earlier { programs, ..built })
-    } else {
-        None
-    };
+    let upgrades = arguments.includes(Part::Upgrade);
+    let build = || earlier::build(base, arguments.from.as_deref());
+    let earlier = upgrades.then(build).transpose()?;
+    let earlier_drains = earlier.as_ref().is_none_or(|earlier| earlier.drains);
+    let with_due = earlier.as_ref().is_none_or(|earlier| earlier.knows_due);
+    let copied = |built: Earlier| programs::copy(&workspace.aside("earlier"), built.programs);
+    let earlier = earlier.map(copied).transpose()?;
     interrupt::check()?;
     let new = programs::copy(workspace, programs::build(base, Profile::Dev)?)?;
     interrupt::check()?;
-    let versions = Versions { earlier, new };
-    let (earlier_drains, with_due) = (versions.earlier_drains(), versions.all_know_due());
+    let versions = Versions {
+        earlier,
+        earlier_drains,
+        new,
+    };
     let fleet = Fleet::start(workspace, versions)?;
     // Postgres has no standby here.
     let failovers = Failovers::default();
@@ -68,7 +71,7 @@ pub(super) fn run(
         fleet,
         phases: Vec::new(),
     };
-    if arguments.includes(Part::Upgrade) {
+    if upgrades {
         test.upgrade(earlier_drains)?;
     }
     if arguments.includes(Part::Restart) {
@@ -248,24 +251,6 @@ impl Summary {
                 calls.slowest.as_millis()
             );
         }
-        self.print_webhooks();
-        let examples = self.phases.iter().flat_map(|phase| {
-            let name = phase.name;
-            phase
-                .calls
-                .examples
-                .iter()
-                .map(move |example| format!("{name}: {example}"))
-        });
-        let findings = self.result.findings.iter();
-        let findings = findings.map(|finding| format!("task {}: {}", finding.task, finding.what));
-        let all = examples.chain(findings).chain(self.panics.iter().cloned());
-        for problem in all.take(MAX_LISTED) {
-            outln!("  {problem}");
-        }
-    }
-
-    fn print_webhooks(&self) {
         let result = &self.result;
         outln!(
             "\n{} tasks, {} decisions with 200, {} webhooks due, {} delivered, {} lost, {} delivered twice, {} signatures checked, {} wrong",
@@ -278,5 +263,15 @@ impl Summary {
             result.requests,
             result.count(Violation::Signature),
         );
+        let examples = self.phases.iter().flat_map(|Phase { name, calls, .. }| {
+            let examples = calls.examples.iter();
+            examples.map(move |example| format!("{name}: {example}"))
+        });
+        let findings = self.result.findings.iter();
+        let findings = findings.map(|finding| format!("task {}: {}", finding.task, finding.what));
+        let all = examples.chain(findings).chain(self.panics.iter().cloned());
+        for problem in all.take(MAX_LISTED) {
+            outln!("  {problem}");
+        }
     }
 }

@@ -43,10 +43,8 @@ pub(super) fn run(target: &Target) -> anyhow::Result<()> {
     let task_id = task.text("/id")?;
     story.register_webhook(&session, task_id)?;
 
-    transcript::step(
-        4,
-        "Grace approves with the secret of her link, without signing in",
-    );
+    let title = "Grace approves with the secret of her link, without signing in";
+    transcript::step(4, title);
     let decided = story.approve(task_id, task.text("/approverSecret")?)?;
 
     transcript::step(5, "The flow engine receives the webhook");
@@ -127,11 +125,8 @@ impl Story<'_> {
             response = self.gateway.call(&Call::new("GET", path))?;
         }
         let response = response.expect(200)?;
-        ensure!(
-            response.text("/status")? == "approved",
-            "the task is not approved: {}",
-            response.body
-        );
+        let (status, body) = (response.text("/status")?, &response.body);
+        ensure!(status == "approved", "the task is not approved: {body}");
         Ok(decided)
     }
 

@@ -57,15 +57,13 @@ impl OpenWork {
         let drill = &self.drill;
         let delivery = load_delivery(drill)?;
         let status = delivery.get("status");
-        ensure!(
-            status == Some(&json!("pending")),
-            "the delivery is not pending: {delivery}"
-        );
+        let is_pending = status == Some(&json!("pending"));
+        ensure!(is_pending, "the delivery is not pending: {delivery}");
         let deletion = drill.gateway.get(&self.deletion, &drill.admin_token)?;
+        let (status, body) = (deletion.text("/status")?, &deletion.body);
         ensure!(
-            deletion.text("/status")? == "in-progress",
-            "the deletion is not in progress: {}",
-            deletion.body
+            status == "in-progress",
+            "the deletion is not in progress: {body}"
         );
         let received = drill.engine.received(&self.codes())?;
         ensure!(received.is_empty(), "the code was sent already");
@@ -92,11 +90,10 @@ impl OpenWork {
 
     fn check_delivered(&self) -> anyhow::Result<()> {
         let call = self.drill.wait_delivered()?;
-        let id = call.pointer("/headers/webhook-id");
+        let (id, expected) = (call.pointer("/headers/webhook-id"), json!(self.delivery));
         ensure!(
-            id == Some(&json!(self.delivery)),
-            "the webhook-id is not {}: {call}",
-            self.delivery
+            id == Some(&expected),
+            "the webhook-id is not {expected}: {call}"
         );
         say("  the pending delivery arrived under the webhook-id of before");
         Ok(())
@@ -133,12 +130,8 @@ impl OpenWork {
 
 fn load_delivery(drill: &Drill) -> anyhow::Result<Value> {
     let path = format!("/people-task/tasks/{}/deliveries", drill.task);
-    let deliveries = drill.gateway.get(&path, &drill.ada.token)?;
-    deliveries
-        .body
-        .get(0)
-        .cloned()
-        .context("there is no delivery")
+    let deliveries = drill.gateway.get(&path, &drill.ada.token)?.body;
+    deliveries.get(0).cloned().context("there is no delivery")
 }
 
 /// Takes a backup while work is pending, replaces the database server and the broker by empty ones, restores it, and

@@ -53,21 +53,29 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
         few: HashMap::new(),
         failed: Vec::new(),
     };
-    for count in &counts {
+    for count in counts.iter().copied() {
         say(&format!("lists: adding {count} tasks"));
-        lists.add_tasks(*count).await?;
-        let every = [FEW, many].contains(count);
-        let kinds = kinds::tasks(*count);
-        lists.measure_all(kinds, *count, "tasks", every).await;
+        let tasks = Generated {
+            count,
+            user: &lists.context.user,
+            roles: Roles::Shared,
+            description: DESCRIPTION,
+        };
+        lists.context.add_tasks(tasks).await?;
+        let every = [FEW, many].contains(&count);
+        lists
+            .measure_all(kinds::tasks(count), count, "tasks", every)
+            .await;
     }
     lists.context.system.reset().await?;
     lists.few.clear();
-    for count in &counts {
+    for count in counts {
         say(&format!("lists: adding {count} users"));
-        lists.add_users(*count).await?;
-        let every = [FEW, many].contains(count);
-        let kinds = kinds::users(*count);
-        lists.measure_all(kinds, *count, "users", every).await;
+        lists.add_users(count).await?;
+        let every = [FEW, many].contains(&count);
+        lists
+            .measure_all(kinds::users(count), count, "users", every)
+            .await;
     }
     lists.remove_users().await?;
     if !lists.failed.is_empty() {
@@ -77,16 +85,6 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 }
 
 impl Lists<'_> {
-    async fn add_tasks(&self, count: usize) -> anyhow::Result<()> {
-        let tasks = Generated {
-            count,
-            user: &self.context.user,
-            roles: Roles::Shared,
-            description: DESCRIPTION,
-        };
-        self.context.add_tasks(tasks).await
-    }
-
     async fn add_users(&self, count: usize) -> anyhow::Result<()> {
         self.remove_users().await?;
         let database = &self.context.system.database;
