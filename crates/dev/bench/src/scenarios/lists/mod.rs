@@ -55,13 +55,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     };
     for count in counts.iter().copied() {
         say(&format!("lists: adding {count} tasks"));
-        let tasks = Generated {
-            count,
-            user: &lists.context.user,
-            roles: Roles::Shared,
-            description: DESCRIPTION,
-        };
-        lists.context.add_tasks(tasks).await?;
+        lists.add_tasks(count).await?;
         let every = [FEW, many].contains(&count);
         lists
             .measure_all(kinds::tasks(count), count, "tasks", every)
@@ -85,6 +79,16 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 }
 
 impl Lists<'_> {
+    async fn add_tasks(&self, count: usize) -> anyhow::Result<()> {
+        let tasks = Generated {
+            count,
+            user: &self.context.user,
+            roles: Roles::Shared,
+            description: DESCRIPTION,
+        };
+        self.context.add_tasks(tasks).await
+    }
+
     async fn add_users(&self, count: usize) -> anyhow::Result<()> {
         self.remove_users().await?;
         let database = &self.context.system.database;
