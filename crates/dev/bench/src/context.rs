@@ -1,20 +1,16 @@
 //! What all scenarios share.
 
 use std::net::SocketAddr;
-use std::ops::Range;
 use std::time::Duration;
 
 use rig::client::Person;
-use rig::workspace::Workspace;
 
 use crate::http::load::{Pace, send};
-use crate::limits::pgbench::{Pgbench, Script};
-use crate::report::{Limit, statistics};
+use crate::report::{self, Limit};
 use crate::system::System;
+use crate::system::tables::{self, Generated};
 
 pub(crate) const PASSWORD: &str = "a long enough password for a benchmark";
-const PGBENCH_SECONDS: u64 = 10;
-const QUICK_PGBENCH_SECONDS: u64 = 3;
 /// How many requests first show how many fit into a time.
 const SAMPLE: usize = 4;
 /// How many then show it.
@@ -22,26 +18,20 @@ const SAMPLES: usize = 1_000;
 
 /// The system, a user of it, and the limits of the machine.
 pub(crate) struct Context {
-    pub(crate) workspace: Workspace,
     pub(crate) system: System,
     pub(crate) user: Person,
     pub(crate) quick: bool,
-    pgbench: Pgbench,
-    next_seq: u64,
+    has_pgbench: bool,
+    /// The number of the next webhook.
+    pub(crate) next_seq: u64,
     next_user: u32,
 }
 
 impl Context {
     /// Signs a user up who creates tasks and decides them.
-    pub(crate) fn new(workspace: &Workspace, system: System, quick: bool) -> anyhow::Result<Self> {
-        let seconds = if quick {
-            QUICK_PGBENCH_SECONDS
-        } else {
-            PGBENCH_SECONDS
-        };
+    pub(crate) fn new(system: System, quick: bool) -> anyhow::Result<Self> {
         let mut context = Self {
-            workspace: workspace.clone(),
-            pgbench: Pgbench::new(seconds),
+            has_pgbench: false,
             system,
             user: Person::default(),
             quick,
@@ -59,10 +49,17 @@ impl Context {
 
     /// Signs the administrator in. Returns the token.
     pub(crate) fn sign_in_admin(&self) -> anyhow::Result<String> {
-        let rig = &self.system.rig;
-        let admin = &rig.admin;
-        let admin = rig.client().sign_in(&admin.username, &admin.password)?;
-        Ok(admin.token)
+        Ok(self.system.rig.sign_in_admin()?.token)
+    }
+
+    /// Replaces all tasks by generated ones.
+    pub(crate) async fn add_tasks(&self, generated: Generated<'_>) -> anyhow::Result<()> {
+        self.system.reset().await?;
+        let database = &self.system.database;
+        database.execute(&tables::add_tasks(generated)).await?;
+        database.execute(tables::VACUUM_TASKS).await?;
+        // The checkpoint after so many writes is not a part of what is measured.
+        database.execute("CHECKPOINT").await
     }
 
     /// Creates another user.
@@ -72,26 +69,31 @@ impl Context {
         self.system.rig.client().sign_up(&email, PASSWORD)
     }
 
-    /// Returns numbers for webhooks that no other webhook of this run has.
-    pub(crate) fn take_seqs(&mut self, count: usize) -> anyhow::Result<Range<u64>> {
-        let start = self.next_seq;
-        self.next_seq += u64::try_from(count)?;
-        Ok(start..self.next_seq)
-    }
-
     /// Measures what pgbench reaches now with 32 clients.
-    pub(crate) async fn limit(&mut self, script: Script) -> anyhow::Result<Limit> {
-        let database = &self.system.database;
-        let rate = self.pgbench.measure(database, script, 32).await?;
-        Ok(Limit::new(script.name(), rate))
+    pub(crate) async fn limit(&mut self, script: &str) -> anyhow::Result<Limit> {
+        let rate = self.pgbench(script, 32).await?;
+        Ok(Limit::new(&format!("pgbench {script}"), rate))
     }
 
     /// Measures how long a transaction of pgbench takes now with one client, in milliseconds.
-    pub(crate) async fn latency_limit(&mut self, script: Script) -> anyhow::Result<Limit> {
+    pub(crate) async fn latency_limit(&mut self, script: &str) -> anyhow::Result<Limit> {
+        let rate = self.pgbench(script, 1).await?;
+        Ok(Limit::new(
+            &format!("pgbench {script}, 1 client"),
+            1e3 / rate,
+        ))
+    }
+
+    /// Measures transactions per second. The tables are created at the first use.
+    async fn pgbench(&mut self, script: &str, clients: usize) -> anyhow::Result<f64> {
         let database = &self.system.database;
-        let rate = self.pgbench.measure(database, script, 1).await?;
-        let name = format!("{}, 1 client", script.name());
-        Ok(Limit::new(&name, 1e3 / rate))
+        if !self.has_pgbench {
+            database.prepare_pgbench().await?;
+            self.has_pgbench = true;
+        }
+        database
+            .pgbench_rate(script, clients, self.size(10, 3))
+            .await
     }
 }
 
@@ -107,7 +109,7 @@ pub(crate) async fn fitting(
     // The first requests open connections, so the rate is that of more, if they are fast.
     for largest in [SAMPLES, most] {
         let calls = send(address, &vec![request; count], pace).await?;
-        let fitting = whole(statistics::rate(&calls) * time.as_secs_f64());
+        let fitting = whole(report::rate(&calls) * time.as_secs_f64());
         count = fitting.clamp(SAMPLE, largest.max(SAMPLE));
     }
     Ok(count)

@@ -1,7 +1,5 @@
 //! Creates tasks with webhooks, decides them, and waits for the webhooks.
 
-use std::collections::HashMap;
-use std::net::Ipv4Addr;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -9,16 +7,13 @@ use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use crate::context::Context;
+use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
 use crate::http::receiver::{Behaviour, Receiver};
-use crate::http::request::request;
-use crate::report::Figures;
-use crate::report::statistics::{self, Spread, per_second};
+use crate::report::{self, Figures, Spread, per_second};
 use crate::system::database::DatabaseState;
 use crate::system::usage::{Shares, Usage};
 
-/// The host of receivers where only one is needed.
-pub(crate) const HOST: Ipv4Addr = Ipv4Addr::LOCALHOST;
 /// The run fails if webhooks are missing and none arrives for this time. A killed worker's leases end sooner.
 const MAX_SILENCE: Duration = Duration::from_secs(90);
 /// How long the database may have waiting deliveries after the last webhook arrived.
@@ -31,9 +26,10 @@ const WARM_UP: usize = 200;
 /// Pending tasks with the same number of webhooks each.
 #[derive(Debug)]
 pub(crate) struct Tasks {
-    ids: Vec<String>,
+    pub(crate) ids: Vec<String>,
     webhooks: usize,
-    seqs: Range<u64>,
+    /// The numbers of the webhooks.
+    pub(crate) seqs: Range<u64>,
     /// The calls that created the tasks.
     pub(crate) created: Vec<Call>,
     /// The calls that registered the webhooks.
@@ -53,14 +49,6 @@ pub(crate) struct Decided {
     pub(crate) after: (Usage, DatabaseState),
 }
 
-impl Tasks {
-    /// The identifier of one of them.
-    pub(crate) fn first_id(&self) -> anyhow::Result<&str> {
-        let id = self.ids.first();
-        id.map(String::as_str).context("no task was created")
-    }
-}
-
 /// Creates tasks and registers webhooks with these URLs, as fast as possible.
 pub(crate) async fn prepare(
     context: &mut Context,
@@ -68,7 +56,9 @@ pub(crate) async fn prepare(
     webhooks: usize,
     url: impl Fn(u64) -> String,
 ) -> anyhow::Result<Tasks> {
-    let seqs = context.take_seqs(tasks * webhooks)?;
+    // No other webhook of this run has these numbers.
+    let seqs = context.next_seq..context.next_seq + u64::try_from(tasks * webhooks)?;
+    context.next_seq = seqs.end;
     let (gateway, user) = (context.system.gateway, &context.user);
     let token = Some(user.token.as_str());
     let task = json!({
@@ -79,7 +69,12 @@ pub(crate) async fn prepare(
     });
     let creation = request("POST", "/people-task/tasks", token, Some(&task));
     let created = send(gateway, &vec![creation; tasks], Pace::FULL).await?;
-    let ids: Vec<String> = created.iter().map(id_of).collect::<Result<_, _>>()?;
+    let ids = created.iter().map(|call| {
+        let body: Value = serde_json::from_slice(&call.body)?;
+        let id = body.get("id").and_then(Value::as_str);
+        anyhow::Ok(id.context("a created task has no id")?.to_owned())
+    });
+    let ids = ids.collect::<anyhow::Result<Vec<String>>>()?;
     let requests: Vec<Vec<u8>> = seqs
         .clone()
         .zip(ids.iter().flat_map(|id| std::iter::repeat_n(id, webhooks)))
@@ -98,12 +93,6 @@ pub(crate) async fn prepare(
     })
 }
 
-fn id_of(call: &Call) -> anyhow::Result<String> {
-    let body: Value = serde_json::from_slice(&call.body)?;
-    let id = body.get("id").and_then(Value::as_str);
-    Ok(id.context("a created task has no id")?.to_owned())
-}
-
 /// Approves all tasks.
 pub(crate) async fn approve(
     context: &Context,
@@ -111,15 +100,11 @@ pub(crate) async fn approve(
     pace: Pace,
 ) -> anyhow::Result<Vec<Call>> {
     let token = Some(context.user.token.as_str());
-    let requests: Vec<Vec<u8>> = tasks
-        .ids
-        .iter()
-        .map(|id| {
-            let path = format!("/people-task/tasks/{id}/approve");
-            request("PUT", &path, token, None)
-        })
-        .collect();
-    send(context.system.gateway, &requests, pace).await
+    let requests = tasks.ids.iter().map(|id| {
+        let path = format!("/people-task/tasks/{id}/approve");
+        request("PUT", &path, token, None)
+    });
+    send(context.system.gateway, &requests.collect::<Vec<_>>(), pace).await
 }
 
 /// Approves all tasks, and waits until every webhook has arrived and no more follow.
@@ -146,11 +131,15 @@ pub(crate) async fn finish(
     wait_for_arrivals(tasks, receiver).await?;
     let after = wait_until_settled(context).await?;
     wait_until_quiet(receiver).await?;
-    let arrivals = receiver.first_arrivals();
+    let arrivals = receiver.arrivals();
+    let due = calls.iter().map(|call| call.due);
+    let due = due.flat_map(|due| std::iter::repeat_n(due, tasks.webhooks));
+    let deliveries = tasks.seqs.clone().zip(due);
+    let deliveries = deliveries.filter_map(|(seq, due)| Some((due, *arrivals.first.get(&seq)?)));
     Ok(Decided {
-        deliveries: deliveries(tasks, &calls, &arrivals),
+        deliveries: deliveries.collect(),
         calls,
-        repeated: receiver.repeated(),
+        repeated: arrivals.repeated,
         before,
         after,
     })
@@ -162,16 +151,11 @@ pub(crate) async fn measure(context: &Context) -> anyhow::Result<(Usage, Databas
     Ok((context.system.usage(), state))
 }
 
-/// Makes `receiver` expect the webhooks of `tasks`.
-pub(crate) fn expect(receiver: &Receiver, tasks: &Tasks) {
-    receiver.expect(tasks.seqs.clone());
-}
-
 async fn wait_for_arrivals(tasks: &Tasks, receiver: &Receiver) -> anyhow::Result<()> {
     let expected = tasks.ids.len() * tasks.webhooks;
     let (mut last, mut changed) = (0, Instant::now());
     loop {
-        let arrived = receiver.arrived();
+        let arrived = receiver.arrivals().first.len();
         if arrived >= expected {
             return Ok(());
         }
@@ -209,10 +193,8 @@ async fn wait_until_settled(context: &Context) -> anyhow::Result<(Usage, Databas
 
 async fn wait_until_quiet(receiver: &Receiver) -> anyhow::Result<()> {
     let end = Instant::now() + QUIET_LIMIT;
-    while receiver
-        .last_arrival()
-        .is_some_and(|last| last.elapsed() < QUIET)
-    {
+    let last_arrival = || receiver.arrivals().last;
+    while last_arrival().is_some_and(|last| last.elapsed() < QUIET) {
         ensure!(
             Instant::now() < end,
             "webhooks still arrive after all were delivered"
@@ -222,26 +204,10 @@ async fn wait_until_quiet(receiver: &Receiver) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn deliveries(
-    tasks: &Tasks,
-    calls: &[Call],
-    arrivals: &HashMap<u64, Instant>,
-) -> Vec<(Instant, Instant)> {
-    let due = calls
-        .iter()
-        .flat_map(|call| std::iter::repeat_n(call.due, tasks.webhooks));
-    tasks
-        .seqs
-        .clone()
-        .zip(due)
-        .filter_map(|(seq, due)| Some((due, *arrivals.get(&seq)?)))
-        .collect()
-}
-
 impl Decided {
     /// Decisions accepted per second.
     pub(crate) fn accepted(&self) -> f64 {
-        statistics::rate(&self.calls)
+        report::rate(&self.calls)
     }
 
     /// Webhooks per second, from the first decision to the last arrival.
@@ -260,11 +226,6 @@ impl Decided {
     pub(crate) fn latencies(&self) -> Spread {
         let times = self.deliveries.iter();
         Spread::of(times.map(|(due, arrival)| arrival.saturating_duration_since(*due)))
-    }
-
-    /// Bytes of the write-ahead log for each decision and all that follows it.
-    pub(crate) fn wal_per_decision(&self) -> f64 {
-        (self.after.1.wal - self.before.1.wal) / self.calls.len() as f64
     }
 
     /// How the machine's processor time was used meanwhile.
@@ -287,9 +248,8 @@ pub(crate) async fn start_afresh(context: &mut Context) -> anyhow::Result<()> {
 
 /// Decides some tasks.
 pub(crate) async fn warm_up(context: &mut Context) -> anyhow::Result<()> {
-    burst(context, (WARM_UP, WARM_UP), 1, Pace::FULL)
-        .await
-        .map(drop)
+    let decided = burst(context, (WARM_UP, WARM_UP), 1, Pace::FULL).await;
+    decided.map(drop)
 }
 
 /// Decides tasks with webhooks to one host that responds at once. `count` is how many, and how many in a quick run.
@@ -299,8 +259,8 @@ pub(crate) async fn burst(
     webhooks: usize,
     pace: Pace,
 ) -> anyhow::Result<Decided> {
-    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
+    let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let count = context.size(count.0, count.1);
-    let tasks = prepare(context, count, webhooks, |seq| receiver.url(HOST, seq)).await?;
+    let tasks = prepare(context, count, webhooks, |seq| receiver.url(seq)).await?;
     decide(context, &tasks, &receiver, pace).await
 }

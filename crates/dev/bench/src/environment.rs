@@ -4,17 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
+use local_stack::packages;
+
 use crate::context::Context;
-use crate::limits::proxies;
+use crate::proxies::{HAPROXY, NGINX};
 
 /// Returns what a reader must know to repeat the run, each with its name.
 pub(crate) async fn describe(context: &Context) -> anyhow::Result<Vec<(String, String)>> {
     let postgres = context.system.database.version().await?;
+    let commit = first_line("git", &["rev-parse", "--short=12", "HEAD"]);
     let mut environment = vec![
-        (
-            "commit",
-            first_line("git", &["rev-parse", "--short=12", "HEAD"]),
-        ),
+        ("commit", commit),
         ("processor", processor()),
         ("memory", memory()),
         ("kernel", first_line("uname", &["-sr"])),
@@ -22,11 +22,10 @@ pub(crate) async fn describe(context: &Context) -> anyhow::Result<Vec<(String, S
         ("Postgres", postgres),
         ("RabbitMQ", rabbitmq()),
     ];
-    environment.extend(proxies::versions()?.into_iter().map(|text| ("proxy", text)));
-    let known = environment
-        .into_iter()
-        .filter(|(_, value)| !value.is_empty());
-    Ok(known
+    environment.extend([HAPROXY, NGINX].map(|name| ("proxy", proxy_version(name))));
+    environment.retain(|(_, value)| !value.is_empty());
+    let named = environment.into_iter();
+    Ok(named
         .map(|(name, value)| (name.to_owned(), value))
         .collect())
 }
@@ -59,9 +58,21 @@ fn first_line(program: &str, arguments: &[&str]) -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
+/// nginx prints it as an error.
+fn proxy_version(name: &str) -> String {
+    let program = packages::system_program(name).unwrap_or_else(|_| name.into());
+    let output = Command::new(program).arg("-v").output();
+    let text = output.map_or_else(
+        |_| Vec::new(),
+        |output| [output.stdout, output.stderr].concat(),
+    );
+    let text = String::from_utf8_lossy(&text);
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
 /// The version that the server's folder names, because asking the server takes seconds.
 fn rabbitmq() -> String {
-    let Ok(script) = local_stack::packages::rabbitmq_server() else {
+    let Ok(script) = packages::rabbitmq_server() else {
         return String::new();
     };
     let folder = script.ancestors().nth(2).and_then(Path::file_name);

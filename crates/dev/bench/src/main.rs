@@ -10,34 +10,89 @@
 //! Deliberately absent: a general load generator. None follows a decision to its webhook, and most need more of the
 //! processor than the system that they measure.
 
-mod arguments;
 mod context;
 mod decisions;
 mod environment;
-mod http;
-mod limits;
+/// A small HTTP/1.1 client and receiver that need little of the processor, which they share with the system.
+mod http {
+    pub(crate) mod connection;
+    pub(crate) mod load;
+    pub(crate) mod receiver;
+}
+mod proxies;
 mod report;
 mod scenarios;
 mod system;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::Parser as _;
-use rig::interrupt::Interrupt;
+use clap::Parser;
+use rig::interrupt;
 use rig::output::say;
 use rig::own::{self, with_own_system};
 use rig::workspace::Workspace;
 use rig::{outln, paint};
 
-use crate::arguments::Arguments;
 use crate::context::Context;
-use crate::limits::proxies;
 use crate::report::{Figures, Report, markdown, plots, table};
 use crate::scenarios::Scenario;
 use crate::system::System;
 
 const INTERRUPT_POLL: Duration = Duration::from_millis(100);
+
+/// Measures the system beside the limits of the machine, on a private stack that it starts and stops.
+#[derive(Debug, Parser)]
+#[command(name = "bench", bin_name = "cargo xtask bench", version)]
+struct Arguments {
+    /// Run only these scenarios, as in `--only decisions,steady`.
+    #[arg(long, value_delimiter = ',', value_name = "SCENARIO")]
+    only: Vec<Scenario>,
+    /// Make every scenario smaller. All together take about ten minutes.
+    #[arg(long)]
+    quick: bool,
+    /// Write the figures to a file.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Compare the figures with a file that `--json` wrote.
+    #[arg(long, value_name = "FILE")]
+    compare: Option<PathBuf>,
+    /// Print the most important figures as Markdown, too.
+    #[arg(long)]
+    markdown: bool,
+    /// Draw plots of the lists and of the memory in this folder, as far as their scenarios ran.
+    #[arg(long, value_name = "FOLDER")]
+    plots: Option<PathBuf>,
+    /// List the scenarios.
+    #[arg(long)]
+    list: bool,
+}
+
+impl Arguments {
+    /// The scenarios to run, in their usual order.
+    fn scenarios(&self) -> Vec<Scenario> {
+        let is_included = |scenario: &Scenario| match self.only.is_empty() {
+            // It tests more than it measures.
+            true => *scenario != Scenario::Abuse,
+            false => self.only.contains(scenario),
+        };
+        Scenario::all().filter(is_included).collect()
+    }
+
+    /// The command that repeats the run.
+    fn command(&self) -> String {
+        let mut command = "cargo xtask bench".to_owned();
+        if self.quick {
+            command.push_str(" --quick");
+        }
+        if !self.only.is_empty() {
+            let names: Vec<String> = self.only.iter().map(Scenario::name).collect();
+            command.push_str(&format!(" --only {}", names.join(",")));
+        }
+        command
+    }
+}
 
 /// What a run measured, and the scenarios that failed.
 struct Outcome {
@@ -58,7 +113,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     }
     // Read first, so that a wrong file does not cost a run.
     let old = arguments.compare.as_deref().map(Report::read).transpose()?;
-    let measure = |workspace: &_, interrupt: &_| measure(workspace, arguments, interrupt);
+    let measure = |workspace: &_| measure(workspace, arguments);
     let passed = |outcome: &Outcome| outcome.failed.is_empty();
     let outcome = with_own_system(&Workspace::find()?, "bench", measure, passed)?;
     publish(arguments, old.as_ref(), &outcome)?;
@@ -90,22 +145,18 @@ fn publish(arguments: &Arguments, old: Option<&Report>, outcome: &Outcome) -> an
     Ok(())
 }
 
-fn measure(
-    workspace: &Workspace,
-    arguments: &Arguments,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Outcome> {
+fn measure(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<Outcome> {
     if arguments.scenarios().contains(&Scenario::Gateway) {
         proxies::install()?;
     }
-    let system = System::launch(workspace, interrupt)?;
+    let system = System::launch(workspace)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let outcome = runtime.block_on(async {
         tokio::select! {
-            outcome = measure_all(workspace, arguments, system) => outcome,
-            error = interrupted(interrupt) => Err(error),
+            outcome = measure_all(arguments, system) => outcome,
+            error = interrupted() => Err(error),
         }
     });
     // A thread that hashes passwords must not delay the end.
@@ -113,21 +164,17 @@ fn measure(
     outcome
 }
 
-async fn interrupted(interrupt: &Interrupt) -> anyhow::Error {
+async fn interrupted() -> anyhow::Error {
     loop {
-        if let Err(error) = interrupt.check() {
+        if let Err(error) = interrupt::check() {
             return error;
         }
         tokio::time::sleep(INTERRUPT_POLL).await;
     }
 }
 
-async fn measure_all(
-    workspace: &Workspace,
-    arguments: &Arguments,
-    system: System,
-) -> anyhow::Result<Outcome> {
-    let mut context = Context::new(workspace, system, arguments.quick)?;
+async fn measure_all(arguments: &Arguments, system: System) -> anyhow::Result<Outcome> {
+    let mut context = Context::new(system, arguments.quick)?;
     let (mut all, mut points, mut failed) = (Vec::new(), Vec::new(), Vec::new());
     for scenario in arguments.scenarios() {
         let name = scenario.name();

@@ -2,25 +2,26 @@
 //! deleted, and the others request a password code.
 
 use std::{
-    sync::Mutex,
+    collections::HashSet,
+    sync::{Arc, Mutex},
     thread,
     time::{Duration, Instant},
 };
 
 use local_stack::random;
 use rig::{
-    client::{Call, Client},
-    interrupt::Interrupt,
+    client::{Call, Client, Response},
+    interrupt,
+    mail_server::MailServer,
+    receiver::{Receiver, Reply},
     stack_file::Admin,
     sync::lock,
 };
 use serde_json::{Value, json};
 
 use crate::{
-    finding::{Finding, Violation},
-    history::CallOutcome,
+    history::{CallOutcome, Finding, Violation},
     one_shot_client::OneShotClient,
-    recipients::Recipients,
     schedule::CALM,
     test_user::TestUser,
 };
@@ -32,10 +33,9 @@ const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Creates accounts and remembers the outcomes.
 pub(crate) struct AccountWorkload<'run> {
-    pub(crate) client: &'run OneShotClient<'run>,
-    pub(crate) gateway: &'run str,
+    client: &'run OneShotClient<'run>,
+    gateway: &'run str,
     recipients: &'run Recipients,
-    pub(crate) interrupt: &'run Interrupt,
     pub(crate) admin: TestUser,
     accounts: Mutex<Vec<Account>>,
 }
@@ -85,13 +85,11 @@ impl<'run> AccountWorkload<'run> {
         gateway: &'run str,
         admin: &Admin,
         recipients: &'run Recipients,
-        interrupt: &'run Interrupt,
     ) -> anyhow::Result<Self> {
         Ok(Self {
             client,
             gateway,
             recipients,
-            interrupt,
             admin: TestUser::sign_in(gateway, &admin.username, &admin.password)?,
             accounts: Mutex::default(),
         })
@@ -104,8 +102,8 @@ impl<'run> AccountWorkload<'run> {
         thread::scope(|scope| {
             let mut next = begin + CALM;
             for number in 0.. {
-                self.interrupt.sleep_until(next);
-                if next >= begin + duration || self.interrupt.came() {
+                interrupt::sleep_until(next);
+                if next >= begin + duration || interrupt::came() {
                     break;
                 }
                 let unexpected = &unexpected;
@@ -179,49 +177,51 @@ impl<'run> AccountWorkload<'run> {
 
     /// Compares the outcomes with the state of the accounts. Waits until `end` for deletions and codes.
     pub(crate) fn check(&self, end: Instant) -> anyhow::Result<AccountResults> {
-        let client = Client::new(self.gateway);
         self.admin.sign_in_again(self.gateway)?;
-        let mut results = AccountResults::default();
+        let mut check = Check {
+            workload: self,
+            client: Client::new(self.gateway),
+            end,
+            results: AccountResults::default(),
+        };
         for account in lock(&self.accounts).iter() {
-            self.interrupt.check()?;
-            results.signed_up += 1;
+            interrupt::check()?;
+            check.results.signed_up += 1;
             let problems = if account.is_deleted {
-                [
-                    self.check_deletion(&client, account, end, &mut results)?,
-                    None,
-                ]
+                [check.check_deletion(account)?, None]
             } else {
-                [
-                    self.check_code(&client, account, end, &mut results)?,
-                    self.check_mail(account, end, &mut results)?,
-                ]
+                [check.check_code(account)?, check.check_mail(account)?]
             };
-            let problems = problems.into_iter().flatten();
-            results.findings.extend(problems.map(|what| Finding {
-                violation: Violation::AccountState,
-                task: format!("of {}", account.id),
-                what,
-            }));
+            for what in problems.into_iter().flatten() {
+                let account = format!("of {}", account.id);
+                let finding = Finding::new(Violation::AccountState, &account, what);
+                check.results.findings.push(finding);
+            }
         }
-        Ok(results)
+        Ok(check.results)
     }
+}
 
-    fn check_deletion(
-        &self,
-        client: &Client,
-        account: &Account,
-        end: Instant,
-        results: &mut AccountResults,
-    ) -> anyhow::Result<Option<String>> {
-        results.deletions += usize::from(account.outcome == CallOutcome::Succeeded);
+/// Compares one account after the other with its outcomes. A check returns what is wrong.
+struct Check<'run> {
+    workload: &'run AccountWorkload<'run>,
+    client: Client,
+    end: Instant,
+    results: AccountResults,
+}
+
+impl Check<'_> {
+    fn check_deletion(&mut self, account: &Account) -> anyhow::Result<Option<String>> {
+        let is_confirmed = account.outcome == CallOutcome::Succeeded;
+        self.results.deletions += usize::from(is_confirmed);
         let user = format!("/users/{}", account.id);
         let mut ticket = account.ticket.clone();
-        if account.outcome != CallOutcome::Succeeded {
+        if !is_confirmed {
             // Returns the job of the first call, if there is one.
-            let response = client.call(&Call::new("DELETE", &user).token(&self.admin.token()))?;
+            let response = self.call_as_admin("DELETE", &user)?;
             if response.status == 404 {
-                results.deleted_unknown += 1;
-                return self.find_remains(client, account);
+                self.results.deleted_unknown += 1;
+                return self.find_remains(account);
             }
             response
                 .expect(200)?
@@ -230,56 +230,45 @@ impl<'run> AccountWorkload<'run> {
         }
         let path = format!("{user}/delete-status/{ticket}");
         loop {
-            let response = client.call(&Call::new("GET", &path).token(&self.admin.token()))?;
-            let status = response.text("/status").unwrap_or_default();
-            match status {
+            let response = self.call_as_admin("GET", &path)?;
+            match response.text("/status").unwrap_or_default() {
                 "completed" => break,
-                "in-progress" if Instant::now() < end => thread::sleep(POLL_INTERVAL),
+                "in-progress" if Instant::now() < self.end => thread::sleep(POLL_INTERVAL),
                 _ => {
                     let what = format!("was to be deleted, and the ticket reads {}", response.body);
                     return Ok(Some(what));
                 }
             }
-            self.interrupt.check()?;
+            interrupt::check()?;
         }
-        *(match account.outcome {
-            CallOutcome::Succeeded => &mut results.deleted,
-            _ => &mut results.deleted_unknown,
-        }) += 1;
-        self.find_remains(client, account)
+        if is_confirmed {
+            self.results.deleted += 1;
+        } else {
+            self.results.deleted_unknown += 1;
+        }
+        self.find_remains(account)
     }
 
     /// Describes what a deleted user can still do or has left behind.
-    fn find_remains(&self, client: &Client, account: &Account) -> anyhow::Result<Option<String>> {
-        let token = client.call(&Call::new("GET", "/user").token(&account.token))?;
-        if token.status != 401 {
-            let what = format!("is deleted, and the token yields {}", token.status);
-            return Ok(Some(what));
+    fn find_remains(&self, account: &Account) -> anyhow::Result<Option<String>> {
+        let token = Call::new("GET", "/user").token(&account.token);
+        let token = self.client.call(&token)?.status;
+        if token != 401 {
+            return Ok(Some(format!("is deleted, and the token yields {token}")));
         }
         if let Some(task) = &account.task {
             let path = format!("/people-task/tasks/{task}");
-            let task = client.call(&Call::new("GET", path).token(&self.admin.token()))?;
-            if task.status != 404 {
-                let what = format!("is deleted, and a task yields {}", task.status);
-                return Ok(Some(what));
+            let task = self.call_as_admin("GET", &path)?.status;
+            if task != 404 {
+                return Ok(Some(format!("is deleted, and a task yields {task}")));
             }
         }
-        let sign_in = client
-            .try_sign_in(&account.email, &account.password)?
-            .status;
+        let sign_in = self.sign_in(account)?;
         Ok((sign_in != 401).then(|| format!("is deleted, and signing in yields {sign_in}")))
     }
 
-    fn check_code(
-        &self,
-        client: &Client,
-        account: &Account,
-        end: Instant,
-        results: &mut AccountResults,
-    ) -> anyhow::Result<Option<String>> {
-        let sign_in = client
-            .try_sign_in(&account.email, &account.password)?
-            .status;
+    fn check_code(&mut self, account: &Account) -> anyhow::Result<Option<String>> {
+        let sign_in = self.sign_in(account)?;
         if sign_in != 200 {
             let what = format!("signed up with 200, and signing in yields {sign_in}");
             return Ok(Some(what));
@@ -287,40 +276,46 @@ impl<'run> AccountWorkload<'run> {
         if account.outcome != CallOutcome::Succeeded {
             return Ok(None);
         }
-        results.codes += 1;
-        let has_arrived = || self.recipients.has_code_for(&account.email);
-        if !self.wait_until(end, has_arrived)? {
+        self.results.codes += 1;
+        let recipients = self.workload.recipients;
+        if !self.wait_until(|| recipients.has_code_for(&account.email))? {
             let what = "requested a code with 200 that never arrived";
             return Ok(Some(what.to_owned()));
         }
-        results.arrived += 1;
+        self.results.arrived += 1;
         Ok(None)
     }
 
     /// The approver must have been asked, because the task is not decided.
-    fn check_mail(
-        &self,
-        account: &Account,
-        end: Instant,
-        results: &mut AccountResults,
-    ) -> anyhow::Result<Option<String>> {
+    fn check_mail(&mut self, account: &Account) -> anyhow::Result<Option<String>> {
         if account.task.is_none() {
             return Ok(None);
         }
-        results.mails += 1;
-        let mails = &self.recipients.mails;
-        if !self.wait_until(end, || mails.has_mail_for(&account.email))? {
+        self.results.mails += 1;
+        let mails = &self.workload.recipients.mails;
+        if !self.wait_until(|| mails.has_mail_for(&account.email))? {
             let what = "created a task with 200 about which no mail arrived";
             return Ok(Some(what.to_owned()));
         }
-        results.mailed += 1;
+        self.results.mailed += 1;
         Ok(None)
     }
 
-    /// Waits until something is so; `false` if it is not by `end`.
-    fn wait_until(&self, end: Instant, is_so: impl Fn() -> bool) -> anyhow::Result<bool> {
-        let left = end.saturating_duration_since(Instant::now());
-        let found = self.interrupt.wait_until(left, || is_so().then_some(()))?;
+    fn call_as_admin(&self, method: &'static str, path: &str) -> anyhow::Result<Response> {
+        let token = self.workload.admin.token();
+        self.client.call(&Call::new(method, path).token(&token))
+    }
+
+    /// Returns the status.
+    fn sign_in(&self, account: &Account) -> anyhow::Result<u16> {
+        let response = self.client.try_sign_in(&account.email, &account.password)?;
+        Ok(response.status)
+    }
+
+    /// Waits until something is so; `false` if it is not by the end.
+    fn wait_until(&self, is_so: impl Fn() -> bool) -> anyhow::Result<bool> {
+        let left = self.end.saturating_duration_since(Instant::now());
+        let found = interrupt::wait_until(left, || is_so().then_some(()))?;
         Ok(found.is_some())
     }
 }
@@ -340,4 +335,42 @@ fn expected(
 
 fn text(body: &Value, pointer: &str) -> Option<String> {
     Some(body.pointer(pointer)?.as_str()?.to_owned())
+}
+
+/// The receiver of the forgot-password webhook, and the mail server.
+pub(crate) struct Recipients {
+    codes: Receiver,
+    /// The addresses that a code was sent to.
+    addresses: Arc<Mutex<HashSet<String>>>,
+    pub(crate) mails: MailServer,
+}
+
+impl Recipients {
+    pub(crate) fn open() -> anyhow::Result<Self> {
+        let addresses = Arc::<Mutex<HashSet<String>>>::default();
+        let received = Arc::clone(&addresses);
+        let codes = Receiver::open(move |request| {
+            let body: Value = serde_json::from_slice(request.body).unwrap_or_default();
+            let text = |name: &str| body.get(name).and_then(Value::as_str);
+            if let (Some(email), Some(_)) = (text("email"), text("code")) {
+                lock(&received).insert(email.to_owned());
+            }
+            Reply::status("200 OK")
+        })?;
+        Ok(Self {
+            codes,
+            addresses,
+            mails: MailServer::start()?,
+        })
+    }
+
+    /// The URL of the forgot-password webhook.
+    pub(crate) fn codes_url(&self) -> String {
+        self.codes.url("/forgot-password")
+    }
+
+    /// Whether a code was sent to this address.
+    pub(crate) fn has_code_for(&self, email: &str) -> bool {
+        lock(&self.addresses).contains(email)
+    }
 }

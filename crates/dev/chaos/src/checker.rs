@@ -7,8 +7,7 @@ use std::{
 
 use crate::{
     final_state::{FinalState, FinalStates},
-    finding::{Finding, Violation},
-    history::{Arrival, Arrivals, CallOutcome, Decision, Hook, Outcome, Task},
+    history::{Arrival, Arrivals, CallOutcome, Decision, Finding, Hook, Outcome, Task, Violation},
 };
 
 /// Tolerance for the difference between the clocks of two processes.
@@ -65,22 +64,16 @@ pub(crate) fn check(
         result: CheckResult::default(),
         webhook_ids: HashMap::new(),
     };
-    let missing = FinalState {
-        status: None,
-        hooks: Vec::new(),
-        refusals: HashMap::new(),
-    };
+    let missing = FinalState::default();
     for task in tasks {
         checker.check_decisions(task, states.get(&task.id).unwrap_or(&missing));
         checker.check_webhooks(task, states.get(&task.id).unwrap_or(&missing));
     }
     checker.check_unknown_webhooks(tasks);
-    checker.result.latencies.sort_unstable();
-    checker
-        .result
-        .findings
-        .sort_by_key(|finding| finding.violation);
-    checker.result
+    let mut result = checker.result;
+    result.latencies.sort_unstable();
+    result.findings.sort_by_key(|finding| finding.violation);
+    result
 }
 
 impl CheckResult {
@@ -106,35 +99,30 @@ struct Checker<'run> {
 
 impl<'run> Checker<'run> {
     fn report(&mut self, violation: Violation, task: &str, what: impl Into<String>) {
-        self.result.findings.push(Finding {
-            violation,
-            task: task.to_owned(),
-            what: what.into(),
-        });
+        let finding = Finding::new(violation, task, what);
+        self.result.findings.push(finding);
     }
 
     fn check_decisions(&mut self, task: &Task, state: &FinalState) {
         let Some(status) = &state.status else {
-            return self.report(
-                Violation::Lost,
-                &task.id,
-                "was created with 200 and is missing",
-            );
+            let what = "was created with 200 and is missing";
+            return self.report(Violation::Lost, &task.id, what);
         };
         let mut won = 0;
         for decision in &task.decisions {
+            let requested = decision.requested;
             match &decision.outcome {
                 CallOutcome::Succeeded => {
                     won += 1;
                     self.result.succeeded += 1;
-                    if status != decision.requested {
-                        let what = format!("was {} with 200, and is {status}", decision.requested);
+                    if status != requested {
+                        let what = format!("was {requested} with 200, and is {status}");
                         self.report(Violation::Lost, &task.id, what);
                     }
                 }
                 CallOutcome::Unknown => {
                     self.result.unknown += 1;
-                    self.result.unknown_decided += usize::from(status == decision.requested);
+                    self.result.unknown_decided += usize::from(status == requested);
                 }
                 CallOutcome::SignedOut => self.result.signed_out += 1,
                 CallOutcome::AlreadyResolved(winner) => {
@@ -142,10 +130,7 @@ impl<'run> Checker<'run> {
                     self.check_conflict(task, decision, winner, status);
                 }
                 CallOutcome::Unexpected(response) => {
-                    let what = format!(
-                        "was to be {}, and the response was {response}",
-                        decision.requested
-                    );
+                    let what = format!("was to be {requested}, and the response was {response}");
                     self.report(Violation::UnexpectedResponse, &task.id, what);
                 }
             }
@@ -187,40 +172,33 @@ impl<'run> Checker<'run> {
         let registered = state.hooks.iter().map(|(key, _)| key.as_str());
         let mut keys: BTreeSet<&str> = registered.collect();
         for hook in &task.hooks {
+            let key = hook.key.as_str();
             match &hook.outcome {
-                CallOutcome::Succeeded if !keys.contains(hook.key.as_str()) => {
-                    let what = format!(
-                        "webhook {} was registered with 200 and is missing",
-                        hook.key
-                    );
+                CallOutcome::Succeeded if !keys.contains(key) => {
+                    let what = format!("webhook {key} was registered with 200 and is missing");
                     self.report(Violation::Lost, &task.id, what);
-                    keys.insert(&hook.key);
+                    keys.insert(key);
                 }
                 CallOutcome::Unexpected(response) => {
-                    let what = format!("registering webhook {}: {response}", hook.key);
+                    let what = format!("registering webhook {key}: {response}");
                     self.report(Violation::UnexpectedResponse, &task.id, what);
                 }
                 CallOutcome::AlreadyResolved(_) => {
-                    let what = format!(
-                        "webhook {} was refused with 409 before any decision",
-                        hook.key
-                    );
+                    let what = format!("webhook {key} was refused with 409 before any decision");
                     self.report(Violation::UnexpectedResponse, &task.id, what);
                 }
                 _ => {}
             }
         }
         for hook in &task.hooks {
-            let all = self.arrivals.get(&hook.key).map_or(&[][..], Vec::as_slice);
+            let key = hook.key.as_str();
+            let all = self.arrivals.get(key).map_or(&[][..], Vec::as_slice);
             self.check_contents(task, hook, state, all);
             self.check_pauses(task, hook, state, all);
-            if event_of(task, state).is_some() && keys.contains(hook.key.as_str()) {
+            if event_of(task, state).is_some() && keys.contains(key) {
                 self.check_delivery(task, hook, state, all);
             } else if !all.is_empty() {
-                let what = format!(
-                    "webhook {} arrived without a decision or due date",
-                    hook.key
-                );
+                let what = format!("webhook {key} arrived without a decision or due date");
                 self.report(Violation::Phantom, &task.id, what);
             }
         }
@@ -250,9 +228,8 @@ impl<'run> Checker<'run> {
             let what = format!("webhook {key} arrived, and its status is {webhook_status}");
             self.report(Violation::WebhookStatus, &task.id, what);
         }
-        let after = first
-            .replied_at
-            .saturating_duration_since(self.times.healed);
+        let healed = self.times.healed;
+        let after = first.replied_at.saturating_duration_since(healed);
         self.result.latest = self.result.latest.max(Some(after));
         if let [decision] = task.decisions.as_slice()
             && decision.outcome == CallOutcome::Succeeded
@@ -280,9 +257,8 @@ impl<'run> Checker<'run> {
     /// Checks that no attempt came before the `Retry-After` of the previous one had passed. A response that was lost with
     /// its worker, or with a crash of Postgres, is not known to the next attempt.
     fn check_pauses(&mut self, task: &Task, hook: &Hook, state: &FinalState, all: &[Arrival]) {
-        let refused = all
-            .iter()
-            .filter(|one| matches!(one.outcome, Outcome::Failed(_)));
+        let is_refused = |one: &&Arrival| matches!(one.outcome, Outcome::Failed(_));
+        let refused = all.iter().filter(is_refused);
         let recorded = state.refusals.get(&hook.key).copied().unwrap_or_default();
         if recorded < refused.count() {
             return;
@@ -291,11 +267,12 @@ impl<'run> Checker<'run> {
             if let Outcome::Failed(pause) = before.outcome
                 && after.at + CLOCK_TOLERANCE < before.replied_at + pause
             {
-                let what = format!(
-                    "webhook {} was retried after {:?} instead of {pause:?}",
-                    hook.key,
-                    after.at.saturating_duration_since(before.replied_at)
+                let (key, waited) = (
+                    &hook.key,
+                    after.at.saturating_duration_since(before.replied_at),
                 );
+                let what =
+                    format!("webhook {key} was retried after {waited:?} instead of {pause:?}");
                 self.report(Violation::RetriedTooEarly, &task.id, what);
             }
         }
@@ -361,11 +338,7 @@ impl<'run> Checker<'run> {
 /// The event of which a task's webhooks are told, if there is one.
 fn event_of<'state>(task: &Task, state: &'state FinalState) -> Option<&'state str> {
     let decided = state.status.as_deref().filter(|_| state.is_decided());
-    if task.due.is_some() {
-        Some("due")
-    } else {
-        decided
-    }
+    task.due.map_or(decided, |_| Some("due"))
 }
 
 #[cfg(test)]

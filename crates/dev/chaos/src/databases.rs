@@ -1,11 +1,12 @@
-//! The Postgres servers: one, or a primary with a standby for which each commit waits.
+//! The Postgres servers: one, or a primary with a standby for which each commit waits. And when standbys were promoted and
+//! stopped, and what callers noticed of it.
 
 use std::{
     sync::{
         Mutex,
         atomic::{AtomicUsize, Ordering},
     },
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::Context;
@@ -13,7 +14,7 @@ use local_stack::{Postgres, Servers, Stop, with_database};
 use rig::sync::lock;
 
 use crate::{
-    failovers::{Failovers, Promotion, StandbyStop},
+    history::{CallOutcome, Decision, Finding, Task, Violation},
     schedule::FaultKind,
 };
 
@@ -73,7 +74,7 @@ impl Databases {
     fn promote_standby(&self, pause: impl FnOnce() -> bool) -> anyhow::Result<()> {
         let (old, new) = (self.primary()?, self.standby()?);
         let killed = Instant::now();
-        self.failovers.start_promotion(killed);
+        lock(&self.failovers.killed).push(killed);
         old.stop(Stop::Kill)?;
         if !pause() {
             return Ok(());
@@ -84,7 +85,7 @@ impl Databases {
         self.primary.fetch_xor(1, Ordering::Relaxed);
         old.follow(new)?;
         new.set_synchronous(true)?;
-        self.failovers.end_promotion(Promotion {
+        lock(&self.failovers.promotions).push(Promotion {
             killed,
             unnoticed: promote - killed,
             promoted,
@@ -104,7 +105,8 @@ impl Databases {
         standby.spawn()?;
         standby.wait_ready()?;
         self.primary()?.wait_streaming()?;
-        self.failovers.record_stop(StandbyStop { stopped, started });
+        let stops = &self.failovers.stops;
+        lock(stops).push(StandbyStop { stopped, started });
         Ok(())
     }
 
@@ -116,5 +118,193 @@ impl Databases {
     fn standby(&self) -> anyhow::Result<&Postgres> {
         let standby = self.servers.get(self.primary.load(Ordering::Relaxed) ^ 1);
         standby.context("there is no standby")
+    }
+}
+
+/// How long after a promotion a process may still refuse new tokens: a second if it can read the feed, but
+/// another fault may cut it off.
+const UNSETTLED: Duration = Duration::from_secs(30);
+/// A response may be under way when the standby ends.
+const RESPONSE_TIME: Duration = Duration::from_millis(500);
+
+/// The promotions and stops of standbys.
+#[derive(Debug, Default)]
+pub(crate) struct Failovers {
+    /// When each primary that was to be replaced was killed.
+    killed: Mutex<Vec<Instant>>,
+    promotions: Mutex<Vec<Promotion>>,
+    stops: Mutex<Vec<StandbyStop>>,
+}
+
+/// A promotion that is complete.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Promotion {
+    /// When the primary was killed.
+    pub(crate) killed: Instant,
+    /// The time until the standby was told to become the primary.
+    pub(crate) unnoticed: Duration,
+    /// When the standby was the primary.
+    pub(crate) promoted: Instant,
+    /// When the killed server was its standby.
+    pub(crate) followed: Instant,
+}
+
+/// A time in which the standby was stopped.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StandbyStop {
+    pub(crate) stopped: Instant,
+    pub(crate) started: Instant,
+}
+
+/// What callers noticed of promotions and stops.
+#[derive(Debug, Default)]
+pub(crate) struct FailoverResults {
+    /// A row of the report for each promotion and stop.
+    pub(crate) rows: Vec<(String, String)>,
+    /// Earlier tokens that were tried with every process.
+    pub(crate) tokens: usize,
+    pub(crate) findings: Vec<Finding>,
+}
+
+impl Failovers {
+    /// When the last primary was killed.
+    pub(crate) fn last_killed(&self) -> Option<Instant> {
+        lock(&self.killed).last().copied()
+    }
+
+    /// Whether a token that was requested at this moment may be refused: it was issued before a promotion, or so
+    /// soon after it that a process may not have noticed the promotion.
+    pub(crate) fn may_refuse(&self, requested: Instant) -> bool {
+        let promoted = lock(&self.promotions).last().map(|one| one.promoted);
+        let unfinished = lock(&self.killed).len() > lock(&self.promotions).len();
+        unfinished || promoted.is_some_and(|promoted| requested < promoted + UNSETTLED)
+    }
+
+    /// Describes each promotion and stop, and checks that no decision succeeded while the standby was stopped.
+    pub(crate) fn check(&self, tasks: &[Task]) -> FailoverResults {
+        let decisions: Vec<_> = tasks.iter().flat_map(|task| &task.decisions).collect();
+        let mut results = FailoverResults::default();
+        for (number, promotion) in (1..).zip(lock(&self.promotions).iter()) {
+            let name = format!("promotion {number}");
+            results.rows.push((name, promotion.describe(&decisions)));
+        }
+        for (number, stop) in (1..).zip(lock(&self.stops).iter()) {
+            let name = format!("standby stopped {number}");
+            results.rows.push((name, stop.describe(&decisions)));
+            results.findings.extend(stop.check(tasks));
+        }
+        results
+    }
+}
+
+impl Promotion {
+    fn describe(&self, decisions: &[&Decision]) -> String {
+        let since = |at: Instant| (at - self.killed).as_secs_f64();
+        let first = first_success(decisions, self.promoted).map_or_else(
+            || "no decision since".to_owned(),
+            |at| format!("first decision after {:.1} s", since(at)),
+        );
+        format!(
+            "ordered {:.1} s after the kill, primary after {:.1} s, {first}, standby again after {:.1} s",
+            self.unnoticed.as_secs_f64(),
+            since(self.promoted),
+            since(self.followed)
+        )
+    }
+}
+
+impl StandbyStop {
+    fn is_unreplicated(&self, decision: &Decision) -> bool {
+        let begin = self.stopped + RESPONSE_TIME;
+        decision.outcome == CallOutcome::Succeeded && (begin..self.started).contains(&decision.at)
+    }
+
+    fn describe(&self, decisions: &[&Decision]) -> String {
+        let unknown = |one: &&&Decision| {
+            one.outcome == CallOutcome::Unknown && (self.stopped..self.started).contains(&one.at)
+        };
+        let succeeded = decisions.iter().filter(|one| self.is_unreplicated(one));
+        let first = first_success(decisions, self.started).map_or_else(
+            || "no decision since".to_owned(),
+            |at| {
+                format!(
+                    "next decision {:.1} s after",
+                    (at - self.started).as_secs_f64()
+                )
+            },
+        );
+        format!(
+            "for {:.1} s, {} decisions with 200 (must be 0), {} unknown, {first}",
+            (self.started - self.stopped).as_secs_f64(),
+            succeeded.count(),
+            decisions.iter().filter(unknown).count()
+        )
+    }
+
+    fn check(&self, tasks: &[Task]) -> Vec<Finding> {
+        let is_unreplicated = |task: &&Task| {
+            let mut decisions = task.decisions.iter();
+            decisions.any(|decision| self.is_unreplicated(decision))
+        };
+        let what = "was decided with 200 while the standby was stopped";
+        let findings = tasks.iter().filter(is_unreplicated);
+        findings
+            .map(|task| Finding::new(Violation::Unreplicated, &task.id, what))
+            .collect()
+    }
+}
+
+/// When the first decision after this moment succeeded.
+fn first_success(decisions: &[&Decision], after: Instant) -> Option<Instant> {
+    let succeeded = decisions
+        .iter()
+        .filter(|one| one.outcome == CallOutcome::Succeeded && one.at > after);
+    succeeded.map(|one| one.at).min()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task(at: Instant) -> Task {
+        Task {
+            due: None,
+            id: "t1".into(),
+            hooks: Vec::new(),
+            decisions: vec![Decision {
+                requested: "approved",
+                outcome: CallOutcome::Succeeded,
+                at,
+            }],
+        }
+    }
+
+    #[test]
+    fn only_a_promotion_explains_a_refused_token() {
+        let failovers = Failovers::default();
+        let now = Instant::now();
+        assert!(!failovers.may_refuse(now));
+        lock(&failovers.killed).push(now);
+        assert!(failovers.may_refuse(now - Duration::from_secs(60)));
+        lock(&failovers.promotions).push(Promotion {
+            killed: now,
+            unnoticed: Duration::ZERO,
+            promoted: now,
+            followed: now,
+        });
+        assert!(failovers.may_refuse(now - Duration::from_secs(60)));
+        assert!(!failovers.may_refuse(now + UNSETTLED));
+    }
+
+    #[test]
+    fn a_decision_while_the_standby_is_stopped_is_a_violation() {
+        let failovers = Failovers::default();
+        let stopped = Instant::now();
+        let started = stopped + Duration::from_secs(5);
+        lock(&failovers.stops).push(StandbyStop { stopped, started });
+        let count = |at| failovers.check(&[task(at)]).findings.len();
+        assert_eq!(count(stopped + RESPONSE_TIME / 2), 0);
+        assert_eq!(count(stopped + RESPONSE_TIME), 1);
+        assert_eq!(count(started + RESPONSE_TIME), 0);
     }
 }

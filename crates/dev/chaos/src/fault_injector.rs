@@ -7,13 +7,17 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use anyhow::Context;
 use local_stack::{Stop, bootstrap};
 use nix::sys::signal::Signal;
-use rig::{interrupt::Interrupt, outln, process::Process, sync::lock};
+use rig::{
+    interrupt, outln,
+    process::Process,
+    sync::{join, lock},
+};
 
 use crate::{
     receiver::Receiver,
@@ -36,7 +40,6 @@ const WEIGHTS: [(&str, usize); 6] = [
 pub(crate) struct FaultInjector<'run> {
     pub(crate) system: &'run System,
     pub(crate) receivers: &'run [Receiver],
-    pub(crate) interrupt: &'run Interrupt,
     pub(crate) begin: Instant,
     counts: Mutex<BTreeMap<FaultKind, usize>>,
     /// Processes that did not stop in time after SIGTERM.
@@ -46,9 +49,7 @@ pub(crate) struct FaultInjector<'run> {
 /// The targets of a system.
 pub(crate) fn parts(system: &System, receivers: &[Receiver]) -> Parts {
     let weight = |process: &Process| {
-        let known = WEIGHTS
-            .iter()
-            .find(|(name, _)| *name == process.planned.program);
+        let known = WEIGHTS.iter().find(|(name, _)| *name == process.program);
         known.map_or(0, |(_, weight)| *weight)
     };
     let processes = system.rig.processes.iter().enumerate();
@@ -63,22 +64,11 @@ pub(crate) fn parts(system: &System, receivers: &[Receiver]) -> Parts {
     }
 }
 
-fn join(thread: thread::ScopedJoinHandle<'_, anyhow::Result<()>>) -> anyhow::Result<()> {
-    let result = thread.join();
-    result.unwrap_or_else(|_| Err(anyhow::anyhow!("a fault panicked")))
-}
-
 impl<'run> FaultInjector<'run> {
-    pub(crate) fn new(
-        system: &'run System,
-        receivers: &'run [Receiver],
-        interrupt: &'run Interrupt,
-        begin: Instant,
-    ) -> Self {
+    pub(crate) fn new(system: &'run System, receivers: &'run [Receiver], begin: Instant) -> Self {
         Self {
             system,
             receivers,
-            interrupt,
             begin,
             counts: Mutex::default(),
             slow_stops: AtomicUsize::new(0),
@@ -90,19 +80,19 @@ impl<'run> FaultInjector<'run> {
         thread::scope(|scope| {
             let mut threads: Vec<thread::ScopedJoinHandle<'_, anyhow::Result<()>>> = Vec::new();
             for fault in faults {
-                self.interrupt.sleep_until(self.begin + fault.start);
-                if self.interrupt.came() {
+                interrupt::sleep_until(self.begin + fault.start);
+                if interrupt::came() {
                     break;
                 }
                 // Finished threads are joined early: each keeps its stack, and a long run has many.
                 threads
                     .extract_if(.., |thread| thread.is_finished())
-                    .try_for_each(join)?;
+                    .try_for_each(|thread| join(thread)?)?;
                 threads.push(scope.spawn(|| self.inject(fault)));
             }
-            threads.into_iter().try_for_each(join)
+            threads.into_iter().try_for_each(|thread| join(thread)?)
         })?;
-        self.interrupt.check()
+        interrupt::check()
     }
 
     pub(crate) fn counts(&self) -> BTreeMap<FaultKind, usize> {
@@ -120,18 +110,10 @@ impl<'run> FaultInjector<'run> {
     }
 
     fn hit(&self, fault: &InjectedFault) -> anyhow::Result<()> {
-        let (kind, index, duration) = (fault.kind, fault.index, fault.duration);
-        match kind {
-            FaultKind::KillAllProcesses => {
-                self.announce(fault, "");
-                self.kill_all(duration)
-            }
+        match fault.kind {
+            FaultKind::KillAllProcesses => self.kill_all(fault),
             FaultKind::KillProcess | FaultKind::RestartProcess | FaultKind::FreezeProcess => {
-                let process = self.system.rig.processes.get(index);
-                let process = process.context("no such process")?;
-                let _lock = lock(&process.fault_lock);
-                self.announce(fault, process.name());
-                self.hit_process(kind, process, duration)
+                self.hit_process(fault)
             }
             FaultKind::KillBroker
             | FaultKind::RestartBroker
@@ -143,7 +125,7 @@ impl<'run> FaultInjector<'run> {
             | FaultKind::StopStandby => {
                 self.announce(fault, "");
                 let databases = &self.system.databases;
-                databases.hit(kind, || self.sleep(duration))
+                databases.hit(fault.kind, || sleep(fault))
             }
             FaultKind::OpenTransaction => self.leave_transaction_open(fault),
             FaultKind::CutConnection | FaultKind::StallConnection => self.hit_connection(fault),
@@ -159,7 +141,7 @@ impl<'run> FaultInjector<'run> {
             FaultKind::CutConnection => proxy.cut(),
             _ => proxy.stall(),
         }
-        self.sleep(fault.duration);
+        sleep(fault);
         proxy.restore();
         Ok(())
     }
@@ -172,7 +154,7 @@ impl<'run> FaultInjector<'run> {
             FaultKind::HangReceiver => receiver.hang(),
             _ => receiver.refuse(),
         }
-        self.sleep(fault.duration);
+        sleep(fault);
         receiver.restore();
         Ok(())
     }
@@ -192,7 +174,8 @@ impl<'run> FaultInjector<'run> {
         Ok(())
     }
 
-    fn kill_all(&self, duration: Duration) -> anyhow::Result<()> {
+    fn kill_all(&self, fault: &InjectedFault) -> anyhow::Result<()> {
+        self.announce(fault, "");
         let all = &self.system.rig.processes;
         let _locks: Vec<_> = all
             .iter()
@@ -201,35 +184,34 @@ impl<'run> FaultInjector<'run> {
         // All at the same time; the second loop waits until each one is gone.
         all.iter().for_each(Process::kill_now);
         all.iter().try_for_each(Process::kill)?;
-        if !self.sleep(duration) {
+        if !sleep(fault) {
             return Ok(());
         }
         all.iter()
             .try_for_each(|process| self.system.rig.spawn(process))
     }
 
-    fn hit_process(
-        &self,
-        kind: FaultKind,
-        process: &Process,
-        duration: Duration,
-    ) -> anyhow::Result<()> {
-        match kind {
+    fn hit_process(&self, fault: &InjectedFault) -> anyhow::Result<()> {
+        let process = self.system.rig.processes.get(fault.index);
+        let process = process.context("no such process")?;
+        let _lock = lock(&process.fault_lock);
+        self.announce(fault, &process.name);
+        match fault.kind {
             FaultKind::FreezeProcess => {
                 process.signal(Signal::SIGSTOP);
-                self.sleep(duration);
+                sleep(fault);
                 process.signal(Signal::SIGCONT);
                 return Ok(());
             }
             FaultKind::RestartProcess => {
-                if !process.stop(self.interrupt)? {
+                if !process.stop()? {
                     self.slow_stops.fetch_add(1, Ordering::Relaxed);
-                    outln!("          {} did not stop in time", process.name());
+                    outln!("          {} did not stop in time", process.name);
                 }
             }
             _ => process.kill()?,
         }
-        if self.sleep(duration) {
+        if sleep(fault) {
             self.system.rig.spawn(process)?;
         }
         Ok(())
@@ -242,13 +224,13 @@ impl<'run> FaultInjector<'run> {
         match fault.kind {
             FaultKind::CutOffBroker => {
                 node.cut_off()?;
-                self.sleep(fault.duration);
+                sleep(fault);
                 return node.reconnect();
             }
             FaultKind::KillBroker => node.stop(Stop::Kill)?,
             _ => node.stop(Stop::Graceful)?,
         }
-        if self.sleep(fault.duration) {
+        if sleep(fault) {
             node.spawn()?;
         }
         Ok(())
@@ -261,10 +243,10 @@ impl<'run> FaultInjector<'run> {
         let duration = fault.duration.as_secs_f64();
         outln!("{after:7.1} s  {name}{colon}{target}, for {duration:.1} s");
     }
+}
 
-    /// Returns whether the run goes on.
-    fn sleep(&self, duration: Duration) -> bool {
-        self.interrupt.sleep_until(Instant::now() + duration);
-        !self.interrupt.came()
-    }
+/// Sleeps for as long as the fault lasts. Returns whether the run goes on.
+fn sleep(fault: &InjectedFault) -> bool {
+    interrupt::sleep_until(Instant::now() + fault.duration);
+    !interrupt::came()
 }

@@ -9,14 +9,14 @@ use std::{
 
 use rig::{
     client::{Call, Client},
-    interrupt::Interrupt,
+    interrupt,
     receiver::key_of,
-    sync::lock,
+    sync::{join, lock},
 };
 use serde_json::Value;
 
 use crate::{
-    history::{CallOutcome, History, Hook, Task},
+    history::{CallOutcome, Decision, History, Hook, Task},
     test_user::TestUser,
 };
 
@@ -27,7 +27,7 @@ const GRACE: Duration = Duration::from_secs(2);
 const READERS: usize = 6;
 
 /// The final state of one task.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FinalState {
     /// `None` if the task does not exist.
     pub(crate) status: Option<String>,
@@ -47,11 +47,7 @@ impl FinalState {
         let get = |path: String| client.call(&Call::new("GET", path).token(&token));
         let response = get(path.clone())?;
         if response.status == 404 {
-            return Ok(Self {
-                status: None,
-                hooks: Vec::new(),
-                refusals: HashMap::new(),
-            });
+            return Ok(Self::default());
         }
         let status = response.expect(200)?.text("/status")?.to_owned();
         let list = get(format!("{path}/webhooks"))?.expect(200)?.body;
@@ -63,20 +59,11 @@ impl FinalState {
             ))
         };
         let deliveries = get(format!("{path}/deliveries"))?.expect(200)?.body;
+        let items = |list: Value| list.as_array().cloned().unwrap_or_default();
         Ok(Self {
             status: Some(status),
-            hooks: list
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(hook)
-                .collect(),
-            refusals: deliveries
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(refusals)
-                .collect(),
+            hooks: items(list).iter().filter_map(hook).collect(),
+            refusals: items(deliveries).iter().filter_map(refusals).collect(),
         })
     }
 
@@ -84,42 +71,29 @@ impl FinalState {
         matches!(self.status.as_deref(), Some("approved" | "rejected"))
     }
 
-    /// Whether every webhook of a task that is left undecided has been called.
-    fn is_settled_after_its_due_date(&self, task: &Task, history: &History) -> bool {
-        let listed = |key: &str| self.hooks.iter().any(|(listed, _)| listed == key);
-        let is_called = |hook: &Hook| {
-            history.is_delivered(&hook.key) || (hook.gone && history.has_arrived(&hook.key))
-        };
-        let mut expected = task
-            .hooks
-            .iter()
-            .filter(|hook| hook.outcome == CallOutcome::Succeeded || listed(&hook.key));
-        expected.all(is_called)
-    }
-
     /// Whether the task and its webhooks can no longer change.
     fn is_settled(&self, task: &Task, history: &History) -> bool {
+        let known = |key: &str| self.hooks.iter().any(|(known, _)| known == key);
+        let registered = |hook: &&Hook| hook.outcome == CallOutcome::Succeeded;
         if task.due.is_some() {
-            return self.is_settled_after_its_due_date(task, history);
+            // Every webhook has been called.
+            let is_called = |hook: &Hook| {
+                history.is_delivered(&hook.key) || (hook.gone && history.has_arrived(&hook.key))
+            };
+            let expected = |hook: &&Hook| registered(hook) || known(&hook.key);
+            return task.hooks.iter().filter(expected).all(is_called);
         }
         if !self.is_decided() {
-            return !task
-                .decisions
-                .iter()
-                .any(|one| one.outcome == CallOutcome::Succeeded);
+            let succeeded = |one: &Decision| one.outcome == CallOutcome::Succeeded;
+            return !task.decisions.iter().any(succeeded);
         }
-        let hooks = || self.hooks.iter();
-        let known = |key: &str| hooks().any(|(known, _)| known == key);
         // A webhook that failed is never sent again.
-        let finished = |key: &str, status: &str| match status {
+        let finished = |(key, status): &(String, String)| match status.as_str() {
             "sent" => history.is_delivered(key),
             other => other == "fail",
         };
-        hooks().all(|(key, status)| finished(key, status))
-            && task
-                .hooks
-                .iter()
-                .all(|hook| hook.outcome != CallOutcome::Succeeded || known(&hook.key))
+        let mut expected = task.hooks.iter().filter(registered);
+        self.hooks.iter().all(finished) && expected.all(|hook| known(&hook.key))
     }
 }
 
@@ -139,7 +113,6 @@ pub(crate) struct StateReader<'run> {
     pub(crate) gateway: &'run str,
     pub(crate) user: &'run TestUser,
     pub(crate) history: &'run History,
-    pub(crate) interrupt: &'run Interrupt,
 }
 
 impl StateReader<'_> {
@@ -183,7 +156,7 @@ impl StateReader<'_> {
             let client = Client::new(self.gateway);
             let mut states = FinalStates::new();
             while let Some(task) = next() {
-                self.interrupt.check()?;
+                interrupt::check()?;
                 let state = FinalState::load(&client, self.user, &task.id)?;
                 states.insert(task.id.clone(), state);
             }
@@ -193,8 +166,7 @@ impl StateReader<'_> {
             let readers: Vec<_> = (0..READERS).map(|_| scope.spawn(read)).collect();
             let mut all = FinalStates::new();
             for reader in readers {
-                let states = reader.join();
-                all.extend(states.unwrap_or_else(|_| Err(anyhow::anyhow!("a reader panicked")))?);
+                all.extend(join(reader)??);
             }
             Ok(all)
         })

@@ -1,4 +1,5 @@
-//! The history of a run as seen from outside: the outcomes of calls, and the requests that receivers got.
+//! The history of a run as seen from outside: the outcomes of calls, the requests that receivers got, and what is wrong with
+//! both.
 
 use std::{
     collections::HashMap,
@@ -7,7 +8,6 @@ use std::{
 };
 
 use chrono::{DateTime, Utc};
-
 use rig::sync::lock;
 
 /// The outcome of a call that changes something. Calls are never repeated.
@@ -134,5 +134,50 @@ impl History {
         arrivals
             .get(key)
             .is_some_and(|all| all.iter().any(Arrival::is_accepted))
+    }
+}
+
+/// The kinds of violations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Violation {
+    /// Data that was confirmed with 200 is missing, or a webhook of a decision never arrived.
+    Lost,
+    /// A webhook arrived for a decision that was not made, or two decisions of one task succeeded.
+    Phantom,
+    /// A webhook arrived under two webhook-ids, or two webhooks under one.
+    WebhookId,
+    /// A signature is missing or wrong.
+    Signature,
+    /// A webhook that arrived is not `sent`, or one that was refused with 410 is not `fail`.
+    WebhookStatus,
+    /// An attempt came before the `Retry-After` of the previous one had passed.
+    RetriedTooEarly,
+    /// A decision succeeded while no standby could have it.
+    Unreplicated,
+    /// A token from before a promotion is accepted.
+    EarlierToken,
+    /// An account is not in the state that was confirmed with 200.
+    AccountState,
+    /// A response that no fault explains.
+    UnexpectedResponse,
+    /// A process panicked.
+    Panic,
+}
+
+/// One violation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) violation: Violation,
+    pub(crate) task: String,
+    pub(crate) what: String,
+}
+
+impl Finding {
+    pub(crate) fn new(violation: Violation, task: &str, what: impl Into<String>) -> Self {
+        Self {
+            violation,
+            task: task.to_owned(),
+            what: what.into(),
+        }
     }
 }

@@ -10,18 +10,13 @@
 //! the requests that receivers receive, and by what the public API says at the end.
 
 mod account_workload;
-mod arguments;
 mod checker;
 mod databases;
-mod failovers;
 mod fault_injector;
 mod final_state;
-mod finding;
 mod history;
 mod one_shot_client;
-mod proxied;
 mod receiver;
-mod recipients;
 mod report;
 mod rng;
 mod run;
@@ -33,17 +28,19 @@ mod task_workload;
 mod test_user;
 mod upgrade;
 
-use std::process::ExitCode;
+use std::{path::PathBuf, process::ExitCode, time::Duration};
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 use local_stack::random;
 use rig::{
+    duration::parse_duration,
     output::{announce_seed, verdict},
     own::{self, with_own_system},
+    plan::parse_replicas,
     workspace::Workspace,
 };
 
-use crate::{arguments::Arguments, report::Report};
+use crate::report::Report;
 
 #[derive(Parser)]
 #[command(
@@ -58,6 +55,40 @@ struct Cli {
     arguments: Arguments,
     #[command(subcommand)]
     command: Option<Command>,
+}
+
+#[derive(Args)]
+struct Arguments {
+    /// Repeat the faults and choices of an earlier run. Without it a random seed is used and printed.
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
+    /// Duration of load and faults, such as `90s` or `5m`. Recovery takes additional time.
+    #[arg(long, default_value = "2m", value_parser = parse_duration)]
+    duration: Duration,
+    /// Tasks per second. A run of hours uses a lower rate to limit its memory.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    rate: u32,
+    /// Run several replicas of a process. Can be repeated.
+    #[arg(long, value_name = "PROCESS=N", default_value = "webhook-worker=3", value_parser = parse_replicas)]
+    replicas: Vec<(String, usize)>,
+    /// Run a cluster of this many RabbitMQ nodes. One of them at a time is stopped, killed or cut off.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = parse_broker_nodes)]
+    broker_nodes: usize,
+    /// Run Postgres with a standby, for which each commit waits. The primary is killed and the standby promoted, and the
+    /// standby is stopped.
+    #[arg(long)]
+    standby: bool,
+    /// Run the programs in this folder instead of building them.
+    #[arg(long, value_name = "FOLDER")]
+    programs: Option<PathBuf>,
+}
+
+/// A cluster of two nodes has no majority when one of them is gone.
+fn parse_broker_nodes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(nodes @ (1 | 3 | 5)) => Ok(nodes),
+        _ => Err("1, 3 or 5 nodes are possible".to_owned()),
+    }
 }
 
 #[derive(Subcommand)]
@@ -78,19 +109,16 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let seed = match arguments.seed {
-        Some(seed) => seed,
-        None => random::seed()?,
-    };
+    let seed = arguments.seed.map_or_else(random::seed, Ok)?;
     announce_seed("chaos", seed);
-    let test = |workspace: &_, interrupt: &_| run::run(workspace, arguments, seed, interrupt);
-    let outcome = with_own_system(&Workspace::find()?, "chaos", test, Report::passed);
-    let passed = outcome.as_ref().is_ok_and(Report::passed);
-    if let Ok(report) = &outcome {
+    let test = |workspace: &_| run::run(workspace, arguments, seed);
+    let report = with_own_system(&Workspace::find()?, "chaos", test, Report::passed);
+    if let Ok(report) = &report {
         report.print();
     }
+    let passed = report.as_ref().is_ok_and(Report::passed);
     if !passed {
         announce_seed("chaos", seed);
     }
-    outcome.map(|_| verdict("chaos", passed))
+    report.map(|_| verdict("chaos", passed))
 }

@@ -14,7 +14,7 @@ use rig::{
 };
 use serde_json::Value;
 
-use crate::{failovers::Failovers, history::CallOutcome};
+use crate::{databases::Failovers, history::CallOutcome};
 
 /// How long a caller waits for a response.
 const TIMEOUT: Duration = Duration::from_secs(8);

@@ -52,18 +52,16 @@ pub(crate) const BEHAVIOURS: [Behaviour; 9] = [
 /// A receiver on its own port.
 pub(crate) struct Receiver {
     pub(crate) name: String,
-    pub(crate) behaviour: Behaviour,
-    seed: u64,
+    pub(crate) handler: Arc<Handler>,
     receiver: receiver::Receiver,
-    hanging: Arc<Watch<bool>>,
 }
 
-/// What the connections of a receiver share.
-struct Handler {
-    behaviour: Behaviour,
+/// What a receiver and its connections share.
+pub(crate) struct Handler {
+    pub(crate) behaviour: Behaviour,
     seed: u64,
     keys: Keys,
-    hanging: Arc<Watch<bool>>,
+    hanging: Watch<bool>,
     history: Arc<History>,
 }
 
@@ -75,21 +73,19 @@ impl Receiver {
         keys: &Keys,
         history: &Arc<History>,
     ) -> anyhow::Result<Self> {
-        let hanging = Arc::new(Watch::new(false));
-        let handler = Handler {
+        let handler = Arc::new(Handler {
             behaviour,
             seed,
             keys: keys.clone(),
-            hanging: Arc::clone(&hanging),
+            hanging: Watch::new(false),
             history: Arc::clone(history),
-        };
+        });
         let behaviour_name = format!("{behaviour:?}").to_lowercase();
+        let responding = Arc::clone(&handler);
         Ok(Self {
             name: format!("receiver {number} ({behaviour_name})"),
-            behaviour,
-            seed,
-            receiver: receiver::Receiver::open(move |request| handler.respond(request))?,
-            hanging,
+            handler,
+            receiver: receiver::Receiver::open(move |request| responding.respond(request))?,
         })
     }
 
@@ -98,28 +94,29 @@ impl Receiver {
         self.receiver.url(&path)
     }
 
-    /// Whether the response for this webhook is always 410.
-    pub(crate) fn is_gone(&self, key: &str) -> bool {
-        is_gone(self.behaviour, self.seed, key)
-    }
-
     /// Refuses new connections and keeps serving open ones.
     pub(crate) fn refuse(&self) {
-        self.receiver.refuse();
+        self.receiver.listener.close();
     }
 
     /// Accepts requests without responding.
     pub(crate) fn hang(&self) {
-        self.hanging.set(true);
+        self.handler.hanging.set(true);
     }
 
     pub(crate) fn restore(&self) {
-        self.hanging.set(false);
-        self.receiver.restore();
+        self.handler.hanging.set(false);
+        self.receiver.listener.reopen();
     }
 }
 
 impl Handler {
+    /// Whether the response for this webhook is always 410.
+    pub(crate) fn is_gone(&self, key: &str) -> bool {
+        let mut rng = rng::for_subject(self.seed, &format!("gone {key}"));
+        self.behaviour == Behaviour::Gone && rng.random_bool(0.5)
+    }
+
     fn respond(&self, request: &Request<'_>) -> Reply {
         let key = request.key();
         let number = self.history.record_arrival(key, self.arrival(request));
@@ -157,20 +154,14 @@ impl Handler {
                 return failure(rng.random_range(0..6), key);
             }
             Behaviour::Slow => thread::sleep(rng.random_range(MIN_DELAY..=MAX_DELAY)),
-            Behaviour::Gone if is_gone(self.behaviour, self.seed, key) => {
-                return (
-                    Outcome::Failed(Duration::ZERO),
-                    reply("410 Gone", String::new()),
-                );
+            Behaviour::Gone if self.is_gone(key) => {
+                let gone = reply("410 Gone", String::new());
+                return (Outcome::Failed(Duration::ZERO), gone);
             }
             _ => {}
         }
         (Outcome::Accepted, reply("200 OK", String::new()))
     }
-}
-
-fn is_gone(behaviour: Behaviour, seed: u64, key: &str) -> bool {
-    behaviour == Behaviour::Gone && rng::for_subject(seed, &format!("gone {key}")).random_bool(0.5)
 }
 
 /// One of several failures. A redirect leads to a webhook that was never registered.

@@ -6,9 +6,8 @@ use std::{collections::BTreeMap, fmt::Display, time::Duration};
 use crate::{
     account_workload::AccountResults,
     checker::CheckResult,
-    failovers::FailoverResults,
-    finding::{Finding, Violation},
-    history::CallOutcome,
+    databases::FailoverResults,
+    history::{CallOutcome, Finding, Violation},
     schedule::FaultKind,
 };
 
@@ -66,9 +65,15 @@ impl Report {
         row("webhooks refused with 410", result.gone);
         self.must_be_zero("wrong webhook status", Violation::WebhookStatus);
         self.must_be_zero("retried before Retry-After", Violation::RetriedTooEarly);
-        row("latest delivery after recovery", seconds(result.latest));
-        let [p50, p99] = [50, 99].map(|percent| milliseconds(result.latency(percent)));
+        let seconds = |latest: Duration| format!("{:.1} s", latest.as_secs_f64());
+        let latest = result.latest.map_or_else(|| "-".to_owned(), seconds);
+        row("latest delivery after recovery", latest);
         let count = result.latencies.len();
+        let milliseconds = |time: Duration| format!("{} ms", time.as_millis());
+        let [p50, p99] = [50, 99].map(|percent| {
+            let latency = result.latency(percent);
+            latency.map_or_else(|| "-".to_owned(), milliseconds)
+        });
         let calm = format!("p50 {p50}, p99 {p99} (of {count})");
         row("decision to delivery, no faults", calm);
         self.must_be_zero("unexpected responses", Violation::UnexpectedResponse);
@@ -130,13 +135,9 @@ impl Report {
             .chain(unexpected)
             .map(|what| (Violation::UnexpectedResponse, what));
         let panics = panics.into_iter().map(|what| (Violation::Panic, what));
-        let all = responses.chain(panics).map(|(violation, what)| Finding {
-            violation,
-            task: "-".to_owned(),
-            what,
-        });
-        let all: Vec<_> = all.collect();
-        self.result.findings.extend(all);
+        let all = responses.chain(panics);
+        let all = all.map(|(violation, what)| Finding::new(violation, "-", what));
+        self.result.findings.extend(all.collect::<Vec<_>>());
         self.result.findings.append(&mut self.accounts.findings);
         self.result.findings.append(&mut self.failovers.findings);
         self
@@ -164,18 +165,4 @@ impl Report {
 
 fn row(name: &str, value: impl Display) {
     outln!("  {name:34} {value}");
-}
-
-fn seconds(duration: Option<Duration>) -> String {
-    duration.map_or_else(
-        || "-".to_owned(),
-        |duration| format!("{:.1} s", duration.as_secs_f64()),
-    )
-}
-
-fn milliseconds(duration: Option<Duration>) -> String {
-    duration.map_or_else(
-        || "-".to_owned(),
-        |duration| format!("{} ms", duration.as_millis()),
-    )
 }

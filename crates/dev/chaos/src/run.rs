@@ -10,19 +10,24 @@ use std::{
 };
 
 use anyhow::Context;
-use rig::{interrupt::Interrupt, output::say, sync::lock, workspace::Workspace};
+use rig::{
+    interrupt,
+    output::say,
+    sync::{join, lock},
+    workspace::Workspace,
+};
 
 use crate::{
+    Arguments,
     account_workload::AccountWorkload,
-    arguments::Arguments,
+    account_workload::Recipients,
     checker::{self, Times},
-    failovers::FailoverResults,
+    databases::FailoverResults,
     fault_injector::{self, FaultInjector},
     final_state::StateReader,
     history::{History, Task},
     one_shot_client::OneShotClient,
     receiver::{BEHAVIOURS, Receiver},
-    recipients::Recipients,
     report::Report,
     schedule, settings,
     signature::Keys,
@@ -40,42 +45,36 @@ pub(crate) fn run(
     workspace: &Workspace,
     arguments: &Arguments,
     seed: u64,
-    interrupt: &Interrupt,
 ) -> anyhow::Result<Report> {
     let history = Arc::new(History::default());
     let recipients = Recipients::open()?;
-    let system = System::start(workspace, arguments, &recipients.urls(), interrupt)?;
+    let system = System::start(workspace, arguments, &recipients)?;
     say(&settings::description(arguments.duration));
     let gateway = system.gateways.first().context("there is no gateway")?;
-    let receivers = open_receivers(seed, &Keys::published(gateway)?, &history)?;
+    let keys = Keys::published(gateway)?;
+    let open = |(number, behaviour)| Receiver::open(number, behaviour, seed, &keys, &history);
+    let receivers = (1..).zip(BEHAVIOURS).map(open);
+    let run = Run {
+        arguments,
+        seed,
+        system: &system,
+        gateway,
+        receivers: receivers.collect::<anyhow::Result<_>>()?,
+        recipients: &recipients,
+        history: &history,
+    };
     let finished = AtomicBool::new(false);
     thread::scope(|scope| {
-        let supervisor = scope.spawn(|| supervise(&system, &finished, interrupt));
-        let run = Run {
-            arguments,
-            seed,
-            system: &system,
-            gateway,
-            receivers: &receivers,
-            recipients: &recipients,
-            history: &history,
-            interrupt,
-        };
+        let supervisor = scope.spawn(|| supervise(&system, &finished));
         let report = run.execute();
         finished.store(true, Ordering::Relaxed);
-        let supervised = supervisor.join();
-        supervised.unwrap_or_else(|_| Err(anyhow::anyhow!("the supervisor panicked")))?;
+        join(supervisor)??;
         report
     })
 }
 
-fn open_receivers(seed: u64, keys: &Keys, history: &Arc<History>) -> anyhow::Result<Vec<Receiver>> {
-    let open = |(number, behaviour)| Receiver::open(number, behaviour, seed, keys, history);
-    (1..).zip(BEHAVIOURS).map(open).collect()
-}
-
-fn supervise(system: &System, finished: &AtomicBool, interrupt: &Interrupt) -> anyhow::Result<()> {
-    while !finished.load(Ordering::Relaxed) && !interrupt.came() {
+fn supervise(system: &System, finished: &AtomicBool) -> anyhow::Result<()> {
+    while !finished.load(Ordering::Relaxed) && !interrupt::came() {
         system.rig.restart_exited()?;
         thread::sleep(SUPERVISION_INTERVAL);
     }
@@ -88,10 +87,9 @@ struct Run<'run> {
     seed: u64,
     system: &'run System,
     gateway: &'run str,
-    receivers: &'run [Receiver],
+    receivers: Vec<Receiver>,
     recipients: &'run Recipients,
     history: &'run History,
-    interrupt: &'run Interrupt,
 }
 
 impl Run<'_> {
@@ -103,21 +101,14 @@ impl Run<'_> {
         let begin = Instant::now();
         let failovers = &self.system.databases.failovers;
         let client = OneShotClient::new(&self.system.gateways, begin + schedule::CALM, failovers);
-        let accounts = AccountWorkload::new(
-            &client,
-            self.gateway,
-            &self.system.rig.admin,
-            self.recipients,
-            self.interrupt,
-        )?;
-        let faults = FaultInjector::new(self.system, self.receivers, self.interrupt, begin);
-        let approver = users[1].clone();
-        let creator = users[0].clone();
+        let admin = &self.system.rig.admin;
+        let accounts = AccountWorkload::new(&client, self.gateway, admin, self.recipients)?;
+        let faults = FaultInjector::new(self.system, &self.receivers, begin);
         let (healed, unexpected) =
-            self.apply_load_and_faults(&faults, users, &client, &accounts)?;
+            self.apply_load_and_faults(&faults, &users, &client, &accounts)?;
         say("the last fault has ended; waiting for the remaining deliveries");
         self.system.wait_ready()?;
-        let report = self.check(&faults, [&creator, &approver], &accounts, healed)?;
+        let report = self.check(&faults, &users, &accounts, healed)?;
         Ok(report.complete(self.system.rig.panics()?, unexpected))
     }
 
@@ -125,18 +116,16 @@ impl Run<'_> {
     fn check(
         &self,
         faults: &FaultInjector<'_>,
-        users: [&TestUser; 2],
+        [creator, approver]: &[TestUser; 2],
         accounts: &AccountWorkload<'_>,
         healed: Instant,
     ) -> anyhow::Result<Report> {
         let tasks = lock(&self.history.tasks).clone();
-        let [creator, _] = users;
         creator.sign_in_again(self.gateway)?;
         let reader = StateReader {
             gateway: self.gateway,
             user: creator,
             history: self.history,
-            interrupt: self.interrupt,
         };
         let end = healed + settings::RECOVERY_LIMIT + settings::LONGEST_PAUSE;
         let states = reader.wait_settled(&tasks, end)?;
@@ -156,7 +145,7 @@ impl Run<'_> {
             tasks: tasks.len(),
             uncreated: lock(&self.history.uncreated).clone(),
             accounts,
-            failovers: self.check_failovers(&tasks, &[creator, users[1], admin]),
+            failovers: self.check_failovers(&tasks, &[creator, approver, admin]),
         })
     }
 
@@ -177,7 +166,7 @@ impl Run<'_> {
     fn apply_load_and_faults(
         &self,
         faults: &FaultInjector<'_>,
-        users: [TestUser; 2],
+        users: &[TestUser; 2],
         client: &OneShotClient,
         accounts: &AccountWorkload<'_>,
     ) -> anyhow::Result<(Instant, Vec<String>)> {
@@ -189,15 +178,9 @@ impl Run<'_> {
             first: 0,
             end: faults.begin + duration,
         };
-        let tasks = TaskWorkload::new(
-            &profile,
-            client,
-            users,
-            self.receivers,
-            self.history,
-            self.interrupt,
-        );
-        let parts = fault_injector::parts(self.system, self.receivers);
+        let users = users.clone();
+        let tasks = TaskWorkload::new(&profile, client, users, &self.receivers, self.history);
+        let parts = fault_injector::parts(self.system, &self.receivers);
         let planned = schedule::plan_faults(self.seed, duration, &parts);
         say(&format!(
             "{} tasks per second and {} faults for {} s",
@@ -212,10 +195,7 @@ impl Run<'_> {
             let accounts = scope.spawn(|| accounts.run(faults.begin, duration));
             faults.inject_all(&planned)?;
             let healed = Instant::now();
-            let unexpected = accounts.join();
-            let unexpected =
-                unexpected.map_err(|_| anyhow::anyhow!("the account workload panicked"))?;
-            Ok((healed, unexpected))
+            Ok((healed, join(accounts)?))
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use clap::ValueEnum;
 use rand::{RngExt as _, rngs::StdRng, seq::SliceRandom as _};
 
 use crate::rng;
@@ -18,7 +19,7 @@ const SHORTEST_GAP: Duration = Duration::from_millis(500);
 const LONGEST_GAP: Duration = Duration::from_millis(2500);
 
 /// A kind of fault.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, ValueEnum)]
 pub(crate) enum FaultKind {
     KillProcess,
     KillAllProcesses,
@@ -43,84 +44,53 @@ pub(crate) enum FaultKind {
 }
 
 /// One round. Faults that can hit many targets occur several times.
-const ROUND: [FaultKind; 22] = [
-    FaultKind::KillProcess,
-    FaultKind::KillProcess,
-    FaultKind::KillProcess,
-    FaultKind::KillAllProcesses,
-    FaultKind::RestartProcess,
-    FaultKind::RestartProcess,
-    FaultKind::RestartProcess,
-    FaultKind::FreezeProcess,
-    FaultKind::KillBroker,
-    FaultKind::RestartBroker,
-    FaultKind::StopBroker,
-    FaultKind::KillDatabase,
-    FaultKind::RestartDatabase,
-    FaultKind::OpenTransaction,
-    FaultKind::CutConnection,
-    FaultKind::CutConnection,
-    FaultKind::CutConnection,
-    FaultKind::CutConnection,
-    FaultKind::CutConnection,
-    FaultKind::StallConnection,
-    FaultKind::RefuseAtReceiver,
-    FaultKind::HangReceiver,
-];
+fn round() -> impl Iterator<Item = FaultKind> {
+    let kinds = FaultKind::value_variants().iter();
+    kinds.flat_map(|kind| std::iter::repeat_n(*kind, kind.facts().1))
+}
 
 impl FaultKind {
     pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::KillProcess => "kill -9 of a process",
-            Self::KillAllProcesses => "kill -9 of all processes",
-            Self::RestartProcess => "restart by SIGTERM",
-            Self::FreezeProcess => "process frozen",
-            Self::KillBroker => "kill -9 of RabbitMQ",
-            Self::RestartBroker => "restart of RabbitMQ",
-            Self::StopBroker => "RabbitMQ stopped",
-            Self::CutOffBroker => "RabbitMQ cut off",
-            Self::KillDatabase => "kill -9 of Postgres",
-            Self::RestartDatabase => "restart of Postgres",
-            Self::PromoteStandby => "kill -9 of Postgres, standby promoted",
-            Self::StopStandby => "standby of Postgres stopped",
-            Self::OpenTransaction => "transaction left open",
-            Self::CutConnection => "connection cut",
-            Self::StallConnection => "connection stalled",
-            Self::RefuseAtReceiver => "receiver refuses",
-            Self::HangReceiver => "receiver hangs",
-        }
+        self.facts().0
     }
 
     /// The minimum and maximum duration.
     fn duration(self, long_run: bool) -> (Duration, Duration) {
         let (from, to) = match self {
-            Self::KillProcess
-            | Self::KillAllProcesses
-            | Self::KillBroker
-            | Self::KillDatabase
-            | Self::PromoteStandby => (0, 3_000),
-            Self::RestartProcess | Self::RestartBroker | Self::RestartDatabase => (0, 1_000),
-            Self::FreezeProcess | Self::CutConnection => (1_000, 6_000),
             Self::StopBroker if long_run => (60_000, 60_000),
-            Self::StopBroker => (15_000, 15_000),
-            Self::StallConnection => (2_000, 10_000),
-            Self::CutOffBroker => (5_000, 15_000),
-            Self::OpenTransaction | Self::StopStandby => (5_000, 15_000),
-            Self::RefuseAtReceiver | Self::HangReceiver => (2_000, 15_000),
+            _ => self.facts().2,
         };
         (Duration::from_millis(from), Duration::from_millis(to))
     }
 
     /// How long its target is spared afterwards.
     fn recovery(self) -> Duration {
-        Duration::from_secs(match self {
-            Self::KillBroker | Self::RestartBroker | Self::StopBroker | Self::CutOffBroker => 12,
-            Self::KillDatabase | Self::RestartDatabase | Self::StopStandby => 6,
+        Duration::from_secs(self.facts().3)
+    }
+
+    /// The name, how often a round has it, the shortest and longest duration in milliseconds, and for how many seconds its
+    /// target is spared afterwards.
+    fn facts(self) -> (&'static str, usize, (u64, u64), u64) {
+        match self {
+            Self::KillProcess => ("kill -9 of a process", 3, (0, 3_000), 2),
+            Self::KillAllProcesses => ("kill -9 of all processes", 1, (0, 3_000), 4),
+            Self::RestartProcess => ("restart by SIGTERM", 3, (0, 1_000), 2),
+            Self::FreezeProcess => ("process frozen", 1, (1_000, 6_000), 2),
+            Self::KillBroker => ("kill -9 of RabbitMQ", 1, (0, 3_000), 12),
+            Self::RestartBroker => ("restart of RabbitMQ", 1, (0, 1_000), 12),
+            Self::StopBroker => ("RabbitMQ stopped", 1, (15_000, 15_000), 12),
+            Self::CutOffBroker => ("RabbitMQ cut off", 0, (5_000, 15_000), 12),
+            Self::KillDatabase => ("kill -9 of Postgres", 1, (0, 3_000), 6),
+            Self::RestartDatabase => ("restart of Postgres", 1, (0, 1_000), 6),
             // The killed server becomes the new standby meanwhile.
-            Self::PromoteStandby => 15,
-            Self::KillAllProcesses => 4,
-            _ => 2,
-        })
+            Self::PromoteStandby => ("kill -9 of Postgres, standby promoted", 0, (0, 3_000), 15),
+            Self::StopStandby => ("standby of Postgres stopped", 0, (5_000, 15_000), 6),
+            Self::OpenTransaction => ("transaction left open", 1, (5_000, 15_000), 2),
+            Self::CutConnection => ("connection cut", 5, (1_000, 6_000), 2),
+            Self::StallConnection => ("connection stalled", 1, (2_000, 10_000), 2),
+            Self::RefuseAtReceiver => ("receiver refuses", 1, (2_000, 15_000), 2),
+            Self::HangReceiver => ("receiver hangs", 1, (2_000, 15_000), 2),
+        }
     }
 }
 
@@ -217,14 +187,14 @@ pub(crate) fn plan_faults(seed: u64, duration: Duration, parts: &Parts) -> Vec<I
         is_first_round: true,
     };
     let mut faults = Vec::new();
-    let mut round: Vec<FaultKind> = Vec::new();
+    let mut waiting = Vec::new();
     let mut now = CALM;
     if parts.standby {
         faults.extend(scheduler.plan(FaultKind::PromoteStandby, now, parts));
         now += UNDISTURBED;
     }
     while now + SHORTEST_GAP < duration {
-        if let Some(fault) = scheduler.next_fault(&mut round, now, parts) {
+        if let Some(fault) = scheduler.next_fault(&mut waiting, now, parts) {
             faults.push(fault);
         }
         now += scheduler.rng.random_range(SHORTEST_GAP..=LONGEST_GAP);
@@ -247,21 +217,21 @@ impl Scheduler {
     /// the rest of this one.
     fn next_fault(
         &mut self,
-        round: &mut Vec<FaultKind>,
+        waiting: &mut Vec<FaultKind>,
         now: Duration,
         parts: &Parts,
     ) -> Option<InjectedFault> {
         self.busy.retain(|(_, until)| *until > now);
         for _ in 0..2 {
-            for index in 0..round.len() {
-                let fault = self.plan(*round.get(index)?, now, parts);
+            for index in 0..waiting.len() {
+                let fault = self.plan(*waiting.get(index)?, now, parts);
                 if fault.is_some() {
-                    round.remove(index);
+                    waiting.remove(index);
                     return fault;
                 }
             }
             let first = std::mem::take(&mut self.is_first_round);
-            let mut next = ROUND.to_vec();
+            let mut next: Vec<_> = round().collect();
             next.extend((parts.brokers > 1).then_some(FaultKind::CutOffBroker));
             if parts.standby {
                 next.extend([FaultKind::PromoteStandby, FaultKind::StopStandby]);
@@ -272,8 +242,8 @@ impl Scheduler {
                 next.sort_by_key(|kind| *kind != FaultKind::StopBroker);
             }
             // Faults that are still waiting are not added again.
-            let waiting: Vec<FaultKind> = round.clone();
-            round.extend(next.into_iter().filter(|kind| !waiting.contains(kind)));
+            next.retain(|kind| !waiting.contains(kind));
+            waiting.append(&mut next);
         }
         None
     }
@@ -365,7 +335,7 @@ mod tests {
         let minute = Duration::from_secs(60);
         for seed in 0..200 {
             let faults = plan_faults(seed, minute, &parts());
-            for kind in ROUND {
+            for kind in round() {
                 let found = faults.iter().any(|fault| fault.kind == kind);
                 assert!(found, "seed {seed} has no {}", kind.name());
             }
@@ -396,7 +366,7 @@ mod tests {
             for (kind, count) in wanted {
                 assert_eq!(hit(kind), count, "seed {seed}: {}", kind.name());
             }
-            for kind in ROUND {
+            for kind in round() {
                 assert!(hit(kind) > 0, "seed {seed} has no {}", kind.name());
             }
             let minute = |fault: &&InjectedFault| {

@@ -1,6 +1,6 @@
 //! Settings of the processes that make a run shorter.
 
-use rig::plan::Planned;
+use rig::process::Process;
 use std::time::Duration;
 
 /// After the last fault, the remaining deliveries must arrive within this time plus one pause.
@@ -46,34 +46,25 @@ pub(crate) fn description(duration: Duration) -> String {
     )
 }
 
-/// Where messages to users are sent.
-pub(crate) struct RecipientUrls {
-    /// The forgot-password webhook.
-    pub(crate) codes: String,
-    /// The mail server, if there is one.
-    pub(crate) mails: Option<String>,
-}
-
-/// Adds the changed settings to a process.
-pub(crate) fn apply(process: &mut Planned, duration: Duration, recipients: &RecipientUrls) {
-    let code_receiver = ("WEBHOOK_USER_FORGOT_PASSWORD", recipients.codes.clone());
-    let smtp = recipients.mails.iter().flat_map(|url| {
-        [
-            ("SMTP_URL", url.clone()),
-            ("MAIL_FROM", "no-reply@example.com".to_owned()),
-        ]
-    });
+/// Adds the changed settings to a process. `codes` is the URL of the forgot-password webhook, `smtp` that of the mail server, if
+/// there is one.
+pub(crate) fn apply(process: &mut Process, duration: Duration, codes: &str, smtp: Option<&str>) {
+    let codes = ("WEBHOOK_USER_FORGOT_PASSWORD", codes.to_owned());
     let variables = match process.program {
         "gateway" => vec![("RATE_LIMIT", "off".to_owned())],
-        "user-service" => vec![("BCRYPT_COST", "4".to_owned()), code_receiver],
+        "user-service" => vec![("BCRYPT_COST", "4".to_owned()), codes],
         "deletion-worker" => vec![("DELETE_RETRY_PAUSE", DELETE_RETRY_PAUSE.to_owned())],
-        "notification-worker" => vec![
-            ("NOTIFICATION_RETRY_SCHEDULE", retry_schedule(duration)),
-            code_receiver,
-        ]
-        .into_iter()
-        .chain(smtp)
-        .collect(),
+        "notification-worker" => {
+            let mut variables = vec![
+                ("NOTIFICATION_RETRY_SCHEDULE", retry_schedule(duration)),
+                codes,
+            ];
+            if let Some(smtp) = smtp {
+                variables.push(("SMTP_URL", smtp.to_owned()));
+                variables.push(("MAIL_FROM", "no-reply@example.com".to_owned()));
+            }
+            variables
+        }
         "webhook-worker" => vec![
             ("WEBHOOK_TIMEOUT", WEBHOOK_TIMEOUT.to_owned()),
             ("WEBHOOK_RETRY_SCHEDULE", retry_schedule(duration)),

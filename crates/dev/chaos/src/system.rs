@@ -1,16 +1,16 @@
 //! The system under test, connected through proxies that can cut connections.
 
 use anyhow::Context as _;
-use local_stack::RabbitMq;
+use local_stack::{Layout, Postgres, RabbitMq, Servers};
 use rig::{
-    backing::Layout,
-    interrupt::Interrupt,
-    system::{self, Options, Source},
+    process::Process,
+    programs::Source,
+    system::{self, Options},
     tcp_proxy::TcpProxy,
     workspace::Workspace,
 };
 
-use crate::{arguments::Arguments, databases::Databases, proxied::open_proxies, settings};
+use crate::{Arguments, account_workload::Recipients, databases::Databases, settings};
 
 /// The running system.
 pub(crate) struct System {
@@ -27,10 +27,9 @@ impl System {
     pub(crate) fn start(
         workspace: &Workspace,
         arguments: &Arguments,
-        recipients: &settings::RecipientUrls,
-        interrupt: &Interrupt,
+        recipients: &Recipients,
     ) -> anyhow::Result<Self> {
-        let source = Source::of(arguments.programs.as_deref(), arguments.release);
+        let source = Source::of(arguments.programs.as_deref());
         let options = Options {
             layout: Some(Layout {
                 broker_nodes: arguments.broker_nodes,
@@ -40,17 +39,16 @@ impl System {
             replicas: arguments.replicas.iter().cloned().collect(),
             ..Options::own(source)
         };
-        let mut proxies = Vec::new();
-        let rig = system::System::start(workspace, &options, interrupt, |plan, backing| {
-            for process in &mut plan.processes {
-                settings::apply(process, arguments.duration, recipients);
-            }
-            let servers = backing.servers.as_ref().context("there are no servers")?;
-            proxies = open_proxies(&mut plan.processes, servers)?;
-            Ok(())
-        })?;
-        let gateways = rig.processes.iter().map(|process| &process.planned);
-        let gateways = gateways.filter(|planned| planned.program == "gateway");
+        let mut rig = system::System::plan(workspace, &options)?;
+        let (codes, mails) = (recipients.codes_url(), recipients.mails.url());
+        for process in &mut rig.processes {
+            settings::apply(process, arguments.duration, &codes, Some(&mails));
+        }
+        let servers = rig.backing.servers.as_ref();
+        let servers = servers.context("there are no servers")?;
+        let proxies = open_proxies(&mut rig.processes, servers)?;
+        rig.start()?;
+        let gateways = rig.processes.iter().filter(|one| one.program == "gateway");
         Ok(Self {
             gateways: gateways.filter_map(|one| one.url.clone()).collect(),
             databases: Databases::new(rig.servers()?),
@@ -65,5 +63,124 @@ impl System {
         self.databases.wait_ready()?;
         self.broker.iter().try_for_each(RabbitMq::wait_ready)?;
         self.rig.wait_ready()
+    }
+}
+
+/// What a setting leads to, if the process calls it.
+fn target_of(program: &str, variable: &str) -> Option<&'static str> {
+    match (variable, program) {
+        ("FLOW_ENGINE_URL", "user-service" | "notification-worker")
+        | ("PEOPLE_TASK_SERVICE_URL", "user-service")
+        | ("USER_SERVICE_URL", "webhook-worker") => None,
+        ("AMQP_URL", _) => Some("RabbitMQ"),
+        ("DATABASE_URL", _) => Some("Postgres"),
+        ("FLOW_ENGINE_URL", _) => Some("demo-engine"),
+        ("PEOPLE_TASK_SERVICE_URL", _) => Some("people-task-service"),
+        ("USER_SERVICE_URL", _) => Some("user-service"),
+        _ => None,
+    }
+}
+
+/// Puts a proxy into each connection. Those to the broker begin with different nodes. A process has one for each server of
+/// Postgres.
+pub(crate) fn open_proxies(
+    processes: &mut [Process],
+    servers: &Servers,
+) -> anyhow::Result<Vec<TcpProxy>> {
+    let mut nodes: Vec<u16> = servers.broker().map(RabbitMq::amqp_port).collect();
+    let standby = servers.postgres_standby.as_ref().map(Postgres::port);
+    let mut proxies = Vec::new();
+    for process in processes {
+        for (variable, url) in process.variables.clone() {
+            let Some(other) = target_of(process.program, variable) else {
+                continue;
+            };
+            let name = format!("{} → {other}", process.name);
+            let target =
+                port_of(&url).with_context(|| format!("{name}: {variable} has no port"))?;
+            let mut targets = vec![target];
+            if variable == "AMQP_URL" {
+                nodes.rotate_left(1);
+                targets.clone_from(&nodes);
+            }
+            let mut ports = vec![open_proxy(&mut proxies, name.clone(), targets)?];
+            let mut changed = vec![variable];
+            if variable == "DATABASE_URL" {
+                changed.push("DATABASE_OWNER_URL");
+                if let Some(standby) = standby {
+                    ports.push(open_proxy(
+                        &mut proxies,
+                        format!("{name} 2"),
+                        vec![standby],
+                    )?);
+                }
+            }
+            for variable in changed {
+                if let Some(url) = process.variables.get_mut(variable) {
+                    *url = with_ports(url, target, &ports);
+                }
+            }
+        }
+    }
+    Ok(proxies)
+}
+
+/// Opens a proxy, and returns its port.
+fn open_proxy(proxies: &mut Vec<TcpProxy>, name: String, targets: Vec<u16>) -> anyhow::Result<u16> {
+    let proxy = TcpProxy::open(name, targets)?;
+    let port = proxy.port();
+    proxies.push(proxy);
+    Ok(port)
+}
+
+/// Returns a loopback URL with other ports in place of `port`. With several, it is a URL of Postgres that leads to the
+/// server that is the primary.
+fn with_ports(url: &str, port: u16, ports: &[u16]) -> String {
+    let hosts: Vec<_> = ports
+        .iter()
+        .map(|port| format!("127.0.0.1:{port}"))
+        .collect();
+    let url = url.replace(&format!("127.0.0.1:{port}"), &hosts.join(","));
+    if hosts.len() == 1 {
+        return url;
+    }
+    let separator = if url.contains('?') { '&' } else { '?' };
+    format!("{url}{separator}target_session_attrs=read-write")
+}
+
+/// The port of a loopback URL.
+fn port_of(url: &str) -> Option<u16> {
+    let (_, after) = url.split_once("127.0.0.1:")?;
+    let end = after.find(|character: char| !character.is_ascii_digit());
+    after.get(..end.unwrap_or(after.len()))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_url_of_two_servers_leads_to_the_primary() {
+        let url = "postgres://role:12ab@127.0.0.1:5432/countersign?sslmode=disable";
+        assert_eq!(
+            with_ports(url, 5432, &[1, 2]),
+            "postgres://role:12ab@127.0.0.1:1,127.0.0.1:2/countersign?sslmode=disable&target_session_attrs=read-write"
+        );
+        assert_eq!(
+            with_ports("http://127.0.0.1:80/x", 80, &[1]),
+            "http://127.0.0.1:1/x"
+        );
+    }
+
+    #[test]
+    fn the_port_of_every_kind_of_url_is_found() {
+        for url in [
+            "http://127.0.0.1:8081",
+            "amqp://countersign:12ab@127.0.0.1:8081/%2f",
+            "postgres://role:12ab@127.0.0.1:8081/countersign",
+        ] {
+            assert_eq!(port_of(url), Some(8081), "{url}");
+        }
+        assert_eq!(port_of("http://example.com"), None);
     }
 }

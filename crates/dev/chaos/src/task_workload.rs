@@ -11,7 +11,7 @@ use std::{
 
 use chrono::{DateTime, SubsecRound as _, Utc};
 use rand::{RngExt as _, rngs::StdRng, seq::IndexedRandom as _};
-use rig::{client::Call, interrupt::Interrupt, sync::lock};
+use rig::{client::Call, interrupt, sync::lock};
 use serde_json::{Value, json};
 
 use crate::{
@@ -46,7 +46,6 @@ pub(crate) struct TaskWorkload<'run> {
     approver: TestUser,
     receivers: &'run [Receiver],
     history: &'run History,
-    interrupt: &'run Interrupt,
 }
 
 /// How much load to apply.
@@ -77,7 +76,6 @@ impl<'run> TaskWorkload<'run> {
         users: [TestUser; 2],
         receivers: &'run [Receiver],
         history: &'run History,
-        interrupt: &'run Interrupt,
     ) -> Self {
         let [creator, approver] = users;
         Self {
@@ -90,7 +88,6 @@ impl<'run> TaskWorkload<'run> {
             approver,
             receivers,
             history,
-            interrupt,
         }
     }
 
@@ -105,7 +102,7 @@ impl<'run> TaskWorkload<'run> {
     }
 
     fn has_ended(&self) -> bool {
-        self.interrupt.came() || self.stopped.load(Ordering::Relaxed)
+        interrupt::came() || self.stopped.load(Ordering::Relaxed)
     }
 
     /// Runs one caller until the load ends.
@@ -194,34 +191,20 @@ impl<'run> TaskWorkload<'run> {
             "events": due.map(|_| ["due"]),
         });
         let call = Call::new("POST", "/people-task/webhooks").body(without_null(body));
-        let gone = receiver.is_some_and(|receiver| receiver.is_gone(&key));
+        let gone = receiver.is_some_and(|receiver| receiver.handler.is_gone(&key));
         Hook {
             key,
             outcome: self.creator.call(self.client, call, number).0,
-            fast: receiver.is_some_and(|receiver| receiver.behaviour == Behaviour::Fast),
+            fast: receiver.is_some_and(|one| one.handler.behaviour == Behaviour::Fast),
             gone,
         }
     }
 
-    /// Makes a call as a user, or with the secret in its path.
-    fn call_as(
-        &self,
-        user: Option<&TestUser>,
-        call: Call<'_>,
-        number: u64,
-    ) -> (CallOutcome, Value) {
-        match user {
-            Some(user) => user.call(self.client, call, number),
-            None => self.client.call(&call, number),
-        }
-    }
-
     fn decide(&self, task: &str, secret: &str, number: u64, rng: &mut StdRng) -> Vec<Decision> {
-        let verbs = if rng.random_bool(0.5) {
-            [("approve", "approved"), ("reject", "rejected")]
-        } else {
-            [("reject", "rejected"), ("approve", "approved")]
-        };
+        let mut verbs = [("reject", "rejected"), ("approve", "approved")];
+        if rng.random_bool(0.5) {
+            verbs.reverse();
+        }
         let [first, second] = verbs.map(|(verb, requested)| {
             let path = format!("/people-task/tasks/{task}/{verb}");
             let (path, user) = match rng.random_range(0..3) {
@@ -232,7 +215,10 @@ impl<'run> TaskWorkload<'run> {
             (Call::new("PUT", path), user, requested)
         });
         let decide = |(call, user, requested): (Call<'_>, Option<&TestUser>, &'static str)| {
-            let (outcome, body) = self.call_as(user, call, number);
+            let (outcome, body) = match user {
+                Some(user) => user.call(self.client, call, number),
+                None => self.client.call(&call, number),
+            };
             let reported = body.get("status").and_then(Value::as_str);
             let outcome = match outcome {
                 CallOutcome::Succeeded if reported != Some(requested) => CallOutcome::Unexpected(
@@ -240,11 +226,10 @@ impl<'run> TaskWorkload<'run> {
                 ),
                 other => other,
             };
-            let at = Instant::now();
             Decision {
                 requested,
                 outcome,
-                at,
+                at: Instant::now(),
             }
         };
         if !rng.random_ratio(RACE_PERCENT, 100) {

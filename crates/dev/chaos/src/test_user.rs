@@ -14,8 +14,7 @@ use rig::{
 use serde_json::{Value, json};
 
 use crate::{
-    finding::{Finding, Violation},
-    history::CallOutcome,
+    history::{CallOutcome, Finding, Violation},
     one_shot_client::OneShotClient,
 };
 
@@ -65,11 +64,8 @@ impl TestUser {
 
     /// Signs in for another token, with retries.
     pub(crate) fn sign_in_again(&self, gateway: &str) -> anyhow::Result<()> {
-        let requested = Instant::now();
-        let text = Client::new(gateway)
-            .sign_in(&self.email, &self.password)?
-            .token;
-        lock(&self.tokens).push(Token { text, requested });
+        let again = Self::sign_in(gateway, &self.email, &self.password)?;
+        lock(&self.tokens).append(&mut lock(&again.tokens));
         Ok(())
     }
 
@@ -102,7 +98,9 @@ impl TestUser {
             return CallOutcome::SignedOut;
         }
         let requested = Instant::now();
-        let (outcome, body) = client.call(&self.sign_in_call(), number);
+        let credentials = json!({"username": self.email, "password": self.password});
+        let sign_in = Call::new("POST", "/user/auth").body(credentials);
+        let (outcome, body) = client.call(&sign_in, number);
         if let CallOutcome::Unexpected(response) = outcome {
             return CallOutcome::Unexpected(format!("signing in again: {response}"));
         }
@@ -112,11 +110,6 @@ impl TestUser {
             requested,
         }));
         CallOutcome::SignedOut
-    }
-
-    fn sign_in_call(&self) -> Call<'static> {
-        let credentials = json!({"username": self.email, "password": self.password});
-        Call::new("POST", "/user/auth").body(credentials)
     }
 
     fn current(&self) -> (String, Instant) {
@@ -144,11 +137,8 @@ impl TestUser {
                 let refuses = || process.refuses(&token.text).then_some(());
                 if wait_until(NOTICE_LIMIT, refuses).is_none() {
                     let name = &process.name;
-                    findings.push(Finding {
-                        violation: Violation::EarlierToken,
-                        task: "-".to_owned(),
-                        what: format!("a token from before a promotion is accepted by {name}"),
-                    });
+                    let what = format!("a token from before a promotion is accepted by {name}");
+                    findings.push(Finding::new(Violation::EarlierToken, "-", what));
                 }
             }
         }

@@ -1,3 +1,5 @@
+//! The server, with the endpoints that show received calls and control the simulated failures.
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -8,9 +10,7 @@ use server::Running;
 
 use crate::engine::Engine;
 use crate::journal::{Filter, Received};
-use crate::receivers::FailedFirst;
-use crate::{Control, ControlChange, Settings};
-use crate::{erasure, inspection, receivers};
+use crate::{Control, ControlChange, Settings, erasure, receivers};
 
 /// Countersign sends no larger body.
 const MAX_BODY: usize = 256 * 1024;
@@ -32,12 +32,10 @@ pub async fn run(settings: Settings) -> anyhow::Result<Server> {
     let engine = Engine::new(settings.control, settings.token, running.shutdown());
     let engine = Arc::new(engine);
     let shared = http::Data::from(Arc::clone(&engine));
-    let failed_first = http::Data::new(FailedFirst::default());
     let health = http::Data::new(running.health.clone());
     server::serve(&running, listener, settings.http, move || {
         App::new()
             .app_data(http::Data::<Engine>::clone(&shared))
-            .app_data(http::Data::<FailedFirst>::clone(&failed_first))
             .app_data(http::Data::<Health>::clone(&health))
             .app_data(http::PayloadConfig::new(MAX_BODY))
             .app_data(http::JsonConfig::default().limit(MAX_BODY))
@@ -55,7 +53,10 @@ fn routes(config: &mut http::ServiceConfig) {
         .route("/healthz", http::get().to(http_kit::healthz))
         .route("/readyz", http::get().to(http_kit::readyz))
         .route("/metrics", http::get().to(metrics))
-        .configure(inspection::routes)
+        .route("/received", http::get().to(list_received))
+        .route("/received", http::delete().to(clear_received))
+        .route("/control", http::get().to(show_control))
+        .route("/control", http::put().to(change_control))
         .configure(receivers::routes)
         .configure(erasure::routes)
         .default_service(http::route().to(not_found));
@@ -98,4 +99,26 @@ impl Server {
     pub fn received(&self) -> Vec<Arc<Received>> {
         self.engine.journal.matching(&Filter::default())
     }
+}
+
+async fn list_received(engine: http::Data<Engine>, filter: http::Query<Filter>) -> HttpResponse {
+    let items = engine.journal.matching(&filter);
+    let items: Vec<&Received> = items.iter().map(AsRef::as_ref).collect();
+    HttpResponse::Ok().json(json!({ "items": items }))
+}
+
+async fn clear_received(engine: http::Data<Engine>) -> HttpResponse {
+    engine.journal.clear();
+    HttpResponse::Ok().json(json!({}))
+}
+
+async fn show_control(engine: http::Data<Engine>) -> HttpResponse {
+    HttpResponse::Ok().json(engine.control())
+}
+
+async fn change_control(
+    engine: http::Data<Engine>,
+    change: http::Json<ControlChange>,
+) -> HttpResponse {
+    HttpResponse::Ok().json(engine.change_control(&change))
 }

@@ -1,5 +1,6 @@
 //! The state that the handlers share.
 
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -9,16 +10,18 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use values::Secret;
 
-use crate::control::{Control, ControlChange};
-use crate::journal::Journal;
-use crate::sync::lock;
+use crate::journal::{Journal, lock};
+use crate::settings::{Control, ControlChange};
 use crate::users::Users;
+
+const MAX_COUNTED_URLS: usize = 10_000;
 
 /// The state of the engine.
 pub(crate) struct Engine {
     control: Mutex<Control>,
     pub(crate) journal: Journal,
     users: Mutex<Users>,
+    pub(crate) failed_first: FailedFirst,
     token: Option<Secret>,
     stopping: CancellationToken,
 }
@@ -33,6 +36,7 @@ impl Engine {
             control: Mutex::new(control),
             journal: Journal::default(),
             users: Mutex::new(Users::default()),
+            failed_first: FailedFirst::default(),
             token,
             stopping,
         }
@@ -79,5 +83,39 @@ impl Engine {
                 .insert_header((header::RETRY_AFTER, "1"))
                 .json(json!({"message": "The demo engine simulates an outage."}))
         })
+    }
+}
+
+/// How often each URL with `failFirst` has failed.
+#[derive(Default)]
+pub(crate) struct FailedFirst {
+    by_url: Mutex<HashMap<String, u32>>,
+}
+
+impl FailedFirst {
+    /// Returns whether this call of the URL is one of the first `times`, which fail.
+    pub(crate) fn fails(&self, url: &str, times: u32) -> bool {
+        let mut by_url = lock(&self.by_url);
+        if by_url.len() >= MAX_COUNTED_URLS && !by_url.contains_key(url) {
+            by_url.clear();
+        }
+        let failed = by_url.entry(url.to_owned()).or_default();
+        let fails = *failed < times;
+        *failed += u32::from(fails);
+        fails
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_first_calls_of_a_url_fail() {
+        let failed_first = FailedFirst::default();
+        let fails: Vec<bool> = (0..4).map(|_| failed_first.fails("/a", 2)).collect();
+        assert_eq!(fails, [true, true, false, false]);
+        assert!(failed_first.fails("/b", 1));
+        assert!(!failed_first.fails("/c", 0));
     }
 }

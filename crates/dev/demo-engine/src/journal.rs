@@ -1,14 +1,12 @@
 //! The received calls, newest last.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix_web::{HttpRequest, web};
 use chrono::{SecondsFormat, Utc};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-use crate::sync::lock;
 
 const MAX_ITEMS: usize = 10_000;
 /// Limits the memory, because [`MAX_ITEMS`] bodies of the largest size would fill a small machine.
@@ -148,10 +146,16 @@ impl Filter {
     }
 }
 
+/// Locks a mutex. Poison is ignored, because a panic cannot leave these values half-written.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use actix_web::test::TestRequest;
+
+    use super::*;
 
     #[test]
     fn the_oldest_calls_are_dropped_when_there_are_too_many() {

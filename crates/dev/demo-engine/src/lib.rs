@@ -12,18 +12,13 @@
 //! and body), and all features of an engine outside the contract.
 
 mod app;
-mod control;
-mod duration;
 mod engine;
 mod erasure;
-mod inspection;
 mod journal;
 mod receivers;
 mod settings;
-mod sync;
 mod users;
 
 pub use app::{Server, run};
-pub use control::{Control, ControlChange};
 pub use journal::{Kind, Received};
-pub use settings::Settings;
+pub use settings::{Control, ControlChange, Settings};

@@ -1,7 +1,6 @@
 //! Receives webhooks of decisions and forgot-password messages.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Mutex;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use actix_web::http::{StatusCode, header};
@@ -11,32 +10,10 @@ use serde_json::json;
 
 use crate::engine::Engine;
 use crate::journal::{Kind, Received, query_of};
-use crate::sync::lock;
 
 /// How long a call with `hang=true` stays open if the caller does not close it.
 const MAX_HANG: Duration = Duration::from_secs(60);
 const MAX_DELAY: Duration = Duration::from_secs(600);
-const MAX_COUNTED_URLS: usize = 10_000;
-
-/// How often each URL with `failFirst` has failed.
-#[derive(Default)]
-pub(crate) struct FailedFirst {
-    by_url: Mutex<HashMap<String, u32>>,
-}
-
-impl FailedFirst {
-    /// Returns whether this call of the URL is one of the first `times`, which fail.
-    fn fails(&self, url: &str, times: u32) -> bool {
-        let mut by_url = lock(&self.by_url);
-        if by_url.len() >= MAX_COUNTED_URLS && !by_url.contains_key(url) {
-            by_url.clear();
-        }
-        let failed = by_url.entry(url.to_owned()).or_default();
-        let fails = *failed < times;
-        *failed += u32::from(fails);
-        fails
-    }
-}
 
 /// How a webhook's URL tells the engine to respond.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -78,21 +55,22 @@ pub(crate) fn routes(config: &mut web::ServiceConfig) {
 
 async fn webhook(
     engine: web::Data<Engine>,
-    failed_first: web::Data<FailedFirst>,
     request: HttpRequest,
     body: web::Bytes,
 ) -> HttpResponse {
-    if let Some(outage) = engine.outage() {
+    if let Some(outage) = record(&engine, Kind::Webhook, &request, &body) {
         return outage;
     }
-    engine
-        .journal
-        .record(Received::new(Kind::Webhook, &request, &body));
     let behaviour = match Behaviour::parse(&query_of(&request)) {
         Ok(behaviour) => behaviour,
-        Err(option) => return invalid_option(option),
+        Err(option) => {
+            let message = format!("`{option}` is invalid.");
+            return HttpResponse::BadRequest().json(json!({ "message": message }));
+        }
     };
-    let fails = failed_first.fails(&request.uri().to_string(), behaviour.fail_first);
+    let fails = engine
+        .failed_first
+        .fails(&request.uri().to_string(), behaviour.fail_first);
     engine.pause(behaviour.delay).await;
     if behaviour.hang {
         engine.pause(MAX_HANG).await;
@@ -117,36 +95,27 @@ fn response(behaviour: &Behaviour, fails: bool) -> HttpResponse {
     response.json(json!({}))
 }
 
-fn invalid_option(option: &str) -> HttpResponse {
-    HttpResponse::BadRequest().json(json!({"message": format!("`{option}` is invalid.")}))
-}
-
 async fn forgot_password(
     engine: web::Data<Engine>,
     request: HttpRequest,
     body: web::Bytes,
 ) -> HttpResponse {
-    if let Some(outage) = engine.outage() {
-        return outage;
+    let outage = record(&engine, Kind::ForgotPassword, &request, &body);
+    outage.unwrap_or_else(|| HttpResponse::Ok().json(json!({})))
+}
+
+/// Records a call, unless the engine simulates an outage: then this is the response.
+fn record(engine: &Engine, kind: Kind, request: &HttpRequest, body: &[u8]) -> Option<HttpResponse> {
+    let outage = engine.outage();
+    if outage.is_none() {
+        engine.journal.record(Received::new(kind, request, body));
     }
-    engine
-        .journal
-        .record(Received::new(Kind::ForgotPassword, &request, &body));
-    HttpResponse::Ok().json(json!({}))
+    outage
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_first_calls_of_a_url_fail() {
-        let failed_first = FailedFirst::default();
-        let fails: Vec<bool> = (0..4).map(|_| failed_first.fails("/a", 2)).collect();
-        assert_eq!(fails, [true, true, false, false]);
-        assert!(failed_first.fails("/b", 1));
-        assert!(!failed_first.fails("/c", 0));
-    }
 
     #[test]
     fn an_invalid_option_is_named() {

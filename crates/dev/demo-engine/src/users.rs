@@ -141,20 +141,16 @@ pub(crate) struct Users {
 impl Users {
     pub(crate) fn get(&mut self, id: &str) -> &mut User {
         if !self.by_id.contains_key(id) {
-            self.drop_oldest();
+            while self.oldest_first.len() >= MAX_USERS {
+                if let Some(oldest) = self.oldest_first.pop_front() {
+                    self.by_id.remove(&oldest);
+                }
+            }
             self.oldest_first.push_back(id.to_owned());
         }
         self.by_id
             .entry(id.to_owned())
             .or_insert_with(|| User::new(id))
-    }
-
-    fn drop_oldest(&mut self) {
-        while self.oldest_first.len() >= MAX_USERS {
-            if let Some(oldest) = self.oldest_first.pop_front() {
-                self.by_id.remove(&oldest);
-            }
-        }
     }
 
     /// Resets the count of failures of all calls and users.

@@ -13,7 +13,7 @@ use local_stack::{ports, process::succeeds, random};
 use super::demo::{self, Target};
 use rig::{
     client::Client,
-    interrupt::Interrupt,
+    interrupt,
     output::{say, verdict},
     stack_file::Admin,
     workspace::Workspace,
@@ -33,16 +33,16 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
-    let interrupt = Interrupt::watch()?;
+    interrupt::watch()?;
     let composed = Composed::new(&workspace)?;
     composed.make_secrets()?;
     if !arguments.no_build {
         say("building the images");
         composed.compose(&["build"])?;
-        interrupt.check()?;
+        interrupt::check()?;
     }
     composed.remove()?;
-    let tested = test(&composed, &interrupt);
+    let tested = test(&composed);
     if tested.is_err() {
         composed.show_logs();
     }
@@ -52,8 +52,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Ok(verdict("compose-test", true))
 }
 
-fn test(composed: &Composed<'_>, interrupt: &Interrupt) -> anyhow::Result<()> {
-    composed.up(interrupt)?;
+fn test(composed: &Composed<'_>) -> anyhow::Result<()> {
+    composed.up()?;
     demo::show(&composed.target()?)?;
 
     say("checking that a user still exists after a restart");
@@ -61,7 +61,7 @@ fn test(composed: &Composed<'_>, interrupt: &Interrupt) -> anyhow::Result<()> {
     let email = format!("stays.{}@example.com", random::tag()?);
     let user = client.sign_up(&email, &random::password()?)?;
     composed.compose(&["down"])?;
-    composed.up(interrupt)?;
+    composed.up()?;
     client.sign_in(&user.email, &user.password).map(drop)
 }
 
@@ -122,13 +122,13 @@ impl<'workspace> Composed<'workspace> {
         Ok(())
     }
 
-    fn up(&self, interrupt: &Interrupt) -> anyhow::Result<()> {
+    fn up(&self) -> anyhow::Result<()> {
         say("starting the containers");
         self.compose(&["up", "-d"])?;
         let gateway = Client::of_process(&self.gateway());
         let engine = Client::of_process(&format!("http://127.0.0.1:{}", self.engine_port));
         let are_ready = || (gateway.is_ready() && engine.is_ready()).then_some(());
-        let ready = interrupt.wait_until(READY_LIMIT, are_ready)?;
+        let ready = interrupt::wait_until(READY_LIMIT, are_ready)?;
         ready.with_context(|| {
             let (limit, readiness) = (READY_LIMIT.as_secs(), gateway.readiness());
             format!("not ready within {limit} s; the gateway reports {readiness}")

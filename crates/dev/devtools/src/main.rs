@@ -3,7 +3,6 @@
 mod compose_test;
 mod countersign;
 mod demo;
-mod down;
 mod screenshots;
 mod test;
 mod up;
@@ -44,7 +43,7 @@ struct ProgramArguments {
 fn main() -> ExitCode {
     own::run(|| match Command::parse() {
         Command::Up(arguments) => up::run(&arguments),
-        Command::Down => down::run(),
+        Command::Down => up::stop(),
         Command::Demo(arguments) => demo::run(&arguments),
         Command::Test(arguments) => test::run(&arguments),
         Command::Countersign(arguments) => countersign::run(&arguments.arguments),

@@ -9,10 +9,11 @@ use anyhow::{Context as _, ensure};
 use clap::Args;
 use local_stack::packages::{self, Need};
 
-use rig::interrupt::Interrupt;
+use rig::interrupt;
 use rig::output::say;
 use rig::own::with_own_system;
-use rig::system::{Options, Source, System};
+use rig::programs::Source;
+use rig::system::{Options, System};
 use rig::workspace::{Profile, Workspace};
 
 /// What to do with the pages.
@@ -28,22 +29,18 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
-    let take = |workspace: &_, interrupt: &_| {
+    let take = |workspace: &_| {
         packages::ensure(&[Need::Chromium, Need::ChromeDriver], &say)?;
         let options = Options::own(Source::Build(Profile::Dev));
         // The test finds it by its file.
-        let _system = System::start(workspace, &options, interrupt, |_, _| Ok(()))?;
-        run_test(&base, arguments, interrupt)
+        System::plan(workspace, &options)?.start()?;
+        run_test(&base, arguments)
     };
     with_own_system(&base, "screenshots", take, |()| true)?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_test(
-    workspace: &Workspace,
-    arguments: &Arguments,
-    interrupt: &Interrupt,
-) -> anyhow::Result<()> {
+fn run_test(workspace: &Workspace, arguments: &Arguments) -> anyhow::Result<()> {
     let test = if arguments.measure {
         "screenshots::loading_times"
     } else {
@@ -55,7 +52,7 @@ fn run_test(
         .args(["test", "--quiet", "--workspace", "--test", "it", "--"])
         .args(["--ignored", "--exact", "--nocapture", test])
         .env("SCREENSHOTS", folder);
-    let status = interrupt.wait_for(command.spawn().context("running cargo")?)?;
+    let status = interrupt::wait_for(command.spawn().context("running cargo")?)?;
     ensure!(status.success(), "the pictures are not complete: {status}");
     Ok(())
 }

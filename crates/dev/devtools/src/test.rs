@@ -9,12 +9,12 @@ use std::{
 use anyhow::Context;
 use clap::Args;
 use local_stack::{
-    Durability, Options, Parts, Servers, TEST_SERVERS_VARIABLE, bootstrap,
+    Layout, Parts, Servers, TEST_SERVERS_VARIABLE, bootstrap,
     packages::{self, Need},
     process::succeeds,
 };
 
-use rig::{errln, interrupt::Interrupt, output::say, workspace::Workspace};
+use rig::{errln, interrupt, output::say, workspace::Workspace};
 
 /// The arguments of the test runner.
 #[derive(Args)]
@@ -37,7 +37,7 @@ impl Drop for DiscardOnDrop<'_> {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let workspace = Workspace::find()?;
-    let interrupt = Interrupt::watch()?;
+    interrupt::watch()?;
     // Concurrent runs would discard each other's servers.
     let _lock = workspace.lock("test")?;
     let needs = [
@@ -55,10 +55,10 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     Servers::discard(&workspace.test_servers())?;
     let _discard = DiscardOnDrop(&workspace);
     let file = start_servers(&workspace)?;
-    interrupt.check()?;
+    interrupt::check()?;
 
     let child = command.env(TEST_SERVERS_VARIABLE, &file).spawn();
-    let status = interrupt.wait_for(child.context("running the tests")?)?;
+    let status = interrupt::wait_for(child.context("running the tests")?)?;
     let code = status
         .code()
         .and_then(|code| u8::try_from(code).ok())
@@ -69,20 +69,15 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 /// Starts the servers. Returns the path of their description.
 fn start_servers(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let start = Instant::now();
-    let options = Options {
-        folder: workspace.test_servers(),
-        durability: Durability::Discardable,
-        parts: Parts::Both,
-        broker_nodes: 1,
-        standby: false,
-    };
-    let description = Servers::start(&options, &say)?.description();
+    let folder = workspace.test_servers();
+    let servers = Servers::start(&folder, Parts::Both, Layout::SINGLE, &say)?;
+    let description = servers.description();
     // Roles belong to the whole server. Creating them here saves concurrent tests from conflicts.
     bootstrap::run(
         &description.postgres.admin_url_of("countersign")?,
         &description.postgres.passwords,
     )?;
-    let file = workspace.test_servers().join("description.json");
+    let file = folder.join("description.json");
     description.write(&file)?;
     say(&format!(
         "test servers ready in {:.1} s",

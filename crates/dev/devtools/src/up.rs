@@ -1,4 +1,4 @@
-//! `cargo xtask up`: starts the system.
+//! `cargo xtask up` starts the system, and `cargo xtask down` stops it.
 
 use std::{
     process::ExitCode,
@@ -7,18 +7,17 @@ use std::{
 
 use clap::Args;
 use local_stack::process::tail;
-
 use rig::{
     client::Client,
-    instance,
-    interrupt::Interrupt,
-    outln,
+    instance, interrupt, outln,
     output::say,
     paint,
     plan::parse_replicas,
+    process,
+    programs::Source,
     stack_file::Stack,
-    system::{self, Options, Source, System},
-    workspace::Workspace,
+    system::{Options, System},
+    workspace::{Profile, Workspace},
 };
 
 /// What to start and how.
@@ -45,14 +44,19 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     if let Some(outcome) = already_up(&workspace)? {
         return Ok(outcome);
     }
-    let interrupt = Interrupt::watch()?;
+    interrupt::watch()?;
+    let profile = if arguments.release {
+        Profile::Image
+    } else {
+        Profile::Dev
+    };
     let options = Options {
         port: arguments.port,
         replicas: arguments.replicas.iter().cloned().collect(),
         show_logs: !arguments.detach,
-        ..Options::usual(Source::of(None, arguments.release))
+        ..Options::usual(Source::Build(profile))
     };
-    let system = System::start(&workspace, &options, &interrupt, |_, _| Ok(()))?;
+    let system = System::up(&workspace, &options)?;
     drop(lock);
     print_summary(&system.stack());
     if arguments.detach {
@@ -60,9 +64,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     outln!("Stop it with {}.\n", paint::bold("Ctrl-C"));
-    let outcome = watch(&system, &interrupt);
+    let outcome = watch(&system);
     say("stopping");
-    system::stop(&workspace)?;
+    process::stop(&workspace)?;
     // Prints the remaining lines of the logs.
     drop(system);
     say("stopped; the data is in .local");
@@ -80,7 +84,7 @@ fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
     let Some(stack) = stack else {
         if !alive.is_empty() {
             say("stopping the processes of an interrupted run");
-            system::stop(workspace)?;
+            process::stop(workspace)?;
         }
         return Ok(None);
     };
@@ -109,12 +113,12 @@ fn already_up(workspace: &Workspace) -> anyhow::Result<Option<ExitCode>> {
 }
 
 /// Watches the system until it should stop or all processes have ended.
-fn watch(system: &System, interrupt: &Interrupt) -> ExitCode {
+fn watch(system: &System) -> ExitCode {
     let is_up = || Stack::path(&system.workspace).exists();
     let mut alive: Vec<_> = system.processes.iter().collect();
     loop {
-        interrupt.sleep_until(Instant::now() + Duration::from_millis(200));
-        if interrupt.came() {
+        interrupt::sleep_until(Instant::now() + Duration::from_millis(200));
+        if interrupt::came() {
             return ExitCode::SUCCESS;
         }
         if !is_up() {
@@ -123,9 +127,10 @@ fn watch(system: &System, interrupt: &Interrupt) -> ExitCode {
         }
         alive.retain(|process| {
             let is_alive = process.is_alive();
-            if !is_alive && is_up() && !interrupt.came() {
-                let log = system.workspace.log(process.name());
-                let ended = format!("{} ended; the end of {}:", process.name(), log.display());
+            if !is_alive && is_up() && !interrupt::came() {
+                let name = &process.name;
+                let log = system.workspace.log(name);
+                let ended = format!("{name} ended; the end of {}:", log.display());
                 outln!("{}\n{}", paint::red(&ended), tail(&log, 10));
             }
             is_alive
@@ -176,4 +181,21 @@ fn curl_lines(stack: &Stack) -> [String; 3] {
         ),
         format!("curl -s {gateway}/people-task/tasks {token}"),
     ]
+}
+
+/// Stops the processes, then the servers. Some of them may have ended already.
+pub(crate) fn stop() -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    // First, so that a watching `up` knows that the processes are being stopped.
+    Stack::remove(&workspace);
+    if let Some(advice) = instance::unproven(&workspace) {
+        say(&advice);
+    }
+    match process::stop(&workspace)? {
+        (0, false) => say("nothing was running"),
+        (count, _) => say(&format!(
+            "stopped {count} processes and the servers; the data is in .local"
+        )),
+    }
+    Ok(ExitCode::SUCCESS)
 }

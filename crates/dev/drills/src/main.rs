@@ -13,7 +13,7 @@ use rig::own;
 #[command(name = "cargo xtask", about = "Rehearsals", version)]
 enum Command {
     /// Restore backups in several ways, and check that no token of the lost time is accepted afterwards.
-    RestoreTest(restore_test::Arguments),
+    RestoreTest,
     /// Break the parts of a system, and check that Prometheus' alerts fire.
     AlertsTest(alerts_test::Arguments),
     /// Test the system against its OpenAPI document, with schemathesis.
@@ -22,7 +22,7 @@ enum Command {
 
 fn main() -> ExitCode {
     own::run(|| match Command::parse() {
-        Command::RestoreTest(arguments) => restore_test::run(&arguments),
+        Command::RestoreTest => restore_test::run(),
         Command::AlertsTest(arguments) => alerts_test::run(&arguments),
         Command::Schemathesis(arguments) => schemathesis::run(&arguments),
     })

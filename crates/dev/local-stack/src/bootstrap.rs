@@ -10,9 +10,8 @@ use anyhow::Result;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    client, database_name,
-    database_url::{self, with_credentials},
-    random, with_database,
+    client::{self, database_name, with_credentials, with_database},
+    random,
 };
 
 const SCRIPT: &str = include_str!("../../../../deploy/postgres/bootstrap.sql");
@@ -21,23 +20,25 @@ const SCRIPT: &str = include_str!("../../../../deploy/postgres/bootstrap.sql");
 /// Postgres refuses concurrent changes of one role.
 const MAX_ATTEMPTS: u32 = 10;
 
-/// The passwords of the four database roles.
+/// Something of each of the four database roles: a password, or the URL of one database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct RolePasswords {
-    /// Of `users_owner`, which runs the migrations of the schema `users`.
+pub struct Roles {
+    /// Of `users_owner`, which runs the migrations of the schema `users`: for `DATABASE_OWNER_URL` of the user service and its
+    /// workers.
     pub users_owner: String,
-    /// Of `users_service`, which reads and writes its rows.
+    /// Of `users_service`, which reads and writes its rows: for their `DATABASE_URL`.
     pub users_service: String,
-    /// Of `people_task_owner`, which runs the migrations of the schema `people_task`.
+    /// Of `people_task_owner`, which runs the migrations of the schema `people_task`: for `DATABASE_OWNER_URL` of the
+    /// people-task service and its worker.
     pub people_task_owner: String,
-    /// Of `people_task_service`, which reads and writes its rows.
+    /// Of `people_task_service`, which reads and writes its rows: for their `DATABASE_URL`.
     pub people_task_service: String,
 }
 
-impl RolePasswords {
+impl Roles {
     /// Returns four new passwords.
-    pub fn random() -> Result<Self> {
+    pub fn random_passwords() -> Result<Self> {
         Ok(Self {
             users_owner: random::password()?,
             users_service: random::password()?,
@@ -45,26 +46,10 @@ impl RolePasswords {
             people_task_service: random::password()?,
         })
     }
-}
 
-/// The URLs of one database for each role.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct RoleUrls {
-    /// `DATABASE_OWNER_URL` of the user service and its workers.
-    pub users_owner: String,
-    /// `DATABASE_URL` of the user service and its workers.
-    pub users_service: String,
-    /// `DATABASE_OWNER_URL` of the people-task service and its worker.
-    pub people_task_owner: String,
-    /// `DATABASE_URL` of the people-task service and its worker.
-    pub people_task_service: String,
-}
-
-impl RoleUrls {
-    /// Returns the URLs of the roles for the database that `admin_url` names.
-    pub fn new(admin_url: &str, passwords: &RolePasswords) -> Result<Self> {
-        let url = database_url::parse(admin_url)?;
+    /// Returns the URLs of roles with these passwords for the database that `admin_url` names.
+    pub fn urls(admin_url: &str, passwords: &Self) -> Result<Self> {
+        let url = client::parse(admin_url)?;
         let url = |role, password| with_credentials(&url, role, Some(password));
         Ok(Self {
             users_owner: url("users_owner", &passwords.users_owner)?,
@@ -78,8 +63,8 @@ impl RoleUrls {
 /// Prepares the database that `admin_url` names, and creates it if it is missing. Can be repeated.
 /// The user of the URL must have the right to create roles and schemas. A missing database is created through
 /// the database `postgres` of the same server.
-pub fn run(admin_url: &str, passwords: &RolePasswords) -> Result<RoleUrls> {
-    let urls = RoleUrls::new(admin_url, passwords)?;
+pub fn run(admin_url: &str, passwords: &Roles) -> Result<Roles> {
+    let urls = Roles::urls(admin_url, passwords)?;
     create_database(admin_url)?;
     psql(admin_url, SCRIPT, Some(passwords))?;
     Ok(urls)
@@ -103,20 +88,15 @@ pub fn execute(url: &str, script: &str) -> Result<()> {
     psql(url, script, None)
 }
 
-/// A `psql` that reads statements from its standard input, with tuples only as its output.
+/// A `psql` that reads statements from its standard input.
 pub fn session(url: &str) -> Result<Command> {
     let mut command = client::command("psql", url)?;
-    command.args([
-        "--no-psqlrc",
-        "--quiet",
-        "--tuples-only",
-        "--set",
-        "ON_ERROR_STOP=1",
-    ]);
+    command.args(["--no-psqlrc", "--quiet", "--tuples-only"]);
+    command.args(["--set", "ON_ERROR_STOP=1"]);
     Ok(command)
 }
 
-fn psql(url: &str, script: &str, passwords: Option<&RolePasswords>) -> Result<()> {
+fn psql(url: &str, script: &str, passwords: Option<&Roles>) -> Result<()> {
     let mut attempt = 1;
     loop {
         let output = run_once(url, script, passwords)?;
@@ -131,12 +111,9 @@ fn psql(url: &str, script: &str, passwords: Option<&RolePasswords>) -> Result<()
     }
 }
 
-fn run_once(url: &str, script: &str, passwords: Option<&RolePasswords>) -> Result<Output> {
-    let mut command = client::command("psql", url)?;
-    command
-        .args(["--no-psqlrc", "--quiet", "--set", "ON_ERROR_STOP=1"])
-        .args(["--file", "-"])
-        .stdout(Stdio::null());
+fn run_once(url: &str, script: &str, passwords: Option<&Roles>) -> Result<Output> {
+    let mut command = session(url)?;
+    command.args(["--file", "-"]).stdout(Stdio::null());
     if let Some(passwords) = passwords {
         command
             .env("USERS_OWNER_PASSWORD", &passwords.users_owner)
@@ -156,13 +133,13 @@ mod tests {
 
     #[test]
     fn role_urls_keep_host_database_and_parameters() {
-        let passwords = RolePasswords {
+        let passwords = Roles {
             users_owner: "a".into(),
             users_service: "b".into(),
             people_task_owner: "c".into(),
             people_task_service: "d".into(),
         };
-        let urls = RoleUrls::new(
+        let urls = Roles::urls(
             "postgres://root:pw@db:5/countersign?sslmode=disable",
             &passwords,
         )

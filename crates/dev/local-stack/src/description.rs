@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde::{Deserialize, Serialize};
 
-use crate::{RolePasswords, RoleUrls, private::failed, random, with_database};
+use crate::{Roles, private::failed, random, with_database};
 
 /// Name of the environment variable that holds the path of the description.
 pub const TEST_SERVERS_VARIABLE: &str = "COUNTERSIGN_TEST_SERVERS";
@@ -28,7 +28,7 @@ pub struct PostgresDescription {
     /// The superuser's URL for the database `postgres`.
     pub admin_url: String,
     /// The passwords of the four roles, which are the same in every database of the server.
-    pub passwords: RolePasswords,
+    pub passwords: Roles,
 }
 
 impl PostgresDescription {
@@ -39,8 +39,8 @@ impl PostgresDescription {
 
     /// Returns the URLs of the four roles for the database `name`, which [`crate::bootstrap::run`] must have
     /// prepared.
-    pub fn roles_of(&self, name: &str) -> Result<RoleUrls> {
-        RoleUrls::new(&self.admin_url_of(name)?, &self.passwords)
+    pub fn roles_of(&self, name: &str) -> Result<Roles> {
+        Roles::urls(&self.admin_url_of(name)?, &self.passwords)
     }
 }
 

@@ -17,9 +17,7 @@
 pub mod backup;
 pub mod bootstrap;
 pub mod client;
-mod database_url;
 pub mod description;
-mod options;
 pub mod packages;
 mod pid_file;
 pub mod ports;
@@ -28,13 +26,11 @@ pub mod private;
 pub mod process;
 mod rabbitmq;
 pub mod random;
-mod replication;
 mod servers;
 
-pub use bootstrap::{RolePasswords, RoleUrls};
-pub use database_url::{database_name, with_database};
+pub use bootstrap::Roles;
+pub use client::{database_name, with_database};
 pub use description::{Description, TEST_SERVERS_VARIABLE};
-pub use options::{Durability, Options, Parts, Stop};
 pub use postgres::Postgres;
 pub use rabbitmq::RabbitMq;
-pub use servers::Servers;
+pub use servers::{Durability, Layout, Parts, Servers, Stop};

@@ -6,7 +6,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, bail, ensure};
 
 use crate::process::succeeds;
 
@@ -34,34 +34,23 @@ pub enum Need {
 }
 
 impl Need {
-    fn package(self) -> &'static str {
+    /// The package, and whether it is installed.
+    fn state(self) -> (&'static str, bool) {
+        let any = |names: &[&str]| names.iter().any(|name| on_path(name).is_some());
+        let browsers = ["chromium", "chromium-browser", "google-chrome"];
         match self {
-            Self::Postgres => "postgresql",
-            Self::RabbitMq => "rabbitmq-server",
-            Self::ClientLibrary => "libpq-dev",
-            Self::Psql => "postgresql-client",
-            Self::Chromium => "chromium",
-            Self::ChromeDriver => "chromium-driver",
-            Self::PythonVenv => "python3-venv",
-            Self::HaProxy => "haproxy",
-            Self::Nginx => "nginx-light",
-        }
-    }
-
-    /// Returns whether the package is installed.
-    pub fn is_met(self) -> bool {
-        match self {
-            Self::Postgres => postgres_programs().is_ok(),
-            Self::RabbitMq => rabbitmq_server().is_ok() && on_path("epmd").is_some(),
-            Self::ClientLibrary => has_client_library(),
-            Self::Psql => postgres_client("psql").is_ok(),
-            Self::Chromium => ["chromium", "chromium-browser", "google-chrome"]
-                .into_iter()
-                .any(|name| on_path(name).is_some()),
-            Self::ChromeDriver => on_path("chromedriver").is_some(),
-            Self::PythonVenv => has_python_venv(),
-            Self::HaProxy => system_program("haproxy").is_ok(),
-            Self::Nginx => system_program("nginx").is_ok(),
+            Self::Postgres => ("postgresql", postgres_programs().is_ok()),
+            Self::RabbitMq => (
+                "rabbitmq-server",
+                rabbitmq_server().is_ok() && any(&["epmd"]),
+            ),
+            Self::ClientLibrary => ("libpq-dev", has_client_library()),
+            Self::Psql => ("postgresql-client", postgres_client("psql").is_ok()),
+            Self::Chromium => ("chromium", any(&browsers)),
+            Self::ChromeDriver => ("chromium-driver", any(&["chromedriver"])),
+            Self::PythonVenv => ("python3-venv", has_python_venv()),
+            Self::HaProxy => ("haproxy", system_program("haproxy").is_ok()),
+            Self::Nginx => ("nginx-light", system_program("nginx").is_ok()),
         }
     }
 }
@@ -69,20 +58,21 @@ impl Need {
 /// Installs the missing packages of `needs` with `apt-get`, and reports this to `say`. The servers of the
 /// packages are started neither now nor at the next boot. If it cannot, the error has the command to run by hand.
 pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
-    let missing: Vec<&str> = needs
-        .iter()
-        .filter(|need| !need.is_met())
-        .map(|need| need.package())
-        .collect();
-    if missing.is_empty() {
+    let missing = || {
+        let states = needs.iter().map(|need| need.state());
+        let missing = states.filter(|(_, is_met)| !is_met);
+        missing.map(|(package, _)| package).collect::<Vec<_>>()
+    };
+    let packages = missing();
+    if packages.is_empty() {
         return Ok(());
     }
-    let mut command = installer(&missing)?;
-    let names = missing.join(" ");
+    let mut command = installer(&packages)?;
+    let names = packages.join(" ");
     say(&format!("installing with apt-get: {names}"));
     let status = command
         .args(["-c", INSTALL, "install"])
-        .args(&missing)
+        .args(&packages)
         .stdin(Stdio::null())
         .status()
         .context("running apt-get")?;
@@ -90,12 +80,8 @@ pub fn ensure(needs: &[Need], say: &dyn Fn(&str)) -> Result<()> {
         status.success(),
         "apt-get install {names} failed ({status}): see its messages above"
     );
-    for need in needs {
-        let package = need.package();
-        ensure!(
-            need.is_met(),
-            "cannot find {package}, although it was just installed"
-        );
+    if let Some(package) = missing().first() {
+        bail!("cannot find {package}, although it was just installed");
     }
     Ok(())
 }
@@ -114,9 +100,7 @@ fn installer(missing: &[&str]) -> Result<Command> {
         )
     };
     if on_path("apt-get").is_none() {
-        return Err(by_hand(
-            "not installed, and there is no apt-get to install it with",
-        ));
+        return Err(by_hand("not installed, and there is no apt-get"));
     }
     if nix::unistd::geteuid().is_root() {
         return Ok(Command::new("sh"));
@@ -126,9 +110,7 @@ fn installer(missing: &[&str]) -> Result<Command> {
         command.args(["-n", "sh"]);
         return Ok(command);
     }
-    Err(by_hand(
-        "not installed, and this user may not install packages",
-    ))
+    Err(by_hand("not installed, and only root may install packages"))
 }
 
 /// `policy-rc.d` keeps the servers of the packages from starting during the installation, the file in
@@ -184,19 +166,13 @@ pub fn postgres_programs() -> Result<PathBuf> {
 }
 
 fn newest_postgres(root: &Path) -> Option<PathBuf> {
-    fs::read_dir(root)
-        .ok()?
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let version: u32 = entry.file_name().to_str()?.parse().ok()?;
-            let programs = entry.path().join("bin");
-            programs
-                .join("initdb")
-                .is_file()
-                .then_some((version, programs))
-        })
-        .max()
-        .map(|(_, programs)| programs)
+    let versions = fs::read_dir(root).ok()?.flatten().filter_map(|entry| {
+        let version: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let programs = entry.path().join("bin");
+        let has_server = programs.join("initdb").is_file();
+        has_server.then_some((version, programs))
+    });
+    versions.max().map(|(_, programs)| programs)
 }
 
 /// Returns a client program of Postgres, such as `psql`.
@@ -220,29 +196,24 @@ pub fn system_program(name: &str) -> Result<PathBuf> {
 /// Returns RabbitMQ's own start script. Debian's wrapper in `/usr/sbin` does not work here: it drops the
 /// environment that tells the server which folder and ports to use.
 pub fn rabbitmq_server() -> Result<PathBuf> {
-    let in_versions = fs::read_dir("/usr/lib/rabbitmq/lib")
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path().join("sbin/rabbitmq-server")));
+    let versions = fs::read_dir("/usr/lib/rabbitmq/lib").into_iter().flatten();
+    let in_versions = versions.flatten().map(|entry| entry.path().join("sbin"));
+    let others = ["/usr/lib/rabbitmq/bin", "/opt/rabbitmq/sbin"].map(PathBuf::from);
     in_versions
-        .chain(
-            [
-                "/usr/lib/rabbitmq/bin/rabbitmq-server",
-                "/opt/rabbitmq/sbin/rabbitmq-server",
-            ]
-            .map(PathBuf::from),
-        )
+        .chain(others)
+        .map(|folder| folder.join("rabbitmq-server"))
         .find(|file| file.is_file())
         .context("cannot find the RabbitMQ server")
 }
 
 fn has_client_library() -> bool {
-    let header = [
-        "/usr/include/postgresql/libpq-fe.h",
-        "/usr/include/libpq-fe.h",
-        "/usr/local/include/libpq-fe.h",
+    let folders = [
+        "/usr/include/postgresql",
+        "/usr/include",
+        "/usr/local/include",
     ];
-    header.iter().any(|file| Path::new(file).is_file()) || std::env::var_os("PQ_LIB_DIR").is_some()
+    let has_header = |folder| Path::new(folder).join("libpq-fe.h").is_file();
+    folders.into_iter().any(has_header) || std::env::var_os("PQ_LIB_DIR").is_some()
 }
 
 #[cfg(test)]

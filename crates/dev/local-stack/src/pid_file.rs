@@ -11,9 +11,11 @@ use std::{
 };
 
 use anyhow::{Result, bail, ensure};
+use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    Stop,
     process::{Identity, tail, wait_until},
     random,
 };
@@ -125,9 +127,18 @@ impl PidFile {
         random::write_private(&self.path, serde_json::to_string(&content)?.as_bytes())
     }
 
-    pub(crate) fn remove(&self) {
+    /// Stops the process, if it runs: at once, or by a signal that gives it time.
+    pub(crate) fn stop(&self, how: Stop, signal: Signal, limit: Duration) -> Result<()> {
+        self.ensure_own()?;
+        if let Some(process) = self.running() {
+            match how {
+                Stop::Graceful => process.stop(signal, limit)?,
+                Stop::Kill => process.kill()?,
+            }
+        }
         // A missing file is fine, and one that cannot be removed names a process that has ended.
         let _ = fs::remove_file(&self.path);
+        Ok(())
     }
 }
 

@@ -15,10 +15,10 @@ use anyhow::{Context as _, Result, ensure};
 use nix::sys::signal::Signal;
 
 use crate::{
-    Durability, Stop, client, packages,
+    Durability, Stop, bootstrap, client, packages,
     pid_file::PidFile,
     private::{self, failed},
-    process::{Detached, Identity},
+    process::{Detached, Identity, succeeds, wait_until},
     random,
 };
 
@@ -128,15 +128,8 @@ impl Postgres {
 
     /// Stops the server. Does nothing when it is not running.
     pub fn stop(&self, how: Stop) -> Result<()> {
-        self.pid_file().ensure_own()?;
-        if let Some(process) = self.pid_file().running() {
-            match how {
-                // A "fast" shutdown disconnects clients and writes the data.
-                Stop::Graceful => process.stop(Signal::SIGINT, STOP_LIMIT)?,
-                Stop::Kill => process.kill()?,
-            }
-        }
-        self.pid_file().remove();
+        // A "fast" shutdown disconnects clients and writes the data.
+        self.pid_file().stop(how, Signal::SIGINT, STOP_LIMIT)?;
         // A killed server leaves this file. No other server uses these data, because it was just stopped.
         let _ = fs::remove_file(self.data.join("postmaster.pid"));
         Ok(())
@@ -263,34 +256,20 @@ impl Postgres {
     }
 
     fn accepts_connections(&self) -> bool {
-        let Ok(programs) = packages::postgres_programs() else {
-            return false;
-        };
-        Command::new(programs.join("pg_isready"))
-            .args(["--quiet", "--host=127.0.0.1", "--timeout=2"])
-            .arg(format!("--port={}", self.port))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .status()
-            .is_ok_and(|status| status.success())
+        packages::postgres_client("pg_isready").is_ok_and(|program| {
+            let mut command = Command::new(program);
+            command.args(["--quiet", "--host=127.0.0.1", "--timeout=2"]);
+            succeeds(command.arg(format!("--port={}", self.port)))
+        })
     }
 }
 
 /// Without this user the Debian package is missing, too, and `initialise` fails with an error that says so.
 fn postgres_user() -> User {
-    let accounts = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    find_user(&accounts, "postgres").unwrap_or(User::Current)
-}
-
-fn find_user(accounts: &str, name: &str) -> Option<User> {
-    accounts.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        if fields.next()? != name {
-            return None;
-        }
-        let uid = fields.nth(1)?.parse().ok()?;
-        let gid = fields.next()?.parse().ok()?;
-        Some(User::Other { uid, gid })
+    let user = nix::unistd::User::from_name("postgres").ok().flatten();
+    user.map_or(User::Current, |user| User::Other {
+        uid: user.uid.as_raw(),
+        gid: user.gid.as_raw(),
     })
 }
 
@@ -300,14 +279,8 @@ fn data_folder(folder: &Path, user: User) -> Result<PathBuf> {
     let User::Other { uid, gid } = user else {
         return Ok(folder.join("data"));
     };
-    let reachable = Command::new("test")
-        .arg("-x")
-        .arg(folder)
-        .uid(uid)
-        .gid(gid)
-        .status()
-        .is_ok_and(|status| status.success());
-    if reachable {
+    let mut test = Command::new("test");
+    if succeeds(test.arg("-x").arg(folder).uid(uid).gid(gid)) {
         return Ok(folder.join("data"));
     }
     let folder =
@@ -319,18 +292,60 @@ fn data_folder(folder: &Path, user: User) -> Result<PathBuf> {
     Ok(folder.join("data"))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+const STREAMING_LIMIT: Duration = Duration::from_secs(30);
 
-    #[test]
-    fn find_user_matches_the_whole_name() {
-        let accounts =
-            "postgres2:x:1:2::/:/bin/sh\npostgres:x:104:112:,,,:/var/lib/postgresql:/bin/bash\n";
-        assert!(matches!(
-            find_user(accounts, "postgres"),
-            Some(User::Other { uid: 104, gid: 112 })
-        ));
-        assert!(find_user(accounts, "rabbitmq").is_none());
+/// The only row is `t` or `f`.
+const IS_STREAMING: &str =
+    "SELECT EXISTS (SELECT FROM pg_stat_replication WHERE state = 'streaming')";
+
+impl Postgres {
+    /// Replaces this server's data by a base backup of `primary`, and starts it as a standby. Returns when it
+    /// streams.
+    pub fn follow(&self, primary: &Self) -> Result<()> {
+        self.stop(Stop::Kill)?;
+        self.discard()?;
+        private::create_folder(self.data())?;
+        self.give_to_user(self.data())?;
+        let mut command = client::command("pg_basebackup", &primary.admin_url())?;
+        command
+            .arg("--pgdata")
+            .arg(self.data())
+            .args(["--write-recovery-conf", "--checkpoint=fast", "--no-sync"])
+            .stdout(Stdio::null());
+        self.as_user(&mut command);
+        // The settings of the environment are removed, and so is the password if the environment has one, too.
+        command.env("PGPASSWORD", primary.password());
+        let output = client::run("pg_basebackup", &mut command, b"")?;
+        client::check("pg_basebackup", output)?;
+        self.spawn()?;
+        self.wait_ready()?;
+        primary.wait_streaming()
+    }
+
+    /// Waits until a standby of this server streams.
+    pub fn wait_streaming(&self) -> Result<()> {
+        let is_streaming = || {
+            matches!(client::query(&self.admin_url(), IS_STREAMING), Ok(rows) if rows == "t")
+                .then_some(())
+        };
+        wait_until(STREAMING_LIMIT, is_streaming).context("no standby streams")
+    }
+
+    /// Makes this standby the primary. Returns when it accepts writes. Its former primary must have been stopped.
+    pub fn promote(&self) -> Result<()> {
+        let promote = "SELECT pg_promote(wait => true, wait_seconds => 60)";
+        let promoted = client::query(&self.admin_url(), promote)?;
+        ensure!(promoted == "t", "the standby was not promoted");
+        Ok(())
+    }
+
+    /// Sets whether each commit on this server waits until a standby has written it to disk.
+    pub fn set_synchronous(&self, synchronous: bool) -> Result<()> {
+        let names = if synchronous { "*" } else { "" };
+        // `ALTER SYSTEM` cannot run in the transaction that two statements of one `--command` would be.
+        let script = format!(
+            "ALTER SYSTEM SET synchronous_standby_names = '{names}';\nSELECT pg_reload_conf();\n"
+        );
+        bootstrap::execute(&self.admin_url(), &script)
     }
 }

@@ -48,11 +48,11 @@ pub struct RabbitMq {
 
 /// The cluster of a node. All nodes use the port mapper of the first one.
 #[derive(Debug, Clone)]
-struct Cluster {
-    /// The names of all nodes.
-    nodes: Vec<String>,
+pub(crate) struct Cluster {
+    /// The names of all nodes. The first one is started before the others.
+    pub(crate) nodes: Vec<String>,
     /// The secret by which they know each other.
-    cookie: String,
+    pub(crate) cookie: String,
 }
 
 impl RabbitMq {
@@ -62,6 +62,7 @@ impl RabbitMq {
         password: &str,
         node: &str,
         durability: Durability,
+        cluster: Option<Cluster>,
     ) -> Self {
         Self {
             folder: folder.to_owned(),
@@ -69,17 +70,8 @@ impl RabbitMq {
             password: password.to_owned(),
             node: node.to_owned(),
             durability,
-            cluster: None,
+            cluster,
         }
-    }
-
-    /// Makes it a node of a cluster. The first node is started before the others.
-    pub(crate) fn in_cluster(mut self, nodes: &[String], cookie: &str) -> Self {
-        self.cluster = Some(Cluster {
-            nodes: nodes.to_owned(),
-            cookie: cookie.to_owned(),
-        });
-        self
     }
 
     /// Returns the URLs and credentials of the server.
@@ -135,14 +127,7 @@ impl RabbitMq {
 
     /// Stops the server, and its port mapper unless it is a node of a cluster. Does nothing when they are not running.
     pub fn stop(&self, how: Stop) -> Result<()> {
-        self.pid_file().ensure_own()?;
-        if let Some(process) = self.pid_file().running() {
-            match how {
-                Stop::Graceful => process.stop(Signal::SIGTERM, STOP_LIMIT)?,
-                Stop::Kill => process.kill()?,
-            }
-        }
-        self.pid_file().remove();
+        self.pid_file().stop(how, Signal::SIGTERM, STOP_LIMIT)?;
         if self.cluster.is_none() {
             self.stop_port_mapper()?;
         }
@@ -156,12 +141,8 @@ impl RabbitMq {
     }
 
     pub(crate) fn stop_port_mapper(&self) -> Result<()> {
-        self.port_mapper_pid_file().ensure_own()?;
-        if let Some(process) = self.port_mapper_pid_file().running() {
-            process.kill()?;
-        }
-        self.port_mapper_pid_file().remove();
-        Ok(())
+        let mapper = self.port_mapper_pid_file();
+        mapper.stop(Stop::Kill, Signal::SIGTERM, STOP_LIMIT)
     }
 
     /// Cuts the node off from the others of its cluster, as a broken network would. It stays reachable for clients until it
@@ -358,28 +339,26 @@ impl RabbitMq {
 
     /// Sends the protocol header and expects any frame on channel 0.
     fn is_amqp_ready(&self) -> bool {
-        let Some(mut stream) = connect(self.ports.amqp) else {
-            return false;
-        };
-        let mut start = [0; 3];
-        stream.write_all(b"AMQP\x00\x00\x09\x01").is_ok()
-            && stream.read_exact(&mut start).is_ok()
-            && start == [1, 0, 0]
+        answers(self.ports.amqp, b"AMQP\x00\x00\x09\x01", &[1, 0, 0])
     }
 
     fn is_management_ready(&self) -> bool {
-        let Some(mut stream) = connect(self.ports.management) else {
-            return false;
-        };
         let authorization = self.description().authorization();
         let request = format!(
             "GET /api/vhosts HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: {authorization}\r\nConnection: close\r\n\r\n"
         );
-        let mut start = [0; 12];
-        stream.write_all(request.as_bytes()).is_ok()
-            && stream.read_exact(&mut start).is_ok()
-            && start == *b"HTTP/1.1 200"
+        answers(self.ports.management, request.as_bytes(), b"HTTP/1.1 200")
     }
+}
+
+/// Whether the response to what is sent begins with these bytes.
+fn answers(port: u16, request: &[u8], expected: &[u8]) -> bool {
+    connect(port).is_some_and(|mut stream| {
+        let mut start = vec![0; expected.len()];
+        stream.write_all(request).is_ok()
+            && stream.read_exact(&mut start).is_ok()
+            && start == expected
+    })
 }
 
 fn connect(port: u16) -> Option<TcpStream> {

@@ -9,9 +9,10 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Description, Durability, Options, Parts, Postgres, RabbitMq, RolePasswords, Stop,
+    Description, Postgres, RabbitMq, Roles,
     description::PostgresDescription,
-    packages, ports,
+    packages::{self, Need},
+    ports,
     private::{self, failed},
     rabbitmq, random,
 };
@@ -27,7 +28,7 @@ pub struct Servers {
     pub rabbitmq: RabbitMq,
     /// The other nodes of its cluster.
     pub rabbitmq_peers: Vec<RabbitMq>,
-    passwords: RolePasswords,
+    passwords: Roles,
 }
 
 /// The state that must survive a restart.
@@ -48,13 +49,13 @@ struct State {
     /// The secret by which the nodes of a cluster know each other.
     #[serde(default)]
     rabbitmq_cookie: String,
-    role_passwords: RolePasswords,
+    role_passwords: Roles,
 }
 
 impl State {
-    fn new(options: &Options) -> Result<Self> {
+    fn new(folder: &Path, layout: Layout) -> Result<Self> {
         let [postgres_port, amqp, management, distribution, epmd] = ports::free()?;
-        let peers = (1..options.broker_nodes).map(|_| {
+        let peers = (1..layout.broker_nodes).map(|_| {
             let [amqp, management, distribution] = ports::free()?;
             Ok(rabbitmq::Ports {
                 amqp,
@@ -63,9 +64,9 @@ impl State {
                 epmd,
             })
         });
-        let standby_port = options.standby.then(ports::free).transpose()?;
+        let standby_port = layout.standby.then(ports::free).transpose()?;
         Ok(Self {
-            durability: options.durability,
+            durability: layout.durability,
             postgres_port,
             standby_port: standby_port.map(|[port]| port),
             postgres_password: random::password()?,
@@ -76,10 +77,10 @@ impl State {
                 epmd,
             },
             rabbitmq_password: random::password()?,
-            rabbitmq_node: format!("local-{}@localhost", random::short_hash(&options.folder)),
+            rabbitmq_node: format!("local-{}@localhost", random::short_hash(folder)),
             rabbitmq_peers: peers.collect::<Result<_>>()?,
             rabbitmq_cookie: random::password()?,
-            role_passwords: RolePasswords::random()?,
+            role_passwords: Roles::random_passwords()?,
         })
     }
 
@@ -96,13 +97,20 @@ impl State {
         );
         let nodes: Vec<_> = std::iter::once(first).chain(peers).collect();
         let names: Vec<String> = nodes.iter().map(|(_, _, name)| name.clone()).collect();
+        let cluster = (names.len() > 1).then(|| rabbitmq::Cluster {
+            nodes: names,
+            cookie: self.rabbitmq_cookie.clone(),
+        });
         let node = |(subfolder, ports, name): (String, rabbitmq::Ports, String)| {
             let (folder, password) = (folder.join(subfolder), &self.rabbitmq_password);
-            let node = RabbitMq::new(&folder, ports, password, &name, self.durability);
-            match names.len() {
-                1 => node,
-                _ => node.in_cluster(&names, &self.rabbitmq_cookie),
-            }
+            RabbitMq::new(
+                &folder,
+                ports,
+                password,
+                &name,
+                self.durability,
+                cluster.clone(),
+            )
         };
         nodes.into_iter().map(node).collect()
     }
@@ -127,32 +135,27 @@ impl State {
 }
 
 impl Servers {
-    /// Starts the servers in `options.folder`, unless they are running, and waits until they are ready.
+    /// Starts the servers in a folder, unless they are running, and waits until they are ready.
     /// Missing packages are installed. Ports, passwords and data are kept from the last start, but a port
     /// that another program has taken is replaced. On failure nothing is left running.
-    pub fn start(options: &Options, say: &dyn Fn(&str)) -> Result<Self> {
-        packages::ensure(options.parts.needs(), say)?;
-        private::create_reachable_folder(&options.folder)?;
-        let folder = options
-            .folder
+    pub fn start(folder: &Path, parts: Parts, layout: Layout, say: &dyn Fn(&str)) -> Result<Self> {
+        packages::ensure(parts.needs(), say)?;
+        private::create_reachable_folder(folder)?;
+        let folder = &folder
             .canonicalize()
-            .with_context(failed("finding", &options.folder))?;
-        let options = Options {
-            folder,
-            ..options.clone()
-        };
-        let mut state = match State::read(&options.folder)? {
+            .with_context(failed("finding", folder))?;
+        let mut state = match State::read(folder)? {
             Some(state) => state,
-            None => State::new(&options)?,
+            None => State::new(folder, layout)?,
         };
-        state.durability = options.durability;
-        let mut servers = Self::new(&options.folder, &state)?;
+        state.durability = layout.durability;
+        let mut servers = Self::new(folder, &state)?;
         if servers.replace_taken_ports(&mut state)? {
-            servers = Self::new(&options.folder, &state)?;
+            servers = Self::new(folder, &state)?;
         }
-        state.write(&options.folder)?;
+        state.write(folder)?;
         let started = servers
-            .start_parts(options.parts)
+            .start_parts(parts)
             .and_then(|()| servers.start_standby());
         if started.is_err() {
             servers.stop(Stop::Kill)?;
@@ -231,38 +234,37 @@ impl Servers {
 
     /// Replaces ports that other programs have taken. Returns whether any was replaced.
     fn replace_taken_ports(&self, state: &mut State) -> Result<bool> {
-        let mut replaced = false;
-        let mut ensure_free = |port: &mut u16| -> Result<()> {
-            let free = ports::prefer(*port)?;
-            replaced |= free != *port;
-            *port = free;
-            Ok(())
-        };
+        let mut held = Vec::new();
         if !self.postgres.is_running() {
-            ensure_free(&mut state.postgres_port)?;
+            held.push(&mut state.postgres_port);
         }
-        if let (Some(standby), Some(port)) = (&self.postgres_standby, &mut state.standby_port)
-            && !standby.is_running()
+        if self
+            .postgres_standby
+            .iter()
+            .any(|standby| !standby.is_running())
         {
-            ensure_free(port)?;
+            held.extend(&mut state.standby_port);
         }
         if !self.rabbitmq.is_running() {
             // A port mapper that outlived its server may hold the port.
             self.rabbitmq.stop(Stop::Kill)?;
             self.rabbitmq.stop_port_mapper()?;
-            let ports = &mut state.rabbitmq_ports;
-            ensure_free(&mut ports.epmd)?;
-            let epmd = ports.epmd;
-            for ports in std::iter::once(ports).chain(&mut state.rabbitmq_peers) {
-                ports.epmd = epmd;
-                for port in [
-                    &mut ports.amqp,
-                    &mut ports.management,
-                    &mut ports.distribution,
-                ] {
-                    ensure_free(port)?;
-                }
+            let broker =
+                std::iter::once(&mut state.rabbitmq_ports).chain(&mut state.rabbitmq_peers);
+            for (number, node) in broker.enumerate() {
+                // The nodes share the port mapper of the first one.
+                held.extend((number == 0).then_some(&mut node.epmd));
+                held.extend([&mut node.amqp, &mut node.management, &mut node.distribution]);
             }
+        }
+        let mut replaced = false;
+        for port in held {
+            let free = ports::prefer(*port)?;
+            replaced |= free != *port;
+            *port = free;
+        }
+        for peer in &mut state.rabbitmq_peers {
+            peer.epmd = state.rabbitmq_ports.epmd;
         }
         Ok(replaced)
     }
@@ -298,4 +300,65 @@ impl Servers {
         }
         Ok(())
     }
+}
+
+/// Whether data survives a failure of the machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Durability {
+    /// Every commit is written to disk.
+    Durable,
+    /// The data is temporary, so nothing waits for the disk.
+    Discardable,
+}
+
+/// How a server is stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// It is asked to stop and given time.
+    Graceful,
+    /// SIGKILL.
+    Kill,
+}
+
+/// Which servers run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Parts {
+    /// Postgres and RabbitMQ.
+    Both,
+    /// Only the database; the broker runs elsewhere.
+    Postgres,
+    /// Only the broker; the database runs elsewhere.
+    RabbitMq,
+}
+
+impl Parts {
+    /// Returns the packages that provide the servers.
+    pub fn needs(self) -> &'static [Need] {
+        match self {
+            Self::Both => &[Need::Postgres, Need::RabbitMq, Need::Psql],
+            Self::Postgres => &[Need::Postgres, Need::Psql],
+            Self::RabbitMq => &[Need::RabbitMq],
+        }
+    }
+}
+
+/// The private servers.
+#[derive(Debug, Clone, Copy)]
+pub struct Layout {
+    /// Whether their data survives a failure of the machine.
+    pub durability: Durability,
+    /// How many nodes the broker has. Several are a cluster. It cannot change after the first start.
+    pub broker_nodes: usize,
+    /// Whether Postgres has a standby, for which each commit waits.
+    pub standby: bool,
+}
+
+impl Layout {
+    /// One server of each kind, with data that is thrown away.
+    pub const SINGLE: Self = Self {
+        durability: Durability::Discardable,
+        broker_nodes: 1,
+        standby: false,
+    };
 }

@@ -7,14 +7,13 @@
 use std::{
     ffi::OsString,
     fs,
-    path::Path,
+    path::{Path, PathBuf},
     process::Command,
     time::{Duration, Instant},
 };
 
 use local_stack::{
-    Description, Durability, Options, Parts, Servers, Stop, bootstrap, packages,
-    process::wait_until,
+    Description, Layout, Parts, Servers, Stop, bootstrap, packages, process::wait_until,
 };
 use procfs::process::all_processes;
 
@@ -22,12 +21,27 @@ const LIMIT: Duration = Duration::from_secs(10);
 
 fn quiet(_: &str) {}
 
+#[derive(Clone)]
+struct Options {
+    folder: PathBuf,
+    parts: Parts,
+    standby: bool,
+}
+
+impl Options {
+    fn start(&self) -> Servers {
+        let layout = Layout {
+            standby: self.standby,
+            ..Layout::SINGLE
+        };
+        Servers::start(&self.folder, self.parts, layout, &quiet).unwrap()
+    }
+}
+
 fn options(base: &Path, parts: Parts, standby: bool) -> Options {
     Options {
         folder: base.join("servers"),
-        durability: Durability::Discardable,
         parts,
-        broker_nodes: 1,
         standby,
     }
 }
@@ -106,7 +120,7 @@ fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
     .unwrap();
     let options = options(base.path(), Parts::Both, false);
     let _discarded = Discarded(options.clone());
-    let servers = Servers::start(&options, &quiet).unwrap();
+    let servers = options.start();
     let description = servers.description();
 
     let admin_url = description.postgres.admin_url_of("countersign").unwrap();
@@ -121,7 +135,7 @@ fn servers_survive_a_crash_and_leave_nothing_behind_when_discarded() {
     servers.rabbitmq.stop(Stop::Kill).unwrap();
     assert!(query(&admin_url, "SELECT 1").is_err());
     assert_eq!(processes_of(&options.folder), Vec::<String>::new());
-    let again = Servers::start(&options, &quiet).unwrap();
+    let again = options.start();
     assert_eq!(again.description(), description);
     assert_eq!(
         query(&urls.users_service, "SELECT name FROM t").unwrap(),
@@ -153,7 +167,7 @@ fn a_promoted_standby_has_every_commit_and_the_killed_primary_follows_it() {
     .unwrap();
     let options = options(base.path(), Parts::Postgres, true);
     let _discarded = Discarded(options.clone());
-    let servers = Servers::start(&options, &quiet).unwrap();
+    let servers = options.start();
     let (first, second) = (
         &servers.postgres,
         servers.postgres_standby.as_ref().unwrap(),
@@ -179,7 +193,7 @@ fn a_promoted_standby_has_every_commit_and_the_killed_primary_follows_it() {
     assert_eq!(processes_of(&options.folder), Vec::<String>::new());
 }
 
-fn assert_roles_are_separated(urls: &bootstrap::RoleUrls) {
+fn assert_roles_are_separated(urls: &bootstrap::Roles) {
     query(
         &urls.users_owner,
         "CREATE TABLE t (name text); INSERT INTO t VALUES ('x')",

@@ -4,7 +4,7 @@ use std::env;
 
 use anyhow::Context as _;
 use local_stack::{
-    Durability, Options, Parts, RoleUrls, Servers, bootstrap, database_name,
+    Durability, Layout, Parts, Roles, Servers, bootstrap, database_name,
     packages::{self, Need},
     with_database,
 };
@@ -17,33 +17,13 @@ const DATABASE: &str = "countersign";
 #[derive(Debug)]
 pub struct Backing {
     /// The URLs of the database, by role.
-    pub databases: RoleUrls,
+    pub databases: Roles,
     /// The superuser's URL of the database.
     pub admin_url: String,
     /// The URL of the broker.
     pub amqp: String,
     /// The private servers, if at least one was started.
     pub servers: Option<Servers>,
-}
-
-/// The private servers of a tool.
-#[derive(Debug, Clone, Copy)]
-pub struct Layout {
-    /// Whether their data survives a failure of the machine.
-    pub durability: Durability,
-    /// The nodes of RabbitMQ.
-    pub broker_nodes: usize,
-    /// Whether Postgres has a standby, for which each commit waits.
-    pub standby: bool,
-}
-
-impl Layout {
-    /// One server of each kind, with data that is thrown away.
-    pub const SINGLE: Self = Self {
-        durability: Durability::Discardable,
-        broker_nodes: 1,
-        standby: false,
-    };
 }
 
 impl Backing {
@@ -98,14 +78,7 @@ fn start_servers(workspace: &Workspace, parts: Parts, layout: Layout) -> anyhow:
         Parts::Postgres => "starting Postgres; using RabbitMQ at AMQP_URL",
         Parts::RabbitMq => "starting RabbitMQ; using Postgres at DATABASE_URL",
     });
-    let options = Options {
-        folder: workspace.servers(),
-        durability: layout.durability,
-        parts,
-        broker_nodes: layout.broker_nodes,
-        standby: layout.standby,
-    };
-    Servers::start(&options, &say)
+    Servers::start(&workspace.servers(), parts, layout, &say)
 }
 
 /// An administrator's URL names the database to use, unless that is the one that every server has.

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow, bail, ensure};
 use local_stack::process::poll;
 use serde_json::{Value, json};
 use ureq::{Agent, http::Request};
@@ -66,15 +66,6 @@ pub struct Response {
     /// Whether an earlier attempt may have taken effect although its response was lost.
     pub repeated: bool,
     call: String,
-}
-
-/// Why a call is repeated.
-struct Failure {
-    text: String,
-    /// The pause that the server asked for.
-    pause: Duration,
-    /// Whether the call may have taken effect.
-    uncertain: bool,
 }
 
 impl<'call> Call<'call> {
@@ -277,48 +268,39 @@ impl Client {
         let mut pause = FIRST_PAUSE;
         let mut repeated = false;
         loop {
-            let failure = match self.attempt(call) {
-                Ok((status, body)) => {
-                    return Ok(Response {
-                        status,
-                        body,
-                        repeated,
-                        call: name,
-                    });
+            let sent = Instant::now();
+            let (failure, asked) = match self.once(call) {
+                Ok((status, retry_after, body)) => match retry_pause(status, retry_after, &body) {
+                    None => {
+                        if self.is_printing {
+                            transcript::response(status, sent.elapsed(), &body);
+                        }
+                        return Ok(Response {
+                            status,
+                            body,
+                            repeated,
+                            call: name,
+                        });
+                    }
+                    Some(asked) => {
+                        // A rate limit refuses a request before it takes effect.
+                        repeated |= status != 429;
+                        (format!("returned {status}"), asked)
+                    }
+                },
+                Err(error) => {
+                    repeated = true;
+                    (format!("got no response: {error}"), Duration::ZERO)
                 }
-                Err(failure) => failure,
             };
-            repeated |= failure.uncertain;
-            pause = pause.max(failure.pause);
+            pause = pause.max(asked);
             let elapsed = start.elapsed();
-            if elapsed + pause > RETRY_LIMIT {
-                bail!("{name} {}, for {} s", failure.text, elapsed.as_secs());
-            }
-            transcript::pause(&name, &failure.text, pause);
+            let is_over = elapsed + pause > RETRY_LIMIT;
+            ensure!(!is_over, "{name} {failure}, for {} s", elapsed.as_secs());
+            transcript::pause(&name, &failure, pause);
             thread::sleep(pause);
             pause = (pause * 2).min(MAX_PAUSE);
         }
-    }
-
-    fn attempt(&self, call: &Call<'_>) -> Result<(u16, Value), Failure> {
-        let start = Instant::now();
-        let (status, retry_after, body) = self.once(call).map_err(|error| Failure {
-            text: format!("got no response: {error}"),
-            pause: Duration::ZERO,
-            uncertain: true,
-        })?;
-        if let Some(pause) = retry_pause(status, retry_after, &body) {
-            return Err(Failure {
-                text: format!("returned {status}"),
-                pause,
-                // A rate limit refuses a request before it takes effect.
-                uncertain: status != 429,
-            });
-        }
-        if self.is_printing {
-            transcript::response(status, start.elapsed(), &body);
-        }
-        Ok((status, body))
     }
 
     /// Sends a request once. Returns the status, the seconds of `Retry-After`, and the body.

@@ -1,15 +1,23 @@
-//! The identity of one system, by which its processes are told from those of every other one.
+//! The identity of one system, by which its processes are told from those of every other one, and the environment of its
+//! processes. Variables of the caller take precedence over those of the commands.
 //!
 //! Another checkout may be at the same path in another container, so a path proves nothing. The identity is random. It is
 //! written to the folder of the system, and every process of the system has it in its environment.
 
-use std::{fs, os::unix::fs::MetadataExt as _, path::Path};
+use std::{
+    collections::BTreeMap, ffi::OsStr, fs, os::unix::fs::MetadataExt as _, path::Path,
+    process::Command,
+};
 
 use anyhow::Context as _;
-use local_stack::{private, process::Identity, process::find_by_variable, random};
+use local_stack::{
+    private,
+    process::{Identity, find_by_variable},
+    random,
+};
 use serde::{Deserialize, Serialize};
 
-use crate::{environment::MARKER, workspace::Workspace};
+use crate::workspace::Workspace;
 
 /// The variable of earlier versions. Its value is the folder.
 const EARLIER_MARKER: &str = "COUNTERSIGN_STACK";
@@ -84,6 +92,56 @@ pub fn unproven(workspace: &Workspace) -> Option<String> {
     })
 }
 
+/// Marks all processes of a system with its identity (see `instance`), so that `down` finds the processes even when no
+/// file has their pids.
+pub const MARKER: &str = "COUNTERSIGN_INSTANCE";
+
+/// Always set, because they differ between processes, and not inherited, so that a process has only those that it needs.
+const OF_ONE_PROCESS: [&str; 4] = [
+    "LISTEN_ADDRESS",
+    "METRICS_ADDRESS",
+    "DATABASE_URL",
+    "DATABASE_OWNER_URL",
+];
+
+/// Not inherited, either.
+const BROKER: &str = "AMQP_URL";
+
+/// Variables by name.
+pub type Variables = BTreeMap<&'static str, String>;
+
+/// Settings as variables.
+pub fn owned(settings: &[(&'static str, &str)]) -> Variables {
+    let settings = settings.iter();
+    settings
+        .map(|(name, value)| (*name, (*value).to_owned()))
+        .collect()
+}
+
+/// Adds those `variables` to the inherited environment of `command` that the caller has not set.
+pub fn apply(command: &mut Command, variables: &Variables) {
+    for name in OF_ONE_PROCESS.into_iter().chain([BROKER]) {
+        command.env_remove(name);
+        command.env_remove(format!("{name}_FILE"));
+    }
+    let given = |name: &str| std::env::var_os(name).is_some();
+    command.envs(not_given(variables, &given));
+}
+
+/// Returns the variables to set. A secret counts as given in either form, `X` or `X_FILE`.
+fn not_given<'variables>(
+    variables: &'variables Variables,
+    given: &dyn Fn(&str) -> bool,
+) -> impl Iterator<Item = (&'static str, &'variables OsStr)> {
+    let is_set = |name: &str| {
+        let plain = name.strip_suffix("_FILE").unwrap_or(name);
+        let is_given = given(plain) || given(&format!("{plain}_FILE"));
+        !is_given || name == MARKER || name == BROKER || OF_ONE_PROCESS.contains(&name)
+    };
+    let variables = variables.iter().filter(move |(name, _)| is_set(name));
+    variables.map(|(name, value)| (*name, OsStr::new(value)))
+}
+
 #[cfg(test)]
 mod tests {
     use std::process::Command;
@@ -145,5 +203,44 @@ mod tests {
         assert!(copied.unwrap().success());
         assert_ne!(mark(&Workspace::at(&second)).unwrap(), original);
         assert_eq!(mark(&Workspace::at(&first)).unwrap(), original);
+    }
+
+    fn names(given: &[&str]) -> Vec<&'static str> {
+        let variables = Variables::from([
+            ("DATABASE_URL", "d".to_owned()),
+            ("LOG_FORMAT", "text".to_owned()),
+            ("TOKEN_SIGNING_KEY_FILE", "f".to_owned()),
+        ]);
+        not_given(&variables, &|name| given.contains(&name))
+            .map(|(name, _)| name)
+            .collect()
+    }
+
+    #[test]
+    fn values_of_the_caller_take_precedence() {
+        assert_eq!(
+            names(&[]),
+            ["DATABASE_URL", "LOG_FORMAT", "TOKEN_SIGNING_KEY_FILE"]
+        );
+        assert_eq!(
+            names(&["LOG_FORMAT"]),
+            ["DATABASE_URL", "TOKEN_SIGNING_KEY_FILE"]
+        );
+    }
+
+    #[test]
+    fn a_secret_may_be_given_in_either_form() {
+        assert_eq!(
+            names(&["TOKEN_SIGNING_KEY"]),
+            ["DATABASE_URL", "LOG_FORMAT"]
+        );
+    }
+
+    #[test]
+    fn variables_that_differ_between_processes_are_always_set() {
+        assert_eq!(
+            names(&["DATABASE_URL"]),
+            ["DATABASE_URL", "LOG_FORMAT", "TOKEN_SIGNING_KEY_FILE"]
+        );
     }
 }

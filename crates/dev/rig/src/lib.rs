@@ -13,14 +13,11 @@
 //! because it installs the rest.
 
 pub mod backing;
-mod cleanup;
 pub mod client;
 pub mod duration;
-pub mod environment;
 pub mod held_lock;
 pub mod instance;
 pub mod interrupt;
-pub mod listener;
 pub mod mail_server;
 pub mod output;
 pub mod own;
@@ -37,5 +34,4 @@ pub mod system;
 pub mod tcp_proxy;
 pub mod transcript;
 pub mod verifier;
-mod watchdog;
 pub mod workspace;

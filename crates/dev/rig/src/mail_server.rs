@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use crate::{listener::ToggleListener, sync::lock};
+use crate::sync::{ToggleListener, lock};
 
 /// A received message.
 #[derive(Debug, Clone, Default)]

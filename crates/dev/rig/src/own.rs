@@ -1,20 +1,36 @@
-//! Programs that start systems of their own, and remove them.
+//! Programs that start systems of their own, and remove them, even when a run is killed.
 
-use std::process::ExitCode;
+use std::{env, path::Path, process::ExitCode, thread, time::Duration};
 
-use crate::{
-    cleanup::{Keep, clean_up},
-    errln,
-    interrupt::Interrupt,
-    output::say,
-    paint, watchdog,
-    watchdog::Watchdog,
-    workspace::Workspace,
+use anyhow::{Context as _, bail};
+use local_stack::{
+    Servers, Stop, private,
+    process::{Detached, Identity},
 };
+
+use crate::{errln, instance, interrupt, output::say, paint, workspace::Workspace};
+
+const POLL: Duration = Duration::from_millis(200);
+
+/// The first argument of the second process, which cleans up when a run is killed.
+const WATCHDOG: &str = "watchdog";
+
+/// Which files to keep.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    /// Logs and data, to investigate a failure.
+    Everything,
+    /// None.
+    Nothing,
+}
 
 /// Runs the main function of a program, and prints its error, if there is one.
 pub fn run(main: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
-    let outcome = watchdog::run_if_asked().unwrap_or_else(main);
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    let outcome = match arguments.split_first() {
+        Some((first, rest)) if first == WATCHDOG => watch(rest),
+        _ => main(),
+    };
     outcome.unwrap_or_else(|error| {
         errln!("{} {error:#}", paint::red("error:"));
         ExitCode::FAILURE
@@ -26,30 +42,87 @@ pub fn run(main: impl FnOnce() -> anyhow::Result<ExitCode>) -> ExitCode {
 pub fn with_own_system<T>(
     base: &Workspace,
     folder: &str,
-    test: impl FnOnce(&Workspace, &Interrupt) -> anyhow::Result<T>,
+    test: impl FnOnce(&Workspace) -> anyhow::Result<T>,
     passed: impl FnOnce(&T) -> bool,
 ) -> anyhow::Result<T> {
-    let interrupt = Interrupt::watch()?;
+    interrupt::watch()?;
     let _lock = base.lock_folder(folder)?;
     let workspace = base.aside(folder);
     // A killed run leaves its system.
     clean_up(&workspace, Keep::Nothing)?;
-    // It removes the system of this run if this process is killed.
     let _watchdog = Watchdog::start(base, folder)?;
-    let outcome = test(&workspace, &interrupt);
+    let outcome = test(&workspace);
     say("stopping everything");
     let has_logs = workspace.local().join("log").is_dir();
-    let keep = if outcome.as_ref().is_ok_and(passed) || interrupt.came() || !has_logs {
-        Keep::Nothing
+    if outcome.as_ref().is_ok_and(passed) || interrupt::came() || !has_logs {
+        clean_up(&workspace, Keep::Nothing)?;
     } else {
-        Keep::Everything
-    };
-    clean_up(&workspace, keep)?;
-    if keep == Keep::Everything {
+        clean_up(&workspace, Keep::Everything)?;
         say(&format!(
             "the logs of the processes are in .local/{folder}/log, those of the servers and their data in \
              .local/{folder}/servers"
         ));
     }
     outcome
+}
+
+/// Kills every process and server of a system that this or an earlier run started.
+fn clean_up(workspace: &Workspace, keep: Keep) -> anyhow::Result<()> {
+    // The second pass finds processes that were starting during the first.
+    for _ in 0..2 {
+        for (_, identity) in instance::processes(workspace)? {
+            identity.kill()?;
+        }
+    }
+    if keep == Keep::Everything {
+        let servers = Servers::find(&workspace.servers())?;
+        return servers.map_or(Ok(()), |servers| servers.stop(Stop::Kill));
+    }
+    Servers::discard(&workspace.servers())?;
+    private::remove_folder(&workspace.local())
+}
+
+/// A second process, which removes the system of this run if this process is killed. Dropping it ends the process.
+struct Watchdog(Identity);
+
+impl Watchdog {
+    /// Watches this process, whose system is in `folder`.
+    fn start(base: &Workspace, folder: &str) -> anyhow::Result<Self> {
+        let pid = i32::try_from(std::process::id()).context("reading this process's pid")?;
+        let this = Identity::of(pid).context("this process has no identity")?;
+        let program = env::current_exe().context("finding this program")?;
+        let mut detached = Detached::new(&program, Path::new("/dev/null"));
+        detached
+            .command()
+            .current_dir(base.root())
+            .args([WATCHDOG, folder])
+            .args([this.pid.to_string(), this.start_time.to_string()]);
+        Ok(Self(detached.spawn()?))
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        // One that survives finds nothing to clean up and exits.
+        let _ = self.0.kill();
+    }
+}
+
+/// Does the work of the second process: waits for the end of the run, and stops what it left behind.
+fn watch(arguments: &[String]) -> anyhow::Result<ExitCode> {
+    let [folder, pid, start_time] = arguments else {
+        bail!("a watchdog is told what to watch");
+    };
+    let watched = Identity {
+        pid: pid.parse()?,
+        start_time: start_time.parse()?,
+    };
+    while Identity::of(watched.pid) == Some(watched) {
+        thread::sleep(POLL);
+    }
+    let base = Workspace::find()?;
+    // Another run cleans up its own system; the lock keeps this run from mistaking it for remains.
+    let _lock = base.lock_folder(folder)?;
+    clean_up(&base.aside(folder), Keep::Everything)?;
+    Ok(ExitCode::SUCCESS)
 }

@@ -3,11 +3,18 @@
 use std::{sync::Mutex, time::Duration};
 
 use anyhow::Context as _;
-use local_stack::process::{Identity, wait_until};
+use local_stack::{
+    Servers, Stop,
+    process::{Identity, wait_until},
+};
 use nix::sys::signal::Signal;
 
 use crate::{
-    client::Client, instance, interrupt::Interrupt, output::say, plan::Planned, sync::lock,
+    instance::{self, Variables},
+    interrupt,
+    output::say,
+    stack_file::Stack,
+    sync::lock,
     workspace::Workspace,
 };
 
@@ -15,15 +22,26 @@ use crate::{
 const STOP_LIMIT: Duration = Duration::from_secs(30);
 
 /// A process that was started, or is going to be.
+#[derive(Debug)]
 pub struct Process {
-    /// What it runs.
-    pub planned: Planned,
+    /// The name of the program. That of the second replica ends in `-2`.
+    pub name: String,
+    /// The program that the process runs.
+    pub program: &'static str,
+    /// Processes of a stage start together, when those of the previous stage are ready.
+    pub stage: u8,
+    /// The URL of its API. `None` for workers.
+    pub url: Option<String>,
+    /// The base URL of `/readyz` and `/metrics`.
+    pub metrics: String,
+    /// Its environment.
+    pub variables: Variables,
     /// Held while a fault hits the process: a process that stops slowly may meet the next fault.
     pub fault_lock: Mutex<()>,
     pub(crate) state: Mutex<State>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct State {
     /// `None` before its start and after its end.
     pub(crate) identity: Option<Identity>,
@@ -32,19 +50,6 @@ pub(crate) struct State {
 }
 
 impl Process {
-    pub(crate) fn new(planned: Planned) -> Self {
-        Self {
-            planned,
-            fault_lock: Mutex::default(),
-            state: Mutex::default(),
-        }
-    }
-
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.planned.name
-    }
-
     /// Its identity, unless it was stopped or never started.
     pub fn identity(&self) -> Option<Identity> {
         lock(&self.state).identity
@@ -60,15 +65,10 @@ impl Process {
         !lock(&self.state).should_run || self.is_alive()
     }
 
-    /// A client of its internal port.
-    pub fn metrics(&self) -> Client {
-        Client::of_process(&self.planned.metrics)
-    }
-
     /// The host and port of its API.
     pub fn address(&self) -> anyhow::Result<&str> {
-        let url = self.planned.url.as_deref();
-        let url = url.with_context(|| format!("{} has no API", self.name()))?;
+        let url = self.url.as_deref();
+        let url = url.with_context(|| format!("{} has no API", self.name))?;
         Ok(url.trim_start_matches("http://"))
     }
 
@@ -95,18 +95,16 @@ impl Process {
 
     /// Asks it to stop, and kills it if it takes too long or a signal arrives. It stays stopped. Returns whether it stopped
     /// by itself.
-    pub fn stop(&self, interrupt: &Interrupt) -> anyhow::Result<bool> {
-        let identity = {
-            let mut state = lock(&self.state);
-            state.should_run = false;
-            state.identity.take()
-        };
-        let Some(identity) = identity else {
+    pub fn stop(&self) -> anyhow::Result<bool> {
+        let mut state = lock(&self.state);
+        state.should_run = false;
+        let Some(identity) = state.identity.take() else {
             return Ok(true);
         };
+        drop(state);
         identity.signal(Signal::SIGTERM);
         let end = wait_until(STOP_LIMIT, || {
-            (interrupt.came() || !identity.is_alive()).then_some(())
+            (interrupt::came() || !identity.is_alive()).then_some(())
         });
         identity.kill()?;
         Ok(end.is_some())
@@ -131,6 +129,19 @@ pub fn stop_all(workspace: &Workspace) -> anyhow::Result<usize> {
     Ok(all.len())
 }
 
+/// Stops all that runs in a workspace. Returns the number of processes, and whether servers ran.
+pub fn stop(workspace: &Workspace) -> anyhow::Result<(usize, bool)> {
+    let stopped = stop_all(workspace);
+    let servers = Servers::find(&workspace.servers())?;
+    let is_running =
+        |servers: &Servers| servers.postgres.is_running() || servers.rabbitmq.is_running();
+    let servers_ran = servers.as_ref().is_some_and(is_running);
+    servers.map_or(Ok(()), |servers| servers.stop(Stop::Graceful))?;
+    let stopped = stopped?;
+    Stack::remove(workspace);
+    Ok((stopped, servers_ran))
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -138,7 +149,7 @@ mod tests {
     use local_stack::process::Detached;
 
     use super::*;
-    use crate::environment::MARKER;
+    use crate::instance::MARKER;
 
     #[test]
     fn a_marked_process_is_found_and_stopped() {

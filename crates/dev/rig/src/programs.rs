@@ -17,6 +17,42 @@ use crate::workspace::{Profile, Workspace};
 /// The paths of programs by their names.
 pub type Programs = BTreeMap<String, PathBuf>;
 
+/// Where programs come from.
+#[derive(Debug, Clone, Copy)]
+pub enum Source<'run> {
+    /// They are built.
+    Build(Profile),
+    /// They are in a folder.
+    Folder(&'run Path),
+    /// They were built, and copied.
+    Copied(&'run Programs),
+}
+
+impl<'run> Source<'run> {
+    /// For the option `--programs`.
+    pub fn of(folder: Option<&'run Path>) -> Self {
+        folder.map_or(Self::Build(Profile::Dev), Self::Folder)
+    }
+}
+
+/// Returns the programs of a system, which a tool's own system has copies of.
+pub(crate) fn get(
+    workspace: &Workspace,
+    source: Source<'_>,
+    copied: bool,
+) -> anyhow::Result<Programs> {
+    let found = match source {
+        Source::Build(profile) => build(workspace, profile)?,
+        Source::Folder(folder) => find(folder)?,
+        Source::Copied(programs) => return Ok(programs.clone()),
+    };
+    if copied {
+        copy(workspace, found)
+    } else {
+        Ok(found)
+    }
+}
+
 /// Builds the programs of the system. Returns their paths by name.
 pub fn build(workspace: &Workspace, profile: Profile) -> anyhow::Result<Programs> {
     say(match profile {
@@ -52,7 +88,7 @@ fn with_services(mut programs: Programs) -> anyhow::Result<Programs> {
 }
 
 /// Finds the programs in a folder. Returns their paths by name.
-pub fn find(folder: &Path) -> anyhow::Result<Programs> {
+fn find(folder: &Path) -> anyhow::Result<Programs> {
     let entries = fs::read_dir(folder).with_context(|| format!("reading {}", folder.display()))?;
     let mut programs = Programs::new();
     for entry in entries {

@@ -3,11 +3,15 @@
 use std::{
     io::{self, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use httparse::{EMPTY_HEADER, Status};
 
-use crate::listener::ToggleListener;
+use crate::sync::ToggleListener;
 
 const MAX_HEADERS: usize = 64;
 const CHUNK: usize = 8 * 1024;
@@ -54,7 +58,9 @@ impl Reply {
 
 /// Handles the requests to one port, those of each connection on a thread of its own.
 pub struct Receiver {
-    listener: ToggleListener,
+    /// Closing it refuses new connections, and keeps serving open ones.
+    pub listener: ToggleListener,
+    requests: Arc<AtomicUsize>,
 }
 
 impl Request<'_> {
@@ -84,11 +90,22 @@ impl Receiver {
         host: Ipv4Addr,
         handle: impl Fn(&Request<'_>) -> Reply + Send + Sync + 'static,
     ) -> anyhow::Result<Self> {
+        let requests = Arc::<AtomicUsize>::default();
+        let count = Arc::clone(&requests);
+        let handle = move |request: &Request<'_>| {
+            count.fetch_add(1, Ordering::Relaxed);
+            handle(request)
+        };
         let listener = ToggleListener::open_at(host, move |stream| {
             // Broken connections are reported by the sender.
             let _ = serve(stream, &handle);
         })?;
-        Ok(Self { listener })
+        Ok(Self { listener, requests })
+    }
+
+    /// How many requests it got.
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
     }
 
     /// Where it listens.
@@ -99,16 +116,6 @@ impl Receiver {
     /// The URL of a path, which begins with a slash.
     pub fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.address())
-    }
-
-    /// Refuses new connections, and keeps serving open ones.
-    pub fn refuse(&self) {
-        self.listener.close();
-    }
-
-    /// Ends [`Self::refuse`].
-    pub fn restore(&self) {
-        self.listener.reopen();
     }
 }
 
@@ -202,8 +209,8 @@ mod tests {
 
     #[test]
     fn requests_are_answered_until_the_connection_is_closed() {
-        let paths = std::sync::Arc::new(Mutex::new(Vec::new()));
-        let seen = std::sync::Arc::clone(&paths);
+        let paths = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&paths);
         let receiver = Receiver::open(move |request| {
             seen.lock().unwrap().push(request.path.to_owned());
             match request.path {

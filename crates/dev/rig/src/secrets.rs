@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::Context;
-use local_stack::{RolePasswords, random};
+use local_stack::{Roles, random};
 use pem::{EncodeConfig, LineEnding, Pem};
 
 use crate::workspace::Workspace;
@@ -27,7 +27,7 @@ pub struct Secrets {
     /// The key of mail about tasks.
     pub task_mail_key: String,
     /// For an external database server; the private one keeps its own.
-    pub external_roles: RolePasswords,
+    pub external_roles: Roles,
 }
 
 impl Secrets {
@@ -38,7 +38,7 @@ impl Secrets {
         };
         let password = |name: &str| read_or_create(workspace, name, random::password);
         let roles = read_or_create(workspace, "database-roles.json", || {
-            Ok(serde_json::to_string(&RolePasswords::random()?)?)
+            Ok(serde_json::to_string(&Roles::random_passwords()?)?)
         })?;
         Ok(Self {
             token_signing_key: key("token-signing-key.pem")?,

@@ -32,16 +32,14 @@ impl Stream {
     /// Prints each file from its start. Files that do not exist yet are awaited.
     pub fn follow(logs: Vec<(String, PathBuf)>) -> Self {
         let width = logs.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-        let mut all: Vec<Log> = logs
-            .into_iter()
-            .enumerate()
-            .map(|(place, (name, path))| Log {
-                prefix: paint::prefix(place, &format!("{name:width$} |")),
-                path,
-                file: None,
-                rest: Vec::new(),
-            })
-            .collect();
+        let logs = logs.into_iter().enumerate();
+        let logs = logs.map(|(place, (name, path))| Log {
+            prefix: paint::prefix(place, &format!("{name:width$} |")),
+            path,
+            file: None,
+            rest: Vec::new(),
+        });
+        let mut all: Vec<Log> = logs.collect();
         let ended = Arc::new(AtomicBool::new(false));
         let ending = Arc::clone(&ended);
         let thread = thread::spawn(move || {
@@ -85,7 +83,7 @@ impl Log {
         let lines = take_lines(&mut self.rest);
         let mut out = stdout().lock();
         for line in lines {
-            // A closed terminal sends a signal, which `Interrupt` handles.
+            // A closed terminal sends a signal, which `interrupt` handles.
             let _ = writeln!(out, "{} {line}", self.prefix);
         }
         let _ = out.flush();
@@ -99,10 +97,8 @@ fn take_lines(bytes: &mut Vec<u8>) -> Vec<String> {
     };
     let rest = bytes.split_off(end + 1);
     let whole = std::mem::replace(bytes, rest);
-    String::from_utf8_lossy(&whole)
-        .lines()
-        .map(str::to_owned)
-        .collect()
+    let whole = String::from_utf8_lossy(&whole);
+    whole.lines().map(str::to_owned).collect()
 }
 
 #[cfg(test)]

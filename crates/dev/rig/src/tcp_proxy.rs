@@ -15,10 +15,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
-    listener::ToggleListener,
-    sync::{Watch, lock, spawn},
-};
+use crate::sync::{ToggleListener, Watch, lock, spawn};
 
 const RESPONSES_LOST: Duration = Duration::from_millis(300);
 

@@ -104,18 +104,14 @@ fn print_body(body: &Value) {
 /// Returns the value with shortened lists, tokens, secrets, codes and passwords.
 fn redact(value: &Value, key: &str) -> Value {
     match value {
-        Value::Object(fields) => Value::Object(
-            fields
-                .iter()
-                .map(|(key, value)| (key.clone(), redact(value, key)))
-                .collect(),
-        ),
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let redacted = fields.map(|(key, value)| (key.clone(), redact(value, key)));
+            redacted.collect()
+        }
         Value::Array(items) => {
-            let mut shown: Vec<Value> = items
-                .iter()
-                .take(MAX_ITEMS)
-                .map(|item| redact(item, key))
-                .collect();
+            let shown = items.iter().take(MAX_ITEMS);
+            let mut shown: Vec<Value> = shown.map(|item| redact(item, key)).collect();
             if items.len() > MAX_ITEMS {
                 shown.push(Value::String(format!("… {} more", items.len() - MAX_ITEMS)));
             }

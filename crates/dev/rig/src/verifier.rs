@@ -26,14 +26,14 @@ impl System {
     /// The processes that verify tokens.
     pub fn token_verifiers(&self) -> Vec<Verifier> {
         let verifiers = self.processes.iter().filter_map(|process| {
-            let path = match process.planned.program {
+            let path = match process.program {
                 "user-service" => "/user",
                 "gateway" | "people-task-service" => "/people-task/tasks",
                 _ => return None,
             };
             Some(Verifier {
-                name: process.name().to_owned(),
-                client: Client::of_process(process.planned.url.as_deref()?),
+                name: process.name.clone(),
+                client: Client::of_process(process.url.as_deref()?),
                 path,
             })
         });

@@ -8,7 +8,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use cargo_metadata::Message;
 use local_stack::private;
 
@@ -26,11 +26,6 @@ pub enum Profile {
 }
 
 impl Profile {
-    /// The profile for the option `--release`.
-    pub fn of(optimised: bool) -> Self {
-        if optimised { Self::Image } else { Self::Dev }
-    }
-
     fn name(self) -> &'static str {
         match self {
             Self::Dev => "dev",
@@ -177,9 +172,7 @@ impl Workspace {
         }
         let status = child.wait().context("waiting for cargo build")?;
         ensure!(status.success(), "cargo build failed");
-        if programs.is_empty() {
-            bail!("cargo build built no program");
-        }
+        ensure!(!programs.is_empty(), "cargo build built no program");
         Ok(programs)
     }
 }

@@ -30,10 +30,8 @@ impl TestBroker {
     pub fn set_reachable(&self, reachable: bool) {
         let path = format!("permissions/{}/{}", self.vhost, servers().rabbitmq.username);
         if reachable {
-            put(
-                &path,
-                &json!({"configure": ".*", "write": ".*", "read": ".*"}),
-            );
+            let all = json!({"configure": ".*", "write": ".*", "read": ".*"});
+            put(&path, &all);
         } else {
             delete(&path);
             self.cut_connections();
@@ -62,10 +60,8 @@ impl TestBroker {
         let connections = get(&format!("vhosts/{}/connections", self.vhost));
         for connection in connections.as_array().into_iter().flatten() {
             let name = connection["name"].as_str().unwrap_or_default();
-            delete(&format!(
-                "connections/{}",
-                name.replace(' ', "%20").replace('>', "%3E")
-            ));
+            let name = name.replace(' ', "%20").replace('>', "%3E");
+            delete(&format!("connections/{name}"));
         }
     }
 }

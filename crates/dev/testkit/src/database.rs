@@ -3,7 +3,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use diesel::sql_types::Text;
 use diesel::{Connection as _, PgConnection, QueryableByName, RunQueryDsl as _};
 use diesel_migrations::{EmbeddedMigrations, MigrationHarness as _};
-use local_stack::{RoleUrls, backup, bootstrap};
+use local_stack::{Roles, backup, bootstrap};
 use values::Secret;
 
 use crate::servers::servers;
@@ -15,7 +15,7 @@ const TEMPLATE_LOCK: i64 = 0x7465_6d70_6c61_7465;
 #[derive(Debug)]
 pub struct TestDatabase {
     name: String,
-    urls: RoleUrls,
+    urls: Roles,
 }
 
 /// The schema that is migrated.
@@ -53,7 +53,7 @@ impl TestDatabase {
     }
 
     /// Returns the URLs of the four roles.
-    pub fn urls(&self) -> &RoleUrls {
+    pub fn urls(&self) -> &Roles {
         &self.urls
     }
 

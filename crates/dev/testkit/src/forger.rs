@@ -112,31 +112,17 @@ impl Forger {
         let public = BASE64.decode(jwk["x"].as_str().unwrap()).unwrap();
         let embedded = json!({"alg": "EdDSA", "kid": own.key_id(), "jwk": stranger.public().jwk()});
         let remote = json!({"alg": "EdDSA", "kid": own.key_id(), "jku": "http://127.0.0.1:1/"});
+        let text = jwk["x"].as_str().unwrap().as_bytes();
+        let (trusted, strange) = (header(&self.key), header(&stranger));
+        let hmac = |secret: &[u8]| forge_hmac(secret, &symmetric, &claims);
+        let by = |header: &Value| forge(&stranger, header, &claims);
         vec![
-            invalid(
-                "the public key as a symmetric secret",
-                forge_hmac(&public, &symmetric, &claims),
-            ),
-            invalid(
-                "the public key's text as a symmetric secret",
-                forge_hmac(jwk["x"].as_str().unwrap().as_bytes(), &symmetric, &claims),
-            ),
-            invalid(
-                "another key with the trusted key's id",
-                forge(&stranger, &header(&self.key), &claims),
-            ),
-            invalid(
-                "another key with its own id",
-                forge(&stranger, &header(&stranger), &claims),
-            ),
-            invalid(
-                "a key in the token's header",
-                forge(&stranger, &embedded, &claims),
-            ),
-            invalid(
-                "a key at a URL in the token's header",
-                forge(&stranger, &remote, &claims),
-            ),
+            invalid("the public key as a symmetric secret", hmac(&public)),
+            invalid("the public key's text as a symmetric secret", hmac(text)),
+            invalid("another key with the trusted key's id", by(&trusted)),
+            invalid("another key with its own id", by(&strange)),
+            invalid("a key in the token's header", by(&embedded)),
+            invalid("a key at a URL in the token's header", by(&remote)),
         ]
     }
 

@@ -15,9 +15,7 @@ pub struct Http {
 
 /// A request that is being built.
 #[derive(Debug)]
-pub struct Request {
-    builder: reqwest::RequestBuilder,
-}
+pub struct Request(reqwest::RequestBuilder);
 
 /// A complete response.
 #[derive(Debug, Clone)]
@@ -54,9 +52,7 @@ impl Http {
 
     /// Builds a request with any method.
     pub fn request(&self, method: Method, path: &str) -> Request {
-        Request {
-            builder: self.client.request(method, format!("{}{path}", self.base)),
-        }
+        Request(self.client.request(method, format!("{}{path}", self.base)))
     }
 
     /// Builds a `GET` request.
@@ -88,40 +84,30 @@ impl Request {
 
     /// Adds a header.
     pub fn header(self, name: &str, value: &str) -> Self {
-        Self {
-            builder: self.builder.header(name, value),
-        }
+        Self(self.0.header(name, value))
     }
 
     /// Adds a JSON body.
     pub fn json(self, body: &Value) -> Self {
-        Self {
-            builder: self.builder.json(body),
-        }
+        Self(self.0.json(body))
     }
 
     /// Adds a body without a content type.
     pub fn body(self, body: impl Into<reqwest::Body>) -> Self {
-        Self {
-            builder: self.builder.body(body),
-        }
+        Self(self.0.body(body))
     }
 
     /// Sends the request and reads the whole response.
     pub async fn send(self) -> Reply {
-        let response = self.builder.send().await.expect("the service must respond");
-        let status = response.status().as_u16();
-        let headers = response.headers().clone();
-        let text = response
-            .text()
-            .await
-            .expect("the response must be complete");
-        let json = serde_json::from_str(&text).unwrap_or(Value::Null);
+        let response = self.0.send().await.expect("the service must respond");
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        let text = response.text().await;
+        let text = text.expect("the response must be complete");
         Reply {
             status,
             headers,
+            json: serde_json::from_str(&text).unwrap_or(Value::Null),
             text,
-            json,
         }
     }
 }
@@ -167,12 +153,8 @@ impl Reply {
 
     /// Returns the field names of the JSON object, sorted.
     pub fn fields(&self) -> Vec<&str> {
-        let object = self.json.as_object();
-        let mut names: Vec<_> = object
-            .into_iter()
-            .flatten()
-            .map(|(name, _)| name.as_str())
-            .collect();
+        let object = self.json.as_object().into_iter().flatten();
+        let mut names: Vec<_> = object.map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
         names
     }

@@ -7,13 +7,13 @@
 //!   signs any token.
 //! - [`Forger`]: makes a table of invalid tokens, which [`expect_forgeries_refused`] sends to a service.
 //! - [`TestNameServer`]: a DNS server that answers for some names and is silent for others.
-//! - [`mail_server()`] and [`tls_mail_server`]: a mail server that records what it gets.
+//! - [`mail_server`] and [`tls_mail_server`]: a mail server that records what it gets.
 //! - [`PrivateCa`]: a certification authority that only a test trusts.
 //! - [`Http`]: sends requests to a running service. [`Reply`] has the status, the headers and the JSON.
 //! - [`redact`]: replaces identifiers, times and secrets, for snapshots.
 //! - [`assert_schema_matches`] and [`assert_allowed_texts`]: compare tables and enums with the database.
 //! - [`assert_migrations_can_be_undone`]: runs each migration, undoes it, and compares the schema.
-//! - [`eventually()`]: waits for a condition instead of a fixed time.
+//! - [`eventually`]: waits for a condition instead of a fixed time.
 //!
 //! `cargo xtask test` starts the servers once and names them in `COUNTERSIGN_TEST_SERVERS`. Without them a test
 //! fails with that advice, and is not skipped.
@@ -29,10 +29,8 @@
 mod broker;
 mod certificates;
 mod database;
-mod eventually;
 mod forger;
 mod http;
-mod mail_server;
 mod migrations;
 mod name_server;
 mod redaction;
@@ -43,13 +41,12 @@ mod token_authority;
 pub use broker::TestBroker;
 pub use certificates::{PrivateCa, tls_in_front_of, with_private_ca};
 pub use database::{TestDatabase, lines};
-pub use eventually::eventually;
 pub use forger::{Forger, Forgery, INCARNATION, ed25519_pem, expect_forgeries_refused};
 pub use http::{Http, Reply, Request};
-pub use mail_server::{mail_server, tls_mail_server};
 pub use migrations::assert_migrations_can_be_undone;
 pub use name_server::TestNameServer;
 pub use redaction::redact;
 pub use rig::mail_server::{Mail, MailServer, MailTls};
 pub use schema::{assert_allowed_texts, assert_schema_matches};
+pub use servers::{eventually, mail_server, tls_mail_server};
 pub use token_authority::TokenAuthority;

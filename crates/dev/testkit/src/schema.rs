@@ -68,19 +68,16 @@ fn differences(declared: &Columns, actual: &Columns, omitted: &[(&str, &str)]) -
             Some(declared) if declared == kind => {}
             Some(declared) => differences.push(format!("{column} is {kind}, not {declared}")),
             None => {
-                let omission = omitted
-                    .iter()
-                    .find(|(name, _)| name == column || *name == table);
-                match omission {
+                let is_it = |(name, _): &&(&str, &str)| name == column || *name == table;
+                match omitted.iter().find(is_it) {
                     Some((name, _)) => drop(used.insert(*name)),
                     None => differences.push(format!("{column} ({kind}) is missing")),
                 }
             }
         }
     }
-    let unknown = declared
-        .keys()
-        .filter(|column| !actual.contains_key(*column));
+    let unknown = declared.keys();
+    let unknown = unknown.filter(|column| !actual.contains_key(*column));
     differences.extend(unknown.map(|column| format!("{column} is not in the database")));
     let unused = omitted.iter().filter(|(name, _)| !used.contains(name));
     differences.extend(unused.map(|(name, _)| format!("{name} is not omitted")));

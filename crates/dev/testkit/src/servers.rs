@@ -1,6 +1,12 @@
-use std::sync::OnceLock;
+//! The servers that `cargo xtask test` started, mail servers, and a way to wait for them.
+
+use std::future::Future;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use local_stack::Description;
+use rig::mail_server::{Acceptor, MailServer, MailTls};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
 /// Installs the cryptography of the TLS library, as `server::main` does. Can be repeated.
 pub(crate) fn install_cryptography() {
@@ -16,4 +22,43 @@ pub(crate) fn servers() -> &'static Description {
             .expect("COUNTERSIGN_TEST_SERVERS must name a readable file")
             .expect("this test needs its servers: run it with `cargo xtask test -- <filter>`")
     })
+}
+
+const LIMIT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Polls until `poll` returns a value. Panics after 30 seconds with a message that contains `what`.
+pub async fn eventually<T, F, R>(what: &str, mut poll: F) -> T
+where
+    F: FnMut() -> R,
+    R: Future<Output = Option<T>>,
+{
+    let started = Instant::now();
+    loop {
+        if let Some(value) = poll().await {
+            return value;
+        }
+        assert!(
+            started.elapsed() < LIMIT,
+            "{what}: not within {} s",
+            LIMIT.as_secs()
+        );
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
+}
+
+/// Starts a mail server on a free port.
+pub fn mail_server() -> MailServer {
+    MailServer::start().unwrap()
+}
+
+/// Starts a mail server that speaks TLS on a free port.
+pub fn tls_mail_server(tls: MailTls, config: ServerConfig) -> MailServer {
+    let config = Arc::new(config);
+    let accept: Acceptor = Arc::new(move |stream| {
+        let connection =
+            ServerConnection::new(Arc::clone(&config)).map_err(std::io::Error::other)?;
+        Ok(Box::new(StreamOwned::new(connection, stream)))
+    });
+    MailServer::start_with(Some((tls, accept))).unwrap()
 }

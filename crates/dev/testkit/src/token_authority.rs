@@ -40,10 +40,8 @@ impl TokenAuthority {
         let mut running = Running::new();
         running.address = Some(address);
         let settings = HttpServerSettings::single_threaded();
-        let (keys, published) = (
-            Data::new(signer.published().clone()),
-            Data::new(Arc::clone(&feed)),
-        );
+        let keys = Data::new(signer.published().clone());
+        let published = Data::new(Arc::clone(&feed));
         server::serve(&running, listener, settings, move || {
             App::new()
                 .app_data(keys.clone())

@@ -161,7 +161,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::{Pace, send};
-    use crate::http::request::request;
+    use crate::http::connection::request;
 
     /// Handles one connection at a time, each request in `pause`.
     async fn slow_server(pause: Duration) -> SocketAddr {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use rig::receiver::{self, Reply, Request};
@@ -22,27 +22,31 @@ pub(crate) enum Behaviour {
 
 /// The arrivals of the expected webhooks.
 #[derive(Debug, Default)]
-struct Arrivals {
+pub(crate) struct Arrivals {
     expected: Range<u64>,
-    first: HashMap<u64, Instant>,
-    repeated: usize,
-    last: Option<Instant>,
+    /// When each webhook arrived first.
+    pub(crate) first: HashMap<u64, Instant>,
+    /// How many arrived that had arrived before.
+    pub(crate) repeated: usize,
+    /// When the last one arrived, a repeated one included.
+    pub(crate) last: Option<Instant>,
 }
 
 /// Hosts, each with an address of its own. Records when webhooks with `?seq=N` arrive.
 pub(crate) struct Receiver {
-    hosts: HashMap<Ipv4Addr, receiver::Receiver>,
+    hosts: Vec<receiver::Receiver>,
     arrivals: Arc<Mutex<Arrivals>>,
 }
 
 impl Receiver {
-    /// Starts hosts at these loopback addresses, on threads of their own, so that the client delays no arrival.
-    pub(crate) fn start(hosts: &[(Ipv4Addr, Behaviour)]) -> anyhow::Result<Self> {
+    /// Starts hosts that behave alike, at loopback addresses of this network, on threads of their own, so that the client
+    /// delays no arrival.
+    pub(crate) fn start(network: u8, count: u8, behaviour: Behaviour) -> anyhow::Result<Self> {
         let arrivals = Arc::<Mutex<Arrivals>>::default();
-        let hosts = hosts.iter().map(|(host, behaviour)| {
-            let (shared, behaviour) = (Arc::clone(&arrivals), *behaviour);
+        let hosts = (1..=count).map(|host| {
+            let shared = Arc::clone(&arrivals);
             let handle = move |request: &Request<'_>| respond(&shared, behaviour, request);
-            Ok((*host, receiver::Receiver::open_at(*host, handle)?))
+            receiver::Receiver::open_at(Ipv4Addr::new(127, 0, network, host), handle)
         });
         Ok(Self {
             hosts: hosts.collect::<anyhow::Result<_>>()?,
@@ -50,44 +54,28 @@ impl Receiver {
         })
     }
 
-    /// The URL of webhook `seq` at a host.
-    pub(crate) fn url(&self, host: Ipv4Addr, seq: u64) -> String {
-        let url = self.unrecorded_url(host);
-        format!("{url}?seq={seq}")
+    /// The URL of webhook `seq`. Each host gets as many as the others.
+    pub(crate) fn url(&self, seq: u64) -> String {
+        format!("{}?seq={seq}", self.unrecorded_url(seq))
     }
 
-    /// A URL at a host whose arrivals are not recorded.
-    pub(crate) fn unrecorded_url(&self, host: Ipv4Addr) -> String {
-        let receiver = self.hosts.get(&host);
-        receiver.map_or_else(String::new, |receiver| receiver.url("/"))
+    /// The same without a record of its arrival.
+    pub(crate) fn unrecorded_url(&self, seq: u64) -> String {
+        let index = usize::try_from(seq).unwrap_or_default() % self.hosts.len().max(1);
+        let host = self.hosts.get(index);
+        host.map_or_else(String::new, |host| host.url("/"))
     }
 
     /// Forgets earlier arrivals, and records those of `expected`.
     pub(crate) fn expect(&self, expected: Range<u64>) {
-        *lock(&self.arrivals) = Arrivals {
+        *self.arrivals() = Arrivals {
             expected,
             ..Arrivals::default()
         };
     }
 
-    /// How many of the expected webhooks arrived.
-    pub(crate) fn arrived(&self) -> usize {
-        lock(&self.arrivals).first.len()
-    }
-
-    /// When the last webhook arrived, a repeated one included.
-    pub(crate) fn last_arrival(&self) -> Option<Instant> {
-        lock(&self.arrivals).last
-    }
-
-    /// When each expected webhook arrived first.
-    pub(crate) fn first_arrivals(&self) -> HashMap<u64, Instant> {
-        lock(&self.arrivals).first.clone()
-    }
-
-    /// How many webhooks arrived that had arrived before.
-    pub(crate) fn repeated(&self) -> usize {
-        lock(&self.arrivals).repeated
+    pub(crate) fn arrivals(&self) -> MutexGuard<'_, Arrivals> {
+        lock(&self.arrivals)
     }
 }
 

@@ -2,18 +2,16 @@
 
 pub(crate) mod markdown;
 pub(crate) mod plots;
-pub(crate) mod points;
-pub(crate) mod statistics;
 pub(crate) mod table;
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 
-use self::points::{Plot, Point};
-use self::statistics::Spread;
+use crate::http::load::Call;
 use crate::system::usage::Shares;
 
 /// All that a run measured.
@@ -72,6 +70,30 @@ impl Figure {
     }
 }
 
+/// A plot of the report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Plot {
+    /// Durations of pages of tasks over the number of tasks.
+    TaskPages,
+    /// Durations of counts of tasks over the number of tasks.
+    TaskCounts,
+    /// Durations of pages and counts of users over the number of users.
+    Users,
+    /// Memory of each process over time.
+    Memory,
+}
+
+/// One measured point of a line.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Point {
+    pub(crate) plot: Plot,
+    /// The name of the line.
+    pub(crate) series: String,
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+}
+
 /// Collects the figures of a scenario.
 #[derive(Debug)]
 pub(crate) struct Figures {
@@ -124,11 +146,8 @@ impl Figures {
     /// Adds how the machine's processor time was used, which tells whether the processor was the limit.
     pub(crate) fn add_shares(&mut self, name: &str, shares: Shares) {
         let unit = "% of the machine";
-        self.add(
-            format!("{name}: processor, all together"),
-            shares.system,
-            unit,
-        );
+        let together = format!("{name}: processor, all together");
+        self.add(together, shares.system, unit);
         self.add(format!("{name}: idle processor"), shares.idle, unit);
     }
 
@@ -169,11 +188,9 @@ impl Report {
 
     /// The figure of the same scenario and name.
     pub(crate) fn find(&self, figure: &Figure) -> Option<&Figure> {
-        self.figures.iter().find(|other| {
-            other.scenario == figure.scenario
-                && other.name == figure.name
-                && other.unit == figure.unit
-        })
+        let key = |of: &Figure| (of.scenario.clone(), of.name.clone(), of.unit.clone());
+        let mut figures = self.figures.iter();
+        figures.find(|other| key(other) == key(figure))
     }
 }
 
@@ -187,25 +204,62 @@ pub(crate) fn number(value: f64) -> String {
         _ => 3,
     };
     let text = format!("{value:.digits$}");
-    let (sign, text) = match text.strip_prefix('-') {
-        Some(text) => ("-", text.to_owned()),
-        None => ("", text),
-    };
-    let (integer, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let integer = text.find('.').unwrap_or(text.len());
     let mut grouped = String::new();
-    for (index, digit) in integer.chars().enumerate() {
-        if index > 0 && (integer.len() - index).is_multiple_of(3) {
+    for (index, digit) in text.char_indices() {
+        let left = integer.saturating_sub(index);
+        if left > 0 && left.is_multiple_of(3) && grouped.ends_with(|it: char| it.is_ascii_digit()) {
             grouped.push(',');
         }
         grouped.push(digit);
     }
-    let point = if fraction.is_empty() { "" } else { "." };
-    format!("{sign}{grouped}{point}{fraction}")
+    grouped
+}
+
+/// The median and the 99th percentile, in milliseconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Spread {
+    pub(crate) p50: f64,
+    pub(crate) p99: f64,
+}
+
+impl Spread {
+    pub(crate) fn of(times: impl Iterator<Item = Duration>) -> Self {
+        let mut times: Vec<Duration> = times.collect();
+        times.sort_unstable();
+        // The smallest value that is at least as large as the given share of all values.
+        let at = |percent: usize| {
+            let index = (times.len() * percent).div_ceil(100).saturating_sub(1);
+            times.get(index).copied().unwrap_or_default().as_secs_f64() * 1e3
+        };
+        Self {
+            p50: at(50),
+            p99: at(99),
+        }
+    }
+}
+
+/// Calls per second, from the first one that was due to the last response.
+pub(crate) fn rate(calls: &[Call]) -> f64 {
+    let first = calls.iter().map(|call| call.due).min();
+    let last = calls.iter().map(|call| call.end).max();
+    per_second(calls.len(), first, last)
+}
+
+/// Events per second between two moments.
+pub(crate) fn per_second(count: usize, first: Option<Instant>, last: Option<Instant>) -> f64 {
+    let (Some(first), Some(last)) = (first, last) else {
+        return 0.0;
+    };
+    let seconds = last.saturating_duration_since(first).as_secs_f64();
+    count as f64 / seconds.max(f64::EPSILON)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Figure, Limit, Report, number};
+    use std::time::Duration;
+
+    use super::{Figure, Limit, Report, Spread, number};
 
     #[test]
     fn numbers_have_three_digits_and_separated_thousands() {
@@ -245,5 +299,16 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         assert_eq!(read.find(&figure), Some(&figure));
         assert_eq!(read.figures[0].ratios(), [0.5]);
+    }
+
+    #[test]
+    fn percentiles_are_values_that_were_measured() {
+        let times = |count: u64| (1..=count).rev().map(Duration::from_millis);
+        let spread = Spread::of(times(100));
+        assert!((spread.p50 - 50.0).abs() < 1e-9, "{spread:?}");
+        assert!((spread.p99 - 99.0).abs() < 1e-9, "{spread:?}");
+        let spread = Spread::of(times(1));
+        assert!((spread.p99 - 1.0).abs() < 1e-9, "{spread:?}");
+        assert_eq!(Spread::of(times(0)), Spread::default());
     }
 }

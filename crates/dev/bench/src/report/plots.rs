@@ -10,8 +10,7 @@ use plotters::coord::Shift;
 use plotters::coord::ranged1d::{Ranged, ValueFormatter};
 use plotters::prelude::*;
 
-use super::number;
-use super::points::{Plot, Point};
+use super::{Plot, Point, number};
 
 const SIZE: (u32, u32) = (960, 520);
 const CHART_WIDTH: u32 = 700;

@@ -6,39 +6,30 @@ use super::{Figure, Report, number};
 
 /// Prints figures, each with its limit.
 pub(crate) fn print(figures: &[Figure]) {
-    let rows = figures.iter().map(|figure| row(figure).to_vec()).collect();
-    print_rows(
-        &["scenario", "figure", "value", "unit", "limit", "ratio"],
-        rows,
-    );
+    let head = ["scenario", "figure", "value", "unit", "limit", "ratio"];
+    print_rows(&head, figures.iter().map(row).collect());
 }
 
 /// Prints the figures of two reports and how they changed.
 pub(crate) fn print_comparison(old: &Report, new: &Report) {
-    let rows = new
-        .figures
-        .iter()
-        .filter_map(|figure| {
-            let before = old.find(figure)?.value;
-            let change = if before.abs() > 0.0 {
-                format!("{:+.1} %", (figure.value / before - 1.0) * 100.0)
+    let head = ["scenario", "figure", "old", "new", "unit", "change"];
+    let rows = new.figures.iter().filter_map(|figure| {
+        let before = old.find(figure)?.value;
+        let change = format!("{:+.1} %", (figure.value / before - 1.0) * 100.0);
+        Some([
+            figure.scenario.clone(),
+            figure.name.clone(),
+            number(before),
+            number(figure.value),
+            figure.unit.clone(),
+            if before.abs() > 0.0 {
+                change
             } else {
                 String::new()
-            };
-            Some(vec![
-                figure.scenario.clone(),
-                figure.name.clone(),
-                number(before),
-                number(figure.value),
-                figure.unit.clone(),
-                change,
-            ])
-        })
-        .collect();
-    print_rows(
-        &["scenario", "figure", "old", "new", "unit", "change"],
-        rows,
-    );
+            },
+        ])
+    });
+    print_rows(&head, rows.collect());
 }
 
 /// The cells of a figure.
@@ -58,8 +49,8 @@ pub(crate) fn row(figure: &Figure) -> [String; 6] {
     ]
 }
 
-fn print_rows(head: &[&str], mut rows: Vec<Vec<String>>) {
-    rows.insert(0, head.iter().map(ToString::to_string).collect());
+fn print_rows(head: &[&str; 6], mut rows: Vec<[String; 6]>) {
+    rows.insert(0, head.map(str::to_owned));
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
@@ -67,13 +58,12 @@ fn print_rows(head: &[&str], mut rows: Vec<Vec<String>>) {
     let widths: Vec<usize> = (0..head.len()).map(width).collect();
     for row in &rows {
         let cells = row.iter().zip(&widths).enumerate();
-        let line: Vec<String> = cells
-            .map(|(column, (cell, width))| match column {
-                // Numbers are compared from the right.
-                2 | 3 if is_number(cell) => format!("{cell:>width$}"),
-                _ => format!("{cell:<width$}"),
-            })
-            .collect();
+        let cells = cells.map(|(column, (cell, width))| match column {
+            // Numbers are compared from the right.
+            2 | 3 if is_number(cell) => format!("{cell:>width$}"),
+            _ => format!("{cell:<width$}"),
+        });
+        let line: Vec<String> = cells.collect();
         outln!("{}", line.join("  ").trim_end());
     }
 }

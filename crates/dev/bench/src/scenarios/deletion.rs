@@ -11,9 +11,9 @@ use serde_json::Value;
 
 use crate::context::Context;
 use crate::http::connection::Connection;
+use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
-use crate::http::request::request;
-use crate::report::statistics::Spread;
+use crate::report::Spread;
 use crate::report::{Figures, Limit};
 use crate::system::tables::{self, Generated, Roles};
 
@@ -31,9 +31,15 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     let admin = context.sign_in_admin()?;
     let done = Cell::new(false);
     let alone = tokio::try_join!(read_until(context, &done), stop_soon(&done))?.0;
-    let by_hand = delete_by_hand(context, count, &leaver).await?;
+    let tasks = Generated {
+        count,
+        user: &leaver,
+        roles: Roles::Creator,
+        description: DESCRIPTION,
+    };
+    let by_hand = delete_by_hand(context, tasks).await?;
     say(&format!("deletion: adding {count} tasks"));
-    add_tasks(context, count, &leaver).await?;
+    context.add_tasks(tasks).await?;
     let done = Cell::new(false);
     let (beside, deleted) = tokio::try_join!(
         read_until(context, &done),
@@ -47,30 +53,11 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     context.system.reset().await
 }
 
-async fn add_tasks(context: &mut Context, count: usize, user: &Person) -> anyhow::Result<()> {
-    context.system.reset().await?;
-    let generated = Generated {
-        count,
-        user: &user.id,
-        address: &user.email,
-        roles: Roles::Creator,
-        description: DESCRIPTION,
-    };
-    let database = &context.system.database;
-    database.execute(&tables::add_tasks(&generated)).await?;
-    database.execute(tables::VACUUM_TASKS).await?;
-    // The checkpoint after so many writes is not a part of what is measured.
-    database.execute("CHECKPOINT").await
-}
-
 /// Returns the seconds of a statement that deletes the tasks, and of two that also delete their states.
-async fn delete_by_hand(
-    context: &mut Context,
-    count: usize,
-    user: &Person,
-) -> anyhow::Result<[Limit; 2]> {
+async fn delete_by_hand(context: &Context, generated: Generated<'_>) -> anyhow::Result<[Limit; 2]> {
+    let Generated { count, user, .. } = generated;
     say(&format!("deletion: adding {count} tasks to delete by hand"));
-    add_tasks(context, count, user).await?;
+    context.add_tasks(generated).await?;
     let database = &context.system.database;
     let start = Instant::now();
     database.execute(&tables::delete_states(&user.id)).await?;

@@ -5,15 +5,13 @@ use std::time::Instant;
 use rig::held_lock::HeldLock;
 
 use crate::context::Context;
-use crate::decisions::{
-    Decided, HOST, approve, burst, expect, finish, measure, prepare, start_afresh,
-};
+use crate::decisions::{Decided, approve, burst, finish, measure, prepare, start_afresh};
 use crate::http::load::{Call, Pace};
 use crate::http::receiver::{Behaviour, Receiver};
-use crate::limits::pgbench::Script;
-use crate::report::statistics::{Spread, per_second, rate};
 use crate::report::{Figures, Limit};
+use crate::report::{Spread, per_second, rate};
 use crate::system::WORKER;
+use crate::system::database::WRITE;
 
 /// Decisions a second that the system handles easily.
 pub(crate) const RATE: f64 = 20.0;
@@ -25,12 +23,12 @@ const SNAPSHOT: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; SELECT 
 pub(super) async fn decisions(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let count = context.size(10_000, 2_000);
-    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
+    let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let (_, before) = measure(context).await?;
-    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
+    let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
     let (_, prepared) = measure(context).await?;
     let decided = crate::decisions::decide(context, &tasks, &receiver, Pace::FULL).await?;
-    let limit = [context.limit(Script::Write).await?];
+    let limit = [context.limit(WRITE).await?];
     figures.add_beside("decisions accepted", decided.accepted(), "/s", &limit);
     figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
     figures.add_spread("duration of a call", decided.calls());
@@ -39,7 +37,7 @@ pub(super) async fn decisions(context: &mut Context, figures: &mut Figures) -> a
     decided.add_repeated(figures);
     let wal = (prepared.wal - before.wal) / count as f64;
     figures.add("log of a task with a webhook", wal, "bytes");
-    let wal = decided.wal_per_decision();
+    let wal = (decided.after.1.wal - decided.before.1.wal) / count as f64;
     figures.add("log of a decision with its delivery", wal, "bytes");
     add_processor_time(&decided, figures);
     Ok(())
@@ -61,7 +59,7 @@ fn add_processor_time(decided: &Decided, figures: &mut Figures) {
 pub(super) async fn fan_out(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let decided = burst(context, (2_000, 300), FAN_OUT, Pace::FULL).await?;
-    let limit = [context.limit(Script::Write).await?];
+    let limit = [context.limit(WRITE).await?];
     figures.add_beside("webhooks, end to end", decided.delivered(), "/s", &limit);
     figures.add_beside("decisions accepted", decided.accepted(), "/s", &limit);
     figures.add_shares("decisions and webhooks", decided.shares());
@@ -73,7 +71,7 @@ pub(super) async fn fan_out(context: &mut Context, figures: &mut Figures) -> any
 pub(super) async fn steady(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
     let decided = measure_steady(context).await?;
-    let limit = [context.latency_limit(Script::Write).await?];
+    let limit = [context.latency_limit(WRITE).await?];
     let (calls, latencies) = (decided.calls(), decided.latencies());
     figures.add_beside("duration of a call, p50", calls.p50, "ms", &limit);
     figures.add_beside("duration of a call, p99", calls.p99, "ms", &limit);
@@ -100,10 +98,10 @@ pub(super) async fn create(context: &mut Context, figures: &mut Figures) -> anyh
 /// Webhooks that are registered.
 pub(super) async fn register(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
-    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
+    let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let count = context.size(10_000, 2_000);
     let before = context.system.usage();
-    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
+    let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
     let shares = context.system.usage().shares_since(&before);
     figures.add_shares("tasks, then webhooks", shares);
     add_writes(context, figures, "webhooks registered", &tasks.registered).await
@@ -115,7 +113,7 @@ async fn add_writes(
     name: &str,
     calls: &[Call],
 ) -> anyhow::Result<()> {
-    let limit = [context.limit(Script::Write).await?];
+    let limit = [context.limit(WRITE).await?];
     figures.add_beside(name, rate(calls), "/s", &limit);
     let durations = Spread::of(calls.iter().map(Call::latency));
     figures.add_spread("duration of a call", durations);
@@ -125,17 +123,17 @@ async fn add_writes(
 /// Deliveries that wait for the worker, which is stopped while tasks are decided.
 pub(super) async fn backlog(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
     start_afresh(context).await?;
-    let receiver = Receiver::start(&[(HOST, Behaviour::Respond)])?;
+    let receiver = Receiver::start(0, 1, Behaviour::Respond)?;
     let count = context.size(10_000, 2_000);
-    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
-    expect(&receiver, &tasks);
+    let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
+    receiver.expect(tasks.seqs.clone());
     context.system.stop(WORKER)?;
     let before = measure(context).await?;
     let calls = approve(context, &tasks, Pace::FULL).await?;
     let started = Instant::now();
     context.system.rig.start_process(WORKER)?;
     let decided = finish(context, &tasks, &receiver, before, calls).await?;
-    let limit = [context.limit(Script::Write).await?];
+    let limit = [context.limit(WRITE).await?];
     let arrivals = || decided.deliveries.iter().map(|(_, arrival)| *arrival);
     let drained = per_second(count, arrivals().min(), arrivals().max());
     figures.add_beside("webhooks of a backlog", drained, "/s", &limit);

@@ -8,12 +8,12 @@ use rig::client::Person;
 
 use crate::context::{Context, fitting};
 use crate::decisions::{prepare, start_afresh};
+use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
-use crate::http::request::request;
-use crate::limits::pgbench::Script;
-use crate::limits::proxies::{HAPROXY, NGINX, Proxies};
-use crate::report::statistics::{Spread, rate};
+use crate::proxies::{Addresses, HAPROXY, NGINX, Proxies};
 use crate::report::{Figures, Limit};
+use crate::report::{Spread, rate};
+use crate::system::database::READ;
 use crate::system::usage::CLIENT;
 use crate::system::{GATEWAY, SECOND_GATEWAY};
 
@@ -76,10 +76,12 @@ pub(super) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 }
 
 async fn measure_proxies(context: &Context, figures: &mut Figures) -> anyhow::Result<()> {
-    let proxies = Proxies::start(&context.workspace).await?;
-    let gateway = context
-        .system
-        .start_second_gateway(proxies.addresses.origin)?;
+    let proxies = Proxies::start(&context.system.rig.workspace).await?;
+    // It has the system's keys and revocations.
+    let rig = &context.system.rig;
+    let service = format!("http://{}", proxies.addresses.origin);
+    rig.start_process_with(SECOND_GATEWAY, &[("PEOPLE_TASK_SERVICE_URL", &service)])?;
+    let gateway = rig.process(SECOND_GATEWAY)?.address()?.parse()?;
     let mut ways = ways(&proxies, gateway, &context.user);
     let time = if context.quick { QUICK } else { FULL };
     for way in &mut ways {
@@ -104,32 +106,18 @@ fn ways(proxies: &Proxies, gateway: SocketAddr, user: &Person) -> [Way; 5] {
         count: 0,
         measured: Measured::default(),
     };
+    let Addresses {
+        origin,
+        nginx,
+        haproxy,
+        verifying,
+    } = proxies.addresses;
     let token = &user.token;
     [
-        way(
-            "nginx without a proxy",
-            NGINX,
-            proxies.addresses.origin,
-            token,
-        ),
-        way(
-            "HAProxy in front of nginx",
-            HAPROXY,
-            proxies.addresses.haproxy,
-            token,
-        ),
-        way(
-            VERIFYING,
-            HAPROXY,
-            proxies.addresses.verifying,
-            &proxies.token,
-        ),
-        way(
-            "nginx in front of nginx",
-            NGINX,
-            proxies.addresses.nginx,
-            token,
-        ),
+        way("nginx without a proxy", NGINX, origin, token),
+        way("HAProxy in front of nginx", HAPROXY, haproxy, token),
+        way(VERIFYING, HAPROXY, verifying, &proxies.token),
+        way("nginx in front of nginx", NGINX, nginx, token),
         way(GATEWAY_ALONE, SECOND_GATEWAY, gateway, token),
     ]
 }
@@ -155,11 +143,14 @@ fn report(ways: &[Way], figures: &mut Figures) {
         .map(|way| Limit::new(way.name, way.measured.rate()))
         .collect();
     for Way { name, measured, .. } in ways {
-        let limits = if *name == GATEWAY_ALONE {
-            &limits[..]
-        } else {
-            &[]
+        let beside = |name| {
+            if name == GATEWAY_ALONE {
+                limits.as_slice()
+            } else {
+                &[]
+            }
         };
+        let limits = beside(*name);
         figures.add_beside(*name, measured.rate(), "/s", limits);
         let durations = Spread::of(measured.latencies.iter().copied());
         figures.add_spread(&format!("{name}, duration"), durations);
@@ -178,9 +169,9 @@ async fn measure_reads(context: &mut Context, figures: &mut Figures) -> anyhow::
     start_afresh(context).await?;
     let tasks = prepare(context, TASKS, 0, |_| String::new()).await?;
     let count = context.size(30_000, 5_000);
-    let limits = [context.limit(Script::Read).await?];
+    let limits = [context.limit(READ).await?];
     for (name, path, fewer) in READS {
-        let path = path.replace(":id", tasks.first_id()?);
+        let path = path.replace(":id", tasks.ids.first().map_or("", String::as_str));
         let bytes = request("GET", &path, Some(&context.user.token), None);
         let before = context.system.usage();
         let requests = vec![bytes; count / fewer];

@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use crate::context::Context;
-use crate::decisions::{Decided, HOST, approve, burst, decide, prepare, start_afresh, warm_up};
+use crate::decisions::{Decided, approve, burst, decide, prepare, start_afresh, warm_up};
 use crate::http::load::Pace;
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::{Figures, Limit};
@@ -33,10 +33,9 @@ pub(super) async fn slow_receivers(
     start_afresh(context).await?;
     let alone = measure_healthy(context).await?;
     start_afresh(context).await?;
-    let hosts = hosts(1, HANGING, Behaviour::Hang);
-    let receiver = Receiver::start(&hosts)?;
+    let receiver = Receiver::start(1, HANGING, Behaviour::Hang)?;
     let count = usize::from(HANGING) * FOR_EACH / WEBHOOKS;
-    let url = |seq| receiver.unrecorded_url(host_of(seq, &hosts));
+    let url = |seq| receiver.unrecorded_url(seq);
     let tasks = prepare(context, count, WEBHOOKS, url).await?;
     approve(context, &tasks, Pace::FULL).await?;
     let beside = measure_healthy(context).await?;
@@ -121,22 +120,8 @@ pub(super) async fn two_workers(
 }
 
 async fn measure_slow(context: &mut Context) -> anyhow::Result<Decided> {
-    let hosts = hosts(2, SLOW, Behaviour::RespondAfter(PAUSE));
-    let receiver = Receiver::start(&hosts)?;
+    let receiver = Receiver::start(2, SLOW, Behaviour::RespondAfter(PAUSE))?;
     let count = context.size(10_000, 2_000);
-    let url = |seq| receiver.url(host_of(seq, &hosts), seq);
-    let tasks = prepare(context, count, 1, url).await?;
+    let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
     decide(context, &tasks, &receiver, Pace::FULL).await
-}
-
-/// Hosts of a network that behave alike.
-fn hosts(network: u8, count: u8, behaviour: Behaviour) -> Vec<(Ipv4Addr, Behaviour)> {
-    let host = |host| (Ipv4Addr::new(127, 0, network, host), behaviour);
-    (1..=count).map(host).collect()
-}
-
-/// The host of a webhook: each gets as many as the others.
-fn host_of(seq: u64, hosts: &[(Ipv4Addr, Behaviour)]) -> Ipv4Addr {
-    let index = usize::try_from(seq).unwrap_or_default() % hosts.len().max(1);
-    hosts.get(index).map_or(HOST, |(host, _)| *host)
 }

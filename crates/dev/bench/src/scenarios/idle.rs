@@ -6,8 +6,7 @@ use crate::context::Context;
 use crate::decisions::{burst, start_afresh};
 use crate::http::load::Pace;
 use crate::report::Figures;
-use crate::system::memory::MEBIBYTE;
-use crate::system::usage::CLIENT;
+use crate::system::usage::{CLIENT, MEBIBYTE};
 use crate::system::{ENGINE, REST};
 
 /// Long enough that work which is repeated every few seconds counts as often as it should.

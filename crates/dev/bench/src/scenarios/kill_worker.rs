@@ -3,9 +3,7 @@
 use std::time::{Duration, Instant};
 
 use crate::context::Context;
-use crate::decisions::{
-    Decided, HOST, approve, expect, finish, measure, prepare, start_afresh, warm_up,
-};
+use crate::decisions::{Decided, approve, finish, measure, prepare, start_afresh, warm_up};
 use crate::http::load::Pace;
 use crate::http::receiver::{Behaviour, Receiver};
 use crate::report::Figures;
@@ -51,10 +49,10 @@ async fn kill_once(context: &mut Context) -> anyhow::Result<Pauses> {
     start_afresh(context).await?;
     context.system.rig.start_process(SECOND_WORKER)?;
     warm_up(context).await?;
-    let receiver = Receiver::start(&[(HOST, Behaviour::RespondAfter(PAUSE))])?;
+    let receiver = Receiver::start(0, 1, Behaviour::RespondAfter(PAUSE))?;
     let count = context.size(4_000, 2_000);
-    let tasks = prepare(context, count, 1, |seq| receiver.url(HOST, seq)).await?;
-    expect(&receiver, &tasks);
+    let tasks = prepare(context, count, 1, |seq| receiver.url(seq)).await?;
+    receiver.expect(tasks.seqs.clone());
     let before = measure(context).await?;
     let (calls, killed) = tokio::try_join!(
         approve(context, &tasks, Pace::FULL),
@@ -71,7 +69,7 @@ async fn kill_after(
 ) -> anyhow::Result<Instant> {
     // The calls end with an error or with arrivals, and `finish` has a limit if there are none.
     let limit = Instant::now() + Duration::from_secs(60);
-    while receiver.arrived() < arrivals && Instant::now() < limit {
+    while receiver.arrivals().first.len() < arrivals && Instant::now() < limit {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     system.rig.process(WORKER)?.kill_now();
@@ -79,12 +77,10 @@ async fn kill_after(
 }
 
 fn pauses(decided: &Decided, killed: Instant, count: usize) -> Pauses {
-    let mut after: Vec<f64> = decided
-        .deliveries
-        .iter()
-        .filter(|(_, arrival)| *arrival > killed)
-        .map(|(_, arrival)| arrival.saturating_duration_since(killed).as_secs_f64())
-        .collect();
+    let arrivals = decided.deliveries.iter().map(|(_, arrival)| *arrival);
+    let after = arrivals.filter(|arrival| *arrival > killed);
+    let after = after.map(|arrival| (arrival - killed).as_secs_f64());
+    let mut after: Vec<f64> = after.collect();
     after.sort_unstable_by(f64::total_cmp);
     let next = after.first().copied().unwrap_or_default();
     let gaps = after.windows(2).filter_map(|pair| match pair {

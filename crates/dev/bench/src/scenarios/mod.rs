@@ -76,11 +76,6 @@ impl Scenario {
         help.map(ToString::to_string).unwrap_or_default()
     }
 
-    /// Whether it runs only if it is named, because it tests more than it measures.
-    pub(crate) fn is_only_on_request(self) -> bool {
-        self == Self::Abuse
-    }
-
     /// Runs it.
     pub(crate) async fn run(
         self,

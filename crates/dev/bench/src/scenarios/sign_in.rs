@@ -1,16 +1,15 @@
 //! Sign-ins, and reads beside them.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use serde_json::json;
 
 use crate::context::{Context, PASSWORD};
+use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
-use crate::http::request::request;
-use crate::limits::hashing::{self, COST, THREADS};
-use crate::report::statistics::{Spread, rate};
 use crate::report::{Figures, Limit};
+use crate::report::{Spread, rate};
 
 /// Users who sign in at the same time, each over a connection.
 const USERS: usize = 8;
@@ -27,7 +26,7 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     let count = context.size(160, 32);
     let requests = sign_ins(context, count).await?;
     let time = if context.quick { QUICK } else { FULL };
-    let hashes = hashing::hashes_per_second(time).await?;
+    let hashes = hashes_per_second(time).await?;
     let calls = send(context.system.gateway, &requests, PACE).await?;
     let name = format!("bcrypt of cost {COST} on {THREADS} threads");
     let limit = [Limit::new(&name, hashes)];
@@ -75,4 +74,33 @@ async fn read(context: &Context) -> anyhow::Result<Spread> {
     let bytes = request("GET", "/user", Some(&context.user.token), None);
     let calls = send(context.system.gateway, &vec![&bytes; count], READS).await?;
     Ok(Spread::of(calls.iter().map(Call::latency)))
+}
+
+/// The default cost of the user service.
+pub(crate) const COST: u32 = 12;
+/// As many as the user service has on two cores.
+pub(crate) const THREADS: usize = 2;
+
+/// Hashes on [`THREADS`] threads for at least `time`. Returns the hashes per second.
+pub(crate) async fn hashes_per_second(time: Duration) -> anyhow::Result<f64> {
+    let start = Instant::now();
+    let threads: Vec<_> = (0..THREADS)
+        .map(|_| tokio::task::spawn_blocking(move || hash_until(start + time)))
+        .collect();
+    let mut rate = 0.0;
+    for thread in threads {
+        rate += thread.await.context("hashing")??;
+    }
+    Ok(rate)
+}
+
+/// Returns the hashes per second of one thread.
+fn hash_until(end: Instant) -> anyhow::Result<f64> {
+    let start = Instant::now();
+    let mut hashes = 0.0;
+    while Instant::now() < end {
+        bcrypt::hash(PASSWORD, COST)?;
+        hashes += 1.0;
+    }
+    Ok(hashes / start.elapsed().as_secs_f64())
 }

@@ -8,13 +8,12 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::decisions::burst;
+use crate::http::connection::request;
 use crate::http::load::{Pace, send};
-use crate::http::request::request;
-use crate::report::Figures;
-use crate::report::points::Plot;
-use crate::report::statistics::Spread;
-use crate::system::memory::{self, MEBIBYTE, Memory};
-use crate::system::tables::{self, Generated, Roles};
+use crate::report::Spread;
+use crate::report::{Figures, Plot};
+use crate::system::tables::{Generated, Roles};
+use crate::system::usage::{MEBIBYTE, Memory, memory_of, memory_sum};
 use crate::system::{PROCESSES, REST};
 
 /// Tasks whose descriptions are as long as they may be. All together have 20 MB, so a page is as long as it may be.
@@ -32,12 +31,17 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 /// Starts all processes, then loads them.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
-    context.system.reset().await?;
-    add_long_tasks(context).await?;
+    let tasks = Generated {
+        count: TASKS,
+        user: &context.user,
+        roles: Roles::Creator,
+        description: DESCRIPTION,
+    };
+    context.add_tasks(tasks).await?;
     measure_starts(context, figures).await?;
     tokio::time::sleep(REST).await;
     let processes = context.system.processes();
-    add_memory(figures, "just started", &memory::of(&processes));
+    add_memory(figures, "just started", &memory_of(&processes));
     let rest = if context.quick { QUICK_REST } else { FULL_REST };
     let work = async {
         let size = load(context).await?;
@@ -50,21 +54,8 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
     };
     figures.add("a list of the load: size", size, "MiB");
     let name = format!("{} s after a load", rest.as_secs());
-    add_memory(figures, &name, &memory::of(&processes));
+    add_memory(figures, &name, &memory_of(&processes));
     context.system.reset().await
-}
-
-async fn add_long_tasks(context: &Context) -> anyhow::Result<()> {
-    let generated = Generated {
-        count: TASKS,
-        user: &context.user.id,
-        address: &context.user.email,
-        roles: Roles::Creator,
-        description: DESCRIPTION,
-    };
-    let database = &context.system.database;
-    database.execute(&tables::add_tasks(&generated)).await?;
-    database.execute(tables::VACUUM_TASKS).await
 }
 
 /// Starts the processes in the order of their dependencies, each when the one before it is ready.
@@ -94,7 +85,7 @@ fn add_memory(figures: &mut Figures, when: &str, memory: &BTreeMap<String, Memor
         figures.add(resident, memory.resident, "MiB");
     }
     let name = format!("all six, {when}: proportional set size");
-    figures.add(name, memory::sum(memory), "MiB");
+    figures.add(name, memory_sum(memory), "MiB");
 }
 
 /// Asks for long lists, floods the gateway, and gives each worker something to do. Returns the size of a list in MiB.
@@ -104,12 +95,8 @@ async fn load(context: &mut Context) -> anyhow::Result<f64> {
     let size = ask_for_lists(context).await?;
     let user = request("GET", "/user", token.as_deref(), None);
     send(gateway, &vec![user; context.size(200_000, 20_000)], FLOOD).await?;
-    send(
-        gateway,
-        &forgotten_passwords(context.size(1_000, 100)),
-        Pace::FULL,
-    )
-    .await?;
+    let forgotten = forgotten_passwords(context.size(1_000, 100));
+    send(gateway, &forgotten, Pace::FULL).await?;
     delete_users(context).await?;
     burst(context, (5_000, 1_000), 1, Pace::FULL).await?;
     Ok(size)
@@ -146,9 +133,8 @@ async fn delete_users(context: &mut Context) -> anyhow::Result<()> {
         let path = format!("/users/{}", context.sign_up()?.id);
         requests.push(request("DELETE", &path, Some(&admin), None));
     }
-    send(context.system.gateway, &requests, Pace::FULL)
-        .await
-        .map(drop)
+    let sent = send(context.system.gateway, &requests, Pace::FULL).await;
+    sent.map(drop)
 }
 
 /// Reads the memory again and again, until the load ends. Returns only an error.
@@ -156,11 +142,11 @@ async fn watch(processes: &BTreeMap<String, i32>, figures: &mut Figures) -> anyh
     let (start, limit) = (Instant::now(), Duration::from_secs(30 * 60));
     while start.elapsed() < limit {
         let seconds = start.elapsed().as_secs_f64();
-        let memory = memory::of(processes);
+        let memory = memory_of(processes);
         for (name, memory) in &memory {
             figures.point(Plot::Memory, name, seconds, memory.proportional);
         }
-        figures.point(Plot::Memory, "all six", seconds, memory::sum(&memory));
+        figures.point(Plot::Memory, "all six", seconds, memory_sum(&memory));
         tokio::time::sleep(INTERVAL).await;
     }
     anyhow!("the load takes longer than {} s", limit.as_secs())

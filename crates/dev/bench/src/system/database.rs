@@ -4,11 +4,18 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use local_stack::{client, with_database};
+use rig::output::say;
 
 use super::tables;
 
 /// How long a statement may take. Adding a million rows takes minutes.
 const LIMIT: Duration = Duration::from_secs(15 * 60);
+
+/// The option of pgbench for a transaction in which one row is changed, read and added.
+pub(crate) const WRITE: &str = "-N";
+/// The option of pgbench for a transaction in which one row is read.
+pub(crate) const READ: &str = "-S";
+const REST: Duration = Duration::from_millis(500);
 
 /// A database, as its superuser sees it.
 #[derive(Debug, Clone)]
@@ -31,11 +38,6 @@ impl Database {
         Self { url }
     }
 
-    /// Another database of the same server.
-    pub(crate) fn named(&self, name: &str) -> anyhow::Result<Self> {
-        Ok(Self::new(&with_database(&self.url, name)?))
-    }
-
     /// Runs statements that return nothing.
     pub(crate) async fn execute(&self, sql: &str) -> anyhow::Result<()> {
         self.query(sql).await.map(drop)
@@ -47,10 +49,36 @@ impl Database {
         on_thread(move || client::query(&url, &sql)).await
     }
 
-    /// Runs pgbench, and returns what it prints.
-    pub(crate) async fn pgbench(&self, arguments: Vec<String>) -> anyhow::Result<String> {
-        let url = self.url.clone();
-        on_thread(move || client::pgbench(&url, &arguments)).await
+    /// Creates the tables of pgbench in a database of their own.
+    pub(crate) async fn prepare_pgbench(&self) -> anyhow::Result<()> {
+        say("preparing pgbench");
+        self.execute("CREATE DATABASE pgbench").await?;
+        self.pgbench("-i -q -s 20".to_owned()).await?;
+        // Otherwise the checkpoint after these writes would be part of the first measurement.
+        self.execute("CHECKPOINT").await
+    }
+
+    /// Returns the transactions per second of pgbench. `script` is [`WRITE`] or [`READ`].
+    pub(crate) async fn pgbench_rate(
+        &self,
+        script: &str,
+        clients: usize,
+        seconds: usize,
+    ) -> anyhow::Result<f64> {
+        let options = format!("{script} -M prepared -n -j 1 -c {clients} -T {seconds}");
+        let printed = self.pgbench(options).await?;
+        // Its server processes end a little later, and their time must not count for what follows.
+        tokio::time::sleep(REST).await;
+        let mut lines = printed.lines();
+        let rate = lines.find_map(|line| line.strip_prefix("tps = ")?.split(' ').next());
+        let rate = rate.with_context(|| format!("pgbench printed no rate: {printed}"))?;
+        Ok(rate.parse()?)
+    }
+
+    /// Runs pgbench in its own database, and returns what it prints.
+    async fn pgbench(&self, options: String) -> anyhow::Result<String> {
+        let url = with_database(&self.url, "pgbench")?;
+        on_thread(move || client::pgbench(&url, &options)).await
     }
 
     /// Reads the state of the deliveries and of the log.

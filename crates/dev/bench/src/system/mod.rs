@@ -1,7 +1,6 @@
 //! The measured system: processes and servers of its own, started for one run.
 
 pub(crate) mod database;
-pub(crate) mod memory;
 pub(crate) mod tables;
 pub(crate) mod usage;
 
@@ -10,11 +9,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::ensure;
-use local_stack::Durability;
-use rig::backing::Layout;
-use rig::interrupt::Interrupt;
+use local_stack::{Durability, Layout};
 use rig::plan::Replicas;
-use rig::system::{self, Options, Source};
+use rig::programs::Source;
+use rig::system::{self, Options};
 use rig::workspace::{Profile, Workspace};
 
 use self::database::Database;
@@ -45,7 +43,6 @@ pub(crate) const REST: Duration = Duration::from_secs(2);
 /// The running system.
 pub(crate) struct System {
     pub(crate) rig: system::System,
-    interrupt: Interrupt,
     /// The gateway.
     pub(crate) gateway: SocketAddr,
     /// The database of the services.
@@ -54,7 +51,7 @@ pub(crate) struct System {
 
 impl System {
     /// Builds and starts everything, and waits until it is ready. On failure, the caller stops what was started.
-    pub(crate) fn launch(workspace: &Workspace, interrupt: &Interrupt) -> anyhow::Result<Self> {
+    pub(crate) fn launch(workspace: &Workspace) -> anyhow::Result<Self> {
         let options = Options {
             // Every commit is written to disk, as in production.
             layout: Some(Layout {
@@ -65,14 +62,12 @@ impl System {
             later: &[SECOND_WORKER, SECOND_GATEWAY],
             ..Options::own(Source::Build(Profile::Release))
         };
-        let rig = system::System::start(workspace, &options, interrupt, |plan, _| {
-            plan.set_all(&[("RATE_LIMIT", "off")]);
-            Ok(())
-        })?;
+        let mut rig = system::System::plan(workspace, &options)?;
+        rig.set_all(&[("RATE_LIMIT", "off")]);
+        rig.start()?;
         Ok(Self {
             gateway: rig.process(GATEWAY)?.address()?.parse()?,
             database: Database::new(&rig.backing.admin_url),
-            interrupt: interrupt.clone(),
             rig,
         })
     }
@@ -107,8 +102,7 @@ impl System {
 
     fn running(&self) -> BTreeMap<String, i32> {
         let processes = self.rig.processes.iter();
-        let running =
-            processes.filter_map(|one| Some((one.name().to_owned(), one.identity()?.pid)));
+        let running = processes.filter_map(|one| Some((one.name.clone(), one.identity()?.pid)));
         running.collect()
     }
 
@@ -124,21 +118,9 @@ impl System {
 
     /// Asks a process to stop, and waits until it has.
     pub(crate) fn stop(&self, name: &str) -> anyhow::Result<()> {
-        let stopped = self.rig.process(name)?.stop(&self.interrupt)?;
+        let stopped = self.rig.process(name)?.stop()?;
         ensure!(stopped, "{name} did not stop in time");
         Ok(())
-    }
-
-    /// Starts the second gateway with another people-task service than the system's. It has the system's keys and
-    /// revocations.
-    pub(crate) fn start_second_gateway(
-        &self,
-        people_task_service: SocketAddr,
-    ) -> anyhow::Result<SocketAddr> {
-        let url = format!("http://{people_task_service}");
-        let settings = [("PEOPLE_TASK_SERVICE_URL", url.as_str())];
-        self.rig.start_process_with(SECOND_GATEWAY, &settings)?;
-        Ok(self.rig.process(SECOND_GATEWAY)?.address()?.parse()?)
     }
 
     /// Removes all tasks, and leaves one worker that knows none of them.

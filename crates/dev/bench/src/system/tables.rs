@@ -1,5 +1,7 @@
 //! The statements that know the tables of the services. All others use the API.
 
+use rig::client::Person;
+
 /// The deliveries that are not finished, without those to webhooks whose arrivals are not recorded, and the bytes of
 /// the write-ahead log.
 pub(crate) const STATE: &str = "\
@@ -39,13 +41,12 @@ pub(crate) const VACUUM_USERS: &str = "VACUUM (ANALYZE) users.users, users.last_
     users.user_segments, users.sign_in_names";
 
 /// Generated tasks.
+#[derive(Debug, Clone, Copy)]
 pub(crate) struct Generated<'people> {
     /// How many.
     pub(crate) count: usize,
-    /// The identifier of the user whose tasks are measured, in hex digits.
-    pub(crate) user: &'people str,
-    /// The user's address.
-    pub(crate) address: &'people str,
+    /// The user whose tasks are measured.
+    pub(crate) user: &'people Person,
     pub(crate) roles: Roles,
     /// The length of each description.
     pub(crate) description: usize,
@@ -62,7 +63,7 @@ pub(crate) enum Roles {
 
 /// Returns the statement that adds tasks. Half are pending, one in a thousand is rejected, and the others are approved.
 /// Half are to be decided by a certain time.
-pub(crate) fn add_tasks(generated: &Generated<'_>) -> String {
+pub(crate) fn add_tasks(generated: Generated<'_>) -> String {
     let rows = task_rows(generated);
     // The columns of each table stand only here.
     format!(
@@ -80,11 +81,10 @@ pub(crate) fn add_tasks(generated: &Generated<'_>) -> String {
     )
 }
 
-fn task_rows(generated: &Generated<'_>) -> String {
+fn task_rows(generated: Generated<'_>) -> String {
     let Generated {
         count,
         user,
-        address,
         roles,
         description,
     } = generated;
@@ -95,9 +95,9 @@ fn task_rows(generated: &Generated<'_>) -> String {
         Roles::Creator if role == 0 => format!("'{own}'"),
         Roles::Creator => format!("'{other}'"),
     };
-    let creator = role(0, user, stranger);
-    let approver = role(1, address, other);
-    let requester = role(2, address, other);
+    let creator = role(0, &user.id, stranger);
+    let approver = role(1, &user.email, other);
+    let requester = role(2, &user.email, other);
     format!(
         "SELECT decode(lpad(to_hex(n), 24, '0'), 'hex') AS id, decode({creator}, 'hex') AS creator,
             {requester} AS requester, {approver} AS approver, 'Purchase ' || n AS title,

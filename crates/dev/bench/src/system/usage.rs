@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use local_stack::process::family;
-use procfs::process::{Stat, all_processes};
+use procfs::process::{Process, Stat, all_processes};
 use procfs::{CurrentSI as _, KernelStats};
 
 /// The name of this process, which is the client and the receiver.
@@ -43,16 +43,10 @@ pub(crate) struct Usage {
 impl Usage {
     /// Reads the use of processes and their descendants, given by name and the first process.
     pub(crate) fn of(roots: &BTreeMap<String, i32>) -> Self {
-        let stats: Vec<Stat> = all_processes()
-            .into_iter()
-            .flatten()
-            .flatten()
-            .filter_map(|process| process.stat().ok())
-            .collect();
-        let mut processes: BTreeMap<String, Used> = roots
-            .iter()
-            .map(|(name, pid)| (name.clone(), used(&family(*pid, &stats))))
-            .collect();
+        let all = all_processes().into_iter().flatten().flatten();
+        let stats: Vec<Stat> = all.filter_map(|process| process.stat().ok()).collect();
+        let of_root = |(name, pid): (&String, &i32)| (name.clone(), used(&family(*pid, &stats)));
+        let mut processes: BTreeMap<String, Used> = roots.iter().map(of_root).collect();
         let own = i32::try_from(std::process::id()).unwrap_or_default();
         if let Some(own) = stats.iter().find(|stat| stat.pid == own) {
             // Without its children, such as `psql`.
@@ -107,16 +101,13 @@ fn idle() -> f64 {
 }
 
 fn used(family: &[&Stat]) -> Used {
-    let ticks: i64 = family
-        .iter()
-        .map(|stat| {
-            // The times of a descendant that has ended are those of its parent's children.
-            i64::try_from(stat.utime + stat.stime).unwrap_or_default() + stat.cutime + stat.cstime
-        })
-        .sum();
-    let pages = family
-        .iter()
-        .filter_map(|stat| procfs::process::Process::new(stat.pid).ok()?.statm().ok());
+    let ticks = family.iter().map(|stat| {
+        // The times of a descendant that has ended are those of its parent's children.
+        i64::try_from(stat.utime + stat.stime).unwrap_or_default() + stat.cutime + stat.cstime
+    });
+    let ticks: i64 = ticks.sum();
+    let pages = family.iter();
+    let pages = pages.filter_map(|stat| Process::new(stat.pid).ok()?.statm().ok());
     let (mut private, mut shared) = (0, 0);
     for pages in pages {
         private += pages.resident.saturating_sub(pages.shared);
@@ -129,13 +120,52 @@ fn used(family: &[&Stat]) -> Used {
     }
 }
 
+/// A MiB in bytes.
+pub(crate) const MEBIBYTE: f64 = 1024.0 * 1024.0;
+
+/// The memory of a process in MiB.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Memory {
+    /// Proportional set size: memory that processes share counts for each of them in part, so that sizes can be added.
+    pub(crate) proportional: f64,
+    /// Resident set size.
+    pub(crate) resident: f64,
+    /// The highest resident set size since the process started.
+    pub(crate) highest: f64,
+}
+
+/// Reads the memory of processes, given by name and identifier. One that has ended has none.
+pub(crate) fn memory_of(processes: &BTreeMap<String, i32>) -> BTreeMap<String, Memory> {
+    let read = |(name, pid): (&String, &i32)| (name.clone(), read_memory(*pid).unwrap_or_default());
+    processes.iter().map(read).collect()
+}
+
+/// The proportional set sizes together.
+pub(crate) fn memory_sum(memory: &BTreeMap<String, Memory>) -> f64 {
+    memory.values().map(|memory| memory.proportional).sum()
+}
+
+fn read_memory(pid: i32) -> Option<Memory> {
+    let process = Process::new(pid).ok()?;
+    let rollup = process.smaps_rollup().ok()?;
+    let peak = process.status().ok()?.vmhwm.unwrap_or_default();
+    let mut maps = rollup.memory_map_rollup.into_iter();
+    let sizes = maps.next()?.extension.map;
+    let size = |name: &str| sizes.get(name).copied().unwrap_or_default() as f64 / MEBIBYTE;
+    Some(Memory {
+        proportional: size("Pss"),
+        resident: size("Rss"),
+        highest: peak as f64 / 1024.0,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
     use std::process::Command;
     use std::time::Instant;
 
-    use super::Usage;
+    use super::{Usage, memory_of, memory_sum};
 
     fn own() -> BTreeMap<String, i32> {
         BTreeMap::from([("this".to_owned(), std::process::id().try_into().unwrap())])
@@ -158,5 +188,28 @@ mod tests {
         let usage = Usage::of(&own());
         assert!(usage.processes["this"].memory > 32 * 1024 * 1024);
         drop(std::hint::black_box(kept));
+    }
+
+    #[test]
+    fn sizes_are_those_of_the_process() {
+        let kept = vec![1_u8; 32 * 1024 * 1024];
+        let own = std::process::id().try_into().unwrap();
+        let memory = memory_of(&BTreeMap::from([("this".to_owned(), own)]));
+        assert!(memory_sum(&memory) >= 32.0, "{memory:?}");
+        assert!(memory["this"].resident >= memory["this"].proportional);
+        drop(std::hint::black_box(kept));
+    }
+
+    #[test]
+    fn a_peak_between_two_samples_is_seen() {
+        let kept = vec![1_u8; 64 * 1024 * 1024];
+        drop(std::hint::black_box(kept));
+        let own = std::process::id().try_into().unwrap();
+        let memory = memory_of(&BTreeMap::from([("this".to_owned(), own)]));
+        assert!(memory["this"].highest >= 64.0, "{memory:?}");
+        assert!(
+            memory["this"].resident < memory["this"].highest,
+            "{memory:?}"
+        );
     }
 }

@@ -1,6 +1,7 @@
 //! A load balancer for TCP connections.
 
 use std::{
+    collections::BTreeMap,
     sync::{
         Arc,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -13,9 +14,13 @@ use anyhow::Context;
 use local_stack::process::wait_until;
 use rig::{
     client::Client,
+    process::Process,
     sync::spawn,
+    system::System,
     tcp_proxy::{TcpProxy, connect_to},
 };
+
+use crate::settings;
 
 /// Between two checks of a replica.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
@@ -36,13 +41,15 @@ struct Replica {
 }
 
 impl Balancer {
-    /// `replicas` are the ports of the replicas and the base URLs of their `/readyz`.
-    pub(super) fn open(program: &str, replicas: Vec<(u16, String)>) -> anyhow::Result<Self> {
-        let replicas = replicas.into_iter().map(|(port, metrics)| Replica {
-            port,
-            metrics,
-            is_ready: AtomicBool::new(false),
-            is_removed: AtomicBool::new(false),
+    fn open(program: &str, processes: &[Process]) -> anyhow::Result<Self> {
+        let replicas = processes.iter().filter(|one| one.program == program);
+        let replicas = replicas.filter_map(|process| {
+            Some(Replica {
+                port: port_of(process)?,
+                metrics: process.metrics.clone(),
+                is_ready: AtomicBool::new(false),
+                is_removed: AtomicBool::new(false),
+            })
         });
         let replicas: Arc<[Replica]> = replicas.collect();
         let ended = Arc::new(AtomicBool::new(false));
@@ -61,10 +68,6 @@ impl Balancer {
             replicas,
             ended,
         })
-    }
-
-    pub(super) fn url(&self) -> String {
-        format!("http://127.0.0.1:{}", self.proxy.port())
     }
 
     /// Sends a replica no more connections, or some again.
@@ -111,13 +114,70 @@ fn check(replicas: &[Replica], index: usize, ended: &AtomicBool) {
 /// The port of the first replica from `first` on that takes connections.
 fn choose(replicas: &[Replica], first: usize) -> Option<u16> {
     let count = replicas.len();
-    let mut candidates = replicas
-        .iter()
-        .cycle()
-        .skip(first % count.max(1))
-        .take(count);
+    let candidates = replicas.iter().cycle().skip(first % count.max(1));
+    let mut candidates = candidates.take(count);
     let chosen = candidates.find(|replica| replica.takes_connections());
     chosen.map(|replica| replica.port)
+}
+
+/// The programs that are replaced, in this order.
+pub(super) const REPLACED: [&str; 6] = [
+    "gateway",
+    "user-service",
+    "people-task-service",
+    "deletion-worker",
+    "notification-worker",
+    "webhook-worker",
+];
+
+/// The settings that name another program.
+const CALLS: [(&str, &str); 3] = [
+    ("USER_SERVICE_URL", "user-service"),
+    ("PEOPLE_TASK_SERVICE_URL", "people-task-service"),
+    ("PUBLIC_URL", "gateway"),
+];
+
+/// The load balancers that callers of a program reach, by its name.
+pub(super) struct Balancers(BTreeMap<&'static str, Balancer>);
+
+impl Balancers {
+    /// The load balancer of a process that serves requests, and the process's port.
+    pub(super) fn of(&self, process: &Process) -> Option<(u16, &Balancer)> {
+        port_of(process).zip(self.0.get(process.program))
+    }
+
+    fn url(&self, program: &str) -> anyhow::Result<String> {
+        let balancer = self.0.get(program).context("there is no load balancer")?;
+        Ok(format!("http://127.0.0.1:{}", balancer.proxy.port()))
+    }
+}
+
+/// Opens the load balancers, and lets the processes of the plan use them.
+pub(super) fn open_balancers(system: &mut System) -> anyhow::Result<Balancers> {
+    let mut balancers = Balancers(BTreeMap::new());
+    for (_, program) in CALLS {
+        balancers
+            .0
+            .insert(program, Balancer::open(program, &system.processes)?);
+    }
+    let codes = format!("{}/forgot-password", system.demo_engine);
+    for process in &mut system.processes {
+        for (variable, program) in CALLS {
+            if process.variables.contains_key(variable) {
+                process.variables.insert(variable, balancers.url(program)?);
+            }
+        }
+        settings::apply(process, settings::LONGEST_UPGRADE, &codes, None);
+        process.variables.insert("SHUTDOWN_DELAY", "2s".to_owned());
+    }
+    system.gateway = balancers.url("gateway")?;
+    Ok(balancers)
+}
+
+/// The port of a process that serves requests.
+fn port_of(process: &Process) -> Option<u16> {
+    let url = process.url.as_deref()?;
+    url.rsplit_once(':')?.1.parse().ok()
 }
 
 #[cfg(test)]

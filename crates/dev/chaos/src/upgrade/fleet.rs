@@ -2,6 +2,8 @@
 
 use std::{
     collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
     process::Command,
     thread,
     time::{Duration, Instant},
@@ -10,19 +12,15 @@ use std::{
 use anyhow::{Context, ensure};
 use local_stack::{private, process::tail};
 use rig::{
-    interrupt::Interrupt,
+    interrupt,
     output::say,
     process::Process,
-    programs::Programs,
-    system::{Options, Source, System},
+    programs::{Programs, Source},
+    system::{Options, System},
     workspace::Workspace,
 };
 
-use super::{
-    earlier::Earlier,
-    keys::Keys,
-    plan::{self, Balancers, REPLACED},
-};
+use super::balancer::{Balancers, REPLACED, open_balancers};
 
 /// A busy machine takes long to start a process.
 const BALANCED_LIMIT: Duration = Duration::from_secs(60);
@@ -31,7 +29,9 @@ const PAUSE_BEFORE_STOP: Duration = Duration::from_secs(1);
 
 /// Two versions of the programs. A test without an upgrade has only the new one.
 pub(super) struct Versions {
-    pub(super) earlier: Option<Earlier>,
+    pub(super) earlier: Option<Programs>,
+    /// Whether the earlier version knows `SHUTDOWN_DELAY`.
+    pub(super) earlier_drains: bool,
     pub(super) new: Programs,
 }
 
@@ -46,29 +46,16 @@ pub(super) enum Version {
 pub(super) struct Fleet {
     pub(super) system: System,
     pub(super) keys: Keys,
-    /// The load balancer of the gateways.
-    pub(super) gateway: String,
     versions: Versions,
     /// The version of each process, by its name.
     running: BTreeMap<String, Version>,
     balancers: Balancers,
-    interrupt: Interrupt,
 }
 
 impl Versions {
-    pub(super) fn earlier_drains(&self) -> bool {
-        self.earlier.as_ref().is_none_or(|earlier| earlier.drains)
-    }
-
-    pub(super) fn all_know_due(&self) -> bool {
-        self.earlier
-            .as_ref()
-            .is_none_or(|earlier| earlier.knows_due)
-    }
-
     fn of(&self, version: Version) -> &Programs {
         match (version, &self.earlier) {
-            (Version::Earlier, Some(earlier)) => &earlier.programs,
+            (Version::Earlier, Some(earlier)) => earlier,
             _ => &self.new,
         }
     }
@@ -76,11 +63,7 @@ impl Versions {
 
 impl Fleet {
     /// Starts two replicas of each process, in the earlier version if there is one.
-    pub(super) fn start(
-        workspace: &Workspace,
-        versions: Versions,
-        interrupt: &Interrupt,
-    ) -> anyhow::Result<Self> {
+    pub(super) fn start(workspace: &Workspace, versions: Versions) -> anyhow::Result<Self> {
         let version = match versions.earlier {
             Some(_) => Version::Earlier,
             None => Version::New,
@@ -89,22 +72,17 @@ impl Fleet {
             replicas: REPLACED.map(|program| (program.to_owned(), 2)).into(),
             ..Options::own(Source::Copied(versions.of(version)))
         };
-        let mut prepared = None;
-        let system = System::start(workspace, &options, interrupt, |plan, _| {
-            let balancers = plan::open_balancers(plan)?;
-            prepared = Some((balancers, Keys::prepare(workspace, &mut plan.processes)?));
-            Ok(())
-        })?;
-        let (balancers, keys) = prepared.context("the system was not prepared")?;
-        let names = system.processes.iter().map(|one| one.name().to_owned());
+        let mut system = System::plan(workspace, &options)?;
+        let balancers = open_balancers(&mut system)?;
+        let keys = Keys::prepare(workspace, &mut system.processes)?;
+        system.start()?;
+        let names = system.processes.iter().map(|process| process.name.clone());
         let fleet = Self {
             running: names.map(|name| (name, version)).collect(),
-            gateway: system.gateway.clone(),
             system,
             keys,
             versions,
             balancers,
-            interrupt: interrupt.clone(),
         };
         let mut processes = fleet.system.processes.iter();
         processes.try_for_each(|process| fleet.wait_balanced(process))?;
@@ -153,48 +131,116 @@ impl Fleet {
     /// Replaces the replicas of a program, one after the other.
     pub(super) fn replace(&mut self, program: &str, version: Version) -> anyhow::Result<()> {
         let replicas = self.system.processes.iter();
-        for process in replicas.filter(|process| process.planned.program == program) {
+        for process in replicas.filter(|process| process.program == program) {
             self.system.ensure_all_alive()?;
             self.stop(process)?;
-            let mut planned = process.planned.clone();
+            let mut variables = process.variables.clone();
             if version == Version::New {
                 // Only the command `migrate` has the role that owns a schema. Early builds of 0.2.0 need it.
-                planned.variables.remove("DATABASE_OWNER_URL");
+                variables.remove("DATABASE_OWNER_URL");
             }
-            self.system
-                .spawn_as(process, &planned, self.versions.of(version))?;
+            let programs = self.versions.of(version);
+            self.system.spawn_as(process, &variables, programs)?;
             let started = self.system.wait_started(process);
-            started.with_context(|| format!("replacing {}", process.name()))?;
+            started.with_context(|| format!("replacing {}", process.name))?;
             self.wait_balanced(process)?;
-            self.running.insert(process.name().to_owned(), version);
+            self.running.insert(process.name.clone(), version);
         }
         Ok(())
     }
 
     fn stop(&self, process: &Process) -> anyhow::Result<()> {
-        let is_new = self.running.get(process.name()) == Some(&Version::New);
-        let drains = is_new || self.versions.earlier_drains();
-        if let (false, Some((port, balancer))) = (drains, self.balancers.of(&process.planned)) {
+        let name = &process.name;
+        let is_new = self.running.get(name) == Some(&Version::New);
+        let drains = is_new || self.versions.earlier_drains;
+        if let (false, Some((port, balancer))) = (drains, self.balancers.of(process)) {
             balancer.set_removed(port, true);
             thread::sleep(PAUSE_BEFORE_STOP);
         }
-        let stopped = process.stop(&self.interrupt)?;
-        self.interrupt.check()?;
-        ensure!(
-            stopped,
-            "{} did not stop in time after SIGTERM",
-            process.name()
-        );
+        let stopped = process.stop()?;
+        interrupt::check()?;
+        ensure!(stopped, "{name} did not stop in time after SIGTERM");
         Ok(())
     }
 
     /// Waits until a process gets connections, if others connect to it.
     fn wait_balanced(&self, process: &Process) -> anyhow::Result<()> {
-        if let Some((port, balancer)) = self.balancers.of(&process.planned) {
+        if let Some((port, balancer)) = self.balancers.of(process) {
             balancer.set_removed(port, false);
             let ready = balancer.wait_ready(port, BALANCED_LIMIT);
-            ensure!(ready, "{} gets no connections", process.name());
+            ensure!(ready, "{} gets no connections", process.name);
         }
         Ok(())
     }
+}
+
+/// The settings of each process that name a key, and the files of `deploy/rotate-keys`.
+const FILES: [(&str, &str); 4] = [
+    ("TOKEN_SIGNING_KEY_FILE", "token_signing_key.pem"),
+    ("TOKEN_PREVIOUS_KEY_FILE", "token_previous_key.pem"),
+    ("WEBHOOK_SIGNING_KEY_FILE", "webhook_signing_key.pem"),
+    (
+        "WEBHOOK_PREVIOUS_SIGNING_KEY_FILE",
+        "webhook_previous_signing_key.pem",
+    ),
+];
+
+/// A folder with the keys of a system.
+pub(super) struct Keys {
+    folder: PathBuf,
+    script: PathBuf,
+}
+
+impl Keys {
+    /// Copies the keys of the processes to a folder, and lets the processes read them there.
+    pub(super) fn prepare(
+        workspace: &Workspace,
+        processes: &mut [Process],
+    ) -> anyhow::Result<Self> {
+        let folder = workspace.local().join("keys");
+        private::create_folder(&folder).context("creating the folder of the keys")?;
+        for process in processes {
+            for pair in FILES.chunks(2) {
+                if let [(signing, signing_file), (second, second_file)] = pair
+                    && let Some(key) = process.variables.get(signing)
+                {
+                    let copy = folder.join(signing_file);
+                    copy_once(Path::new(key), &copy)?;
+                    // An empty file is no key.
+                    let empty = folder.join(second_file);
+                    fs::write(&empty, "").context("creating a key file")?;
+                    let path = |path: PathBuf| path.display().to_string();
+                    process.variables.insert(signing, path(copy));
+                    process.variables.insert(second, path(empty));
+                }
+            }
+        }
+        Ok(Self {
+            folder,
+            script: workspace.root().join("deploy/rotate-keys"),
+        })
+    }
+
+    /// Runs one step of a rotation. `key` is `token` or `webhook`.
+    pub(super) fn rotate(&self, key: &str, step: &str) -> anyhow::Result<()> {
+        let output = Command::new(&self.script)
+            .args([key, step])
+            .arg(&self.folder)
+            .output()
+            .context("running deploy/rotate-keys")?;
+        let error = String::from_utf8_lossy(&output.stderr);
+        ensure!(
+            output.status.success(),
+            "deploy/rotate-keys: {}",
+            error.trim()
+        );
+        Ok(())
+    }
+}
+
+fn copy_once(from: &Path, to: &Path) -> anyhow::Result<()> {
+    if !to.exists() {
+        fs::copy(from, to).with_context(|| format!("copying {}", from.display()))?;
+    }
+    Ok(())
 }

@@ -12,12 +12,12 @@ use std::{
 use local_stack::random;
 use rig::{
     client::{Call, Client, Person},
-    interrupt::Interrupt,
+    interrupt,
 };
 use serde_json::json;
 
 use crate::{
-    failovers::Failovers,
+    databases::Failovers,
     history::History,
     one_shot_client::{OneShotClient, Statistics},
     receiver::{Behaviour, Receiver},
@@ -41,7 +41,6 @@ pub(super) struct Load<'run> {
     receivers: Vec<Receiver>,
     gateway: String,
     profile: LoadProfile,
-    interrupt: Interrupt,
 }
 
 impl<'run> Load<'run> {
@@ -49,7 +48,6 @@ impl<'run> Load<'run> {
         gateway: &str,
         failovers: &'run Failovers,
         profile: LoadProfile,
-        interrupt: &Interrupt,
     ) -> anyhow::Result<Self> {
         let history = Arc::new(History::default());
         let keys = Keys::published(gateway)?;
@@ -62,7 +60,6 @@ impl<'run> Load<'run> {
             client: OneShotClient::new(&[gateway.to_owned()], profile.end, failovers),
             gateway: gateway.to_owned(),
             profile,
-            interrupt: interrupt.clone(),
         })
     }
 
@@ -86,10 +83,9 @@ impl<'run> Load<'run> {
             receivers,
             history,
             profile,
-            interrupt,
             ..
         } = &*self;
-        let tasks = TaskWorkload::new(profile, client, users, receivers, history, interrupt);
+        let tasks = TaskWorkload::new(profile, client, users, receivers, history);
         let outcome = thread::scope(|scope| {
             for _ in 0..CALLERS {
                 scope.spawn(|| tasks.run_caller());
@@ -104,7 +100,7 @@ impl<'run> Load<'run> {
         });
         self.profile.first = tasks.next_number();
         outcome?;
-        self.interrupt.check()?;
+        interrupt::check()?;
         Ok(self.client.take_statistics())
     }
 }

@@ -11,11 +11,8 @@
 mod balancer;
 mod earlier;
 mod fleet;
-mod keys;
 mod load;
 mod phases;
-mod plan;
-mod summary;
 
 use std::process::ExitCode;
 
@@ -23,7 +20,7 @@ use clap::{Args, ValueEnum};
 use local_stack::random;
 use rig::{output::verdict, own::with_own_system, workspace::Workspace};
 
-use self::summary::Summary;
+use self::phases::Summary;
 
 /// A part of the test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,8 +57,7 @@ impl Arguments {
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
     let seed = random::seed()?;
-    let test =
-        |workspace: &_, interrupt: &_| phases::run(&base, workspace, arguments, seed, interrupt);
+    let test = |workspace: &_| phases::run(&base, workspace, arguments, seed);
     let summary = with_own_system(&base, "upgrade-test/system", test, Summary::passed)?;
     summary.print();
     Ok(verdict("upgrade-test", summary.passed()))

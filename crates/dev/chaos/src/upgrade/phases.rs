@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use rig::{
-    interrupt::Interrupt,
+    interrupt, outln,
     output::say,
-    programs,
+    paint, programs,
     sync::lock,
     workspace::{Profile, Workspace},
 };
@@ -16,12 +16,13 @@ use super::{
     earlier::{self, Earlier},
     fleet::{Fleet, Version, Versions},
     load::Load,
-    summary::{Phase, Summary},
 };
 use crate::{
-    checker::{self, Times},
-    failovers::Failovers,
+    checker::{self, CheckResult, Times},
+    databases::Failovers,
     final_state::StateReader,
+    history::Violation,
+    one_shot_client::Statistics,
     settings,
     task_workload::LoadProfile,
     test_user::TestUser,
@@ -39,21 +40,23 @@ pub(super) fn run(
     workspace: &Workspace,
     arguments: &Arguments,
     seed: u64,
-    interrupt: &Interrupt,
 ) -> anyhow::Result<Summary> {
-    let earlier = if arguments.includes(Part::Upgrade) {
-        let built = earlier::build(base, arguments.from.as_deref())?;
-        let programs = programs::copy(&workspace.aside("earlier"), built.programs)?;
-        Some(Earlier { programs, ..built })
-    } else {
-        None
-    };
-    interrupt.check()?;
+    let upgrades = arguments.includes(Part::Upgrade);
+    let build = || earlier::build(base, arguments.from.as_deref());
+    let earlier = upgrades.then(build).transpose()?;
+    let earlier_drains = earlier.as_ref().is_none_or(|earlier| earlier.drains);
+    let with_due = earlier.as_ref().is_none_or(|earlier| earlier.knows_due);
+    let copied = |built: Earlier| programs::copy(&workspace.aside("earlier"), built.programs);
+    let earlier = earlier.map(copied).transpose()?;
+    interrupt::check()?;
     let new = programs::copy(workspace, programs::build(base, Profile::Dev)?)?;
-    interrupt.check()?;
-    let versions = Versions { earlier, new };
-    let (earlier_drains, with_due) = (versions.earlier_drains(), versions.all_know_due());
-    let fleet = Fleet::start(workspace, versions, interrupt)?;
+    interrupt::check()?;
+    let versions = Versions {
+        earlier,
+        earlier_drains,
+        new,
+    };
+    let fleet = Fleet::start(workspace, versions)?;
     // Postgres has no standby here.
     let failovers = Failovers::default();
     let profile = LoadProfile {
@@ -64,11 +67,11 @@ pub(super) fn run(
         end: Instant::now() + FOREVER,
     };
     let mut test = Test {
-        load: Load::new(&fleet.gateway, &failovers, profile, interrupt)?,
+        load: Load::new(&fleet.system.gateway, &failovers, profile)?,
         fleet,
         phases: Vec::new(),
     };
-    if arguments.includes(Part::Upgrade) {
+    if upgrades {
         test.upgrade(earlier_drains)?;
     }
     if arguments.includes(Part::Restart) {
@@ -78,7 +81,7 @@ pub(super) fn run(
         test.rotate_token_key()?;
         test.rotate_webhook_key()?;
     }
-    test.summarize(interrupt)
+    test.summarize()
 }
 
 struct Test<'run> {
@@ -155,7 +158,7 @@ impl Test<'_> {
         self.phase("webhook key: prepare", |fleet| {
             fleet.keys.rotate("webhook", "prepare")?;
             fleet.replace("people-task-service", Version::New)?;
-            receivers.refresh(&fleet.gateway)?;
+            receivers.refresh(&fleet.system.gateway)?;
             fleet.replace("webhook-worker", Version::New)
         })?;
         self.phase("webhook key: switch", |fleet| {
@@ -171,9 +174,9 @@ impl Test<'_> {
     }
 
     /// Waits for the remaining webhooks, and compares what callers were told with what receivers got.
-    fn summarize(self, interrupt: &Interrupt) -> anyhow::Result<Summary> {
+    fn summarize(self) -> anyhow::Result<Summary> {
         say("waiting for the remaining webhooks");
-        let gateway = &self.fleet.gateway;
+        let gateway = &self.fleet.system.gateway;
         let history = &self.load.history;
         let tasks = lock(&history.tasks).clone();
         let healed = Instant::now();
@@ -183,7 +186,6 @@ impl Test<'_> {
             // The administrator may read every task, also those of users whose tokens are no longer valid.
             user: &TestUser::sign_in(gateway, &admin.username, &admin.password)?,
             history,
-            interrupt,
         };
         let states = reader.wait_settled(&tasks, healed + settings::RECOVERY_LIMIT)?;
         let times = Times {
@@ -196,5 +198,80 @@ impl Test<'_> {
             panics: self.fleet.system.panics()?,
             phases: self.phases,
         })
+    }
+}
+
+/// At most this many findings are listed.
+const MAX_LISTED: usize = 20;
+
+/// The most calls without a response while a version is replaced that cannot drain its connections: one for each process
+/// that serves requests.
+const MAX_UNKNOWN: usize = 6;
+
+/// A phase and the calls of its load.
+pub(super) struct Phase {
+    pub(super) name: &'static str,
+    pub(super) took: Duration,
+    pub(super) calls: Statistics,
+}
+
+/// The results of a run.
+pub(super) struct Summary {
+    pub(super) phases: Vec<Phase>,
+    pub(super) tasks: usize,
+    pub(super) result: CheckResult,
+    pub(super) panics: Vec<String>,
+}
+
+impl Summary {
+    /// Whether calls were made in each phase, no call failed, and no webhook is lost.
+    pub(super) fn passed(&self) -> bool {
+        let fine = |Phase { calls, .. }: &Phase| {
+            calls.failed == 0 && calls.calls > 0 && calls.unknown <= MAX_UNKNOWN
+        };
+        self.phases.iter().all(fine)
+            && self.result.findings.is_empty()
+            && self.result.succeeded > 0
+            && self.panics.is_empty()
+    }
+
+    pub(super) fn print(&self) {
+        let header = format!(
+            "{:22} {:>8} {:>9} {:>7} {:>12} {:>8}",
+            "phase", "seconds", "requests", "failed", "no response", "slowest"
+        );
+        outln!("\n{}", paint::bold(&header));
+        for Phase { name, took, calls } in &self.phases {
+            outln!(
+                "{name:22} {:>8.1} {:>9} {:>7} {:>12} {:>5} ms",
+                took.as_secs_f64(),
+                calls.calls,
+                calls.failed,
+                calls.unknown,
+                calls.slowest.as_millis()
+            );
+        }
+        let result = &self.result;
+        outln!(
+            "\n{} tasks, {} decisions with 200, {} webhooks due, {} delivered, {} lost, {} delivered twice, {} signatures checked, {} wrong",
+            self.tasks,
+            result.succeeded,
+            result.expected,
+            result.delivered,
+            result.count(Violation::Lost),
+            result.duplicates,
+            result.requests,
+            result.count(Violation::Signature),
+        );
+        let examples = self.phases.iter().flat_map(|Phase { name, calls, .. }| {
+            let examples = calls.examples.iter();
+            examples.map(move |example| format!("{name}: {example}"))
+        });
+        let findings = self.result.findings.iter();
+        let findings = findings.map(|finding| format!("task {}: {}", finding.task, finding.what));
+        let all = examples.chain(findings).chain(self.panics.iter().cloned());
+        for problem in all.take(MAX_LISTED) {
+            outln!("  {problem}");
+        }
     }
 }

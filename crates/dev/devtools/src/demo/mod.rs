@@ -1,18 +1,18 @@
 //! `cargo xtask demo`: runs the main use case once and prints every request.
 
-mod engine;
 mod story;
-mod target;
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
-pub(crate) use self::target::{Arguments, Target};
+use anyhow::Context;
+use clap::Args;
 use rig::{
-    interrupt::Interrupt,
-    outln,
+    interrupt, outln,
     output::say,
-    stack_file::Stack,
-    system::{self, Options, Source, System},
+    process,
+    programs::Source,
+    stack_file::{Admin, Stack},
+    system::{Options, System},
     workspace::{Profile, Workspace},
 };
 
@@ -34,15 +34,82 @@ pub(crate) fn show(target: &Target) -> anyhow::Result<()> {
 
 fn run_on_new_system(workspace: &Workspace) -> anyhow::Result<()> {
     say("no system is running; starting one for the demo");
-    let interrupt = Interrupt::watch()?;
+    interrupt::watch()?;
     let lock = workspace.lock("up")?;
     let options = Options::usual(Source::Build(Profile::Dev));
-    let system = System::start(workspace, &options, &interrupt, |_, _| Ok(()))?;
+    let system = System::up(workspace, &options)?;
     drop(lock);
     let shown = story::run(&Target::from(&system.stack()));
     say("stopping");
-    system::stop(workspace)?;
+    process::stop(workspace)?;
     shown?;
     outln!("\ndemo: ok");
     Ok(())
+}
+
+/// Which system to use.
+#[derive(Args)]
+pub(crate) struct Arguments {
+    /// The gateway's URL. Without it, the running system is used, or one that is started for the demo.
+    #[arg(long)]
+    url: Option<String>,
+    /// The demo engine's URL. Without it, that of the running system is used.
+    #[arg(long, value_name = "URL")]
+    engine: Option<String>,
+    /// The demo engine's URL for the services, if it is another one.
+    #[arg(long, value_name = "URL")]
+    engine_inside: Option<String>,
+}
+
+/// The URLs and credentials of a system.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) gateway: String,
+    /// The demo engine's URL for this program.
+    pub(crate) engine: String,
+    /// The demo engine's URL for the services.
+    pub(crate) engine_inside: String,
+    pub(crate) admin: Admin,
+}
+
+impl Target {
+    /// Takes what `arguments` and the environment do not name from the running system.
+    fn new(arguments: &Arguments, running: Option<&Stack>) -> anyhow::Result<Self> {
+        let without_slash = |url: &Option<String>| {
+            let url = url.as_ref()?;
+            Some(url.trim_end_matches('/').to_owned())
+        };
+        let engine = without_slash(&arguments.engine)
+            .or_else(|| Some(running?.demo_engine.clone()))
+            .context("the demo engine's URL is missing: --engine http://…")?;
+        Ok(Self {
+            gateway: without_slash(&arguments.url)
+                .or_else(|| Some(running?.gateway.clone()))
+                .context("the gateway's URL is missing: --url http://…")?,
+            engine_inside: without_slash(&arguments.engine_inside)
+                .unwrap_or_else(|| engine.clone()),
+            engine,
+            admin: admin_from_environment()
+                .or_else(|| Some(running?.admin.clone()))
+                .context("the administrator is missing: ADMIN_USERNAME and ADMIN_PASSWORD")?,
+        })
+    }
+}
+
+impl From<&Stack> for Target {
+    fn from(stack: &Stack) -> Self {
+        Self {
+            gateway: stack.gateway.clone(),
+            engine: stack.demo_engine.clone(),
+            engine_inside: stack.demo_engine.clone(),
+            admin: stack.admin.clone(),
+        }
+    }
+}
+
+fn admin_from_environment() -> Option<Admin> {
+    Some(Admin {
+        username: env::var("ADMIN_USERNAME").ok()?,
+        password: env::var("ADMIN_PASSWORD").ok()?,
+    })
 }

@@ -5,10 +5,13 @@ use std::{process::Command, thread, time::Duration};
 use anyhow::{Context, ensure};
 use local_stack::{Stop, random};
 use nix::sys::signal::Signal;
-use rig::client::{Call, Client};
+use rig::{
+    client::{Call, Client},
+    sync::lock,
+};
 use serde_json::json;
 
-use super::{drill::Drill, second_gateway, system::System};
+use super::{prometheus::Drill, second_gateway, system::System};
 
 /// A step.
 pub(super) struct Step {
@@ -88,7 +91,7 @@ pub(super) const STEPS: [Step; 23] = [
         fail_deletion,
     ),
     step("codes for a receiver that is down", &[], |drill| {
-        (0..10).try_for_each(|_| request_codes(drill.system, 1))
+        (0..10).try_for_each(|_| request_code(drill.system))
     }),
     step(
         "a second gateway with a private key that cannot be read",
@@ -121,7 +124,7 @@ pub(super) const STEPS: [Step; 23] = [
     Step {
         limit: LONG,
         end: |system| {
-            system.release_locks();
+            lock(&system.held).clear();
             Ok(())
         },
         ..step(
@@ -203,22 +206,21 @@ fn hold_due_rows(drill: &Drill<'_>) -> anyhow::Result<()> {
     };
     signal(Signal::SIGSTOP);
     system.decide(1, &system.receivers.silent)?;
-    request_codes(system, 1)?;
-    system.hold(
+    request_code(system)?;
+    let held = system.lock(
         "SELECT FROM people_task.deliveries FOR UPDATE; SELECT FROM users.notifications FOR UPDATE; \
          SELECT FROM people_task.task_mails FOR UPDATE;",
     )?;
+    lock(&system.held).push(held);
     signal(Signal::SIGCONT);
     Ok(())
 }
 
-fn request_codes(system: &System, count: usize) -> anyhow::Result<()> {
+fn request_code(system: &System) -> anyhow::Result<()> {
     let email = format!("code.{}@example.com", random::tag()?);
     system.post("/user", json!({"email": email, "password": "a password"}))?;
-    for _ in 0..count {
-        system.post("/user/forgot-password", json!({"email": email}))?;
-    }
-    Ok(())
+    let request = json!({"email": email});
+    system.post("/user/forgot-password", request).map(drop)
 }
 
 fn publish_nonsense(drill: &Drill<'_>) -> anyhow::Result<()> {
@@ -240,8 +242,8 @@ fn restart_worker(drill: &Drill<'_>) -> anyhow::Result<()> {
     drill.wait_for_change(STARTED, None)?;
     for _ in 0..3 {
         // Prometheus must see each start.
-        let before = drill.value(STARTED);
-        drill.system.restart("deletion-worker")?;
+        let before = drill.prometheus.query(STARTED);
+        drill.system.restart_with("deletion-worker", &[])?;
         drill.wait_for_change(STARTED, before)?;
     }
     Ok(())
@@ -258,25 +260,22 @@ fn fail_deletion(drill: &Drill<'_>) -> anyhow::Result<()> {
 /// A delivery is parked after two claims that were lost with others and three that were lost alone.
 fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
     let system = drill.system;
-    let mut before = system.receivers.requests();
+    let mut before = system.receivers.counting.requests();
     system.decide(1, &system.receivers.counting)?;
     for attempt in 1..=5 {
-        let sending = || (system.receivers.requests() > before).then_some(());
+        let sending = || (system.receivers.counting.requests() > before).then_some(());
         let sending = local_stack::process::wait_until(LONG, sending);
         sending.with_context(|| format!("attempt {attempt} did not begin"))?;
         system.rig.process("webhook-worker")?.kill()?;
-        before = system.receivers.requests();
-        system.restart("webhook-worker")?;
+        before = system.receivers.counting.requests();
+        system.restart_with("webhook-worker", &[])?;
     }
     Ok(())
 }
 
 fn leave_log_unread(drill: &Drill<'_>) -> anyhow::Result<()> {
     drill.system.restart_unread("gateway")?;
-    drill
-        .system
-        .load(40, "/people-task/tasks", None, || drill.is_over());
-    Ok(())
+    drill.load(40, "/people-task/tasks", None)
 }
 
 /// The number of open files changes, so the limit follows it.
@@ -297,10 +296,7 @@ fn limit_descriptors(drill: &Drill<'_>) -> anyhow::Result<()> {
 fn fail_sign_ins(drill: &Drill<'_>) -> anyhow::Result<()> {
     let wrong = json!({"username": "wrong@example.com", "password": "a wrong password"});
     // After a few failures the account is not even looked at for a while, so these are fast.
-    drill
-        .system
-        .load(4, "/user/auth", Some(&wrong), || drill.is_over());
-    Ok(())
+    drill.load(4, "/user/auth", Some(&wrong))
 }
 
 /// The queue has room for some passwords only, so on a fast machine more sign-ups would not make them wait longer, and each
@@ -331,11 +327,11 @@ fn lock_tables(drill: &Drill<'_>) -> anyhow::Result<()> {
     const LOCK: &str = "LOCK TABLE people_task.tasks, people_task.task_states;";
     const HELD_FOR: Duration = Duration::from_secs(3);
     while !drill.is_over() {
-        let lock = drill.system.lock(LOCK)?;
+        let locked = drill.system.lock(LOCK)?;
         thread::scope(|scope| {
-            scope.spawn(|| drill.system.send_together(40, "/people-task/tasks"));
+            scope.spawn(|| drill.system.load(40, "/people-task/tasks", None, || true));
             thread::sleep(HELD_FOR);
-            drop(lock);
+            drop(locked);
         });
     }
     Ok(())
@@ -347,16 +343,10 @@ fn revoke_database(drill: &Drill<'_>) -> anyhow::Result<()> {
          SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'users_service';",
     )?;
     let credentials = json!({"username": "nobody@example.com", "password": "a password"});
-    drill
-        .system
-        .load(8, "/user/auth", Some(&credentials), || drill.is_over());
-    Ok(())
+    drill.load(8, "/user/auth", Some(&credentials))
 }
 
 fn kill_service(drill: &Drill<'_>) -> anyhow::Result<()> {
     drill.system.rig.process("people-task-service")?.kill()?;
-    drill
-        .system
-        .load(4, "/people-task/tasks", None, || drill.is_over());
-    Ok(())
+    drill.load(4, "/people-task/tasks", None)
 }

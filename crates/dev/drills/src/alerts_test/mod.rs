@@ -4,7 +4,6 @@
 //! The alerts are those of `deploy/observability/alerts.yml` with two changes: each `for` is two seconds, and the
 //! thresholds of memory and of connections to Postgres are ones that a small system reaches.
 
-mod drill;
 mod faults;
 mod prometheus;
 mod second_gateway;
@@ -15,25 +14,26 @@ use std::{path::PathBuf, process::ExitCode, thread, time::Duration};
 use clap::Args;
 use local_stack::process::wait_until;
 
-use self::{drill::Drill, faults::STEPS, faults::Step, prometheus::Prometheus, system::System};
+use self::{
+    faults::{STEPS, Step},
+    prometheus::{Drill, Prometheus},
+    system::System,
+};
 use rig::{
-    interrupt::Interrupt,
-    outln,
+    interrupt, outln,
     output::{say, verdict},
     own::with_own_system,
     paint,
-    system::Source,
+    programs::Source,
+    sync::join,
     workspace::Workspace,
 };
 
 /// What to test.
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Build and run with optimisations.
-    #[arg(long)]
-    release: bool,
     /// Run the programs in this folder instead of building them.
-    #[arg(long, value_name = "FOLDER", conflicts_with = "release")]
+    #[arg(long, value_name = "FOLDER")]
     programs: Option<PathBuf>,
 }
 
@@ -45,8 +45,8 @@ struct Outcome {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let source = Source::of(arguments.programs.as_deref(), arguments.release);
-    let test = |workspace: &_, interrupt: &_| test(workspace, source, interrupt);
+    let source = Source::of(arguments.programs.as_deref());
+    let test = |workspace: &_| test(workspace, source);
     let passed = |outcomes: &Vec<Outcome>| outcomes.iter().all(|one| one.fired.is_some());
     let outcomes = with_own_system(&Workspace::find()?, "alerts-test", test, passed)?;
     Ok(verdict("alerts-test", passed(&outcomes)))
@@ -69,12 +69,7 @@ impl Outcome {
 }
 
 /// Provokes the alerts of a step until all of them fire or its time is over.
-fn run_step(
-    step: &Step,
-    system: &System,
-    prometheus: &Prometheus,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Vec<Outcome>> {
+fn run_step(step: &Step, system: &System, prometheus: &Prometheus) -> anyhow::Result<Vec<Outcome>> {
     let drill = Drill::begin(system, prometheus, step.limit);
     let outcomes = thread::scope(|scope| {
         let provoking = scope.spawn(|| {
@@ -84,31 +79,26 @@ fn run_step(
             }
             provoked
         });
-        let outcomes = await_alerts(step, &drill, prometheus, interrupt);
+        let outcomes = await_alerts(step, &drill);
         drill.finish();
-        let provoked = provoking.join();
-        provoked.map_err(|_| anyhow::anyhow!("the step panicked"))??;
+        join(provoking)??;
         outcomes
     })?;
     (step.end)(system)?;
     Ok(outcomes)
 }
 
-fn await_alerts(
-    step: &Step,
-    drill: &Drill<'_>,
-    prometheus: &Prometheus,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Vec<Outcome>> {
+fn await_alerts(step: &Step, drill: &Drill<'_>) -> anyhow::Result<Vec<Outcome>> {
+    let prometheus = drill.prometheus;
     let mut outcomes = Vec::new();
     for alert in step.alerts {
         let fired = wait_until(drill.left(), || {
-            if interrupt.came() || drill.is_over() {
+            if interrupt::came() || drill.is_over() {
                 return Some(None);
             }
             prometheus.value_if_firing(alert).map(Some)
         });
-        interrupt.check()?;
+        interrupt::check()?;
         let fired = fired.flatten().map(|value| (value, drill.elapsed()));
         if fired.is_none() {
             prometheus.explain(alert);
@@ -118,26 +108,18 @@ fn await_alerts(
     Ok(outcomes)
 }
 
-fn test(
-    workspace: &Workspace,
-    source: Source<'_>,
-    interrupt: &Interrupt,
-) -> anyhow::Result<Vec<Outcome>> {
-    let system = System::start(workspace, source, second_gateway::prepare, interrupt)?;
+fn test(workspace: &Workspace, source: Source<'_>) -> anyhow::Result<Vec<Outcome>> {
+    let system = System::start(workspace, source, second_gateway::prepare)?;
     let prometheus = Prometheus::start(workspace, &system)?;
     let mut outcomes = Vec::new();
     for step in &STEPS {
         say(step.how);
-        outcomes.extend(run_step(step, &system, &prometheus, interrupt)?);
+        outcomes.extend(run_step(step, &system, &prometheus)?);
     }
     let covered = |name: &String| outcomes.iter().any(|one| &one.alert == name);
-    let missing: Vec<String> = prometheus
-        .alerts
-        .iter()
-        .filter(|name| !covered(name))
-        .cloned()
-        .collect();
-    let missing = missing.iter().map(|alert| Outcome::report(alert, None));
+    let missing = prometheus.alerts.iter().filter(|name| !covered(name));
+    let missing = missing.map(|alert| Outcome::report(alert, None));
+    let missing: Vec<_> = missing.collect();
     outcomes.extend(missing);
     Ok(outcomes)
 }

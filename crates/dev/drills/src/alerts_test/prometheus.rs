@@ -1,22 +1,27 @@
-//! Prometheus with the project's alerts, changed so that they fire sooner.
+//! Prometheus with the project's alerts, changed so that they fire sooner, and what a step works with while it awaits some.
 
-use std::{fs, path::Path, time::Duration};
+use std::{
+    fs,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context as _, ensure};
 use local_stack::{
     packages, ports, private,
     process::{Detached, wait_until},
 };
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use rig::{
+    client::{Call, Client},
+    instance::{self, MARKER},
+    outln,
+    workspace::Workspace,
+};
 use serde_json::Value;
 
 use super::system::System;
-use rig::{
-    client::{Call, Client},
-    environment::MARKER,
-    instance, outln,
-    workspace::Workspace,
-};
 
 const READY_LIMIT: Duration = Duration::from_secs(30);
 const RULES: &str = include_str!("../../../../../deploy/observability/alerts.yml");
@@ -45,12 +50,13 @@ impl Prometheus {
         fs::write(folder.join("prometheus.yml"), configuration(system))?;
         let [port] = ports::free()?;
         let mut server = Detached::new(&program, &workspace.log("prometheus"));
-        server
-            .command()
-            .arg(file_option("config.file", &folder.join("prometheus.yml")))
-            .arg(file_option("storage.tsdb.path", &folder.join("data")))
-            .arg(format!("--web.listen-address=127.0.0.1:{port}"))
-            .env(MARKER, instance::mark(workspace)?);
+        let command = server.command();
+        command
+            .arg("--config.file")
+            .arg(folder.join("prometheus.yml"));
+        command.arg("--storage.tsdb.path").arg(folder.join("data"));
+        command.arg(format!("--web.listen-address=127.0.0.1:{port}"));
+        command.env(MARKER, instance::mark(workspace)?);
         server.spawn()?;
         let prometheus = Self {
             client: Client::of_process(&format!("http://127.0.0.1:{port}")),
@@ -85,14 +91,10 @@ impl Prometheus {
     pub(super) fn explain(&self, alert: &str) {
         let response = self.get("/api/v1/rules").unwrap_or_default();
         let groups = response.pointer("/data/groups").and_then(Value::as_array);
-        let rules = groups
-            .into_iter()
-            .flatten()
-            .filter_map(|group| group.get("rules")?.as_array());
-        for rule in rules
-            .flatten()
-            .filter(|rule| rule.get("name").is_some_and(|name| name == alert))
-        {
+        let groups = groups.into_iter().flatten();
+        let rules = groups.filter_map(|group| group.get("rules")?.as_array());
+        let is_it = |rule: &&Value| rule.get("name").is_some_and(|name| name == alert);
+        for rule in rules.flatten().filter(is_it) {
             outln!("    {rule}");
         }
     }
@@ -103,10 +105,6 @@ impl Prometheus {
     }
 }
 
-fn file_option(name: &str, path: &Path) -> String {
-    format!("--{name}={}", path.display())
-}
-
 fn names(rules: &str) -> Vec<String> {
     let lines = rules.lines();
     let names = lines.filter_map(|line| line.trim().strip_prefix("- alert: "));
@@ -115,17 +113,11 @@ fn names(rules: &str) -> Vec<String> {
 
 /// The alerts with the changes.
 fn rules() -> anyhow::Result<String> {
-    let mut rules = String::new();
-    for line in RULES.lines() {
-        let indent = line.len() - line.trim_start().len();
-        if line.trim_start().starts_with("for: ") {
-            rules.push_str(&" ".repeat(indent));
-            rules.push_str("for: 2s\n");
-        } else {
-            rules.push_str(line);
-            rules.push('\n');
-        }
-    }
+    let changed = RULES.lines().map(|line| match line.split_once("for: ") {
+        Some((indent, _)) if indent.trim().is_empty() => format!("{indent}for: 2s\n"),
+        _ => format!("{line}\n"),
+    });
+    let mut rules: String = changed.collect();
     for (from, to) in THRESHOLDS {
         ensure!(rules.contains(from), "alerts.yml no longer has {from}");
         rules = rules.replace(from, to);
@@ -144,6 +136,80 @@ fn configuration(system: &System) -> String {
         ));
     }
     text
+}
+
+/// A step under way. It keeps up its condition until [`Drill::is_over`], so that it depends on no machine's speed.
+pub(super) struct Drill<'a> {
+    pub(super) system: &'a System,
+    pub(super) prometheus: &'a Prometheus,
+    begin: Instant,
+    limit: Duration,
+    is_finished: AtomicBool,
+}
+
+impl<'a> Drill<'a> {
+    pub(super) fn begin(system: &'a System, prometheus: &'a Prometheus, limit: Duration) -> Self {
+        Self {
+            system,
+            prometheus,
+            begin: Instant::now(),
+            limit,
+            is_finished: AtomicBool::new(false),
+        }
+    }
+
+    pub(super) fn elapsed(&self) -> Duration {
+        self.begin.elapsed()
+    }
+
+    pub(super) fn left(&self) -> Duration {
+        self.limit.saturating_sub(self.elapsed())
+    }
+
+    /// All alerts of the step fire.
+    pub(super) fn finish(&self) {
+        self.is_finished.store(true, Ordering::Release);
+    }
+
+    /// Whether the condition is no longer needed.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_finished.load(Ordering::Acquire) || self.left().is_zero()
+    }
+
+    /// Sends requests on this many threads until the step is over.
+    pub(super) fn load(
+        &self,
+        threads: usize,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<()> {
+        self.system.load(threads, path, body, || self.is_over());
+        Ok(())
+    }
+
+    /// Repeats an action every second until the step is over.
+    pub(super) fn keep_up(
+        &self,
+        mut action: impl FnMut() -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        while !self.is_over() {
+            action()?;
+            thread::sleep(Duration::from_secs(1));
+        }
+        Ok(())
+    }
+
+    /// Waits until Prometheus has read another value of a metric than `before`.
+    pub(super) fn wait_for_change(&self, query: &str, before: Option<f64>) -> anyhow::Result<()> {
+        let changed = || {
+            self.prometheus
+                .query(query)
+                .filter(|value| Some(*value) != before)
+        };
+        let changed = wait_until(self.left(), changed);
+        changed.with_context(|| format!("Prometheus has read no new value of {query}"))?;
+        Ok(())
+    }
 }
 
 #[cfg(test)]

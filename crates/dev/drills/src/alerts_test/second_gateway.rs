@@ -10,21 +10,21 @@ use anyhow::Context;
 use local_stack::{private, random};
 use rcgen::generate_simple_self_signed;
 
-use super::drill::Drill;
-use rig::{plan::Plan, workspace::Workspace};
+use super::prometheus::Drill;
+use rig::{system::System, workspace::Workspace};
 
 const NAME: &str = "gateway-2";
 const MAX_CONNECTIONS: usize = 8;
 
 /// Gives the second gateway a certificate and a small limit of connections.
-pub(super) fn prepare(workspace: &Workspace, plan: &mut Plan) -> anyhow::Result<()> {
-    let folder = workspace.local().join("tls");
+pub(super) fn prepare(system: &mut System) -> anyhow::Result<()> {
+    let folder = system.workspace.local().join("tls");
     private::create_folder(&folder)?;
     let certified =
         generate_simple_self_signed(["localhost".to_owned()]).context("creating a certificate")?;
     let certificate = folder.join("certificate.pem");
     fs::write(&certificate, certified.cert.pem())?;
-    let private_key = private_key(workspace);
+    let private_key = private_key(&system.workspace);
     random::write_private(
         &private_key,
         certified.signing_key.serialize_pem().as_bytes(),
@@ -39,7 +39,7 @@ pub(super) fn prepare(workspace: &Workspace, plan: &mut Plan) -> anyhow::Result<
         // Connections of a trusted proxy are not limited.
         ("TRUSTED_PROXIES", String::new()),
     ];
-    let mut processes = plan.processes.iter_mut();
+    let mut processes = system.processes.iter_mut();
     let gateway = processes.find(|process| process.name == NAME);
     let gateway = gateway.context("there is no second gateway")?;
     gateway.variables.extend(settings);

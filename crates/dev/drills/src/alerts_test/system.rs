@@ -1,15 +1,6 @@
 //! The system that is broken, with settings that make it break sooner.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-    time::Duration,
-};
+use std::{collections::BTreeMap, fs, sync::Mutex, thread, time::Duration};
 
 use anyhow::Context as _;
 use local_stack::bootstrap;
@@ -17,11 +8,11 @@ use nix::{sys::stat::Mode, unistd};
 use rig::{
     client::{Call, Client},
     held_lock::HeldLock,
-    interrupt::Interrupt,
-    plan::{Plan, Replicas},
+    plan::Replicas,
+    programs::Source,
     receiver::{Receiver, Reply},
     sync::lock,
-    system::{self, Options, Source},
+    system::{self, Options},
     workspace::Workspace,
 };
 use serde_json::{Value, json};
@@ -65,7 +56,8 @@ const SETTINGS: [(&str, &str, &str); 16] = [
 /// The running system.
 pub(super) struct System {
     pub(super) rig: system::System,
-    held: Mutex<Vec<HeldLock>>,
+    /// Locks that a later step releases.
+    pub(super) held: Mutex<Vec<HeldLock>>,
     /// Logs that no one reads.
     unread: Mutex<Vec<fs::File>>,
     pub(super) gateway: Client,
@@ -77,9 +69,8 @@ pub(super) struct System {
 pub(super) struct Receivers {
     /// Responds to nothing.
     pub(super) silent: Receiver,
-    /// Responds to nothing, either, and counts.
+    /// Responds to nothing, either.
     pub(super) counting: Receiver,
-    requests: Arc<AtomicUsize>,
     /// Responds with 410.
     pub(super) gone: Receiver,
     /// Has the metrics of another version.
@@ -88,15 +79,9 @@ pub(super) struct Receivers {
 
 impl Receivers {
     fn open() -> anyhow::Result<Self> {
-        let requests = Arc::new(AtomicUsize::new(0));
-        let count = Arc::clone(&requests);
         Ok(Self {
             silent: Receiver::open(|_| Reply::Hang)?,
-            counting: Receiver::open(move |_| {
-                count.fetch_add(1, Ordering::Relaxed);
-                Reply::Hang
-            })?,
-            requests,
+            counting: Receiver::open(|_| Reply::Hang)?,
             gone: Receiver::open(|_| Reply::status("410 Gone"))?,
             other_version: Receiver::open(|_| Reply::Send {
                 status: "200 OK",
@@ -105,37 +90,34 @@ impl Receivers {
             })?,
         })
     }
-
-    /// How many requests the counting receiver got.
-    pub(super) fn requests(&self) -> usize {
-        self.requests.load(Ordering::Relaxed)
-    }
 }
 
 impl System {
-    /// Starts it with two gateways, after `prepare` has changed its plan.
+    /// Starts it with two gateways, the second one after `prepare` has changed it.
     pub(super) fn start(
         workspace: &Workspace,
         source: Source<'_>,
-        prepare: impl FnOnce(&Workspace, &mut Plan) -> anyhow::Result<()>,
-        interrupt: &Interrupt,
+        prepare: fn(&mut system::System) -> anyhow::Result<()>,
     ) -> anyhow::Result<Self> {
         let options = Options {
             replicas: Replicas::from([("gateway".to_owned(), 2)]),
             ..Options::own(source)
         };
-        let rig = system::System::start(workspace, &options, interrupt, |plan, _| {
-            change_settings(plan);
-            prepare(workspace, plan)
-        })?;
-        let gateway = rig.client();
-        let admin = gateway.sign_in(&rig.admin.username, &rig.admin.password)?;
+        let mut rig = system::System::plan(workspace, &options)?;
+        for (program, name, value) in SETTINGS {
+            let processes = rig.processes.iter_mut();
+            for process in processes.filter(|process| process.program == program) {
+                process.variables.insert(name, value.to_owned());
+            }
+        }
+        prepare(&mut rig)?;
+        rig.start()?;
         Ok(Self {
-            rig,
             held: Mutex::default(),
             unread: Mutex::default(),
-            gateway,
-            token: admin.token,
+            gateway: rig.client(),
+            token: rig.sign_in_admin()?.token,
+            rig,
             receivers: Receivers::open()?,
         })
     }
@@ -144,7 +126,7 @@ impl System {
     pub(super) fn metrics_addresses(&self) -> BTreeMap<&'static str, Vec<String>> {
         let other = self.receivers.other_version.address().to_string();
         let mut addresses = BTreeMap::from([("other", vec![other])]);
-        let ours = self.rig.processes.iter().map(|process| &process.planned);
+        let ours = self.rig.processes.iter();
         for process in ours.filter(|process| process.program != "demo-engine") {
             let address = process.metrics.trim_start_matches("http://");
             let same = addresses.entry(process.program).or_default();
@@ -176,8 +158,8 @@ impl System {
         Ok(())
     }
 
-    /// Sends requests on this many threads until `is_over`, and ignores the responses. Each thread is a client of its
-    /// own for the gateway.
+    /// Sends requests on this many threads, at least one on each, until `is_over`, and ignores the responses. Each thread is
+    /// a client of its own for the gateway. What fails is seen in the metrics.
     pub(super) fn load(
         &self,
         threads: usize,
@@ -185,43 +167,29 @@ impl System {
         body: Option<&Value>,
         is_over: impl Fn() -> bool + Sync,
     ) {
-        self.on_threads(threads, |client, number| {
-            while !is_over() {
-                if !self.send(client, number, path, body) {
+        let work = |number: usize| {
+            let client = Client::with_timeout(&self.rig.gateway, Duration::from_secs(20));
+            let call = match body {
+                None => Call::new("GET", path).token(&self.token),
+                Some(body) => Call::new("POST", path).body(body.clone()),
+            };
+            let call = call.header("x-forwarded-for", format!("10.1.0.{}", number % 250 + 1));
+            loop {
+                let response = client.once(&call);
+                if is_over() {
+                    return;
+                }
+                if !response.is_ok_and(|(status, ..)| (200..300).contains(&status)) {
                     thread::sleep(PAUSE_AFTER_FAILURE);
                 }
             }
-        });
-    }
-
-    /// Sends one request on each of this many threads, and waits for their responses.
-    pub(super) fn send_together(&self, threads: usize, path: &str) {
-        self.on_threads(threads, |client, number| {
-            self.send(client, number, path, None);
-        });
-    }
-
-    fn on_threads(&self, threads: usize, work: impl Fn(&Client, usize) + Sync) {
+        };
         thread::scope(|scope| {
             for number in 0..threads {
                 let work = &work;
-                scope.spawn(move || {
-                    let timeout = Duration::from_secs(20);
-                    work(&Client::with_timeout(&self.rig.gateway, timeout), number);
-                });
+                scope.spawn(move || work(number));
             }
         });
-    }
-
-    /// Whether the response is a success. What fails is seen in the metrics.
-    fn send(&self, client: &Client, number: usize, path: &str, body: Option<&Value>) -> bool {
-        let address = format!("10.1.0.{}", number % 250 + 1);
-        let call = match body {
-            None => Call::new("GET", path).token(&self.token),
-            Some(body) => Call::new("POST", path).body(body.clone()),
-        };
-        let response = client.once(&call.header("x-forwarded-for", address));
-        response.is_ok_and(|(status, ..)| (200..300).contains(&status))
     }
 
     /// Runs SQL as the superuser.
@@ -232,22 +200,6 @@ impl System {
     /// Runs statements in a transaction, and returns when they have their locks.
     pub(super) fn lock(&self, statements: &str) -> anyhow::Result<HeldLock> {
         HeldLock::acquire(&self.rig.backing.admin_url, statements)
-    }
-
-    /// Like [`System::lock`], until [`System::release_locks`].
-    pub(super) fn hold(&self, statements: &str) -> anyhow::Result<()> {
-        let acquired = self.lock(statements)?;
-        lock(&self.held).push(acquired);
-        Ok(())
-    }
-
-    pub(super) fn release_locks(&self) {
-        lock(&self.held).clear();
-    }
-
-    /// Kills a process, and starts it again.
-    pub(super) fn restart(&self, program: &str) -> anyhow::Result<()> {
-        self.restart_with(program, &[])
     }
 
     /// Kills a process, and starts it again with other settings than usual.
@@ -274,15 +226,5 @@ impl System {
         // The process keeps it open. Who looks for the log later must not wait for it.
         fs::remove_file(&log)?;
         restarted.map(drop)
-    }
-}
-
-fn change_settings(plan: &mut Plan) {
-    for process in &mut plan.processes {
-        let settings = SETTINGS
-            .iter()
-            .filter(|(program, ..)| *program == process.program);
-        let settings = settings.map(|(_, name, value)| (*name, (*value).to_owned()));
-        process.variables.extend(settings);
     }
 }

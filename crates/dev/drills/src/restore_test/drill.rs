@@ -67,9 +67,12 @@ impl Drill {
         let people = [&drill.ada, &drill.bob, &drill.carol, &drill.dave];
         let people = people.map(|person| (person.email.clone(), person.token.clone()));
         drill.tokens = people.into();
-        let admin = ("the administrator".to_owned(), drill.admin_token.clone());
-        drill.tokens.push(admin);
+        drill.add_token("the administrator", drill.admin_token.clone());
         Ok(drill)
+    }
+
+    fn add_token(&mut self, owner: &str, token: String) {
+        self.tokens.push((owner.to_owned(), token));
     }
 
     /// Makes the changes that the backup does not have.
@@ -79,8 +82,7 @@ impl Drill {
         let path = "/user/change-password";
         let changed = self.gateway.post(path, &self.ada.token, body)?;
         let token = changed.text("/token")?.to_owned();
-        self.tokens
-            .push(("ada, after she changed her password".to_owned(), token));
+        self.add_token("ada, after she changed her password", token);
         self.update(&self.bob, json!({"isActive": false}))?;
         let deletion = self.delete(&self.carol)?;
         self.gateway
@@ -88,13 +90,11 @@ impl Drill {
         self.update(&self.dave, json!({"scope": ["user", "admin"]}))?;
         let dave = self.gateway.sign_in(&self.dave.email, PASSWORD)?;
         self.gateway.get("/users", &dave.token)?;
-        self.tokens
-            .push(("dave, as an administrator".to_owned(), dave.token));
+        self.add_token("dave, as an administrator", dave.token);
         let erin = email("erin", self.number);
         let erin = self.gateway.sign_up(&erin, PASSWORD)?;
         self.create_task(&erin.token)?;
-        self.tokens
-            .push(("erin, who signed up".to_owned(), erin.token));
+        self.add_token("erin, who signed up", erin.token);
         Ok(self)
     }
 
@@ -168,9 +168,8 @@ impl Drill {
         self.gateway.put(&path, &admin.token, inactive)?;
         for verifier in &self.verifiers {
             let name = &verifier.name;
-            let refused = wait_until(REVOCATION_LIMIT, || {
-                verifier.refuses(&bob.token).then_some(())
-            });
+            let refuses = || verifier.refuses(&bob.token).then_some(());
+            let refused = wait_until(REVOCATION_LIMIT, refuses);
             refused.with_context(|| format!("{name} accepts a token that was revoked"))?;
         }
         say("  a token is revoked");

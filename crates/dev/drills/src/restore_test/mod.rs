@@ -11,46 +11,35 @@
 
 mod backup_script;
 mod drill;
-mod empty_system;
 mod open_work;
 mod ways;
 
 use std::{process::ExitCode, time::Instant};
 
 use anyhow::Context;
-use clap::Args;
 
 use self::{drill::Drill, ways::Way};
 use rig::{
-    interrupt::Interrupt,
+    interrupt,
     output::{say, verdict},
     own::with_own_system,
-    system::{Options, Source, System},
-    workspace::Workspace,
+    programs::Source,
+    system::{Options, System},
+    workspace::{Profile, Workspace},
 };
 
-/// What to test.
-#[derive(Args)]
-pub(crate) struct Arguments {
-    /// Build and run with optimisations.
-    #[arg(long)]
-    release: bool,
-}
-
-pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
-    let test = |workspace: &_, interrupt: &_| test(workspace, arguments, interrupt);
+pub(crate) fn run() -> anyhow::Result<ExitCode> {
     with_own_system(&Workspace::find()?, "restore-test", test, |()| true)?;
     Ok(verdict("restore-test", true))
 }
 
-fn test(workspace: &Workspace, arguments: &Arguments, interrupt: &Interrupt) -> anyhow::Result<()> {
-    let options = Options::own(Source::of(None, arguments.release));
-    let system = System::start(workspace, &options, interrupt, |plan, _| {
-        plan.set_all(&[("RATE_LIMIT", "off"), ("BCRYPT_COST", "4")]);
-        Ok(())
-    })?;
+fn test(workspace: &Workspace) -> anyhow::Result<()> {
+    let options = Options::own(Source::Build(Profile::Dev));
+    let mut system = System::plan(workspace, &options)?;
+    system.set_all(&[("RATE_LIMIT", "off"), ("BCRYPT_COST", "4")]);
+    system.start()?;
     for (number, way) in Way::ALL.into_iter().enumerate() {
-        interrupt.check()?;
+        interrupt::check()?;
         say(&format!("restoring {}", way.describe()));
         let drill = Drill::start(&system, number)?;
         let backup = way.back_up(&system)?;
@@ -62,6 +51,6 @@ fn test(workspace: &Workspace, arguments: &Arguments, interrupt: &Interrupt) -> 
             .with_context(|| format!("after restoring {}", way.describe()))?;
         system.ensure_all_alive()?;
     }
-    interrupt.check()?;
-    empty_system::test(&system)
+    interrupt::check()?;
+    open_work::test_empty_system(&system)
 }

@@ -1,14 +1,18 @@
-//! Work that is pending at the time of a backup: a delivery, a deletion and a notification, none of which can be completed
-//! because the flow engine, which also receives webhooks and codes, is down.
+//! Restores a dump of `deploy/backup` into an empty system. At the time of the backup a delivery, a deletion and a
+//! notification are pending, none of which can be completed because the flow engine, which also receives webhooks and codes,
+//! is down.
 
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
-use local_stack::process::wait_until;
+use local_stack::{Servers, Stop, bootstrap, process::wait_until};
+use rig::{client::Call, output::say, stack_file::Admin, system::System};
 use serde_json::{Value, json};
 
-use super::drill::{Drill, PASSWORD, WORK_LIMIT};
-use rig::{client::Call, output::say, stack_file::Admin, system::System};
+use super::{
+    backup_script::BackupScript,
+    drill::{Drill, PASSWORD, WORK_LIMIT},
+};
 
 /// Tells the users of this drill from those of others.
 const NUMBER: usize = 1_000;
@@ -53,15 +57,13 @@ impl OpenWork {
         let drill = &self.drill;
         let delivery = load_delivery(drill)?;
         let status = delivery.get("status");
-        ensure!(
-            status == Some(&json!("pending")),
-            "the delivery is not pending: {delivery}"
-        );
+        let is_pending = status == Some(&json!("pending"));
+        ensure!(is_pending, "the delivery is not pending: {delivery}");
         let deletion = drill.gateway.get(&self.deletion, &drill.admin_token)?;
+        let (status, body) = (deletion.text("/status")?, &deletion.body);
         ensure!(
-            deletion.text("/status")? == "in-progress",
-            "the deletion is not in progress: {}",
-            deletion.body
+            status == "in-progress",
+            "the deletion is not in progress: {body}"
         );
         let received = drill.engine.received(&self.codes())?;
         ensure!(received.is_empty(), "the code was sent already");
@@ -88,11 +90,10 @@ impl OpenWork {
 
     fn check_delivered(&self) -> anyhow::Result<()> {
         let call = self.drill.wait_delivered()?;
-        let id = call.pointer("/headers/webhook-id");
+        let (id, expected) = (call.pointer("/headers/webhook-id"), json!(self.delivery));
         ensure!(
-            id == Some(&json!(self.delivery)),
-            "the webhook-id is not {}: {call}",
-            self.delivery
+            id == Some(&expected),
+            "the webhook-id is not {expected}: {call}"
         );
         say("  the pending delivery arrived under the webhook-id of before");
         Ok(())
@@ -129,10 +130,39 @@ impl OpenWork {
 
 fn load_delivery(drill: &Drill) -> anyhow::Result<Value> {
     let path = format!("/people-task/tasks/{}/deliveries", drill.task);
-    let deliveries = drill.gateway.get(&path, &drill.ada.token)?;
-    deliveries
-        .body
-        .get(0)
-        .cloned()
-        .context("there is no delivery")
+    let deliveries = drill.gateway.get(&path, &drill.ada.token)?.body;
+    deliveries.get(0).cloned().context("there is no delivery")
+}
+
+/// Takes a backup while work is pending, replaces the database server and the broker by empty ones, restores it, and
+/// checks that the work completes.
+pub(super) fn test_empty_system(system: &System) -> anyhow::Result<()> {
+    say("restoring a dump of deploy/backup into a new cluster with an empty RabbitMQ");
+    let work = OpenWork::start(system)?;
+    let admin_url = &system.backing.admin_url;
+    let script = BackupScript::new(&system.workspace, admin_url);
+    let dump = script.dump()?;
+    script.refuses_to_restore(&dump, "add --replace")?;
+    work.check_pending()?;
+    let servers = system.servers()?;
+    system.restart(|| {
+        replace(servers)?;
+        bootstrap::run(admin_url, &servers.description().postgres.passwords)?;
+        script.restore(&dump)
+    })?;
+    let restored = Instant::now();
+    work.check_completed(restored)
+        .context("after restoring into an empty system")?;
+    system.ensure_all_alive()
+}
+
+/// Replaces both servers by empty ones at the same addresses.
+fn replace(servers: &Servers) -> anyhow::Result<()> {
+    servers.stop(Stop::Kill)?;
+    servers.postgres.discard()?;
+    servers.rabbitmq.discard()?;
+    servers.postgres.spawn()?;
+    servers.rabbitmq.spawn()?;
+    servers.postgres.wait_ready()?;
+    servers.rabbitmq.wait_ready()
 }

@@ -6,11 +6,11 @@ use anyhow::{Context, ensure};
 use local_stack::{
     Postgres, Stop,
     backup::{self, Recovery},
-    bootstrap::{self, RolePasswords},
+    bootstrap::{self, Roles},
     database_name, with_database,
 };
 
-use rig::{environment, system::System};
+use rig::{instance, system::System};
 
 /// A way to restore a backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,17 +120,17 @@ fn rename_database(admin_url: &str) -> anyhow::Result<()> {
     bootstrap::execute(&with_database(admin_url, "postgres")?, &script)
 }
 
-fn restore_into_new(admin_url: &str, passwords: &RolePasswords, dump: &[u8]) -> anyhow::Result<()> {
+fn restore_into_new(admin_url: &str, passwords: &Roles, dump: &[u8]) -> anyhow::Result<()> {
     bootstrap::run(admin_url, passwords)?;
     backup::restore(admin_url, dump, &["--clean", "--if-exists"])
 }
 
 /// Runs the command of the user service in its environment.
 fn revoke_all_tokens(system: &System) -> anyhow::Result<()> {
-    let planned = &system.process("user-service")?.planned;
-    let program = system.programs.get(planned.program);
+    let service = system.process("user-service")?;
+    let program = system.programs.get(service.program);
     let mut command = Command::new(program.context("there is no program")?);
-    environment::apply(&mut command, &planned.variables);
+    instance::apply(&mut command, &service.variables);
     let status = command
         .arg("revoke-all-tokens")
         .stdin(Stdio::null())

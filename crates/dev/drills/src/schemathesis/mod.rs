@@ -14,11 +14,12 @@ use local_stack::random;
 use self::tool::{Budget, Tool};
 use rig::{
     duration::parse_duration,
-    interrupt::Interrupt,
+    interrupt,
     output::{announce_seed, say, verdict},
     own::with_own_system,
-    system::{Options, Source, System},
-    workspace::Workspace,
+    programs::Source,
+    system::{Options, System},
+    workspace::{Profile, Workspace},
 };
 
 const USER: &str = "schemathesis.user@example.com";
@@ -41,28 +42,13 @@ pub(crate) struct Arguments {
     /// administrator's. Examples and edge cases of the document take as long as they need.
     #[arg(long, default_value = "4m", value_parser = parse_duration)]
     duration: Duration,
-    /// Random requests for each operation.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    max_examples: Option<u32>,
-    /// Test only these operations, as in `--operation 'GET /users'`. Can be repeated.
-    #[arg(long, value_name = "OPERATION")]
-    operation: Vec<String>,
-    /// Build and run with optimisations.
-    #[arg(long)]
-    release: bool,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let base = Workspace::find()?;
-    let seed = match arguments.seed {
-        Some(seed) => seed,
-        None => random::seed()?,
-    };
+    let seed = arguments.seed.map_or_else(random::seed, Ok)?;
     announce_seed("schemathesis", seed);
-    let test = |workspace: &_, interrupt: &_| {
-        let tool = Tool::install(&base)?;
-        test(workspace, arguments, seed, &tool, interrupt)
-    };
+    let test = |workspace: &_| test(workspace, arguments, seed, &Tool::install(&base)?);
     let passed = with_own_system(&base, "schemathesis", test, |passed| *passed)?;
     if !passed {
         announce_seed("schemathesis", seed);
@@ -76,28 +62,23 @@ fn test(
     arguments: &Arguments,
     seed: u64,
     tool: &Tool,
-    interrupt: &Interrupt,
 ) -> anyhow::Result<bool> {
-    let options = Options::own(Source::of(None, arguments.release));
-    let system = System::start(workspace, &options, interrupt, |plan, _| {
-        plan.set_all(&SETTINGS);
-        Ok(())
-    })?;
-    let (client, admin) = (system.client(), &system.admin);
-    let user = client.sign_up(USER, PASSWORD)?;
-    let admin = client.sign_in(&admin.username, &admin.password)?;
+    let options = Options::own(Source::Build(Profile::Dev));
+    let mut system = System::plan(workspace, &options)?;
+    system.set_all(&SETTINGS);
+    system.start()?;
+    let user = system.client().sign_up(USER, PASSWORD)?;
+    let admin = system.sign_in_admin()?;
     let budget = Budget {
         seed,
         duration: arguments.duration / 2,
-        max_examples: arguments.max_examples,
-        operations: &arguments.operation,
         protected: [&user, &admin].map(|one| format!("{},{}", one.id, one.email.to_lowercase())),
     };
     let mut passed = true;
     for (title, actor) in [("a user", &user), ("an administrator", &admin)] {
         say(&format!("testing with the token of {title}"));
-        passed &= tool.run(workspace, &system.gateway, actor, &budget, interrupt)?;
-        interrupt.check()?;
+        passed &= tool.run(&system, actor, &budget)?;
+        interrupt::check()?;
         system.ensure_all_alive()?;
     }
     Ok(passed)

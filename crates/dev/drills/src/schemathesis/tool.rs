@@ -1,16 +1,16 @@
 //! The tool: a Python program, installed in `target/tools`.
 
 use std::{
-    path::{Path, PathBuf},
+    path::PathBuf,
     process::{Command, Stdio},
     time::Duration,
 };
 
-use anyhow::{Context, bail};
+use anyhow::{Context, ensure};
 use local_stack::packages::{self, Need};
 use local_stack::process::succeeds;
 
-use rig::{client::Person, interrupt::Interrupt, output::say, workspace::Workspace};
+use rig::{client::Person, interrupt, output::say, system::System, workspace::Workspace};
 
 const VERSION: &str = "4.32.5";
 
@@ -21,11 +21,9 @@ pub(crate) struct Tool {
 }
 
 /// How much to test.
-pub(crate) struct Budget<'run> {
+pub(crate) struct Budget {
     pub(crate) seed: u64,
     pub(crate) duration: Duration,
-    pub(crate) max_examples: Option<u32>,
-    pub(crate) operations: &'run [String],
     /// Identifiers and addresses of the users, whom no request may change or delete.
     pub(crate) protected: [String; 2],
 }
@@ -46,35 +44,31 @@ impl Tool {
         }
         packages::ensure(&[Need::PythonVenv], &say)?;
         say(&format!("installing schemathesis {VERSION} from PyPI"));
-        let made = run_quietly(
-            Command::new("python3")
-                .args(["-m", "venv", "--clear"])
-                .arg(&place),
-        )
-        .and_then(|()| {
-            let mut install = Command::new(place.join("bin/python"));
-            install.args(["-m", "pip", "install", "--quiet"]);
-            run_quietly(install.arg(format!("schemathesis=={VERSION}")))
-        });
-        made.context(
-            "schemathesis cannot be installed: python3 with venv and access to PyPI are required",
-        )?;
+        let mut create = Command::new("python3");
+        create.args(["-m", "venv", "--clear"]).arg(&place);
+        let mut install = Command::new(place.join("bin/python"));
+        install.args(["-m", "pip", "install", "--quiet"]);
+        install.arg(format!("schemathesis=={VERSION}"));
+        for command in [create, install] {
+            run_quietly(command).context(
+                "schemathesis cannot be installed: python3 with venv and access to PyPI are required",
+            )?;
+        }
         Ok(tool)
     }
 
     /// Runs all phases with all checks. Returns whether no check failed.
     pub(crate) fn run(
         &self,
-        workspace: &Workspace,
-        gateway: &str,
+        system: &System,
         actor: &Person,
-        budget: &Budget<'_>,
-        interrupt: &Interrupt,
+        budget: &Budget,
     ) -> anyhow::Result<bool> {
+        let gateway = &system.gateway;
         let mut command = Command::new(&self.program);
         command
             // The tool creates folders in the working directory.
-            .current_dir(workspace.local())
+            .current_dir(system.workspace.local())
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("SCHEMATHESIS_HOOKS", self.folder.join("hooks.py"))
             .env("ACTOR_USERNAME", &actor.email)
@@ -88,28 +82,16 @@ impl Tool {
             .args(["--generation-database", "none", "--continue-on-failure"])
             .args(["--seed", &budget.seed.to_string()])
             .args(["--max-time", &budget.duration.as_secs().to_string()]);
-        if let Some(examples) = budget.max_examples {
-            command.args(["--max-examples", &examples.to_string()]);
-        }
-        for operation in budget.operations {
-            command.args(["--include-name", operation]);
-        }
         command.arg(format!("{gateway}/openapi.json"));
         let child = command.stdin(Stdio::null()).spawn();
-        let status = interrupt.wait_for(child.context("running schemathesis")?)?;
+        let status = interrupt::wait_for(child.context("running schemathesis")?)?;
         Ok(status.success())
     }
 }
 
-fn run_quietly(command: &mut Command) -> anyhow::Result<()> {
-    let program = command.get_program().to_owned();
-    let name = Path::new(&program).display().to_string();
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("running {name}"))?;
-    if !output.status.success() {
-        bail!("{name}: {}", String::from_utf8_lossy(&output.stderr).trim());
-    }
+fn run_quietly(mut command: Command) -> anyhow::Result<()> {
+    let output = command.stdin(Stdio::null()).output()?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "{command:?}: {}", error.trim());
     Ok(())
 }

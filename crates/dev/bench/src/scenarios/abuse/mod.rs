@@ -18,8 +18,9 @@ use self::attacks::Attackers;
 use self::normal_user::{NormalUser, Observed, SIGN_IN};
 use crate::context::Context;
 use crate::report::Figures;
-use crate::report::statistics::Spread;
-use crate::system::{GATEWAY, memory};
+use crate::report::Spread;
+use crate::system::GATEWAY;
+use crate::system::usage::memory_of;
 
 const NORMAL: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const ANONYMOUS: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
@@ -86,7 +87,7 @@ async fn measure(
 
 fn check_memory(context: &Context, figures: &mut Figures) -> anyhow::Result<()> {
     context.system.rig.ensure_all_alive()?;
-    let memory = memory::of(&context.system.processes());
+    let memory = memory_of(&context.system.processes());
     for (name, memory) in &memory {
         let resident = format!("{name}: resident set size, highest");
         figures.add(resident, memory.highest, "MiB");

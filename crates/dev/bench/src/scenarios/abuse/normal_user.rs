@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use crate::http::connection::Connection;
-use crate::http::request::request;
+use crate::http::connection::request;
 
 /// 20 calls a second, one after the other.
 const CALL_INTERVAL: Duration = Duration::from_millis(50);

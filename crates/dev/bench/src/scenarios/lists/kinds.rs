@@ -1,6 +1,6 @@
 //! The pages and counts that are measured.
 
-use crate::report::points::Plot;
+use crate::report::Plot;
 
 /// A page or a count.
 #[derive(Debug)]

@@ -10,11 +10,11 @@ use rig::output::say;
 
 use self::kinds::{Caller, Kind};
 use crate::context::{Context, fitting};
+use crate::http::connection::request;
 use crate::http::load::{Call, Pace, send};
-use crate::http::request::request;
-use crate::limits::pgbench::Script;
-use crate::report::statistics::{Spread, rate};
 use crate::report::{Figures, Limit};
+use crate::report::{Spread, rate};
+use crate::system::database::READ;
 use crate::system::tables::{self, Generated, Roles};
 
 const FEW: usize = 1_000;
@@ -40,7 +40,7 @@ struct Lists<'run> {
 
 /// Measures with few and with many tasks, then with few and with many users.
 pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow::Result<()> {
-    let reads = context.limit(Script::Read).await?;
+    let reads = context.limit(READ).await?;
     let admin = context.sign_in_admin()?;
     let many = context.size(1_000_000, 100_000);
     let between = BETWEEN.into_iter().filter(|count| *count < many);
@@ -53,23 +53,23 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
         few: HashMap::new(),
         failed: Vec::new(),
     };
-    for count in &counts {
+    for count in counts.iter().copied() {
         say(&format!("lists: adding {count} tasks"));
-        lists.add_tasks(*count).await?;
-        let every = [FEW, many].contains(count);
+        lists.add_tasks(count).await?;
+        let every = [FEW, many].contains(&count);
         lists
-            .measure_all(kinds::tasks(*count), *count, "tasks", every)
-            .await?;
+            .measure_all(kinds::tasks(count), count, "tasks", every)
+            .await;
     }
     lists.context.system.reset().await?;
     lists.few.clear();
-    for count in &counts {
+    for count in counts {
         say(&format!("lists: adding {count} users"));
-        lists.add_users(*count).await?;
-        let every = [FEW, many].contains(count);
+        lists.add_users(count).await?;
+        let every = [FEW, many].contains(&count);
         lists
-            .measure_all(kinds::users(*count), *count, "users", every)
-            .await?;
+            .measure_all(kinds::users(count), count, "users", every)
+            .await;
     }
     lists.remove_users().await?;
     if !lists.failed.is_empty() {
@@ -79,20 +79,14 @@ pub(crate) async fn run(context: &mut Context, figures: &mut Figures) -> anyhow:
 }
 
 impl Lists<'_> {
-    async fn add_tasks(&mut self, count: usize) -> anyhow::Result<()> {
-        self.context.system.reset().await?;
-        let generated = Generated {
+    async fn add_tasks(&self, count: usize) -> anyhow::Result<()> {
+        let tasks = Generated {
             count,
-            user: &self.context.user.id,
-            address: &self.context.user.email,
+            user: &self.context.user,
             roles: Roles::Shared,
             description: DESCRIPTION,
         };
-        let database = &self.context.system.database;
-        database.execute(&tables::add_tasks(&generated)).await?;
-        database.execute(tables::VACUUM_TASKS).await?;
-        // The checkpoint after so many writes is not a part of what is measured.
-        database.execute("CHECKPOINT").await
+        self.context.add_tasks(tasks).await
     }
 
     async fn add_users(&self, count: usize) -> anyhow::Result<()> {
@@ -110,13 +104,7 @@ impl Lists<'_> {
     }
 
     /// A list that fails does not end the measurement of the others.
-    async fn measure_all(
-        &mut self,
-        kinds: Vec<Kind>,
-        count: usize,
-        rows: &str,
-        every: bool,
-    ) -> anyhow::Result<()> {
+    async fn measure_all(&mut self, kinds: Vec<Kind>, count: usize, rows: &str, every: bool) {
         for kind in kinds.iter().filter(|kind| every || kind.plot.is_some()) {
             let rows = format!("of {count} {rows}");
             match self.measure(kind).await {
@@ -128,7 +116,6 @@ impl Lists<'_> {
                 }
             }
         }
-        Ok(())
     }
 
     async fn measure(&self, kind: &Kind) -> anyhow::Result<Vec<Call>> {

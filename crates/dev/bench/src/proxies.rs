@@ -1,0 +1,280 @@
+//! HAProxy and nginx in front of a small response.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::{Duration, Instant, SystemTime};
+
+use anyhow::{Context as _, anyhow, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use local_stack::packages::{self, Need};
+use local_stack::ports;
+use local_stack::process::{Detached, Identity, tail};
+use rcgen::KeyPair;
+use rig::instance;
+use rig::instance::MARKER;
+use rig::output::say;
+use rig::workspace::Workspace;
+use ring::rand::SystemRandom;
+use ring::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair};
+use serde_json::json;
+
+use crate::http::connection::Connection;
+use crate::http::connection::request;
+
+/// The name of HAProxy's process.
+pub(crate) const HAPROXY: &str = "haproxy";
+/// The name of nginx's processes.
+pub(crate) const NGINX: &str = "nginx";
+const READY_LIMIT: Duration = Duration::from_secs(10);
+const UNAUTHORIZED: u16 = 401;
+
+/// The running proxies. Dropping it ends them.
+pub(crate) struct Proxies {
+    pub(crate) addresses: Addresses,
+    /// A token that the verifying HAProxy accepts.
+    pub(crate) token: String,
+    nginx: Process,
+    haproxy: Process,
+}
+
+/// A proxy's process. Dropping it ends the process and its children.
+struct Process(Identity);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // One that survives is found by the marker when the run ends.
+        let _ = self.0.kill();
+    }
+}
+
+/// Installs the proxies if they are missing.
+pub(crate) fn install() -> anyhow::Result<()> {
+    packages::ensure(&[Need::HaProxy, Need::Nginx], &say)
+}
+
+impl Proxies {
+    /// Starts the origin and all proxies to it, and checks that one of them verifies tokens.
+    pub(crate) async fn start(workspace: &Workspace) -> anyhow::Result<Self> {
+        let folder = workspace.local().join("proxies");
+        fs::create_dir_all(&folder)?;
+        let address = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let [origin, nginx, haproxy, verifying] = ports::free()?.map(address);
+        let addresses = Addresses {
+            origin,
+            nginx,
+            haproxy,
+            verifying,
+        };
+        let signed = SignedToken::create()?;
+        fs::write(folder.join("token.pem"), &signed.public_key)?;
+        let nginx_file = folder.join("nginx.conf");
+        fs::write(&nginx_file, nginx_configuration(&folder, addresses))?;
+        let haproxy_file = folder.join("haproxy.cfg");
+        let haproxy_text = haproxy_configuration(&folder, addresses, ISSUER);
+        fs::write(&haproxy_file, haproxy_text)?;
+        let proxies = Self {
+            addresses,
+            token: signed.token.clone(),
+            nginx: start(workspace, NGINX, &["-c"], &nginx_file)?,
+            haproxy: start(workspace, HAPROXY, &["-db", "-f"], &haproxy_file)?,
+        };
+        for (address, name) in [
+            (origin, NGINX),
+            (nginx, NGINX),
+            (haproxy, HAPROXY),
+            (verifying, HAPROXY),
+        ] {
+            wait_until_listening(address, &folder.join(format!("{name}.log"))).await?;
+        }
+        for refused in [None, Some(signed.forged())] {
+            let status = status(verifying, refused.as_deref()).await?;
+            ensure!(status == UNAUTHORIZED, "HAProxy verifies no tokens");
+        }
+        Ok(proxies)
+    }
+
+    /// The processes by name.
+    pub(crate) fn processes(&self) -> BTreeMap<String, i32> {
+        BTreeMap::from([
+            (NGINX.to_owned(), self.nginx.0.pid),
+            (HAPROXY.to_owned(), self.haproxy.0.pid),
+        ])
+    }
+}
+
+async fn status(address: SocketAddr, token: Option<&str>) -> anyhow::Result<u16> {
+    let mut connection = Connection::open(address).await?;
+    let response = connection.call(&request("GET", "/", token, None)).await?;
+    Ok(response.status)
+}
+
+fn start(
+    workspace: &Workspace,
+    name: &str,
+    options: &[&str],
+    file: &Path,
+) -> anyhow::Result<Process> {
+    let program = packages::system_program(name)?;
+    let log = file.with_file_name(format!("{name}.log"));
+    let mut detached = Detached::new(&program, &log);
+    let command = detached.command();
+    command.args(options).arg(file);
+    command.env(MARKER, instance::mark(workspace)?);
+    Ok(Process(detached.spawn()?))
+}
+
+async fn wait_until_listening(address: SocketAddr, log: &Path) -> anyhow::Result<()> {
+    let end = Instant::now() + READY_LIMIT;
+    while tokio::net::TcpStream::connect(address).await.is_err() {
+        let log = || tail(log, 10);
+        ensure!(Instant::now() < end, "no proxy listens: {}", log());
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    Ok(())
+}
+
+/// As many as the gateway has on two cores.
+const THREADS: usize = 2;
+
+/// Where the origin and the proxies to it listen.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Addresses {
+    /// nginx with a constant response.
+    pub(crate) origin: SocketAddr,
+    pub(crate) nginx: SocketAddr,
+    pub(crate) haproxy: SocketAddr,
+    /// HAProxy that verifies tokens.
+    pub(crate) verifying: SocketAddr,
+}
+
+/// The origin and a proxy to it. Only root may name a user, and without one nginx would drop to another.
+fn nginx_configuration(folder: &Path, addresses: Addresses) -> String {
+    let user = if nix::unistd::geteuid().is_root() {
+        "user root;"
+    } else {
+        ""
+    };
+    let folder = folder.display();
+    let Addresses { origin, nginx, .. } = addresses;
+    format!(
+        r#"{user}
+daemon off;
+worker_processes {THREADS};
+pid {folder}/nginx.pid;
+error_log {folder}/nginx.log;
+events {{ worker_connections 1024; }}
+http {{
+    access_log off;
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    keepalive_requests 10000000;
+    upstream origin {{ server {origin}; keepalive 64; keepalive_requests 10000000; }}
+    server {{
+        listen {origin};
+        location / {{ default_type application/json; return 200 '{{"status":"pending"}}'; }}
+    }}
+    server {{
+        listen {nginx};
+        location / {{ proxy_pass http://origin; proxy_http_version 1.1; proxy_set_header connection ""; }}
+    }}
+}}
+"#
+    )
+}
+
+/// A frontend that only proxies, and one that refuses requests without a valid ES256 token. HAProxy 2.6 verifies no
+/// Ed25519.
+fn haproxy_configuration(folder: &Path, addresses: Addresses, issuer: &str) -> String {
+    let folder = folder.display();
+    let Addresses {
+        origin,
+        haproxy,
+        verifying,
+        ..
+    } = addresses;
+    format!(
+        r#"global
+    nbthread {THREADS}
+    maxconn 2048
+defaults
+    mode http
+    timeout connect 5s
+    timeout client 60s
+    timeout server 60s
+    http-reuse always
+frontend proxy
+    bind {haproxy}
+    default_backend origin
+frontend verifying
+    bind {verifying}
+    http-request set-var(txn.bearer) http_auth_bearer
+    http-request set-var(txn.alg) var(txn.bearer),jwt_header_query('$.alg')
+    http-request set-var(txn.iss) var(txn.bearer),jwt_payload_query('$.iss')
+    http-request set-var(txn.exp) var(txn.bearer),jwt_payload_query('$.exp','int')
+    http-request set-var(txn.now) date()
+    http-request deny deny_status 401 unless {{ var(txn.alg) -m str ES256 }}
+    http-request deny deny_status 401 unless {{ var(txn.iss) -m str {issuer} }}
+    http-request deny deny_status 401 if {{ var(txn.exp),sub(txn.now) -m int lt 0 }}
+    http-request deny deny_status 401 unless {{ var(txn.bearer),jwt_verify(txn.alg,"{folder}/token.pem") -m int 1 }}
+    default_backend origin
+backend origin
+    server origin {origin}
+"#
+    )
+}
+
+/// The issuer of the token.
+const ISSUER: &str = "bench";
+const LIFETIME: Duration = Duration::from_secs(24 * 3600);
+
+/// A token that is signed with ES256, and the public key of its signature.
+#[derive(Debug)]
+struct SignedToken {
+    token: String,
+    /// In PEM format.
+    public_key: String,
+}
+
+impl SignedToken {
+    /// Signs about as many claims as a token of the system has.
+    fn create() -> anyhow::Result<Self> {
+        let random = SystemRandom::new();
+        let pair = KeyPair::generate().context("creating a key")?;
+        let algorithm = &ECDSA_P256_SHA256_FIXED_SIGNING;
+        let key = EcdsaKeyPair::from_pkcs8(algorithm, &pair.serialize_der(), &random)
+            .map_err(|error| anyhow!("reading a key: {error}"))?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
+        let header =
+            json!({"alg": "ES256", "typ": "JWT", "kid": "0123456789abcdef0123456789abcdef"});
+        let claims = json!({
+            "iss": ISSUER,
+            "aud": ISSUER,
+            "sub": "0123456789abcdef01234567",
+            "scope": ["user"],
+            "epoch": 0,
+            "iat": now.as_secs(),
+            "exp": (now + LIFETIME).as_secs(),
+        });
+        let parts = [header, claims].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));
+        let message = parts.join(".");
+        let signature = key
+            .sign(&random, message.as_bytes())
+            .map_err(|error| anyhow!("signing a token: {error}"))?;
+        Ok(Self {
+            token: format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref())),
+            public_key: pair.public_key_pem(),
+        })
+    }
+
+    /// The same claims with another signature.
+    fn forged(&self) -> String {
+        let (message, _) = self.token.rsplit_once('.').unwrap_or_default();
+        format!("{message}.{}", URL_SAFE_NO_PAD.encode([1; 64]))
+    }
+}
