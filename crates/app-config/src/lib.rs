@@ -1,7 +1,7 @@
 //! Typed settings: environment over file over defaults, checked at start.
 //!
-//! A binary has one settings type, which [`settings!`] declares. It reads every value through a [`Reader`], which knows the name,
-//! the default, the allowed values and the purpose. The same calls describe the settings:
+//! A binary has one settings type, which [`settings!`] declares. It reads every value through a [`Reader`], which knows the
+//! name, the default, the allowed values and the purpose. The same calls describe the settings:
 //! [`describe`] runs them over examples, so the table in the documentation cannot drift from the code.
 //!
 //! An invalid value stops the process with the variable's name, the value (unless it is a secret) and

@@ -108,14 +108,17 @@ impl From<TaskError> for Problem {
                 ),
             )
             .with("taskStatus", status.name()),
-            TaskError::Changed(task) => {
-                let selection = FieldSelection::with_version();
-                let task = TaskResponse::new(*task, Relations::default(), &selection);
-                task_changed(serde_json::to_value(task).unwrap_or_default())
-            }
+            TaskError::Changed(task) => task_changed(as_it_is_now(*task)),
             TaskError::Database(error) => database_problem(error),
         }
     }
+}
+
+/// A task for a caller who may read it and has seen another version.
+fn as_it_is_now(task: Task) -> Value {
+    let selection = FieldSelection::with_version();
+    let task = TaskResponse::new(task, Relations::default(), &selection);
+    serde_json::to_value(task).unwrap_or_default()
 }
 
 fn task_changed(task: Value) -> Problem {

@@ -58,9 +58,8 @@ pub(super) async fn forgot(
     let row_request = request.clone();
     let insert = move |connection: &mut Connection| {
         let recipient = store::begin_code_request(connection, &email)?;
-        let action = AuditAction::PasswordResetRequested;
         let user = recipient.map(|recipient| recipient.user);
-        let entry = action.entry_about(Actor::Anonymous, user, meta);
+        let entry = AuditAction::PasswordResetRequested.entry_about(Actor::Anonymous, user, meta);
         entry.record(connection)?;
         let kind = Kind::ForgotPassword;
         notifications::store::insert(connection, kind, recipient, &channels, &row_request)
