@@ -51,12 +51,7 @@ async fn every_asset_of_a_page_exists() {
             assert!(!reply.text.is_empty(), "{asset}");
         }
     }
-    let script = fixture
-        .http
-        .get("/assets/tasks.js")
-        .send()
-        .await
-        .expect(200);
+    let script = fixture.http.get("/assets/dom.js").send().await.expect(200);
     assert_eq!(
         script.header("content-type"),
         Some("text/javascript; charset=utf-8")
@@ -79,7 +74,7 @@ async fn an_asset_is_also_served_under_any_version() {
 #[tokio::test]
 async fn assets_are_compressed_and_sent_again_only_after_a_change() {
     let fixture = Fixture::start().await;
-    let script = "/assets/markdown.js";
+    let script = "/assets/vendor/marked.esm.js";
     let plain = fixture.http.get(script).send().await.expect(200);
     assert_eq!(plain.header("content-encoding"), None);
     assert_eq!(plain.header("vary"), Some("accept-encoding"));
@@ -116,7 +111,7 @@ async fn pages_have_the_name_the_logo_and_the_colour_of_the_settings() {
     assert_eq!(shown.text, svg);
     let style = fixture
         .http
-        .get("/assets/style.css")
+        .get("/assets/brand.css")
         .send()
         .await
         .expect(200);
@@ -169,7 +164,7 @@ async fn without_pages_their_paths_are_unknown() {
         "/tasks",
         "/verify-email",
         "/assets/style.css",
-        "/assets/tasks.js",
+        "/assets/brand.css",
         "/assets/logo",
     ] {
         let reply = fixture.http.get(path).send().await.expect(404);

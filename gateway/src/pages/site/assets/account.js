@@ -1,7 +1,7 @@
 // The account of a person who is signed in.
 
 import { call } from "./api.js";
-import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
+import { $, element, foreign, labelled, notify, withButtonsDisabled } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { signIn, signOut, token } from "./session.js";
 import { signInForm } from "./sign-in.js";
@@ -23,9 +23,8 @@ function passwordForm(email) {
 
   function submit(event) {
     event.preventDefault();
-    unmark(form);
     if ($("new").value !== $("repeated").value) {
-      markInvalid($("repeated"), t("passwordsDiffer"));
+      notify(t("passwordsDiffer"), "bad");
       return;
     }
     withButtonsDisabled(form, async () => {
@@ -36,8 +35,7 @@ function passwordForm(email) {
         notify(t("passwordChanged"), "good");
       } catch (error) {
         if (error.status === 401) askToSignIn(t("sessionEnded"));
-        else if (error.code === "wrong-password") markInvalid($("old"), error.message);
-        else if (!markErrors(form, error, { newPassword: "new", oldPassword: "old" })) notify(error.message, "bad");
+        else notify(error.message, "bad");
       }
     });
   }

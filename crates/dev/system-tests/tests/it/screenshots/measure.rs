@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::data::Example;
 
-/// Loads of each page, each in a new browser: a first visit with an empty cache, and a second one.
+/// Loads of each page, each with an empty cache.
 const LOADS: usize = 5;
 
 /// A network as the developer tools of Chromium emulate it.
@@ -34,9 +34,8 @@ const NETWORKS: [Network; 3] = [
     },
 ];
 
-/// What a page loaded from the network. Bodies are counted as they are sent, compressed.
-const LOADED: &str = "const all = [performance.getEntriesByType('navigation'), performance.getEntriesByType('resource')].flat();
-    const entries = all.filter(({ transferSize }) => transferSize > 0);
+/// What a page loaded. Bodies are counted as they are sent, compressed.
+const LOADED: &str = "const entries = [performance.getEntriesByType('navigation'), performance.getEntriesByType('resource')].flat();
     const paint = performance.getEntriesByName('first-contentful-paint')[0];
     return {
       requests: entries.length,
@@ -47,38 +46,35 @@ const LOADED: &str = "const all = [performance.getEntriesByType('navigation'), p
 
 /// Measures the start page and the page of a decision, and prints a table.
 pub(crate) async fn run(example: &Example) {
-    outln!("| page | network | visit | requests | bytes | first contentful paint | text shown |");
-    outln!("|---|---|---|---|---|---|---|");
+    outln!("| page | network | requests | bytes | first contentful paint | text shown |");
+    outln!("|---|---|---|---|---|---|");
     let start = format!("{}/", example.gateway);
     for (name, url, text) in [
         ("`/`", &start, "Forgot your password?"),
         ("decision", &example.pending.approver_link, "Spare bulb"),
     ] {
         for network in &NETWORKS {
-            let (mut first, mut second) = (Vec::new(), Vec::new());
+            let mut loads = Vec::new();
             for _ in 0..LOADS {
-                let browser = Browser::with(Screen::DESKTOP).await;
-                browser
-                    .limit_network(network.latency_ms, network.bytes_per_second)
-                    .await;
-                first.push(load(&browser, url, text).await);
-                browser.open("about:blank").await;
-                second.push(load(&browser, url, text).await);
+                loads.push(load(url, text, network).await);
             }
-            print(name, network, "first", &first);
-            print(name, network, "second", &second);
+            print(name, network, &loads);
         }
     }
 }
 
-/// Opens a page, and waits for a text of it.
-async fn load(browser: &Browser, url: &str, text: &str) -> Value {
+/// Opens a page in a browser that has nothing in its cache.
+async fn load(url: &str, text: &str, network: &Network) -> Value {
+    let browser = Browser::with(Screen::DESKTOP).await;
+    browser
+        .limit_network(network.latency_ms, network.bytes_per_second)
+        .await;
     browser.open(url).await;
     browser.sees(text).await;
     browser.run(LOADED).await
 }
 
-fn print(name: &str, network: &Network, visit: &str, loads: &[Value]) {
+fn print(name: &str, network: &Network, loads: &[Value]) {
     let median = |field: &str| {
         let mut values: Vec<f64> = loads
             .iter()
@@ -88,7 +84,7 @@ fn print(name: &str, network: &Network, visit: &str, loads: &[Value]) {
         values.get(values.len() / 2).copied().unwrap_or_default()
     };
     outln!(
-        "| {name} | {} | {visit} | {} | {} | {:.0} ms | {:.0} ms |",
+        "| {name} | {} | {} | {} | {:.0} ms | {:.0} ms |",
         network.name,
         median("requests"),
         json!(median("bytes")),
