@@ -102,8 +102,7 @@ impl Queue {
             Kind::Quorum => ("", self.name),
             Kind::Broadcast => (self.name, ""),
         };
-        let publish =
-            channel.basic_publish(exchange.into(), key.into(), options, body, properties);
+        let publish = channel.basic_publish(exchange.into(), key.into(), options, body, properties);
         with_timeout(publish).await
     }
 

@@ -53,10 +53,16 @@ fn routes(config: &mut http::ServiceConfig) {
         .route("/healthz", http::get().to(http_kit::healthz))
         .route("/readyz", http::get().to(http_kit::readyz))
         .route("/metrics", http::get().to(metrics))
-        .route("/received", http::get().to(list_received))
-        .route("/received", http::delete().to(clear_received))
-        .route("/control", http::get().to(show_control))
-        .route("/control", http::put().to(change_control))
+        .service(
+            http::resource("/received")
+                .get(list_received)
+                .delete(clear_received),
+        )
+        .service(
+            http::resource("/control")
+                .get(show_control)
+                .put(change_control),
+        )
         .configure(receivers::routes)
         .configure(erasure::routes)
         .default_service(http::route().to(not_found));
