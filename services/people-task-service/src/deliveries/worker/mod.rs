@@ -1,6 +1,6 @@
 //! The webhook-worker: sends decisions to webhooks, at least once, and without letting one receiver delay another.
 //!
-//! - [`dispatcher`] decides what is started next. It knows of each [lane](lane) which deliveries are due, how many
+//! - [`dispatcher`] decides what is started next. It knows of each [`lane`] which deliveries are due, how many
 //!   requests it has, and whether it [is answered](circuit); [`places`] is what lanes share. It waits neither for the
 //!   database nor for a receiver.
 //! - [`loads`] loads deliveries ahead, [`attempt`] makes one request, [`schedule`] decides what follows, and
