@@ -55,6 +55,9 @@ pub enum Access {
     Token,
     /// A valid token, or none: then the service looks for a task's secret.
     TokenOrSecret,
+    /// The cookie of a browser's session, which no other route gets. The user service checks it, and that the request comes
+    /// from a page of this server.
+    Cookie,
 }
 
 /// The rate limit that a route counts towards.
@@ -78,7 +81,7 @@ pub enum Work {
     Lookup,
 }
 
-use Access::{Public, Token, TokenOrSecret};
+use Access::{Cookie, Public, Token, TokenOrSecret};
 
 const fn user(method: Method, path: &'static str, access: Access) -> Route {
     Route {
@@ -135,6 +138,11 @@ const DELETING_GET: &str = "/people-task/webhooks/{id}";
 #[rustfmt::skip]
 pub static ROUTES: &[Route] = &[
     credentials("/user/auth", Public),
+    credentials("/session", Cookie),
+    user(Method::DELETE, "/session", Cookie),
+    user(Method::POST, "/session/token", Cookie),
+    user(Method::GET, "/user/sessions", Token),
+    user(Method::DELETE, "/user/sessions/{sessionId}", Token),
     credentials("/user", Public),
     credentials("/user/change-password", Token),
     credentials("/user/forgot-password", Public),
@@ -243,6 +251,11 @@ mod tests {
             ROUTES
                 .iter()
                 .all(|route| !route.path.starts_with("/internal"))
+        );
+        let mut of_cookie = ROUTES.iter().filter(|route| route.access == Access::Cookie);
+        assert!(
+            of_cookie
+                .all(|route| matches!(route.path, "/session" | "/session/token"))
         );
         let public = ROUTES.iter().filter(|route| route.access == Access::Public);
         let public: Vec<_> = public.map(|route| route.path).collect();

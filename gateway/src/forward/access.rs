@@ -10,7 +10,7 @@ use crate::routes::Access;
 /// `401` with the reason, or `503 not-ready` while no keys are known.
 pub(super) async fn check(access: Access, request: &HttpRequest) -> Result<(), Problem> {
     match access {
-        Access::Public => Ok(()),
+        Access::Public | Access::Cookie => Ok(()),
         Access::Token => Caller::extract(request).await.map(drop),
         Access::TokenOrSecret => MaybeCaller::extract(request).await.map(drop),
     }

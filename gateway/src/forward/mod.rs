@@ -85,7 +85,7 @@ async fn forward_counted(
     let upstream_request = UpstreamRequest {
         method: headers::method(&route.method)?,
         uri: uri.map_err(|error| error::malformed(&error))?,
-        headers: || headers::request_headers(request.headers(), client),
+        headers: || headers::request_headers(route.access, request.headers(), client),
         body: body
             .as_ref()
             .map(|body| body.bytes.clone())
@@ -107,7 +107,7 @@ async fn forward_counted(
             return Err(problem);
         }
     };
-    response::relay(response, state, client.address, &route.method).await
+    response::relay(response, state, client.address, route).await
 }
 
 /// Waits until the request may be sent, if the requests of its network have to take turns.

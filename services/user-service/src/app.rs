@@ -26,7 +26,7 @@ use crate::revocations::{Poller, Watching};
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::{EmailVerification, TokenSettings, UserServiceSettings};
 use crate::{
-    accounts, audit, deletions, notifications, passwords, queues, revocations, sign_in,
+    accounts, audit, deletions, notifications, passwords, queues, revocations, sessions, sign_in,
     user_changes, verification,
 };
 
@@ -120,6 +120,8 @@ async fn start_context(
     running.spawn(poller.run(running.shutdown()));
     let (retention, shutdown) = (settings.audit_retention, running.shutdown());
     running.spawn(audit_log::retain(database.clone(), retention, shutdown));
+    let shutdown = running.shutdown();
+    running.spawn(sessions::forget_expired(database.clone(), shutdown));
     let context = Context {
         deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
         notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
@@ -134,6 +136,7 @@ async fn start_context(
         email_verification: settings.email_verification,
         channels: settings.channels,
         code_requests: settings.code_requests,
+        sessions: settings.sessions,
         has_engine,
     };
     Ok((context, revocations))
@@ -202,6 +205,11 @@ pub fn openapi() -> OpenApi {
 fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(sign_in::routes::sign_in)
+        .service(sessions::routes::start_session)
+        .service(sessions::routes::exchange_session)
+        .service(sessions::routes::end_session)
+        .service(sessions::routes::list_sessions)
+        .service(sessions::routes::end_user_session)
         .service(accounts::routes::create_user)
         .service(accounts::routes::current_user)
         .service(verification::routes::verify_email)
@@ -235,6 +243,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
     components(schemas(ProblemBody)),
     tags(
         (name = "users", description = "User accounts."),
+        (name = "sessions", description = "Browsers that stay signed in."),
         (name = "keys", description = "The keys that verify access tokens.")
     ),
     modifiers(&BearerToken),

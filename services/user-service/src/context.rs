@@ -9,7 +9,9 @@ use listing::Lists;
 use messaging::Publisher;
 
 use crate::hashing::{Hasher, PasswordRules};
-use crate::settings::{ChannelSettings, CodeRequestSettings, EmailVerification, SignUpSettings};
+use crate::settings::{
+    ChannelSettings, CodeRequestSettings, EmailVerification, SessionSettings, SignUpSettings,
+};
 
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -24,6 +26,7 @@ pub(crate) struct Context {
     pub(crate) email_verification: EmailVerification,
     pub(crate) channels: ChannelSettings,
     pub(crate) code_requests: CodeRequestSettings,
+    pub(crate) sessions: SessionSettings,
     /// Whether a deletion has steps at a flow engine.
     pub(crate) has_engine: bool,
     pub(crate) deletions: Publisher,

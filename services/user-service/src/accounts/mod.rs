@@ -29,4 +29,4 @@ pub(crate) use last_admin::check_not_last_admin;
 pub(crate) use read::user_lookups;
 pub(crate) use responses::{EmptyResponse, SignInResponse};
 pub(crate) use store::{TokenSubject, User};
-pub(crate) use token::{revoke_earlier_tokens, sign_token};
+pub(crate) use token::{revoke_earlier_tokens, sign_token, sign_token_for_credential};

@@ -8,7 +8,7 @@ use server::HttpServerSettings;
 use url::Url;
 use values::{EmailAddress, Secret};
 
-use super::ChannelSettings;
+use super::{ChannelSettings, SessionSettings};
 
 /// Settings of the HTTP service.
 #[derive(Debug, Clone)]
@@ -37,6 +37,8 @@ pub struct UserServiceSettings {
     pub channels: ChannelSettings,
     /// Limits on requests for codes for forgotten passwords.
     pub code_requests: CodeRequestSettings,
+    /// Browsers that stay signed in.
+    pub sessions: SessionSettings,
     /// Whether e-mail addresses must be confirmed.
     pub email_verification: EmailVerification,
     /// How long entries of the audit log are kept.
@@ -170,6 +172,7 @@ impl Settings for UserServiceSettings {
             )?,
             channels: ChannelSettings::read(reader)?,
             code_requests: CodeRequestSettings::read(reader)?,
+            sessions: SessionSettings::read(reader)?,
             email_verification: reader.or_default(
                 "EMAIL_VERIFICATION",
                 "off",

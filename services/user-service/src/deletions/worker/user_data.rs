@@ -4,7 +4,7 @@ use values::UserId;
 
 use super::progress::{BLOCKED_PAUSE, Progress};
 use super::store::{self, Job};
-use crate::{accounts, back_off, notifications, passwords};
+use crate::{accounts, back_off, credentials, notifications, passwords};
 
 /// The hashes by which the service counts things about a user.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub(super) struct UserHashes {
     pub(super) mailboxes: Vec<[u8; 32]>,
 }
 
-/// Deletes at most `batch` of the user's codes, notifications and failed sign-ins each, all networks of sign-ins, and the
+/// Deletes at most `batch` of the user's codes, notifications, sessions and failed sign-ins each, all networks of sign-ins, and the
 /// client addresses and the identifier in a batch of the audit log.
 ///
 /// Must run in a transaction.
@@ -27,11 +27,12 @@ pub(super) fn delete_sign_in_data(
 ) -> Result<Progress, Error> {
     let codes = notifications::code_store::delete_batch(connection, user, batch)?;
     let notifications = notifications::store::delete_batch(connection, user, batch)?;
+    let sessions = credentials::store::delete_batch(connection, user, batch)?;
     passwords::store::delete_code_requests(connection, &hashes.mailboxes)?;
     let entries = audit_log::pseudonymise(connection, user)?;
     back_off::forget_networks(connection, user, None)?;
     let failures = back_off::delete_failures_batch(connection, &hashes.names, batch)?;
-    let most = codes.max(notifications).max(failures);
+    let most = codes.max(notifications).max(sessions).max(failures);
     if i64::try_from(most).is_ok_and(|most| most >= batch) {
         return Ok(Progress::More);
     }
