@@ -12,7 +12,7 @@ use super::browser::Browser;
 use crate::accounts::TokenSubject;
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;
-use crate::schema::{credentials, users};
+use crate::schema::{credentials, database_incarnation, users};
 
 /// A session that is locked until the transaction ends.
 #[derive(Debug, Queryable)]
@@ -90,7 +90,7 @@ pub(super) fn exchange(
     let attempt = exchange.attempt.as_ref().map(Fingerprint::as_bytes);
     let (unused, longest) = exchange.lifetimes;
     let expires = least(
-        clock_timestamp() + interval(unused),
+        now.into_sql::<Timestamptz>() + interval(unused),
         credentials::created + interval(longest),
     );
     // The DSL has no `extract`.
