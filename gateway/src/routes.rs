@@ -253,10 +253,7 @@ mod tests {
                 .all(|route| !route.path.starts_with("/internal"))
         );
         let mut of_cookie = ROUTES.iter().filter(|route| route.access == Access::Cookie);
-        assert!(
-            of_cookie
-                .all(|route| matches!(route.path, "/session" | "/session/token"))
-        );
+        assert!(of_cookie.all(|route| matches!(route.path, "/session" | "/session/token")));
         let public = ROUTES.iter().filter(|route| route.access == Access::Public);
         let public: Vec<_> = public.map(|route| route.path).collect();
         assert_eq!(

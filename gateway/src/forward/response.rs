@@ -82,7 +82,12 @@ pub(super) async fn relay(
     if empty || length == Some(0) {
         return Ok(builder.finish());
     }
-    let share = count(length.unwrap_or(ASSUMED_LENGTH), state, client, &route.method)?;
+    let share = count(
+        length.unwrap_or(ASSUMED_LENGTH),
+        state,
+        client,
+        &route.method,
+    )?;
     let read_timeout = state.upstream_timeout;
     Ok(match length {
         Some(length) if length <= WHOLE => {

@@ -100,7 +100,9 @@ pub(crate) fn end(
     let end = diesel::delete(credentials::table.find(id))
         .filter(credentials::user_id.eq(user))
         .returning(credentials::id);
-    let ended = entry.record_with(end).get_result::<CredentialId>(connection);
+    let ended = entry
+        .record_with(end)
+        .get_result::<CredentialId>(connection);
     Ok(ended.optional()?.is_some())
 }
 

@@ -85,7 +85,9 @@ fn is_local(host: &str) -> bool {
         None => host.split_once(':').map_or(host, |(name, _)| name),
     };
     name.eq_ignore_ascii_case("localhost")
-        || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        || name
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_loopback())
 }
 
 fn program(request: &HttpRequest) -> String {

@@ -108,9 +108,11 @@ mod tests {
     use super::*;
 
     fn values(cookies: &[&str], is_secure: bool) -> Option<CookieValues> {
-        let request = cookies.iter().fold(TestRequest::default(), |request, line| {
-            request.append_header(("cookie", *line))
-        });
+        let request = cookies
+            .iter()
+            .fold(TestRequest::default(), |request, line| {
+                request.append_header(("cookie", *line))
+            });
         CookieValues::of(&request.to_http_request(), is_secure)
     }
 

@@ -6,7 +6,6 @@ use serde_json::json;
 use values::{CredentialId, Fingerprint};
 
 use super::browser::Browser;
-use super::cookie::CookieValues;
 use super::error::SessionError;
 use super::start::{Granted, grant};
 use super::store::{self, Exchange, Locked};

@@ -58,7 +58,11 @@ pub(super) async fn start(
             program: &browser.program,
         };
         let entry = entry(AuditAction::SessionStarted, user, id, &meta);
-        insert(connection, &new, entry.authenticated_by(AuthMethod::Password))?;
+        insert(
+            connection,
+            &new,
+            entry.authenticated_by(AuthMethod::Password),
+        )?;
         ended.extend(end_excess(connection, user, per_user, &meta)?);
         Ok::<_, SignInError>((subject, ended))
     };

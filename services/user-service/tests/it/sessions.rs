@@ -44,13 +44,7 @@ fn credentials(email: &str) -> Value {
 }
 
 /// Sends what a browser sends for a page of the server.
-async fn send(
-    http: &Http,
-    method: &str,
-    path: &str,
-    cookie: Option<&str>,
-    body: &Value,
-) -> Reply {
+async fn send(http: &Http, method: &str, path: &str, cookie: Option<&str>, body: &Value) -> Reply {
     let request = http
         .request(method.parse().unwrap(), path)
         .header("x-forwarded-host", "tasks.example")
@@ -84,7 +78,8 @@ async fn a_session_is_exchanged_for_tokens_that_name_it() {
     let app = Fixture::start().await;
     let ada = app.sign_up(ADA).await;
     let reply = send(&app.http, "POST", "/session", None, &credentials(ADA)).await;
-    let header = reply.expect(200).header("set-cookie").unwrap().to_owned();
+    let reply = reply.expect(200);
+    let header = reply.header("set-cookie").unwrap();
     let (pair, attributes) = header.split_once("; ").unwrap();
     assert!(pair.starts_with("__Secure-countersign-session="));
     assert_eq!(
@@ -98,16 +93,26 @@ async fn a_session_is_exchanged_for_tokens_that_name_it() {
         assert_eq!(browser.person.id, ada.id);
         app.assert_token(&browser.person, true).await;
         let claims = testkit_claims(&browser.person.token);
-        assert_eq!(claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(), 300);
+        assert_eq!(
+            claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(),
+            300
+        );
     }
-    let sessions = app.get(&second.person, "/user/sessions").await.expect(200).json;
+    let sessions = app
+        .get(&second.person, "/user/sessions")
+        .await
+        .expect(200)
+        .json;
     let [session] = sessions.as_array().unwrap().as_slice() else {
         panic!("{sessions}");
     };
     assert_eq!(session["current"], true);
     assert_eq!(session["network"], "203.0.113.7");
     assert_eq!(session["program"], PROGRAM);
-    assert_eq!(session["id"], testkit_claims(&second.person.token)["credential"]);
+    assert_eq!(
+        session["id"],
+        testkit_claims(&second.person.token)["credential"]
+    );
     let listed = app.get(&ada, "/user/sessions").await.expect(200).json;
     assert_eq!(listed[0]["current"], false);
 }
@@ -138,7 +143,9 @@ async fn a_value_that_was_replaced_ends_the_session_when_it_comes_back() {
     }
     app.assert_token(&other.person, true).await;
     let admin = app.admin().await;
-    let audit = app.get(&admin, "/audit?filter=action:session-replayed").await;
+    let audit = app
+        .get(&admin, "/audit?filter=action:session-replayed")
+        .await;
     assert_eq!(audit.json.as_array().unwrap().len(), 1);
     assert_eq!(audit.json[0]["subject"], first.person.id.as_str());
     assert_eq!(audit.json[0]["actor"], json!(null));
@@ -158,7 +165,9 @@ async fn a_browser_that_got_no_response_repeats_its_exchange() {
     let other = json!({"attempt": "b".repeat(32)});
     ended(&first.exchange(&app.http, &other).await);
     for invalid in ["", "short", &"x".repeat(129)] {
-        let reply = first.exchange(&app.http, &json!({"attempt": invalid})).await;
+        let reply = first
+            .exchange(&app.http, &json!({"attempt": invalid}))
+            .await;
         reply.expect_problem(400, "validation-failed");
     }
 }
@@ -176,7 +185,10 @@ async fn exchanges_at_the_same_time_end_no_session() {
     let (replies, ()) = tokio::join!(
         async { tokio::join!(exchange(), exchange(), exchange()) },
         async {
-            eventually("all to wait", || async { (waiting(&app) == 3).then_some(()) }).await;
+            eventually("all to wait", || async {
+                (waiting(&app) == 3).then_some(())
+            })
+            .await;
             release(&mut lock);
         }
     );
@@ -197,7 +209,10 @@ fn run(connection: &mut diesel::PgConnection, statement: &str) {
 
 /// Locks all sessions.
 fn hold(connection: &mut diesel::PgConnection) {
-    run(connection, "BEGIN; SELECT FROM users.credentials FOR UPDATE");
+    run(
+        connection,
+        "BEGIN; SELECT FROM users.credentials FOR UPDATE",
+    );
 }
 
 fn release(connection: &mut diesel::PgConnection) {
@@ -234,9 +249,9 @@ async fn sessions_are_for_pages_of_the_same_origin_alone() {
                 .header("x-forwarded-host", "tasks.example")
                 .header("cookie", &browser.cookie)
                 .json(&credentials(ADA));
-            let request = headers
-                .iter()
-                .fold(request, |request, (name, value)| request.header(name, value));
+            let request = headers.iter().fold(request, |request, (name, value)| {
+                request.header(name, value)
+            });
             let reply = request.send().await;
             assert_eq!(reply.header("set-cookie"), None);
             reply.expect_problem(403, "cross-site-request");
@@ -250,7 +265,9 @@ async fn sessions_are_for_pages_of_the_same_origin_alone() {
         .header("cookie", &browser.cookie)
         .header("content-type", "text/plain")
         .body("{}");
-    form.send().await.expect_problem(415, "unsupported-media-type");
+    form.send()
+        .await
+        .expect_problem(415, "unsupported-media-type");
     browser.exchanged(&app).await;
 }
 
@@ -308,11 +325,15 @@ async fn sessions_end_with_what_revokes_the_tokens_of_their_user() {
         let browser = Browser::signed_in(&app, &email).await;
         let path = format!("/users/{}", ada.id);
         let _ = match *ending {
-            "revoke-tokens" => app.post(&admin, &format!("{path}/revoke-tokens"), change).await,
+            "revoke-tokens" => {
+                app.post(&admin, &format!("{path}/revoke-tokens"), change)
+                    .await
+            }
             "delete" => app.delete(&admin, &path).await,
             "change-password" => {
                 let body = json!({"oldPassword": PASSWORD, "newPassword": "another one"});
-                app.post(&browser.person, "/user/change-password", &body).await
+                app.post(&browser.person, "/user/change-password", &body)
+                    .await
             }
             _ => app.update(&admin, &ada.id, change).await,
         }
@@ -338,21 +359,44 @@ async fn a_user_sees_and_ends_own_sessions_only() {
     assert_eq!(app.get(&bob, "/user/sessions").await.json, json!([]));
     let of_phone = testkit_claims(&phone.person.token)["credential"].clone();
     let path = format!("/user/sessions/{}", of_phone.as_str().unwrap());
-    app.delete(&bob, &path).await.expect_problem(404, "not-found");
+    app.delete(&bob, &path)
+        .await
+        .expect_problem(404, "not-found");
     let _ = app.delete(&ada, &path).await.expect(200);
-    app.delete(&ada, &path).await.expect_problem(404, "not-found");
+    app.delete(&ada, &path)
+        .await
+        .expect_problem(404, "not-found");
     let invalid = app.delete(&ada, "/user/sessions/x").await;
     invalid.expect_problem(400, "validation-failed");
     ended(&phone.exchange(&app.http, &json!({})).await);
     app.assert_token(&phone.person, false).await;
     app.assert_token(&desk.person, true).await;
 
-    let left = send(&app.http, "DELETE", "/session", Some(&desk.cookie), &json!({})).await;
-    assert!(left.expect(200).header("set-cookie").unwrap().contains("Max-Age=0"));
+    let left = send(
+        &app.http,
+        "DELETE",
+        "/session",
+        Some(&desk.cookie),
+        &json!({}),
+    )
+    .await;
+    assert!(
+        left.expect(200)
+            .header("set-cookie")
+            .unwrap()
+            .contains("Max-Age=0")
+    );
     app.assert_token(&desk.person, false).await;
     ended(&desk.exchange(&app.http, &json!({})).await);
     // Without a session it does nothing.
-    let again = send(&app.http, "DELETE", "/session", Some(&desk.cookie), &json!({})).await;
+    let again = send(
+        &app.http,
+        "DELETE",
+        "/session",
+        Some(&desk.cookie),
+        &json!({}),
+    )
+    .await;
     let _ = again.expect(200);
     app.assert_token(&ada, true).await;
 }
@@ -368,7 +412,14 @@ async fn the_feed_tells_other_processes_that_a_session_has_ended() {
         reply.status == 200
     };
     assert!(accepts(&replica).await);
-    let left = send(&app.http, "DELETE", "/session", Some(&browser.cookie), &json!({})).await;
+    let left = send(
+        &app.http,
+        "DELETE",
+        "/session",
+        Some(&browser.cookie),
+        &json!({}),
+    )
+    .await;
     let _ = left.expect(200);
     eventually("the replica to refuse the token", || async {
         (!accepts(&replica).await).then_some(())
@@ -407,9 +458,15 @@ async fn a_user_has_a_limited_number_of_sessions_which_expire() {
     assert!(seconds <= 30, "{header}");
     let claims = testkit_claims(&Person::of(&reply).token);
     assert!(claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap() <= 30);
-    run(&mut database, "UPDATE users.credentials SET expires = now()");
+    run(
+        &mut database,
+        "UPDATE users.credentials SET expires = now()",
+    );
     ended(&third.exchange(&app.http, &json!({})).await);
-    assert_eq!(app.get(&third.person, "/user/sessions").await.json, json!([]));
+    assert_eq!(
+        app.get(&third.person, "/user/sessions").await.json,
+        json!([])
+    );
 }
 
 #[tokio::test]
