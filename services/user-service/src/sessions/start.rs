@@ -24,6 +24,16 @@ pub(super) struct Granted {
     pub(super) lifetime: Duration,
 }
 
+/// A session to be inserted.
+struct Beginning {
+    id: CredentialId,
+    cookie: CookieValues,
+    browser: Browser,
+    lifetime: Duration,
+    per_user: usize,
+    meta: RequestMeta,
+}
+
 /// Signs in by password and starts a session. It takes the place of the one that the browser has.
 #[tracing::instrument(skip_all)]
 pub(super) async fn start(
@@ -40,36 +50,50 @@ pub(super) async fn start(
     let checked = authenticate(context, attempt, request.password).await?;
     let (id, cookie) = (CredentialId::generate(), CookieValues::random());
     let lifetime = context.sessions.unused.min(context.sessions.longest);
-    let per_user = context.sessions.per_user;
-    let values = cookie.clone();
-    let begin = move |connection: &mut Connection| {
-        let subject = store::lock_subject(connection, &checked)?;
-        let subject = subject.ok_or(SignInError::InvalidCredentials)?;
-        let user = subject.user.id;
-        let mut ended = end::end_earlier(connection, &browser, &meta)?;
-        let new = NewCredential {
-            id,
-            user,
-            kind: CredentialKind::Session,
-            fingerprint: values.fingerprint(),
-            secret: Some(values.secret()),
-            lifetime,
-            network: &browser.network,
-            program: &browser.program,
-        };
-        let entry = entry(AuditAction::SessionStarted, user, id, &meta);
-        insert(
-            connection,
-            &new,
-            entry.authenticated_by(AuthMethod::Password),
-        )?;
-        ended.extend(end_excess(connection, user, per_user, &meta)?);
-        Ok::<_, SignInError>((subject, ended))
+    let beginning = Beginning {
+        id,
+        cookie: cookie.clone(),
+        browser,
+        lifetime,
+        per_user: context.sessions.per_user,
+        meta,
     };
+    let begin = move |connection: &mut Connection| begin(connection, &checked, &beginning);
     let (subject, ended) = context.database.transaction(begin).await?;
     end::note_ended(context, ended);
     record_event("started");
     grant(context, subject, id, cookie, lifetime).map_err(SignInError::from)
+}
+
+/// Inserts a session of a user whose password was checked. Returns the user, and the sessions that ended in its place.
+fn begin(
+    connection: &mut Connection,
+    checked: &TokenSubject,
+    beginning: &Beginning,
+) -> Result<(TokenSubject, Vec<CredentialId>), SignInError> {
+    let Beginning { browser, meta, .. } = beginning;
+    let subject = store::lock_subject(connection, checked)?;
+    let subject = subject.ok_or(SignInError::InvalidCredentials)?;
+    let user = subject.user.id;
+    let mut ended = end::end_earlier(connection, browser, meta)?;
+    let new = NewCredential {
+        id: beginning.id,
+        user,
+        kind: CredentialKind::Session,
+        fingerprint: beginning.cookie.fingerprint(),
+        secret: Some(beginning.cookie.secret()),
+        lifetime: beginning.lifetime,
+        network: &browser.network,
+        program: &browser.program,
+    };
+    let entry = entry(AuditAction::SessionStarted, user, new.id, meta);
+    insert(
+        connection,
+        &new,
+        entry.authenticated_by(AuthMethod::Password),
+    )?;
+    ended.extend(end_excess(connection, user, beginning.per_user, meta)?);
+    Ok((subject, ended))
 }
 
 /// Signs the token of a session.

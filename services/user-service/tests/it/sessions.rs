@@ -5,18 +5,18 @@ use testkit::{Http, Reply, eventually};
 
 use crate::fixture::{Fixture, PASSWORD, Person};
 
-const ADA: &str = "ada@example.com";
+pub(crate) const ADA: &str = "ada@example.com";
 const PROGRAM: &str = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0";
 
 /// A browser on a page of the server, with the cookie that it has.
 #[derive(Debug, Clone)]
-struct Browser {
-    cookie: String,
-    person: Person,
+pub(crate) struct Browser {
+    pub(crate) cookie: String,
+    pub(crate) person: Person,
 }
 
 impl Browser {
-    async fn signed_in(app: &Fixture, email: &str) -> Self {
+    pub(crate) async fn signed_in(app: &Fixture, email: &str) -> Self {
         let reply = send(&app.http, "POST", "/session", None, &credentials(email)).await;
         Self::of(&reply.expect(200))
     }
@@ -29,12 +29,12 @@ impl Browser {
     }
 
     /// Asks for a token.
-    async fn exchange(&self, http: &Http, body: &Value) -> Reply {
+    pub(crate) async fn exchange(&self, http: &Http, body: &Value) -> Reply {
         send(http, "POST", "/session/token", Some(&self.cookie), body).await
     }
 
     /// The same, and takes the next cookie.
-    async fn exchanged(&self, app: &Fixture) -> Self {
+    pub(crate) async fn exchanged(&self, app: &Fixture) -> Self {
         Self::of(&self.exchange(&app.http, &json!({})).await.expect(200))
     }
 }
@@ -44,7 +44,13 @@ fn credentials(email: &str) -> Value {
 }
 
 /// Sends what a browser sends for a page of the server.
-async fn send(http: &Http, method: &str, path: &str, cookie: Option<&str>, body: &Value) -> Reply {
+pub(crate) async fn send(
+    http: &Http,
+    method: &str,
+    path: &str,
+    cookie: Option<&str>,
+    body: &Value,
+) -> Reply {
     let request = http
         .request(method.parse().unwrap(), path)
         .header("x-forwarded-host", "tasks.example")
@@ -65,7 +71,7 @@ fn cookie_of(reply: &Reply) -> String {
     header.split(';').next().unwrap().to_owned()
 }
 
-fn ended(reply: &Reply) {
+pub(crate) fn ended(reply: &Reply) {
     assert_eq!(
         (reply.status, reply.json["code"].as_str()),
         (401, Some("session-ended"))
@@ -92,7 +98,7 @@ async fn a_session_is_exchanged_for_tokens_that_name_it() {
     for browser in [&first, &second] {
         assert_eq!(browser.person.id, ada.id);
         app.assert_token(&browser.person, true).await;
-        let claims = testkit_claims(&browser.person.token);
+        let claims = claims_of(&browser.person.token);
         assert_eq!(
             claims["exp"].as_i64().unwrap() - claims["iat"].as_i64().unwrap(),
             300
@@ -109,16 +115,13 @@ async fn a_session_is_exchanged_for_tokens_that_name_it() {
     assert_eq!(session["current"], true);
     assert_eq!(session["network"], "203.0.113.7");
     assert_eq!(session["program"], PROGRAM);
-    assert_eq!(
-        session["id"],
-        testkit_claims(&second.person.token)["credential"]
-    );
+    assert_eq!(session["id"], claims_of(&second.person.token)["credential"]);
     let listed = app.get(&ada, "/user/sessions").await.expect(200).json;
     assert_eq!(listed[0]["current"], false);
 }
 
 /// The claims of a token, unchecked.
-fn testkit_claims(token: &str) -> Value {
+pub(crate) fn claims_of(token: &str) -> Value {
     use base64::Engine as _;
     let payload = token.split('.').nth(1).unwrap();
     let decoded = base64::engine::general_purpose::URL_SAFE_NO_PAD.decode(payload);
@@ -202,7 +205,7 @@ async fn exchanges_at_the_same_time_end_no_session() {
     Browser::of(granted[0]).exchanged(&app).await;
 }
 
-fn run(connection: &mut diesel::PgConnection, statement: &str) {
+pub(crate) fn run(connection: &mut diesel::PgConnection, statement: &str) {
     use diesel::connection::SimpleConnection as _;
     connection.batch_execute(statement).unwrap();
 }
@@ -302,182 +305,4 @@ async fn a_sign_in_never_takes_over_a_cookie_that_was_there() {
     let both = format!("{}; {}", planted.cookie, ada.cookie);
     let reply = send(&app.http, "POST", "/session/token", Some(&both), &json!({})).await;
     ended(&reply);
-}
-
-#[tokio::test]
-async fn sessions_end_with_what_revokes_the_tokens_of_their_user() {
-    let app = Fixture::start().await;
-    let admin = app.admin().await;
-    let bob = app.sign_up("bob@example.com").await;
-    let bystander = Browser::signed_in(&app, "bob@example.com").await;
-    let endings = [
-        ("isActive", json!({"isActive": false})),
-        ("email", json!({"email": "grace@example.com"})),
-        ("password", json!({"password": "another one"})),
-        ("scope", json!({"scope": ["user", "extra"]})),
-        ("revoke-tokens", json!(null)),
-        ("delete", json!(null)),
-        ("change-password", json!(null)),
-    ];
-    for (number, (ending, change)) in endings.iter().enumerate() {
-        let email = format!("ada{number}@example.com");
-        let ada = app.sign_up(&email).await;
-        let browser = Browser::signed_in(&app, &email).await;
-        let path = format!("/users/{}", ada.id);
-        let _ = match *ending {
-            "revoke-tokens" => {
-                app.post(&admin, &format!("{path}/revoke-tokens"), change)
-                    .await
-            }
-            "delete" => app.delete(&admin, &path).await,
-            "change-password" => {
-                let body = json!({"oldPassword": PASSWORD, "newPassword": "another one"});
-                app.post(&browser.person, "/user/change-password", &body)
-                    .await
-            }
-            _ => app.update(&admin, &ada.id, change).await,
-        }
-        .expect(200);
-        ended(&browser.exchange(&app.http, &json!({})).await);
-        app.assert_token(&browser.person, false).await;
-    }
-    bystander.exchanged(&app).await;
-    app.assert_token(&bob, true).await;
-}
-
-#[tokio::test]
-async fn a_user_sees_and_ends_own_sessions_only() {
-    let app = Fixture::start().await;
-    let ada = app.sign_up(ADA).await;
-    let bob = app.sign_up("bob@example.com").await;
-    let (phone, desk) = (
-        Browser::signed_in(&app, ADA).await,
-        Browser::signed_in(&app, ADA).await,
-    );
-    let sessions = app.get(&desk.person, "/user/sessions").await.json;
-    assert_eq!(sessions.as_array().unwrap().len(), 2);
-    assert_eq!(app.get(&bob, "/user/sessions").await.json, json!([]));
-    let of_phone = testkit_claims(&phone.person.token)["credential"].clone();
-    let path = format!("/user/sessions/{}", of_phone.as_str().unwrap());
-    app.delete(&bob, &path)
-        .await
-        .expect_problem(404, "not-found");
-    let _ = app.delete(&ada, &path).await.expect(200);
-    app.delete(&ada, &path)
-        .await
-        .expect_problem(404, "not-found");
-    let invalid = app.delete(&ada, "/user/sessions/x").await;
-    invalid.expect_problem(400, "validation-failed");
-    ended(&phone.exchange(&app.http, &json!({})).await);
-    app.assert_token(&phone.person, false).await;
-    app.assert_token(&desk.person, true).await;
-
-    let left = send(
-        &app.http,
-        "DELETE",
-        "/session",
-        Some(&desk.cookie),
-        &json!({}),
-    )
-    .await;
-    assert!(
-        left.expect(200)
-            .header("set-cookie")
-            .unwrap()
-            .contains("Max-Age=0")
-    );
-    app.assert_token(&desk.person, false).await;
-    ended(&desk.exchange(&app.http, &json!({})).await);
-    // Without a session it does nothing.
-    let again = send(
-        &app.http,
-        "DELETE",
-        "/session",
-        Some(&desk.cookie),
-        &json!({}),
-    )
-    .await;
-    let _ = again.expect(200);
-    app.assert_token(&ada, true).await;
-}
-
-#[tokio::test]
-async fn the_feed_tells_other_processes_that_a_session_has_ended() {
-    let app = Fixture::start().await;
-    app.sign_up(ADA).await;
-    let browser = Browser::signed_in(&app, ADA).await;
-    let replica = app.replica(&[]).await;
-    let accepts = async |http: &Http| {
-        let reply = http.get("/user").bearer(&browser.person.token).send().await;
-        reply.status == 200
-    };
-    assert!(accepts(&replica).await);
-    let left = send(
-        &app.http,
-        "DELETE",
-        "/session",
-        Some(&browser.cookie),
-        &json!({}),
-    )
-    .await;
-    let _ = left.expect(200);
-    eventually("the replica to refuse the token", || async {
-        (!accepts(&replica).await).then_some(())
-    })
-    .await;
-    // A process that starts later knows it, too.
-    let later = app.replica(&[]).await;
-    assert!(!accepts(&later).await);
-}
-
-#[tokio::test]
-async fn a_user_has_a_limited_number_of_sessions_which_expire() {
-    let settings = [
-        ("SESSIONS_PER_USER", "2"),
-        ("SESSION_IDLE_TTL", "1h"),
-        ("SESSION_TTL", "2h"),
-    ];
-    let app = Fixture::start_with(&settings).await;
-    app.sign_up(ADA).await;
-    let first = Browser::signed_in(&app, ADA).await;
-    let second = Browser::signed_in(&app, ADA).await;
-    let first = first.exchanged(&app).await;
-    let third = Browser::signed_in(&app, ADA).await;
-    // The one that was not used for longest.
-    ended(&second.exchange(&app.http, &json!({})).await);
-    let first = first.exchanged(&app).await;
-    let third = third.exchanged(&app).await;
-
-    let mut database = app.admin_connection();
-    let age = "UPDATE users.credentials SET created = created - interval '119 minutes 30 seconds'";
-    run(&mut database, age);
-    let reply = first.exchange(&app.http, &json!({})).await.expect(200);
-    let header = reply.header("set-cookie").unwrap();
-    let seconds = header.split("Max-Age=").nth(1).unwrap();
-    let seconds: u64 = seconds.split(';').next().unwrap().parse().unwrap();
-    assert!(seconds <= 30, "{header}");
-    let claims = testkit_claims(&Person::of(&reply).token);
-    assert!(claims["exp"].as_u64().unwrap() - claims["iat"].as_u64().unwrap() <= 30);
-    run(
-        &mut database,
-        "UPDATE users.credentials SET expires = now()",
-    );
-    ended(&third.exchange(&app.http, &json!({})).await);
-    assert_eq!(
-        app.get(&third.person, "/user/sessions").await.json,
-        json!([])
-    );
-}
-
-#[tokio::test]
-async fn a_restore_ends_the_sessions_that_it_brings_back() {
-    let app = Fixture::start().await;
-    app.sign_up(ADA).await;
-    let browser = Browser::signed_in(&app, ADA).await;
-    let restore = "UPDATE users.token_generation SET generation = 'restored'";
-    run(&mut app.admin_connection(), restore);
-    ended(&browser.exchange(&app.http, &json!({})).await);
-    let again = app.sign_in(ADA, PASSWORD).await.expect(200);
-    let sessions = app.get(&Person::of(&again), "/user/sessions").await;
-    assert_eq!(sessions.json, json!([]));
 }
