@@ -2,6 +2,7 @@
 
 use std::future::ready;
 use std::sync::Arc;
+use std::time::Duration;
 
 use actix_web::App;
 use actix_web::http::StatusCode;
@@ -118,10 +119,7 @@ async fn start_context(
     let poller = Poller::start(database.clone(), Arc::clone(&verifier), lifetime).await?;
     let revocations = poller.watching();
     running.spawn(poller.run(running.shutdown()));
-    let (retention, shutdown) = (settings.audit_retention, running.shutdown());
-    running.spawn(audit_log::retain(database.clone(), retention, shutdown));
-    let shutdown = running.shutdown();
-    running.spawn(sessions::forget_expired(database.clone(), shutdown));
+    start_deletions_by_age(running, &database, settings.audit_retention);
     let context = Context {
         deletions: start_publisher(&settings.broker, deletions::QUEUE, running),
         notifications: start_publisher(&settings.broker, notifications::QUEUE, running),
@@ -140,6 +138,14 @@ async fn start_context(
         has_engine,
     };
     Ok((context, revocations))
+}
+
+/// Starts the tasks that delete rows by their age.
+fn start_deletions_by_age(running: &Running, database: &Database, audit_retention: Duration) {
+    let (entries, shutdown) = (database.clone(), running.shutdown());
+    running.spawn(audit_log::retain(entries, audit_retention, shutdown));
+    let (expired, shutdown) = (database.clone(), running.shutdown());
+    running.spawn(sessions::forget_expired(expired, shutdown));
 }
 
 /// Records the settings that the deletion-worker depends on.

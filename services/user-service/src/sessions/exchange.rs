@@ -59,21 +59,23 @@ pub(super) async fn exchange(
             let lifetime = Duration::from_secs(seconds.try_into().unwrap_or_default());
             Ok(grant(context, *subject, id, next, lifetime)?)
         }
-        Outcome::Busy => {
-            record_event("busy");
-            Err(SessionError::Busy)
-        }
-        Outcome::Unknown => {
-            record_event("refused");
-            Err(SessionError::Ended)
-        }
-        Outcome::Replayed(id) => {
-            record_event("replayed");
-            tracing::warn!("a session ended, because a value of its cookie came back");
-            end::note_ended(context, [id]);
-            Err(SessionError::Ended)
-        }
+        refused => Err(refusal(context, &refused)),
     }
+}
+
+/// Why there is no token. A value that came back also ends the tokens that the session has.
+fn refusal(context: &Context, outcome: &Outcome) -> SessionError {
+    let (event, error) = match outcome {
+        Outcome::Busy => ("busy", SessionError::Busy),
+        Outcome::Replayed(_) => ("replayed", SessionError::Ended),
+        Outcome::Unknown | Outcome::Exchanged(..) => ("refused", SessionError::Ended),
+    };
+    record_event(event);
+    if let Outcome::Replayed(id) = outcome {
+        tracing::warn!("a session ended, because a value of its cookie came back");
+        end::note_ended(context, [*id]);
+    }
+    error
 }
 
 fn exchange_locked(
