@@ -138,7 +138,7 @@ impl Dispatching {
         self.stop().await;
     }
 
-    /// Gives every shard up as soon as none of its deliveries is under way.
+    /// Gives back what is not started, and waits for the rest. Other workers take most shards only when this one has left.
     async fn stop(mut self) {
         while self.dispatcher.loads.are_under_way() {
             match self.dispatcher.loads.next().await {

@@ -21,6 +21,7 @@ use crate::deliveries::worker::shards::{SHARDS, Shards};
 
 /// How often a worker says that it is alive.
 const BEAT: Duration = Duration::from_millis(400);
+
 /// This worker, as it knows itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Member {
