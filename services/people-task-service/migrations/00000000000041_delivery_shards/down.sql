@@ -1,1 +1,2 @@
+ALTER TABLE delivery_workers DROP COLUMN is_stopping;
 DROP TABLE delivery_shards;

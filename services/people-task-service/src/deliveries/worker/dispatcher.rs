@@ -138,7 +138,8 @@ impl Dispatching {
         self.stop().await;
     }
 
-    /// Gives back what is not started, and waits for the rest. Other workers take most shards only when this one has left.
+    /// Gives back what is not started, and waits for the rest. Other workers take a shard as soon as nothing of it is under
+    /// way.
     async fn stop(mut self) {
         while self.dispatcher.loads.are_under_way() {
             match self.dispatcher.loads.next().await {
@@ -153,9 +154,16 @@ impl Dispatching {
             surplus: u32::MAX,
             ..member
         });
+        self.dispatcher.given_up.stop();
         self.give_up_shards();
-        while let Some(ended) = self.attempts.join_next().await {
-            self.finish(ended);
+        loop {
+            tokio::select! {
+                ended = self.attempts.join_next() => match ended {
+                    Some(ended) => self.finish(ended),
+                    None => break,
+                },
+                Some(settled) = self.dispatcher.settled.recv() => self.settle(settled),
+            }
         }
     }
 
@@ -283,9 +291,10 @@ impl Dispatching {
     fn begin_trial(&mut self, shards: Shards, now: Instant) {
         let is_over = self.trial.is_none_or(|(_, since)| now - since >= TRIAL);
         if is_over && self.started.elapsed() >= self.dispatcher.suspects_after {
-            let marked = self.lanes.values().flat_map(|lane| &lane.under_way);
-            let under_way = marked.copied().collect();
-            self.dispatcher.loads.begin_trial(shards, under_way);
+            let under_way = self.lanes.values().flat_map(|lane| &lane.under_way);
+            self.dispatcher
+                .loads
+                .begin_trial(shards, under_way.copied());
         }
     }
 

@@ -147,6 +147,11 @@ impl Lane {
         self.circuit.matters(now)
     }
 
+    /// Whether a request of it is under way, or the end of one is not recorded.
+    pub(super) fn is_busy(&self) -> bool {
+        self.under_way.len() > self.ready.len()
+    }
+
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }

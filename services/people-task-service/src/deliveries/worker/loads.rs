@@ -153,13 +153,18 @@ impl Loads {
     }
 
     /// Looks for a delivery of these shards that may end workers, unless it did a moment ago and found none.
-    pub(super) fn begin_trial(&mut self, shards: Shards, under_way: Vec<DeliveryId>) {
+    pub(super) fn begin_trial(
+        &mut self,
+        shards: Shards,
+        under_way: impl Iterator<Item = DeliveryId>,
+    ) {
         let now = Instant::now();
         if self.beginning_trial || now < self.next_trial {
             return;
         }
         self.next_trial = now + IDLE_INTERVAL;
         self.beginning_trial = true;
+        let under_way: Vec<_> = under_way.collect();
         let begin = move |connection: &mut Connection| {
             database::transaction(connection, |connection| {
                 Ok::<_, Error>(suspects_store::begin_trial(connection, shards, &under_way)?)

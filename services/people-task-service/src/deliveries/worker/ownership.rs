@@ -3,10 +3,11 @@
 //! A hash of a host's name gives its shard, and `delivery_shards` says who owns it. The workers know each other by rows
 //! of `delivery_workers`: each says several times a second that it is alive. One that notices another one's silence
 //! deletes its row, and the shards of workers without a row are free. Each worker takes as many free shards as are its
-//! share. One with more than its share gives up such of which nothing is under way, so a host never has two senders.
+//! share. One with more than its share gives up such of which nothing is under way, so a host never has two senders. A
+//! worker that stops has no share, and gives up each shard once nothing of it is under way.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
@@ -41,13 +42,20 @@ pub(super) struct Member {
 #[derive(Debug, Default)]
 pub(super) struct GivenUp {
     shards: AtomicU64,
-    added: Notify,
+    is_stopping: AtomicBool,
+    changed: Notify,
 }
 
 impl GivenUp {
     pub(super) fn add(&self, shards: Shards) {
         self.shards.fetch_or(shards.0, Ordering::AcqRel);
-        self.added.notify_one();
+        self.changed.notify_one();
+    }
+
+    /// Lets the others have all shards of this worker. It takes no more.
+    pub(super) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+        self.changed.notify_one();
     }
 
     fn take(&self) -> Shards {
@@ -98,7 +106,7 @@ impl Ownership {
             }
             tokio::select! {
                 () = tokio::time::sleep(BEAT.saturating_sub(started.elapsed())) => {}
-                () = self.given_up.added.notified() => {}
+                () = self.given_up.changed.notified() => {}
                 () = shutdown.cancelled() => {}
             }
         }
@@ -106,16 +114,13 @@ impl Ownership {
     }
 
     async fn beat(&mut self, started: Instant) -> Result<(), Error> {
-        let id = match self.worker {
-            Some(id) => id,
-            None => *self
-                .worker
-                .insert(self.database.transaction(store::join).await?),
-        };
+        let id = self.join().await?;
         self.give_up(id).await?;
         let silence = self.silence;
-        let beat = move |connection: &mut Connection| store::beat(connection, id, silence);
-        let mut workers = self.database.run(beat).await?;
+        let is_stopping = self.given_up.is_stopping.load(Ordering::Acquire);
+        let beat =
+            move |connection: &mut Connection| store::beat(connection, id, is_stopping, silence);
+        let workers = self.database.run(beat).await?;
         if !workers.is_member {
             tracing::warn!(
                 worker.id = id,
@@ -126,9 +131,9 @@ impl Ownership {
             return Ok(());
         }
         if self.judgement.succeeded(started) {
-            self.delete_silent(&mut workers).await?;
+            self.delete_silent(&workers).await?;
         }
-        let share = share(&workers);
+        let share = if is_stopping { 0 } else { share(&workers) };
         let mut shards: Shards = workers.owned.iter().copied().collect();
         if workers.claiming > 0 {
             // Workers that claim single deliveries would claim those that this one sends.
@@ -146,6 +151,16 @@ impl Ownership {
         Ok(())
     }
 
+    /// The number of this worker, which joins if it has none.
+    async fn join(&mut self) -> Result<i32, Error> {
+        if let Some(id) = self.worker {
+            return Ok(id);
+        }
+        let id = self.database.transaction(store::join).await?;
+        self.worker = Some(id);
+        Ok(id)
+    }
+
     async fn give_up(&self, worker: i32) -> Result<(), Error> {
         let shards = self.given_up.take();
         if shards == Shards::default() {
@@ -160,16 +175,14 @@ impl Ownership {
             .inspect_err(|_| self.given_up.add(shards))
     }
 
-    async fn delete_silent(&self, workers: &mut Workers) -> Result<(), Error> {
-        let silent = std::mem::take(&mut workers.silent);
-        if silent.is_empty() {
+    async fn delete_silent(&self, workers: &Workers) -> Result<(), Error> {
+        if workers.silent.is_empty() {
             return Ok(());
         }
-        let silence = self.silence;
+        let (silent, silence) = (workers.silent.clone(), self.silence);
         let delete =
             move |connection: &mut Connection| store::delete_silent(connection, &silent, silence);
         let deleted = self.database.run(delete).await?;
-        workers.workers -= i64::try_from(deleted).unwrap_or_default();
         report::workers_died(deleted);
         Ok(())
     }

@@ -39,7 +39,7 @@ pub(super) struct Workers {
     /// Whether the worker still has its row.
     #[diesel(sql_type = Bool)]
     pub(super) is_member: bool,
-    /// The number of workers.
+    /// The number of workers that have a share: neither silent nor stopping.
     #[diesel(sql_type = BigInt)]
     pub(super) workers: i64,
     /// How many of them are older.
@@ -56,25 +56,31 @@ pub(super) struct Workers {
     pub(super) owned: Vec<i32>,
 }
 
-/// Says that a worker is alive.
+/// Says that a worker is alive, and whether it stops.
 pub(super) fn beat(
     connection: &mut PgConnection,
     worker: i32,
+    is_stopping: bool,
     silence: Duration,
 ) -> Result<Workers, Error> {
     let beat = prepared(
         "WITH own AS (
-            UPDATE delivery_workers SET beat = now() WHERE id = $1 RETURNING id
+            UPDATE delivery_workers SET beat = now(), is_stopping = $4 WHERE id = $1 RETURNING id
+        ), workers AS (
+            SELECT id, protocol, is_stopping, id <> $1 AND beat < now() - $2 AS is_silent FROM delivery_workers
         )
-        SELECT EXISTS (SELECT FROM own) AS is_member, count(*) AS workers, count(*) FILTER (WHERE id < $1) AS older,
+        SELECT EXISTS (SELECT FROM own) AS is_member,
+            count(*) FILTER (WHERE NOT is_silent AND NOT is_stopping) AS workers,
+            count(*) FILTER (WHERE NOT is_silent AND NOT is_stopping AND id < $1) AS older,
             count(*) FILTER (WHERE protocol < $3) AS claiming,
-            coalesce(array_agg(id) FILTER (WHERE id <> $1 AND beat < now() - $2), '{}') AS silent,
+            coalesce(array_agg(id) FILTER (WHERE is_silent), '{}') AS silent,
             ARRAY(SELECT id FROM delivery_shards WHERE worker_id = $1) AS owned
-        FROM delivery_workers",
+        FROM workers",
     )
     .bind::<Integer, _>(worker)
     .bind::<Interval, _>(interval(silence))
-    .bind::<BigInt, _>(OWNS_SHARDS);
+    .bind::<BigInt, _>(OWNS_SHARDS)
+    .bind::<Bool, _>(is_stopping);
     Ok(beat.get_result(connection)?)
 }
 

@@ -93,6 +93,29 @@ async fn a_stopping_worker_finishes_its_attempts_and_starts_no_others() {
 }
 
 #[tokio::test]
+async fn another_worker_takes_over_while_a_stopping_one_waits_for_a_response() {
+    let (fixture, silent) = (
+        Fixture::new(),
+        Receiver::start(|_| CannedResponse::after(Duration::from_secs(3_600))),
+    );
+    let stopping = fixture.worker(&[("WEBHOOK_TIMEOUT", "60s")]).await;
+    fixture.decide(&[silent.url("/")]);
+    silent.wait_for_calls(1).await;
+    let _other = fixture.worker(&[]).await;
+    let stopping = tokio::spawn(async move { stopping.stop(STOP_TIMEOUT).await });
+    // They are of as many shards as possible, so the stopping worker had some of them.
+    let others: Vec<_> = (1..=16)
+        .map(|host| Receiver::start_at([127, 0, 3, host], |_| CannedResponse::status(200)))
+        .collect();
+    let urls: Vec<_> = others.iter().map(|receiver| receiver.url("/")).collect();
+    fixture.decide(&urls);
+    fixture.wait_for_count(16, "status = 'sent'").await;
+    assert!(!stopping.is_finished());
+    assert_eq!(silent.calls().len(), 1);
+    stopping.abort();
+}
+
+#[tokio::test]
 async fn a_delivery_whose_result_a_crash_of_the_database_has_undone_is_made_again() {
     let (fixture, receiver) = (
         Fixture::new(),

@@ -8,7 +8,7 @@ use tokio::task::JoinError;
 use super::Dispatching;
 use crate::deliveries::worker::attempt::AttemptResult;
 use crate::deliveries::worker::due_store::DueRow;
-use crate::deliveries::worker::lane::Health;
+use crate::deliveries::worker::lane::{Health, Lane};
 use crate::deliveries::worker::report;
 use crate::deliveries::worker::results_store::End;
 use crate::deliveries::worker::schedule::RetryDecision;
@@ -72,12 +72,29 @@ impl Dispatching {
         let is_allowed = lane.in_flight < lane.limit(limit, now)
             && origin.permits(lane, now)
             && host.has_place(&lane.owner, lane.is_slow(now), limit, now);
-        if is_allowed && let Some(row) = lane.start_next() {
-            host.started(&lane.owner, now);
-            origin.in_flight += 1;
-            self.spawn(row);
+        if is_allowed {
+            self.start(name, Lane::start_next, now);
             self.enqueue_ready(name);
         }
+    }
+
+    fn start(
+        &mut self,
+        name: &Arc<str>,
+        next: impl FnOnce(&mut Lane) -> Option<DueRow>,
+        now: Instant,
+    ) {
+        let Some(lane) = self.lanes.get_mut(name) else {
+            return;
+        };
+        let Some(row) = next(lane) else { return };
+        let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
+        host.started(&lane.owner, now);
+        let origin = self.origins.entry(Arc::clone(&lane.origin)).or_default();
+        origin.in_flight += 1;
+        let sender = Arc::clone(&self.dispatcher.sender);
+        self.attempts
+            .spawn(async move { sender.attempt(row).await });
     }
 
     /// Starts a delivery that may end this worker, beside the limits of its lane.
@@ -104,21 +121,7 @@ impl Dispatching {
         tracing::warn!(delivery.id = %id, "trying a delivery on suspicion that it ends workers");
         self.trial = Some((id, now));
         self.owners.add(&lane.owner, 1, now);
-        if let Some(row) = lane.start_newest() {
-            let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
-            host.started(&lane.owner, now);
-            self.origins
-                .entry(Arc::clone(&lane.origin))
-                .or_default()
-                .in_flight += 1;
-            self.spawn(row);
-        }
-    }
-
-    fn spawn(&mut self, row: DueRow) {
-        let sender = Arc::clone(&self.dispatcher.sender);
-        self.attempts
-            .spawn(async move { sender.attempt(row).await });
+        self.start(&name, Lane::start_newest, now);
     }
 
     /// Takes every attempt that has already ended.
@@ -170,6 +173,5 @@ impl Dispatching {
         self.enqueue_ready(&name);
         self.queue(&name);
         self.start_at(&name);
-        self.give_up_shards();
     }
 }

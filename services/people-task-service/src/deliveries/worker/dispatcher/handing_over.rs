@@ -50,8 +50,8 @@ impl Dispatching {
             self.draining = None;
             return;
         };
-        let hosts = self.hosts.iter().filter(|(_, host)| host.in_flight > 0);
-        let busy = hosts.fold(0, |busy, (name, _)| busy | Shards::of_host(name).0);
+        let lanes = self.lanes.values().filter(|lane| lane.is_busy());
+        let busy = lanes.fold(0, |busy, lane| busy | Shards::of_host(&lane.host).0);
         let idle = member.shards.without(self.given_up).without(Shards(busy));
         let surplus = member.surplus.saturating_sub(self.given_up.number());
         let given_up = idle.first(surplus);

@@ -129,5 +129,6 @@ impl Dispatching {
                 lane.under_way.remove(&id);
             }
         }
+        self.give_up_shards();
     }
 }
