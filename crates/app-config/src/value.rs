@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use url::Url;
-use values::{EmailAddress, FromText, Language, Secret};
+use values::{EmailAddress, FromText, Language, Secret, UserId};
 
 /// A type that a setting can have.
 pub trait SettingValue: Sized {
@@ -181,6 +181,22 @@ impl SettingValue for Csv<Duration> {
             return Ok(Self(Vec::new()));
         }
         parse_list(text, <Duration as SettingValue>::parse).map(Self)
+    }
+}
+
+impl SettingValue for Csv<UserId> {
+    const ALLOWED: &'static str =
+        "identifiers of users separated by commas, or `none` for an empty list";
+    const EXAMPLE: &'static str = "665f1c2ab3d4e5f60718293a";
+
+    fn parse(text: &str) -> Result<Self, String> {
+        // An empty text means the default.
+        if text.trim() == "none" {
+            return Ok(Self(Vec::new()));
+        }
+        let parse =
+            |part: &str| UserId::from_text(part).map_err(|_| "it is no identifier".to_owned());
+        parse_list(text, parse).map(Self)
     }
 }
 

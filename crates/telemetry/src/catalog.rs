@@ -134,6 +134,8 @@ pub const METRICS: &[Metric] = metrics! {
     // Tasks.
     Counter tasks_created_total() of PEOPLE_TASK_SERVICE: "Tasks that were created.";
     Counter task_decisions_total(decision = ["approved", "rejected"]) of PEOPLE_TASK_SERVICE: "Tasks that were decided.";
+    Counter quota_refusals_total(kind = ["rate", "stock"], resource = ["bytes", "mails", "tasks", "webhooks"], of = ["all", "user"]) of PEOPLE_TASK_SERVICE: "Requests that were refused because of a quota.";
+    Gauge quota_used_ratio(resource = ["bytes", "tasks", "webhooks"]) of PEOPLE_TASK_SERVICE: "How much of what all users together may have is used, from 0 to 1.";
     Counter webhooks_registered_total() of PEOPLE_TASK_SERVICE: "Webhooks that were registered.";
     Counter task_mails_dropped_total(kind = ["asked", "decided", "due", "other", "reminder"], reason = ["late", "limited", "no-key", "opted-out", "superseded"]) of PEOPLE_TASK_SERVICE: "Mails about tasks that were not sent.";
     Gauge task_mails_oldest_due_seconds() of PEOPLE_TASK_SERVICE: "How long the oldest due mail about a task has waited for a notification-worker.";

@@ -24,13 +24,16 @@ use crate::context::Context;
 use crate::decisions::decide::decisions;
 use crate::decisions::routes::{approve_task, reject_task};
 use crate::planning::planning;
+use crate::quotas::Quotas;
 use crate::schema::{MIGRATIONS, SCHEMA};
 use crate::settings::PeopleTaskServiceSettings;
 use crate::tasks::create::creations;
 use crate::tasks::read::task_lookups;
 use crate::webhook_signature::WebhookSigner;
 use crate::webhooks::register::registrations;
-use crate::{audit, changed_users, deliveries, erasure, mails, plugin_paths, tasks, webhooks};
+use crate::{
+    audit, changed_users, deliveries, erasure, mails, plugin_paths, quotas, tasks, webhooks,
+};
 
 /// The limits of batches of all kinds.
 const LIMITS: BatchLimits = BatchLimits::SERVICE;
@@ -109,6 +112,14 @@ fn start_context(
     running.spawn(mails::backlog::watch(database.clone(), running.shutdown()));
     let (deliveries, task) = Publisher::new(settings.broker, deliveries::QUEUE, running.shutdown());
     running.spawn(task);
+    let of_user = settings.quotas.of_user(settings.mails.per_creator);
+    let of_all = settings.quotas.of_all();
+    let quotas = Arc::new(Quotas::new(of_user, of_all, settings.quotas.exempt.0));
+    running.spawn(quotas::watch(
+        Arc::clone(&quotas),
+        database.clone(),
+        running.shutdown(),
+    ));
     Ok(Context {
         database,
         deliveries,
@@ -118,6 +129,7 @@ fn start_context(
         resolver: SystemResolver::from_system()?,
         dashboard_url: settings.dashboard_url,
         mailing: Arc::new(settings.mails),
+        quotas,
     })
 }
 

@@ -25,6 +25,7 @@ mod mails;
 mod planning;
 mod plugin_paths;
 mod programs;
+mod quotas;
 mod schema;
 #[cfg(test)]
 mod schema_tests;
@@ -38,7 +39,7 @@ pub use app::{openapi, run};
 pub use deliveries::worker::run as run_webhook_worker;
 pub use programs::PROGRAMS;
 pub use schema::{MIGRATIONS, SCHEMA};
-pub use settings::{MailSettings, PeopleTaskServiceSettings, WebhookWorkerSettings};
+pub use settings::{MailSettings, PeopleTaskServiceSettings, QuotaSettings, WebhookWorkerSettings};
 #[doc(hidden)]
 pub use tasks::benchmarks;
 pub use webhook_signature::SigningSettings;

@@ -124,6 +124,7 @@ diesel::table! {
         beat -> Timestamptz,
         places -> Integer,
         protocol -> BigInt,
+        is_stopping -> Bool,
     }
 }
 
@@ -131,6 +132,13 @@ diesel::table! {
     delivery_shards (id) {
         id -> Integer,
         worker_id -> Nullable<Integer>,
+    }
+}
+
+diesel::table! {
+    stored_bytes (user_id) {
+        user_id -> Binary,
+        bytes -> BigInt,
     }
 }
 

@@ -12,7 +12,7 @@ use crate::audit::AuditAction;
 use crate::erasure::requests::EraseRequest;
 use crate::erasure::{Batch, ErasedUser};
 use crate::tasks::store::{self as tasks_store, erasure as own_tasks};
-use crate::{changed_users, deliveries, mails, webhooks};
+use crate::{changed_users, deliveries, mails, quotas, webhooks};
 
 /// How long a call deletes one batch of tasks after another.
 const CALL_TIME: Duration = Duration::from_millis(200);
@@ -150,6 +150,7 @@ fn erase_in_transaction(
     let mut progress = deleted > 0 || tasks.progress || webhooks.progress || mails.progress;
     if !more {
         changed_users::store::delete(connection, user.id)?;
+        quotas::forget(connection, user.id)?;
         let entries = audit_log::pseudonymise(connection, user.id)?;
         more = entries.more;
         progress |= entries.rows > 0;

@@ -2,8 +2,10 @@
 
 mod mails;
 mod people_task_service;
+mod quotas;
 mod webhook_worker;
 
 pub use mails::MailSettings;
 pub use people_task_service::PeopleTaskServiceSettings;
+pub use quotas::QuotaSettings;
 pub use webhook_worker::WebhookWorkerSettings;

@@ -9,7 +9,7 @@ use outbound::AddressPolicy;
 use server::HttpServerSettings;
 use url::Url;
 
-use crate::settings::MailSettings;
+use crate::settings::{MailSettings, QuotaSettings};
 use crate::webhook_signature::SigningSettings;
 
 /// Settings of the people-task-service.
@@ -33,6 +33,8 @@ pub struct PeopleTaskServiceSettings {
     pub dashboard_url: Url,
     /// Mail about tasks.
     pub mails: MailSettings,
+    /// What users may have and add.
+    pub quotas: QuotaSettings,
     /// How long rows of the audit log are kept.
     pub audit_retention: Duration,
 }
@@ -58,6 +60,7 @@ impl Settings for PeopleTaskServiceSettings {
                 "The page on which people see their tasks, by default the gateway's own under PUBLIC_URL.",
             )?,
             mails: MailSettings::read_with(reader, public_url)?,
+            quotas: QuotaSettings::read(reader)?,
             audit_retention: audit_log::read_retention(reader)?,
         })
     }

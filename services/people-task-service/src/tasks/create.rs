@@ -5,6 +5,7 @@ use values::{Secret, TaskId};
 
 use crate::audit::AuditAction;
 use crate::mailing::Mailing;
+use crate::quotas::{Amounts, Quotas};
 use crate::status::TaskStatus;
 use crate::tasks::creation_store::{self, Inserted, NewTask};
 use crate::tasks::error::TaskError;
@@ -33,11 +34,12 @@ pub(crate) struct CreatedTask {
 /// Creates a task for a signed-in user.
 ///
 /// # Errors
-/// [`TaskError::MailOff`], [`TaskError::CallerErased`].
+/// [`TaskError::MailOff`], [`TaskError::Quota`], [`TaskError::CallerErased`].
 #[tracing::instrument(skip_all, fields(user.id = %caller.id(), task.id))]
 pub(crate) async fn create(
     creations: &Creations,
     mailing: &Mailing,
+    quotas: &Quotas,
     caller: &Caller,
     fields: CreateTaskRequest,
     meta: RequestMeta,
@@ -48,6 +50,7 @@ pub(crate) async fn create(
     if fields.notify == Some(true) && mailing.keys.is_none() {
         return Err(TaskError::MailOff);
     }
+    quotas.take(caller.id(), demand(&fields))?;
     let language = fields.language.map(|MailLanguage(language)| language);
     let planned = mailing.plan(id, fields.notify, language);
     let (mail, [approver_secret, requester_secret]) = planned.map_or_else(
@@ -73,6 +76,21 @@ pub(crate) async fn create(
         approver_secret,
         requester_secret,
     })
+}
+
+/// What the task adds. Mail that the creator does not ask for is sent as far as the limits allow.
+fn demand(fields: &CreateTaskRequest) -> Amounts {
+    Amounts {
+        tasks: 1,
+        bytes: byte_length(fields.title.as_str()) + byte_length(fields.description.as_str()),
+        mails: u64::from(fields.notify == Some(true)),
+        ..Amounts::default()
+    }
+}
+
+/// The bytes of a text, as quotas count them.
+pub(super) fn byte_length(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
 fn create_together(

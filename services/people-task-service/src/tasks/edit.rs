@@ -7,7 +7,9 @@ use values::{EmailAddress, Fingerprint, Secret, TaskId};
 use crate::audit::AuditAction;
 use crate::mailing::{Mailing, Part, Seed};
 use crate::mails::plan_store::{self, Replan};
+use crate::quotas::{Amounts, QuotaError, Quotas};
 use crate::tasks::access::{Actor, Permission, Relations};
+use crate::tasks::create::byte_length;
 use crate::tasks::error::TaskError;
 use crate::tasks::requests::{DecisionBy, Description, EditTaskRequest, Precondition, TaskTitle};
 use crate::tasks::secrets;
@@ -97,11 +99,11 @@ impl EditTaskRequest {
 ///
 /// # Errors
 /// [`TaskError::NotFound`], [`TaskError::Forbidden`], [`TaskError::SelfApproval`],
-/// [`TaskError::AlreadyResolved`], [`TaskError::Changed`].
+/// [`TaskError::AlreadyResolved`], [`TaskError::Changed`], [`TaskError::Quota`].
 #[tracing::instrument(skip_all, fields(task.id = %id))]
 pub(crate) async fn edit(
     database: &Database,
-    mailing: Arc<Mailing>,
+    (mailing, quotas): (Arc<Mailing>, Arc<Quotas>),
     actor: Actor,
     id: TaskId,
     (edit, precondition): (EditTaskRequest, Precondition),
@@ -113,9 +115,33 @@ pub(crate) async fn edit(
             let task = store::lock(connection, id)?.ok_or(TaskError::NotFound)?;
             let edit = edit.diff(&task);
             judge(&actor, &task, &edit, &precondition)?;
+            count_bytes(&quotas, &task, &edit)?;
             edit_in_transaction(connection, &mailing, &actor, task, &edit, meta)
         })
         .await
+}
+
+/// Counts the bytes by which the edit makes the task's texts longer or shorter for its creator.
+fn count_bytes(quotas: &Quotas, task: &Task, edit: &EditTaskRequest) -> Result<(), QuotaError> {
+    let (title, description) = (edit.title.as_ref(), edit.description.as_ref());
+    let texts = [
+        (title.map(TaskTitle::as_str), &task.title),
+        (description.map(Description::as_str), &task.description),
+    ];
+    let changed = texts.map(|(new, old)| new.map(|new| (byte_length(new), byte_length(old))));
+    let changed = changed.into_iter().flatten();
+    let (after, before) = changed.fold((0, 0), |(a, b), (new, old)| (a + new, b + old));
+    if after > before {
+        let bytes = after - before;
+        let demand = Amounts {
+            bytes,
+            ..Amounts::default()
+        };
+        quotas.take(task.creator, demand)?;
+    } else if after < before {
+        quotas.give_back(task.creator, before - after);
+    }
+    Ok(())
 }
 
 /// Whether the actor may make this edit to the task now.

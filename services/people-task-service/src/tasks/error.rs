@@ -4,6 +4,7 @@ use http_kit::{Problem, problem_responses};
 use serde_json::{Value, json};
 use values::{Invalid, Names as _};
 
+use crate::quotas::QuotaError;
 use crate::status::TaskStatus;
 use crate::tasks::access::{AccessDenied, Relations};
 use crate::tasks::list_query::{MAX_SORTED_OFFSET, MAX_SORTED_TASKS};
@@ -43,6 +44,8 @@ pub(crate) enum TaskError {
     /// The caller, who may read the task as it is now, has seen another version.
     #[error("the task has changed")]
     Changed(Box<Task>),
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
     #[error(transparent)]
     Database(#[from] database::Error),
 }
@@ -109,6 +112,7 @@ impl From<TaskError> for Problem {
             )
             .with("taskStatus", status.name()),
             TaskError::Changed(task) => task_changed(as_it_is_now(*task)),
+            TaskError::Quota(error) => error.into(),
             TaskError::Database(error) => database_problem(error),
         }
     }

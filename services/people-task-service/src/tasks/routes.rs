@@ -10,6 +10,7 @@ use listing::CountResponse;
 
 use crate::context::Context;
 use crate::plugin_paths;
+use crate::quotas::QuotaExceeded;
 use crate::tasks::access::Actor;
 use crate::tasks::create::Creations;
 use crate::tasks::credentials::{AuthenticatedUser, Credentials};
@@ -118,7 +119,7 @@ pub(crate) async fn get_task(
     security(("bearer" = [])),
     responses(
         (status = 200, description = "The task with `public` and its two secrets.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
-        BodyProblems, TokenProblems, DatabaseProblems,
+        BodyProblems, TokenProblems, QuotaExceeded, DatabaseProblems,
     ),
 )]
 #[post("/people-task/tasks")]
@@ -131,7 +132,15 @@ pub(crate) async fn create_task(
     context: Data<Context>,
 ) -> Result<TaskResponse, Problem> {
     let (new, fields) = combine_errors(CreateTaskRequest::parse(body), fields)?;
-    let created = create::create(&creations, &context.mailing, &user.caller, new, meta).await?;
+    let created = create::create(
+        &creations,
+        &context.mailing,
+        &context.quotas,
+        &user.caller,
+        new,
+        meta,
+    )
+    .await?;
     let relations = user.actor.relations_to(&created.task);
     let fields = fields.with(TaskField::Public);
     let response = TaskResponse::new(created.task, relations, &fields);
@@ -150,7 +159,7 @@ pub(crate) async fn create_task(
     security(("bearer" = []), ("taskSecret" = []), ("taskSecretInQuery" = [])),
     responses(
         (status = 200, description = "The task.", body = TaskResponse, headers(("ETag" = String, description = "The task's version."))),
-        BodyProblems, TokenProblems, Forbidden, NoTask, Changed, DatabaseProblems,
+        BodyProblems, TokenProblems, Forbidden, NoTask, Changed, QuotaExceeded, DatabaseProblems,
     ),
 )]
 #[put("/people-task/tasks/{id}")]
@@ -171,7 +180,7 @@ pub(crate) async fn edit_task(
     let id = path_id(&id, "task")?;
     let edited = edit::edit(
         &context.database,
-        Arc::clone(&context.mailing),
+        (Arc::clone(&context.mailing), Arc::clone(&context.quotas)),
         credentials.0,
         id,
         (changes, precondition),

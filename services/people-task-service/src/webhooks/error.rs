@@ -3,6 +3,7 @@ use database::database_problem;
 use http_kit::{BodyProblems, Problem, problem_responses};
 use values::Invalid;
 
+use crate::quotas::{QuotaError, QuotaExceeded};
 use crate::tasks::TaskError;
 use crate::tasks::error::AlreadyResolved;
 
@@ -20,6 +21,8 @@ pub(crate) enum WebhookError {
     AddressRefused,
     #[error("the task has the maximum number of webhooks")]
     TooMany,
+    #[error(transparent)]
+    Quota(#[from] QuotaError),
     #[error(transparent)]
     Task(#[from] TaskError),
     #[error(transparent)]
@@ -39,6 +42,7 @@ impl From<WebhookError> for Problem {
                 "too-many-webhooks",
                 "The task already has 20 webhooks, the maximum. Delete one first.",
             ),
+            WebhookError::Quota(error) => error.into(),
             WebhookError::Task(error) => error.into(),
             WebhookError::Database(error) => database_problem(error),
         }
@@ -62,7 +66,7 @@ problem_responses! {
         WebhookError::NotFound => "The webhook does not exist or is not visible to the caller.",
     }
     /// Problems of registrations for a task that accepts none.
-    pub(crate) NoMoreWebhooks: AlreadyResolved {
+    pub(crate) NoMoreWebhooks: AlreadyResolved, QuotaExceeded {
         WebhookError::TooMany => "The task already has 20 webhooks.",
     }
 }

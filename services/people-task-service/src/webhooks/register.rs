@@ -9,6 +9,7 @@ use values::{Fingerprint, TaskId, WebhookId};
 use crate::audit::AuditAction;
 use crate::context::Context;
 use crate::deliveries::{DueDelivery, due_message, host_of, lane_of};
+use crate::quotas::Amounts;
 use crate::status::DeliveryStatus;
 use crate::tasks::access::{Actor, Permission, Relations};
 use crate::tasks::credentials::AuthenticatedUser;
@@ -62,7 +63,7 @@ pub(crate) fn registrations(database: Database, limits: BatchLimits) -> Registra
 /// who know the task can ask what a name resolves to.
 ///
 /// # Errors
-/// [`WebhookError::AddressRefused`], [`WebhookError::TooMany`], and those of the task.
+/// [`WebhookError::AddressRefused`], [`WebhookError::Quota`], [`WebhookError::TooMany`], and those of the task.
 #[tracing::instrument(skip_all, fields(user.id = %user.caller.id(), task.id = %new.task))]
 pub(crate) async fn register(
     context: &Context,
@@ -84,6 +85,11 @@ pub(crate) async fn register(
         checked
     };
     checked?;
+    let demand = Amounts {
+        webhooks: 1,
+        ..Amounts::default()
+    };
+    context.quotas.take(user.caller.id(), demand)?;
     let cause = RequestContext::current_or_fresh();
     let registration = Registration {
         id: WebhookId::generate(),

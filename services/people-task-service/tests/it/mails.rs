@@ -306,26 +306,32 @@ async fn a_flood_of_tasks_is_no_flood_of_mails() {
     let limits = [
         ("TASK_MAIL_PER_RECIPIENT", "6"),
         ("TASK_MAIL_PER_CREATOR", "3"),
+        // Creators who ask for a mail that is not sent are refused.
+        ("TASK_MAIL", "on"),
     ];
     let (app, ada) = start(&limits).await;
     for _ in 0..3 {
-        let _ = create(&app, &ada, json!({})).await;
+        let _ = app.create(&ada, json!({})).await;
     }
     assert_eq!(
         claim(&app).await.len(),
         2,
         "as many as the recipient gets of one creator"
     );
-    let _ = create(&app, &ada, json!({"approver": "GRACE@example.com"})).await;
+    let _ = app
+        .create(&ada, json!({"approver": "GRACE@example.com"}))
+        .await;
     assert!(claim(&app).await.is_empty());
-    let _ = create(&app, &ada, json!({"approver": "else@example.com"})).await;
+    let _ = app
+        .create(&ada, json!({"approver": "else@example.com"}))
+        .await;
     assert!(
         claim(&app).await.is_empty(),
         "the creator has caused too many"
     );
     let bob = app.user("bob@example.com");
     for approver in ["grace@example.com", "else@example.com"] {
-        let _ = create(&app, &bob, json!({"approver": approver})).await;
+        let _ = app.create(&bob, json!({"approver": approver})).await;
         assert_eq!(claim(&app).await.len(), 1, "others can write to {approver}");
     }
     // Nobody else tells the approver of the others, so they wait for the next hour.
@@ -338,14 +344,26 @@ async fn a_flood_of_tasks_is_no_flood_of_mails() {
 }
 
 #[tokio::test]
+async fn a_creator_who_asks_for_too_many_mails_is_refused() {
+    let (app, ada) = start(&[("TASK_MAIL_PER_CREATOR", "1")]).await;
+    let _ = create(&app, &ada, json!({})).await;
+    let refused = app.try_create(&ada, json!({"notify": true})).await;
+    refused.expect_problem(429, "rate-limited");
+    assert_eq!(refused.json["resource"], "mails");
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!(wait <= 3_600, "{wait}");
+    let _ = app.create(&ada, json!({})).await;
+}
+
+#[tokio::test]
 async fn mails_that_are_not_sent_hold_up_no_others() {
-    let (app, ada) = start(&[("TASK_MAIL_PER_CREATOR", "3")]).await;
+    let (app, ada) = start(&[("TASK_MAIL_PER_CREATOR", "3"), ("TASK_MAIL", "on")]).await;
     for number in 0..60 {
         let approver = format!("someone-{number}@example.com");
-        let _ = create(&app, &ada, json!({"approver": approver})).await;
+        let _ = app.create(&ada, json!({"approver": approver})).await;
     }
     let bob = app.user("bob@example.com");
-    let _ = create(&app, &bob, json!({})).await;
+    let _ = app.create(&bob, json!({})).await;
     assert_eq!(claim(&app).await.len(), 4);
 }
 

@@ -31,6 +31,7 @@ mod new_secrets;
 mod outages;
 mod plans;
 mod plugin_paths;
+mod quotas;
 mod read_task;
 mod registrants;
 mod responses;

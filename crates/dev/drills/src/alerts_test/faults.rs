@@ -54,7 +54,7 @@ const fn long_step(
 }
 
 /// The steps in their order. What takes long begins early and is awaited later.
-pub(super) const STEPS: [Step; 23] = [
+pub(super) const STEPS: [Step; 24] = [
     step(
         "a due delivery, a due code and a due mail that no worker can take",
         &[],
@@ -166,6 +166,14 @@ pub(super) const STEPS: [Step; 23] = [
         &["TaskMailsFailing"],
         |_| Ok(()),
     ),
+    Step {
+        end: |system| system.restart_with("people-task-service", &[]),
+        ..long_step(
+            "a user who creates more than all may have",
+            &["QuotaNearlyUsed", "QuotaExceeded"],
+            exceed_quotas,
+        )
+    },
     long_step(
         "a gateway whose log no one reads, under load",
         &["LogLinesDropped"],
@@ -269,6 +277,23 @@ fn end_worker_while_it_sends(drill: &Drill<'_>) -> anyhow::Result<()> {
         system.rig.process("webhook-worker")?.kill()?;
         before = system.receivers.counting.requests();
         system.restart_with("webhook-worker", &[])?;
+    }
+    Ok(())
+}
+
+fn exceed_quotas(drill: &Drill<'_>) -> anyhow::Result<()> {
+    let (system, limits) = (
+        drill.system,
+        [("QUOTA_USER_BYTES", "1"), ("QUOTA_BYTES", "1")],
+    );
+    system.restart_with("people-task-service", &limits)?;
+    let person = "alerts@example.com";
+    let task = json!({"title": "Alert", "requester": person, "approver": person});
+    for _ in 0..400 {
+        let created = system
+            .gateway
+            .post("/people-task/tasks", &system.token, task.clone());
+        ensure!(created.is_err(), "the task was not refused");
     }
     Ok(())
 }

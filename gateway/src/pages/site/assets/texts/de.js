@@ -28,6 +28,7 @@ export const texts = {
   "problem wrong-password": "Das bisherige Passwort ist falsch.",
   "problem invalid-code": "Dieser Code ist ungültig oder abgelaufen.",
   "problem forgot-password-not-configured": "Dieser Server kann keine Nachrichten senden. Ihre Administratorin oder Ihr Administrator kann ein neues Passwort setzen.",
+  "problem quota-exceeded": "Es gibt schon so viele Aufgaben, Webhooks oder Texte, wie Ihr Konto oder dieser Server haben darf.",
   "problem too-many-webhooks": "Diese Aufgabe hat schon die Höchstzahl an Webhooks.",
 
   // Eine Aufgabe.

@@ -28,6 +28,7 @@ export const texts = {
   "problem wrong-password": "The current password is wrong.",
   "problem invalid-code": "This code is invalid or has expired.",
   "problem forgot-password-not-configured": "This server cannot send messages. Ask your administrator for a new password.",
+  "problem quota-exceeded": "There are as many tasks, webhooks or texts as your account or this server may have.",
   "problem too-many-webhooks": "This task already has the highest number of webhooks.",
 
   // A task.

@@ -1,0 +1,284 @@
+use std::time::{Duration, Instant};
+
+/// Something of which users may have and add a limited amount.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resource {
+    /// Pending tasks, or tasks that are created.
+    Tasks,
+    Webhooks,
+    Bytes,
+    Mails,
+}
+
+impl Resource {
+    /// The name in problems and metrics.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Tasks => "tasks",
+            Self::Webhooks => "webhooks",
+            Self::Bytes => "bytes",
+            Self::Mails => "mails",
+        }
+    }
+}
+
+/// An amount of each resource.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Amounts {
+    pub(crate) tasks: u64,
+    pub(crate) webhooks: u64,
+    /// Of titles and descriptions.
+    pub(crate) bytes: u64,
+    pub(crate) mails: u64,
+}
+
+/// A limit that would be exceeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Excess {
+    pub(crate) resource: Resource,
+    pub(crate) limit: u64,
+    pub(crate) used: u64,
+}
+
+impl Amounts {
+    fn each(self) -> [(Resource, u64); 4] {
+        [
+            (Resource::Tasks, self.tasks),
+            (Resource::Webhooks, self.webhooks),
+            (Resource::Bytes, self.bytes),
+            (Resource::Mails, self.mails),
+        ]
+    }
+
+    fn zip(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            tasks: combine(self.tasks, other.tasks),
+            webhooks: combine(self.webhooks, other.webhooks),
+            bytes: combine(self.bytes, other.bytes),
+            mails: combine(self.mails, other.mails),
+        }
+    }
+
+    pub(super) fn plus(self, other: Self) -> Self {
+        self.zip(other, u64::saturating_add)
+    }
+
+    pub(super) fn minus(self, other: Self) -> Self {
+        self.zip(other, u64::saturating_sub)
+    }
+
+    /// The first resource of which `demand` would exceed these limits, if `used` is used. A limit of 0 is none.
+    fn exceeded_by(self, used: Self, demand: Self) -> Option<Excess> {
+        let used_and_demanded = used.each().into_iter().zip(demand.each());
+        let mut all = self.each().into_iter().zip(used_and_demanded);
+        all.find_map(|((resource, limit), ((_, used), (_, demand)))| {
+            let is_exceeded = limit > 0 && demand > 0 && used.saturating_add(demand) > limit;
+            is_exceeded.then_some(Excess {
+                resource,
+                limit,
+                used,
+            })
+        })
+    }
+
+    /// How much of these limits is used, of each resource that is limited.
+    pub(super) fn used_ratios(self, used: Self) -> impl Iterator<Item = (&'static str, f64)> {
+        let limits = self.each().into_iter().zip(used.each());
+        let limited = limits.filter(|((_, limit), _)| *limit > 0);
+        #[expect(clippy::cast_precision_loss, reason = "a ratio is not exact")]
+        limited.map(|((resource, limit), (_, used))| (resource.name(), used as f64 / limit as f64))
+    }
+}
+
+/// What a user, or all together, may have and add.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Limits {
+    pub(crate) stock: Amounts,
+    pub(crate) per_minute: Amounts,
+    pub(crate) per_hour: Amounts,
+}
+
+/// What was added since a window of time began.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    length: Duration,
+    began: Option<Instant>,
+    added: Amounts,
+}
+
+impl Window {
+    const fn new(length: Duration) -> Self {
+        Self {
+            length,
+            began: None,
+            added: Amounts {
+                tasks: 0,
+                webhooks: 0,
+                bytes: 0,
+                mails: 0,
+            },
+        }
+    }
+
+    /// What would be exceeded, and when the next window begins.
+    fn check(&mut self, limits: Amounts, demand: Amounts, now: Instant) -> Result<(), Refusal> {
+        let began = *self.began.get_or_insert(now);
+        let left = self.length.saturating_sub(now - began);
+        if left.is_zero() {
+            (self.began, self.added) = (Some(now), Amounts::default());
+        }
+        match limits.exceeded_by(self.added, demand) {
+            Some(excess) => Err(Refusal::Rate(excess.resource, left)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why an owner may not have more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// It has as much as it may have.
+    Stock(Excess),
+    /// It may add more of the resource after this time.
+    Rate(Resource, Duration),
+}
+
+/// What a user, or all together, have and have added lately.
+#[derive(Debug)]
+pub(super) struct Usage {
+    minute: Window,
+    hour: Window,
+    counted: Amounts,
+    /// What was added since the last count began.
+    added: Amounts,
+    /// What had been added when the count began that is under way.
+    added_before: Amounts,
+    pub(super) last_asked: Option<Instant>,
+    pub(super) last_counted: Option<Instant>,
+    /// By how much its bytes changed since they were last written to its row.
+    pub(super) unwritten_bytes: i64,
+}
+
+impl Default for Usage {
+    fn default() -> Self {
+        Self {
+            minute: Window::new(Duration::from_mins(1)),
+            hour: Window::new(Duration::from_hours(1)),
+            counted: Amounts::default(),
+            added: Amounts::default(),
+            added_before: Amounts::default(),
+            last_asked: None,
+            last_counted: None,
+            unwritten_bytes: 0,
+        }
+    }
+}
+
+impl Usage {
+    /// What it has, as far as is known.
+    pub(super) fn stock(&self) -> Amounts {
+        self.counted.plus(self.added)
+    }
+
+    pub(super) fn check(
+        &mut self,
+        limits: &Limits,
+        demand: Amounts,
+        now: Instant,
+    ) -> Result<(), Refusal> {
+        self.last_asked = Some(now);
+        self.minute.check(limits.per_minute, demand, now)?;
+        self.hour.check(limits.per_hour, demand, now)?;
+        match limits.stock.exceeded_by(self.stock(), demand) {
+            Some(excess) => Err(Refusal::Stock(excess)),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn add(&mut self, demand: Amounts) {
+        self.minute.added = self.minute.added.plus(demand);
+        self.hour.added = self.hour.added.plus(demand);
+        self.added = self.added.plus(demand);
+        self.unwritten_bytes += i64::try_from(demand.bytes).unwrap_or_default();
+    }
+
+    pub(super) fn begin_count(&mut self) {
+        self.added_before = self.added;
+    }
+
+    /// What was counted includes what had been added when the count began.
+    pub(super) fn end_count(&mut self, counted: Amounts, now: Instant) {
+        self.counted = counted;
+        self.added = self.added.minus(self.added_before);
+        self.last_counted = Some(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use super::{Amounts, Excess, Limits, Refusal, Resource, Usage};
+
+    fn tasks(tasks: u64) -> Amounts {
+        Amounts {
+            tasks,
+            ..Amounts::default()
+        }
+    }
+
+    #[test]
+    fn a_stock_is_what_was_counted_and_what_was_added_since() {
+        let now = Instant::now();
+        let limits = Limits {
+            stock: tasks(10),
+            ..Limits::default()
+        };
+        let mut usage = Usage::default();
+        usage.add(tasks(6));
+        usage.begin_count();
+        usage.add(tasks(2));
+        usage.end_count(tasks(7), now);
+        assert_eq!(usage.stock(), tasks(9));
+        assert_eq!(usage.check(&limits, tasks(1), now), Ok(()));
+        let excess = Excess {
+            resource: Resource::Tasks,
+            limit: 10,
+            used: 9,
+        };
+        let refused = usage.check(&limits, tasks(2), now);
+        assert_eq!(refused, Err(Refusal::Stock(excess)));
+        // Nothing else is refused.
+        let webhooks = Amounts {
+            webhooks: 5,
+            ..Amounts::default()
+        };
+        assert_eq!(usage.check(&limits, webhooks, now), Ok(()));
+    }
+
+    #[test]
+    fn a_rate_is_of_each_minute_or_hour() {
+        let now = Instant::now();
+        let mails = |mails| Amounts {
+            mails,
+            ..Amounts::default()
+        };
+        let limits = Limits {
+            per_minute: tasks(2),
+            per_hour: mails(1),
+            ..Limits::default()
+        };
+        let mut usage = Usage::default();
+        assert_eq!(usage.check(&limits, tasks(2), now), Ok(()));
+        usage.add(tasks(2).plus(mails(1)));
+        let later = now + Duration::from_secs(20);
+        let wait = Duration::from_secs(40);
+        let refused = usage.check(&limits, tasks(1), later);
+        assert_eq!(refused, Err(Refusal::Rate(Resource::Tasks, wait)));
+        let next = now + Duration::from_mins(1);
+        assert_eq!(usage.check(&limits, tasks(1), next), Ok(()));
+        let wait = Duration::from_mins(59);
+        let refused = usage.check(&limits, mails(1), next);
+        assert_eq!(refused, Err(Refusal::Rate(Resource::Mails, wait)));
+    }
+}

@@ -1,0 +1,106 @@
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use http_kit::{Problem, problem_responses};
+
+use super::amounts::{Excess, Refusal, Resource};
+
+/// Why a user may not add something.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("a quota is exceeded")]
+pub(crate) struct QuotaError {
+    refusal: Refusal,
+    whose: Whose,
+}
+
+/// Whose limit it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Whose {
+    User,
+    All,
+}
+
+impl QuotaError {
+    pub(super) fn new(refusal: Refusal, whose: Whose) -> Self {
+        let (kind, resource) = match refusal {
+            Refusal::Stock(excess) => ("stock", excess.resource),
+            Refusal::Rate(resource, _) => ("rate", resource),
+        };
+        let of = match whose {
+            Whose::User => "user",
+            Whose::All => "all",
+        };
+        let labels = [("kind", kind), ("resource", resource.name()), ("of", of)];
+        metrics::counter!("quota_refusals_total", &labels).increment(1);
+        Self { refusal, whose }
+    }
+}
+
+impl From<QuotaError> for Problem {
+    fn from(QuotaError { refusal, whose }: QuotaError) -> Self {
+        match refusal {
+            Refusal::Stock(excess) => stock(excess, whose),
+            Refusal::Rate(resource, wait) => rate(resource, wait, whose),
+        }
+    }
+}
+
+fn stock(excess: Excess, whose: Whose) -> Problem {
+    let what = match excess.resource {
+        Resource::Tasks => "pending tasks",
+        Resource::Webhooks => "webhooks",
+        Resource::Bytes => "bytes of titles and descriptions",
+        Resource::Mails => "mails",
+    };
+    let message = match whose {
+        Whose::User => format!(
+            "You have {} {what}, and may have {}. Try again when you have fewer, or ask an administrator for more.",
+            excess.used, excess.limit
+        ),
+        Whose::All => format!(
+            "All users together have as many {what} as this system allows. Ask an administrator."
+        ),
+    };
+    let problem = Problem::new(StatusCode::CONFLICT, "quota-exceeded", message);
+    let problem = problem.with("resource", excess.resource.name());
+    problem
+        .with("limit", excess.limit)
+        .with("used", excess.used)
+}
+
+fn rate(resource: Resource, wait: Duration, whose: Whose) -> Problem {
+    let who = match whose {
+        Whose::User => "You add",
+        Whose::All => "All users together add",
+    };
+    let message = format!(
+        "{who} too many {} at a time. Try again after `Retry-After`.",
+        resource.name()
+    );
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, "rate-limited", message)
+        .with("resource", resource.name())
+        .retry_after(wait)
+}
+
+/// An example of a stock that is used up.
+pub(crate) const EXAMPLE_OF_STOCK: QuotaError = QuotaError {
+    refusal: Refusal::Stock(Excess {
+        resource: Resource::Tasks,
+        limit: 1_000_000,
+        used: 1_000_000,
+    }),
+    whose: Whose::User,
+};
+
+const EXAMPLE_OF_RATE: QuotaError = QuotaError {
+    refusal: Refusal::Rate(Resource::Tasks, Duration::from_secs(60)),
+    whose: Whose::User,
+};
+
+problem_responses! {
+    /// Problems of operations that add something.
+    pub(crate) QuotaExceeded {
+        EXAMPLE_OF_STOCK => "The user, or all together, have as much as they may have.",
+        EXAMPLE_OF_RATE => "The user, or all together, add too much at a time.",
+    }
+}

@@ -1,0 +1,112 @@
+//! Counts what users have. Raw SQL, because each statement counts for many users, up to a limit.
+
+use std::collections::HashMap;
+
+use database::{Error, column, prepared};
+use diesel::prelude::*;
+use diesel::sql_types::{Array, BigInt, Binary, Text};
+use values::UserId;
+
+use super::amounts::Amounts;
+use crate::schema::{SCHEMA, stored_bytes};
+
+#[derive(QueryableByName)]
+struct Counted {
+    #[diesel(sql_type = BigInt)]
+    tasks: i64,
+    #[diesel(sql_type = BigInt)]
+    webhooks: i64,
+    #[diesel(sql_type = BigInt)]
+    bytes: i64,
+}
+
+#[derive(QueryableByName)]
+struct CountedOfUser {
+    #[diesel(sql_type = Binary)]
+    id: UserId,
+    #[diesel(embed)]
+    counted: Counted,
+}
+
+impl From<Counted> for Amounts {
+    fn from(counted: Counted) -> Self {
+        let number = |number| u64::try_from(number).unwrap_or_default();
+        Self {
+            tasks: number(counted.tasks),
+            webhooks: number(counted.webhooks),
+            bytes: number(counted.bytes),
+            mails: 0,
+        }
+    }
+}
+
+/// Counts what these users have, up to the limits.
+pub(super) fn count(
+    connection: &mut PgConnection,
+    users: &[UserId],
+    limits: Amounts,
+) -> Result<HashMap<UserId, Amounts>, Error> {
+    let count = prepared(COUNT)
+        .bind::<Array<Binary>, _>(users)
+        .bind::<BigInt, _>(signed(limits.tasks))
+        .bind::<BigInt, _>(signed(limits.webhooks));
+    let counted: Vec<CountedOfUser> = count.load(connection)?;
+    let counted = counted.into_iter().map(|row| (row.id, row.counted.into()));
+    Ok(counted.collect())
+}
+
+const COUNT: &str = "
+SELECT given.id,
+    (SELECT count(*) FROM (
+        SELECT FROM task_states WHERE creator = given.id AND status = 'pending' LIMIT $2
+    ) AS pending) AS tasks,
+    (SELECT count(*) FROM (
+        SELECT FROM task_states JOIN webhooks USING (task_id)
+        WHERE creator = given.id AND task_states.status = 'pending' LIMIT $3
+    ) AS awaiting) AS webhooks,
+    greatest(0, (SELECT bytes FROM stored_bytes WHERE user_id = given.id)) AS bytes
+FROM unnest($1) AS given (id)";
+
+/// Counts what all users together have: pending tasks up to the limit, webhooks as Postgres last estimated their number,
+/// and the size of the tables.
+pub(super) fn count_all(connection: &mut PgConnection, limits: Amounts) -> Result<Amounts, Error> {
+    let count = prepared(COUNT_ALL)
+        .bind::<BigInt, _>(signed(limits.tasks))
+        .bind::<Text, _>(SCHEMA);
+    let counted: Counted = count.get_result(connection)?;
+    Ok(counted.into())
+}
+
+const COUNT_ALL: &str = "
+SELECT (SELECT count(*) FROM (SELECT FROM task_states WHERE status = 'pending' LIMIT $1) AS pending) AS tasks,
+    (SELECT greatest(0, reltuples)::bigint FROM pg_class WHERE oid = 'webhooks'::regclass) AS webhooks,
+    (SELECT coalesce(sum(pg_total_relation_size(oid)), 0)::bigint FROM pg_class
+     WHERE relnamespace = to_regnamespace($2) AND relkind = 'r') AS bytes";
+
+/// Adds to the bytes of users, except erased ones.
+pub(super) fn add_bytes(
+    connection: &mut PgConnection,
+    added: &[(UserId, i64)],
+) -> Result<(), Error> {
+    prepared(ADD_BYTES)
+        .bind::<Array<Binary>, _>(column(added, |(user, _)| *user))
+        .bind::<Array<BigInt>, _>(column(added, |(_, bytes)| *bytes))
+        .execute(connection)?;
+    Ok(())
+}
+
+// In the order of the keys, so that two processes do not wait for each other.
+const ADD_BYTES: &str = "
+INSERT INTO stored_bytes AS known (user_id, bytes)
+SELECT id, bytes FROM unnest($1, $2) AS given (id, bytes) WHERE may_add_rows(id, NULL) ORDER BY id
+ON CONFLICT (user_id) DO UPDATE SET bytes = known.bytes + excluded.bytes";
+
+/// Deletes what is known of a deleted user.
+pub(crate) fn forget(connection: &mut PgConnection, user: UserId) -> Result<(), Error> {
+    diesel::delete(stored_bytes::table.find(user)).execute(connection)?;
+    Ok(())
+}
+
+fn signed(limit: u64) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,124 @@
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use database::{Connection, Database, Error};
+use tokio_util::sync::CancellationToken;
+use values::UserId;
+
+use super::amounts::Amounts;
+use super::ledger::Quotas;
+use super::store;
+
+/// How often bytes are written and stocks are counted.
+const INTERVAL: Duration = Duration::from_secs(3);
+/// Counting takes at most this part of the time.
+const PART: u32 = 20;
+/// How many users are counted at a time.
+const USERS: usize = 200;
+
+/// Writes the bytes that users added, and counts what they have, until it is cancelled.
+pub(crate) async fn watch(quotas: Arc<Quotas>, database: Database, shutdown: CancellationToken) {
+    let mut next_count = Instant::now();
+    loop {
+        if let Err(error) = quotas.write_bytes(&database).await {
+            error.warn("the bytes that users added could not be written; they are written later");
+        }
+        let started = Instant::now();
+        if next_count <= started && !shutdown.is_cancelled() {
+            if let Err(error) = quotas.count(&database).await {
+                error.warn("what users have could not be counted; it is counted later");
+            }
+            next_count = Instant::now() + started.elapsed() * PART;
+        }
+        if shutdown.is_cancelled() {
+            return;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(INTERVAL) => {}
+            () = shutdown.cancelled() => {}
+        }
+    }
+}
+
+impl Quotas {
+    async fn write_bytes(&self, database: &Database) -> Result<(), Error> {
+        let added = self.with(|ledger| {
+            let users = ledger.users.iter_mut();
+            let changed = users.filter(|(_, usage)| usage.unwritten_bytes != 0);
+            let taken =
+                changed.map(|(user, usage)| (*user, std::mem::take(&mut usage.unwritten_bytes)));
+            taken.collect::<Vec<_>>()
+        });
+        if added.is_empty() {
+            return Ok(());
+        }
+        let written = added.clone();
+        let write = move |connection: &mut Connection| store::add_bytes(connection, &written);
+        let result = database.run(write).await;
+        if result.is_err() {
+            self.with(|ledger| {
+                for (user, bytes) in added {
+                    ledger.users.entry(user).or_default().unwritten_bytes += bytes;
+                }
+            });
+        }
+        result
+    }
+
+    /// Counts what those users have who asked for something since they were last counted, and what all have.
+    async fn count(&self, database: &Database) -> Result<(), Error> {
+        let users = self.begin_count();
+        if !users.is_empty() {
+            let limits = self.of_user.stock;
+            let counted =
+                move |connection: &mut Connection| store::count(connection, &users, limits);
+            let counted = database.run(counted).await?;
+            let now = Instant::now();
+            self.with(|ledger| {
+                for (user, amounts) in counted {
+                    ledger
+                        .users
+                        .entry(user)
+                        .or_default()
+                        .end_count(amounts, now);
+                }
+            });
+        }
+        let limits = self.of_all.stock;
+        let counted = move |connection: &mut Connection| store::count_all(connection, limits);
+        let counted = database.run(counted).await?;
+        self.with(|ledger| ledger.all.end_count(counted, Instant::now()));
+        report(limits, counted);
+        Ok(())
+    }
+
+    fn begin_count(&self) -> Vec<UserId> {
+        self.with(|ledger| {
+            ledger.forget(Instant::now());
+            ledger.all.begin_count();
+            let waiting = ledger
+                .users
+                .iter()
+                .filter(|(_, usage)| usage.last_asked > usage.last_counted);
+            let mut waiting: Vec<_> = waiting
+                .map(|(user, usage)| (usage.last_counted, *user))
+                .collect();
+            waiting.sort_unstable_by_key(|(counted, _)| *counted);
+            let users: Vec<_> = waiting
+                .into_iter()
+                .map(|(_, user)| user)
+                .take(USERS)
+                .collect();
+            for user in &users {
+                ledger.users.entry(*user).or_default().begin_count();
+            }
+            users
+        })
+    }
+}
+
+fn report(limits: Amounts, used: Amounts) {
+    for (resource, ratio) in limits.used_ratios(used) {
+        metrics::gauge!("quota_used_ratio", "resource" => resource).set(ratio);
+    }
+}
