@@ -62,6 +62,10 @@ pub struct Claims {
     /// `false` while the e-mail address is unconfirmed. It then gives no access to tasks.
     #[serde(default = "default_email_verified")]
     pub email_verified: bool,
+    /// The group of the user's account, which counts as one wherever users share something. Absent unless a stranger made
+    /// the account.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 fn default_email_verified() -> bool {
@@ -95,6 +99,8 @@ pub struct Subject {
     pub incarnation: String,
     /// Whether the e-mail address is confirmed.
     pub email_verified: bool,
+    /// The group of the user's account, if a stranger made it.
+    pub group: Option<String>,
 }
 
 /// The claims of a token for calls between processes of the system.

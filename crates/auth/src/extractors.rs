@@ -39,6 +39,14 @@ impl Caller {
         &self.0.incarnation
     }
 
+    /// Who counts as one with the user wherever users share something: the account's group, if it has one, and the user.
+    #[must_use]
+    pub fn share_owner(&self) -> String {
+        let id = self.0.id;
+        let group = self.0.group.as_ref();
+        group.map_or_else(|| id.to_string(), |group| format!("{group}/{id}"))
+    }
+
     /// Whether the token has a scope.
     #[must_use]
     pub fn has_scope(&self, scope: &str) -> bool {

@@ -227,6 +227,7 @@ mod tests {
             epoch,
             incarnation: incarnation.to_owned(),
             email_verified: true,
+            group: None,
         }
     }
 

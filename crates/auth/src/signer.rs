@@ -77,6 +77,7 @@ impl Signer {
             epoch: subject.epoch,
             incarnation: subject.incarnation,
             email_verified: subject.email_verified,
+            group: subject.group,
         })
     }
 

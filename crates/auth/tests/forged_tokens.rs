@@ -42,6 +42,7 @@ fn subject() -> Subject {
         epoch: 3,
         incarnation: "test".to_owned(),
         email_verified: true,
+        group: None,
     }
 }
 

@@ -149,6 +149,7 @@ pub(crate) fn token(signer: &Signer, id: UserId) -> String {
         epoch: 1,
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: true,
+        group: None,
     };
     signer.sign(subject).unwrap().expose().to_owned()
 }

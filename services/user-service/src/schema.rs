@@ -35,6 +35,15 @@ diesel::table! {
         reactivated -> Nullable<Timestamptz>,
         segment -> BigInt,
         access_changed -> Nullable<Timestamptz>,
+        account_group -> Nullable<Binary>,
+    }
+}
+
+diesel::table! {
+    sign_up_networks (network_hash) {
+        network_hash -> Binary,
+        account_group -> Binary,
+        last_sign_up -> Timestamptz,
     }
 }
 

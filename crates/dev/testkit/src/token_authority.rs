@@ -96,6 +96,7 @@ impl TokenAuthority {
             epoch: 0,
             incarnation: self.feed.lock().unwrap().incarnation.clone(),
             email_verified: true,
+            group: None,
         };
         self.signer.sign(subject).unwrap().expose().to_owned()
     }

@@ -1,9 +1,9 @@
 use url::Url;
-use values::UserId;
 
-/// The lane of deliveries to this URL that use this user's share of the workers: the origin of the URL, and the owner of
-/// the share, separated by a space. Deliveries of one lane wait for each other; lanes are served in turn.
-pub(crate) fn lane_of(url: &str, owner: UserId) -> String {
+/// The lane of deliveries to this URL that use this owner's share of the workers: the origin of the URL, and the owner of
+/// the share, a user, perhaps after the group of the account and a slash, separated by a space. Deliveries of one lane wait
+/// for each other; lanes are served in turn.
+pub(crate) fn lane_of(url: &str, owner: &str) -> String {
     // Every URL was parsed at registration.
     let parsed = Url::parse(url).ok();
     let port = parsed.as_ref().and_then(Url::port_or_known_default);
@@ -41,6 +41,11 @@ pub(crate) struct LaneParts<'a> {
     pub(crate) owner: &'a str,
 }
 
+/// What counts as one with an owner: the group of its account, or itself.
+pub(crate) fn group_of(owner: &str) -> &str {
+    owner.split_once('/').map_or(owner, |(group, _)| group)
+}
+
 impl<'a> LaneParts<'a> {
     /// The parts of a text as [`lane_of`] returns it.
     pub(crate) fn of(lane: &'a str) -> Self {
@@ -59,9 +64,7 @@ impl<'a> LaneParts<'a> {
 
 #[cfg(test)]
 mod tests {
-    use values::{FromText as _, UserId};
-
-    use super::{LaneParts, host_of, lane_of, scheme_and_host};
+    use super::{LaneParts, group_of, host_of, lane_of, scheme_and_host};
 
     #[test]
     fn scheme_and_host_are_without_credentials_port_path_and_query() {
@@ -94,7 +97,6 @@ mod tests {
     #[test]
     fn a_lane_has_the_origin_and_the_owner() {
         let owner = "5f0c3a7e1b2d4c5e6f708192";
-        let user = UserId::from_text(owner).unwrap();
         for (url, origin, host) in [
             (
                 "http://u:p@a.example.com/x?y=1",
@@ -108,7 +110,7 @@ mod tests {
             ),
             ("https://[0:0::1]/", "https://[::1]:443", "[::1]"),
         ] {
-            let lane = lane_of(url, user);
+            let lane = lane_of(url, owner);
             let expected = LaneParts {
                 origin,
                 host,
@@ -116,6 +118,10 @@ mod tests {
             };
             assert_eq!(LaneParts::of(&lane), expected);
         }
+        let grouped = lane_of("http://a.example/", "a1/b2");
+        let parts = LaneParts::of(&grouped);
+        assert_eq!((group_of(parts.owner), parts.owner), ("a1", "a1/b2"));
+        assert_eq!(group_of(owner), owner);
         let earlier = LaneParts::of("[::1] 5f0c3a7e1b2d4c5e6f708192");
         assert_eq!((earlier.origin, earlier.host), ("[::1]", "[::1]"));
     }

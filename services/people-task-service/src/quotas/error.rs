@@ -30,8 +30,9 @@ impl QuotaError {
             Whose::User => "user",
             Whose::All => "all",
         };
-        let labels = [("kind", kind), ("resource", resource.name()), ("of", of)];
-        metrics::counter!("quota_refusals_total", &labels).increment(1);
+        let resource = resource.name();
+        metrics::counter!("quota_refusals_total", "kind" => kind, "resource" => resource, "of" => of)
+            .increment(1);
         Self { refusal, whose }
     }
 }

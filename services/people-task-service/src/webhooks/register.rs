@@ -180,6 +180,17 @@ impl Registration {
         Ok(found)
     }
 
+    /// Whose share of the workers the deliveries use: that of the task's creator. Only the creator's own token tells the
+    /// group of the account.
+    fn share_owner(&self, task: &Task) -> String {
+        let caller = &self.user.caller;
+        if caller.id() == task.creator {
+            caller.share_owner()
+        } else {
+            task.creator.to_string()
+        }
+    }
+
     fn new_webhook(&self, task: &Task) -> NewWebhook<'_> {
         let caller = &self.user.caller;
         let default_events = if self.is_plugin {
@@ -202,7 +213,7 @@ impl Registration {
             registrant_secret,
             url: self.new.url.as_str(),
             host: host_of(self.new.url.as_str()),
-            lane: lane_of(self.new.url.as_str(), task.creator),
+            lane: lane_of(self.new.url.as_str(), &self.share_owner(task)),
             secret: self.new.secret.as_ref().map(SigningSecret::expose),
             with_task_id: self.is_plugin,
             events: self.new.events.unwrap_or(default_events),

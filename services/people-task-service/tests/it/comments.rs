@@ -32,6 +32,7 @@ fn unconfirmed(app: &Fixture, user: &User) -> String {
         epoch: 0,
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: false,
+        group: None,
     };
     let token = app.authority.signer().sign(subject).unwrap();
     token.expose().to_owned()

@@ -82,6 +82,7 @@ async fn an_unconfirmed_email_address_gives_no_access() {
         epoch: 0,
         incarnation: testkit::INCARNATION.to_owned(),
         email_verified: false,
+        group: None,
     };
     let sign = |subject: auth::Subject| {
         let token = app.authority.signer().sign(subject).unwrap();

@@ -65,7 +65,9 @@ fn insert(
     confirmation: Option<Confirmation>,
     entry: Entry,
 ) -> Result<(TokenSubject, User, Vec<Message>), AccountError> {
-    let subject = store::insert(connection, new, entry)?;
+    let group = own_client.map(|client| store::group_of_network(connection, client));
+    let group = group.transpose()?;
+    let subject = store::insert(connection, new, group.as_deref(), entry)?;
     if let Some(client) = own_client {
         back_off::record_network(connection, new.id, client)?;
     }

@@ -64,6 +64,6 @@ fn insert(connection: &mut Connection, new: &NewUser, entry: Entry) -> Result<bo
     if store::has_admin(connection)? {
         return Ok(false);
     }
-    store::insert(connection, new, entry)?;
+    store::insert(connection, new, None, entry)?;
     Ok(true)
 }

@@ -20,11 +20,13 @@ use diesel::dsl::now;
 use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Binary, Timestamptz};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 use values::{EmailAddress, UserId};
 
 use super::change::UserChange;
+use crate::client_network::ClientNetwork;
 use crate::notifications::code_store::VALID_REQUESTS;
-use crate::schema::users;
+use crate::schema::{sign_up_networks, users};
 
 #[diesel::declare_sql_function]
 extern "SQL" {
@@ -32,10 +34,30 @@ extern "SQL" {
     fn clock_timestamp() -> Timestamptz;
 }
 
+/// The group of the accounts that strangers make from a client network.
+pub(super) fn group_of_network(
+    connection: &mut Connection,
+    client: &ClientNetwork,
+) -> Result<Vec<u8>, Error> {
+    let hash: [u8; 32] = Sha256::digest(client.as_str()).into();
+    let group = UserId::generate();
+    Ok(diesel::insert_into(sign_up_networks::table)
+        .values((
+            sign_up_networks::network_hash.eq(hash.as_slice()),
+            sign_up_networks::account_group.eq(group),
+        ))
+        .on_conflict(sign_up_networks::network_hash)
+        .do_update()
+        .set(sign_up_networks::last_sign_up.eq(now))
+        .returning(sign_up_networks::account_group)
+        .get_result(connection)?)
+}
+
 /// Inserts an account and its audit entry. A taken name violates a named constraint.
 pub(super) fn insert(
     connection: &mut Connection,
     new: &NewUser,
+    group: Option<&[u8]>,
     entry: Entry,
 ) -> Result<TokenSubject, Error> {
     let metadata = Value::Object(new.metadata.clone());
@@ -52,6 +74,7 @@ pub(super) fn insert(
             users::scope.eq(&new.scope),
             users::vendor.eq(&new.vendor),
             users::metadata.eq(metadata),
+            users::account_group.eq(group),
             new.email_confirmed
                 .then(|| users::email_confirmed.eq(now.into_sql::<Timestamptz>().nullable())),
         ))

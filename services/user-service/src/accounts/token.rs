@@ -7,7 +7,11 @@ use crate::context::Context;
 
 /// Signs an access token for a user.
 pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Result<Secret, SignError> {
-    let TokenSubject { user, incarnation } = subject;
+    let TokenSubject {
+        user,
+        incarnation,
+        account_group,
+    } = subject;
     context.signer.sign(Subject {
         id: user.id,
         email: user.email.clone(),
@@ -15,6 +19,7 @@ pub(crate) fn sign_token(context: &Context, subject: &TokenSubject) -> Result<Se
         scope: user.scope.clone(),
         epoch: user.epoch,
         incarnation: incarnation.clone(),
+        group: account_group.as_ref().map(hex::encode),
         email_verified: confirmation::is_trusted(context.email_verification, user),
     })
 }

@@ -32,6 +32,7 @@ fn sign(app: &Fixture, id: &str, epoch: i64, incarnation: &str) -> Person {
         epoch,
         incarnation: incarnation.to_owned(),
         email_verified: true,
+        group: None,
     });
     Person {
         id: id.to_owned(),

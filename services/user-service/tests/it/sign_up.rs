@@ -3,9 +3,11 @@
 use futures_util::future::join_all;
 use insta::assert_json_snapshot;
 use serde_json::{Value, json};
-use testkit::Reply;
+use testkit::{Reply, Request};
 
 use crate::fixture::{ADMIN, Fixture, PASSWORD, Person, redacted};
+use crate::sign_in::try_from;
+use crate::verify_email::claims;
 
 async fn sign_up(app: &Fixture, body: Value) -> Reply {
     app.http.post("/user").json(&body).send().await
@@ -18,6 +20,29 @@ async fn a_new_user_has_the_defaults_and_is_signed_in() {
     let reply = sign_up(&app, body).await.expect(200);
     assert_json_snapshot!(redacted(&reply.json));
     app.assert_token(&Person::of(&reply), true).await;
+}
+
+#[tokio::test]
+async fn accounts_that_strangers_make_from_one_network_have_one_group() {
+    let app = Fixture::start().await;
+    let group = async |request: Request, name: &str| {
+        let body = json!({"email": format!("{name}@example.com"), "password": PASSWORD});
+        let reply = request.json(&body).send().await.expect(200);
+        claims(&reply.text_of("token"))["group"].clone()
+    };
+    let from = |address: &str| {
+        let request = app.http.post("/user");
+        request.header("X-Forwarded-For", address)
+    };
+    let first = group(from("198.51.100.1"), "first").await;
+    assert!(first.is_string());
+    assert_eq!(group(from("198.51.100.1"), "second").await, first);
+    assert_ne!(group(from("198.51.100.2"), "third").await, first);
+    let by_admin = from("198.51.100.1").bearer(&app.admin().await.token);
+    assert!(group(by_admin, "fourth").await.is_null());
+    // A sign-in from elsewhere does not change it.
+    let signed_in = try_from(&app, "198.51.100.3", "first@example.com", PASSWORD).await;
+    assert_eq!(claims(&signed_in.text_of("token"))["group"], first);
 }
 
 #[tokio::test]

@@ -6,7 +6,6 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fairness::FairQueue;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::MissedTickBehavior;
@@ -20,7 +19,7 @@ use crate::deliveries::worker::lane::Lane;
 use crate::deliveries::worker::loads::{Ended, Loads};
 use crate::deliveries::worker::ownership::{GivenUp, Member};
 use crate::deliveries::worker::paused::PausedHosts;
-use crate::deliveries::worker::places::{Host, Origin, Owners};
+use crate::deliveries::worker::places::{Host, Origin, Owners, WaitingLanes};
 use crate::deliveries::worker::recorder::{Ends, Settled};
 use crate::deliveries::worker::report;
 use crate::deliveries::worker::results_store::End;
@@ -69,7 +68,7 @@ struct Dispatching {
     origins: HashMap<Arc<str>, Origin>,
     owners: Owners,
     /// Lanes for which something is to be loaded, by their owners, which take turns.
-    to_load: FairQueue<Arc<str>, Arc<str>>,
+    to_load: WaitingLanes,
     /// Lanes whose owner has its share of what may be loaded.
     without_room: HashMap<Arc<str>, VecDeque<Arc<str>>>,
     paused: PausedHosts,
@@ -95,7 +94,7 @@ impl Dispatcher {
             hosts: HashMap::new(),
             origins: HashMap::new(),
             owners: Owners::new(self.max_in_flight, MAX_LANES),
-            to_load: FairQueue::new(MAX_LANES),
+            to_load: WaitingLanes::new(),
             without_room: HashMap::new(),
             paused: PausedHosts::default(),
             attempts: JoinSet::new(),
@@ -218,8 +217,7 @@ impl Dispatching {
             && !lane.is_queued
             && lane.wants(limit, Instant::now()) > 0
         {
-            // There is a place for each lane.
-            lane.is_queued = self.to_load.push(&lane.owner, Arc::clone(name)).is_ok();
+            lane.is_queued = self.to_load.push(&lane.owner, Arc::clone(name));
         }
     }
 

@@ -1,4 +1,7 @@
 //! What lanes share: the concurrent requests of a host and of an origin, and what one worker can have under way.
+//!
+//! Owners are of groups: accounts that strangers made from one network are of one, and every other account is of its own. A
+//! group has one share and one turn, however many owners it has, and they take turns within it.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use fairness::{Demand, FairQueue, Recent, Remainder, Rule as _};
 
+use crate::deliveries::group_of;
 use crate::deliveries::worker::circuit::Circuit;
 use crate::deliveries::worker::lane::Lane;
 
@@ -18,30 +22,81 @@ const MAX_TRIALS: u32 = 4;
 /// The largest number of lanes that wait for a host.
 const MAX_WAITING: usize = 100_000;
 
+/// What an owner may always have under way and in memory, until an eighth of the worker's capacity is left: so an owner of a
+/// group that has its share is not kept waiting by the others of the group.
+const ALWAYS: (u64, u64) = (4, 16);
+
+/// Lanes that wait. Groups take turns, and the owners of a group, too.
+pub(super) struct WaitingLanes {
+    groups: FairQueue<Arc<str>, Arc<str>>,
+    lanes: HashMap<Arc<str>, FairQueue<Arc<str>, Arc<str>>>,
+}
+
+impl WaitingLanes {
+    pub(super) fn new() -> Self {
+        Self {
+            groups: FairQueue::new(MAX_WAITING),
+            lanes: HashMap::new(),
+        }
+    }
+
+    pub(super) fn total(&self) -> usize {
+        self.groups.total()
+    }
+
+    /// Adds a lane of an owner. There is a place for each lane of a worker.
+    pub(super) fn push(&mut self, owner: &Arc<str>, lane: Arc<str>) -> bool {
+        let group = group_key(&self.lanes, owner);
+        let is_added = self.groups.push(&group, Arc::clone(&group)).is_ok();
+        let lanes = self.lanes.entry(group);
+        let lanes = lanes.or_insert_with(|| FairQueue::new(MAX_WAITING));
+        is_added && lanes.push(owner, lane).is_ok()
+    }
+
+    pub(super) fn pop(&mut self) -> Option<Arc<str>> {
+        let group = self.groups.pop()?;
+        let lanes = self.lanes.get_mut(&group)?;
+        let lane = lanes.pop();
+        if lanes.total() == 0 {
+            self.lanes.remove(&group);
+        }
+        lane
+    }
+}
+
+/// The group of an owner, as the map knows it.
+fn group_key<T>(known: &HashMap<Arc<str>, T>, owner: &Arc<str>) -> Arc<str> {
+    let group = group_of(owner);
+    match known.get_key_value(group) {
+        Some((known, _)) => Arc::clone(known),
+        None if group.len() == owner.len() => Arc::clone(owner),
+        None => group.into(),
+    }
+}
+
 /// The concurrent requests to a host, and the lanes that wait for a place.
 pub(super) struct Host {
     pub(super) in_flight: u32,
-    owners: HashMap<Arc<str>, u32>,
-    /// Who had requests lately.
+    groups: HashMap<Arc<str>, u32>,
+    /// Which owners had requests lately.
     recent: Recent<Arc<str>>,
-    /// Lanes by their owners, which take turns.
-    pub(super) waiting: FairQueue<Arc<str>, Arc<str>>,
+    pub(super) waiting: WaitingLanes,
 }
 
 impl Default for Host {
     fn default() -> Self {
         Self {
             in_flight: 0,
-            owners: HashMap::new(),
+            groups: HashMap::new(),
             recent: Recent::new(SHARED),
-            waiting: FairQueue::new(MAX_WAITING),
+            waiting: WaitingLanes::new(),
         }
     }
 }
 
 impl Host {
-    /// Whether an owner may have another request, of a host with this limit. An owner whose requests take long leaves half
-    /// of what others leave it, if there are others.
+    /// Whether an owner may have another request, of a host with this limit. A group whose requests take long leaves half of
+    /// what others leave it, if there are other owners.
     pub(super) fn has_place(
         &self,
         owner: &Arc<str>,
@@ -49,7 +104,8 @@ impl Host {
         limit: u32,
         now: Instant,
     ) -> bool {
-        let own = self.owners.get(owner).copied().unwrap_or_default();
+        let own = self.groups.get(group_of(owner));
+        let own = own.copied().unwrap_or_default();
         let is_shared = is_slow && self.recent.has_other_than(owner, now.into());
         let left = limit.saturating_sub(self.in_flight - own);
         let allowed = if is_shared { left.div_ceil(2) } else { left };
@@ -58,16 +114,18 @@ impl Host {
 
     pub(super) fn started(&mut self, owner: &Arc<str>, now: Instant) {
         self.in_flight += 1;
-        *self.owners.entry(Arc::clone(owner)).or_default() += 1;
+        let group = group_key(&self.groups, owner);
+        *self.groups.entry(group).or_default() += 1;
         self.recent.record(Arc::clone(owner), now.into());
     }
 
     pub(super) fn ended(&mut self, owner: &Arc<str>) {
         self.in_flight = self.in_flight.saturating_sub(1);
-        if let Some(own) = self.owners.get_mut(owner) {
+        let group = group_of(owner);
+        if let Some(own) = self.groups.get_mut(group) {
             *own = own.saturating_sub(1);
             if *own == 0 {
-                self.owners.remove(owner);
+                self.groups.remove(group);
             }
         }
     }
@@ -102,6 +160,8 @@ pub(super) struct Owners {
     max_lanes: u64,
     lanes: u64,
     owners: HashMap<Arc<str>, Owned>,
+    groups: HashMap<Arc<str>, Owned>,
+    /// Which groups had deliveries lately.
     recent: Recent<Arc<str>>,
 }
 
@@ -121,27 +181,35 @@ impl Owners {
             max_lanes: number(max_lanes),
             lanes: 0,
             owners: HashMap::new(),
+            groups: HashMap::new(),
             recent: Recent::new(RECENT),
         }
     }
 
-    /// How many more deliveries of an owner may be loaded, of this number. An owner that is alone leaves a quarter of the
+    /// How many more deliveries of an owner may be loaded, of this number. A group that is alone leaves a quarter of the
     /// capacity for others; one that is not may have a third as much as remains free.
     pub(super) fn room(&self, owner: &Arc<str>, number: usize, now: Instant) -> usize {
-        let own = self.owners.get(owner).map_or(0, |owned| owned.deliveries);
-        let room = if self.recent.has_other_than(owner, now.into()) {
-            Remainder(self.capacity).room(own, self.total)
+        let of_group = deliveries(self.groups.get(group_of(owner)));
+        let group = group_key(&self.groups, owner);
+        let room = if self.recent.has_other_than(&group, now.into()) {
+            Remainder(self.capacity).room(of_group, self.total)
         } else {
             (self.capacity - self.capacity / 4).saturating_sub(self.total)
         };
+        let (few, _) = ALWAYS;
+        let few = few.saturating_sub(deliveries(self.owners.get(owner)));
+        let left = (self.capacity - self.capacity / 8).saturating_sub(self.total);
+        let room = room.max(few.min(left));
         usize::try_from(room).unwrap_or(usize::MAX).min(number)
     }
 
     pub(super) fn add(&mut self, owner: &Arc<str>, number: usize, now: Instant) {
         let number = u64::try_from(number).unwrap_or(u64::MAX);
         self.total += number;
+        let group = group_key(&self.groups, owner);
+        self.recent.record(Arc::clone(&group), now.into());
+        self.groups.entry(group).or_default().deliveries += number;
         self.owners.entry(Arc::clone(owner)).or_default().deliveries += number;
-        self.recent.record(Arc::clone(owner), now.into());
     }
 
     pub(super) fn remove(&mut self, owner: &Arc<str>, number: usize) {
@@ -152,17 +220,22 @@ impl Owners {
         });
     }
 
-    /// Adds a lane of an owner, unless the owner has its share of them. The scan finds the deliveries later.
+    /// Adds a lane of an owner, unless the group has its share of them. The scan finds the deliveries later.
     pub(super) fn add_lane(&mut self, owner: &Arc<str>) -> bool {
-        let own = self.owners.get(owner).map_or(0, |owned| owned.lanes);
+        let lanes = |owned: Option<&Owned>| owned.map_or(0, |owned| owned.lanes);
         let demand = Demand {
             units: 1,
-            own,
+            own: lanes(self.groups.get(group_of(owner))),
             total: self.lanes,
         };
-        let allowed = Remainder(self.max_lanes).check(owner, demand).is_ok();
+        let (_, few) = ALWAYS;
+        let has_few = lanes(self.owners.get(owner)) < few;
+        let allowed = Remainder(self.max_lanes).check(owner, demand).is_ok()
+            || has_few && self.lanes < self.max_lanes - self.max_lanes / 8;
         if allowed {
             self.lanes += 1;
+            let group = group_key(&self.groups, owner);
+            self.groups.entry(group).or_default().lanes += 1;
             self.owners.entry(Arc::clone(owner)).or_default().lanes += 1;
         }
         allowed
@@ -173,14 +246,24 @@ impl Owners {
         self.update(owner, |owned| owned.lanes = owned.lanes.saturating_sub(1));
     }
 
-    fn update(&mut self, owner: &Arc<str>, change: impl FnOnce(&mut Owned)) {
-        if let Some(owned) = self.owners.get_mut(owner) {
-            change(owned);
-            if owned.deliveries == 0 && owned.lanes == 0 {
-                self.owners.remove(owner);
+    fn update(&mut self, owner: &Arc<str>, change: impl Fn(&mut Owned)) {
+        let both = [
+            (&mut self.owners, &**owner),
+            (&mut self.groups, group_of(owner)),
+        ];
+        for (all, key) in both {
+            if let Some(owned) = all.get_mut(key) {
+                change(owned);
+                if owned.deliveries == 0 && owned.lanes == 0 {
+                    all.remove(key);
+                }
             }
         }
     }
+}
+
+fn deliveries(owned: Option<&Owned>) -> u64 {
+    owned.map_or(0, |owned| owned.deliveries)
 }
 
 #[cfg(test)]
@@ -188,7 +271,7 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use super::{Host, Lane, Origin, Owners};
+    use super::{Host, Lane, Origin, Owners, WaitingLanes};
     use crate::deliveries::worker::lane::Health;
 
     const LIMIT: u32 = 16;
@@ -278,6 +361,45 @@ mod tests {
         assert_eq!(owners.room(&a, 5_000, now), (888 - 150) / 4);
         let later = now + Duration::from_secs(10);
         assert_eq!(owners.room(&a, 5_000, later), 750 - 112);
+    }
+
+    #[test]
+    fn a_group_has_one_share_and_each_of_its_owners_a_few_deliveries() {
+        let (now, a, b) = (Instant::now(), owner("g/a"), owner("g/b"));
+        let mut owners = Owners::new(1_000, 1_000);
+        owners.add(&a, 750, now);
+        assert_eq!(owners.room(&b, 100, now), 4);
+        owners.add(&b, 3, now);
+        assert_eq!(owners.room(&b, 100, now), 1);
+        owners.add(&owner("other"), 0, now);
+        // Until an eighth is left, which is for other groups.
+        owners.add(&a, 123, now);
+        assert_eq!(owners.room(&owner("g/c"), 100, now), 0);
+        assert_eq!(owners.room(&owner("other"), 100, now), 31);
+        let mut host = Host::default();
+        host.started(&b, now);
+        host.ended(&b);
+        assert_eq!(fill(&mut host, &a, true, now), 8);
+        assert_eq!(fill(&mut host, &b, true, now), 0);
+        assert_eq!(fill(&mut host, &b, false, now), 8);
+    }
+
+    #[test]
+    fn groups_take_turns_and_so_do_the_owners_of_a_group() {
+        let mut waiting = WaitingLanes::new();
+        for (name, lane) in [
+            ("g/a", "a1"),
+            ("g/a", "a2"),
+            ("g/b", "b1"),
+            ("c", "c1"),
+            ("c", "c2"),
+        ] {
+            assert!(waiting.push(&owner(name), lane.into()));
+        }
+        let order: Vec<_> = std::iter::from_fn(|| waiting.pop()).collect();
+        let order: Vec<_> = order.iter().map(|lane| &**lane).collect();
+        assert_eq!(order, ["a1", "c1", "b1", "c2", "a2"]);
+        assert!(waiting.lanes.is_empty());
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub(crate) struct TokenSubject {
     pub(crate) user: User,
     #[diesel(select_expression = database_incarnation())]
     pub(crate) incarnation: String,
+    /// What the accounts have in common that strangers made from one client network.
+    pub(crate) account_group: Option<Vec<u8>>,
 }
 
 impl User {

@@ -94,5 +94,6 @@ fn retention() -> Vec<RetentionRule> {
         rule("sign_in_failures", "last_failure", DAY),
         rule("sign_in_refusals", "hour", DAY),
         rule("known_networks", "last_sign_in", 90 * DAY),
+        rule("sign_up_networks", "last_sign_up", 90 * DAY),
     ]
 }

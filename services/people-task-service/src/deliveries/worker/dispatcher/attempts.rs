@@ -33,7 +33,7 @@ impl Dispatching {
             && !lane.is_waiting
         {
             let host = self.hosts.entry(Arc::clone(&lane.host)).or_default();
-            lane.is_waiting = host.waiting.push(&lane.owner, Arc::clone(name)).is_ok();
+            lane.is_waiting = host.waiting.push(&lane.owner, Arc::clone(name));
         }
     }
 

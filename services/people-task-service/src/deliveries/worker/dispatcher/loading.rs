@@ -58,8 +58,7 @@ impl Dispatching {
             return;
         };
         for name in lanes.drain(..number.min(lanes.len())) {
-            // There is a place for each lane.
-            let _ = self.to_load.push(owner, name);
+            self.to_load.push(owner, name);
         }
         if lanes.is_empty() {
             self.without_room.remove(owner);
