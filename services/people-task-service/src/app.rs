@@ -118,6 +118,7 @@ fn start_context(
         resolver: SystemResolver::from_system()?,
         dashboard_url: settings.dashboard_url,
         mailing: Arc::new(settings.mails),
+        mail_turns: mails::Turns::default(),
     })
 }
 

@@ -9,6 +9,7 @@ use outbound::{AddressPolicy, SystemResolver};
 use url::Url;
 
 use crate::mailing::Mailing;
+use crate::mails::Turns;
 use crate::webhook_signature::WebhookSigner;
 
 #[derive(Debug)]
@@ -24,4 +25,5 @@ pub(crate) struct Context {
     /// The page on which people see their tasks.
     pub(crate) dashboard_url: Url,
     pub(crate) mailing: Arc<Mailing>,
+    pub(crate) mail_turns: Turns,
 }

@@ -32,7 +32,7 @@ async fn claim_mails(
     context: Data<Context>,
 ) -> Result<Json<ClaimResponse>, Problem> {
     let limit = parse_limit(body)?;
-    let due = claim::claim(&context.database, &context.mailing, &keys, limit)
+    let due = claim::claim(&context, &keys, limit)
         .await
         .map_err(database_problem)?;
     Ok(Json(due.into()))
