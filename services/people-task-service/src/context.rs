@@ -9,7 +9,6 @@ use outbound::{AddressPolicy, SystemResolver};
 use url::Url;
 
 use crate::mailing::Mailing;
-use crate::mails::Turns;
 use crate::webhook_signature::WebhookSigner;
 
 #[derive(Debug)]
@@ -25,5 +24,4 @@ pub(crate) struct Context {
     /// The page on which people see their tasks.
     pub(crate) dashboard_url: Url,
     pub(crate) mailing: Arc<Mailing>,
-    pub(crate) mail_turns: Turns,
 }

@@ -1,20 +1,18 @@
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use app_config::PublicUrl;
 use auth::MailKeys;
-use database::{Connection, Error, transaction};
+use database::{Connection, Database, Error, transaction};
 use sha2::{Digest as _, Sha256};
 use values::{Language, MailId, Names as _, Secret, TaskId, UserId};
 
-use crate::context::Context;
 use crate::mailing::Mailing;
 use crate::mailing::{Part, Seed};
 use crate::mails::MailKind;
 use crate::mails::claim_store::{self, ClaimedMail};
 use crate::mails::store::RecipientHash;
-use crate::mails::turns::Turn;
+use crate::mails::turns::{Turn, Turns};
 use crate::mails::unsubscribe;
 use crate::status::TaskStatus;
 
@@ -76,12 +74,13 @@ pub(super) struct DueMails {
 /// # Errors
 /// Only the database can fail.
 pub(super) async fn claim(
-    context: &Context,
+    database: &Database,
+    mailing: &Mailing,
+    turns: &Turns,
     keys: &MailKeys,
     limit: usize,
 ) -> Result<DueMails, Error> {
-    let (mailing, turns) = (Arc::clone(&context.mailing), context.mail_turns.clone());
-    let keys = keys.clone();
+    let (mailing, turns, keys) = (mailing.clone(), turns.clone(), keys.clone());
     let claim = move |connection: &mut Connection| {
         let mut claimed = Claimed::default();
         for _ in 0..MAX_ROUNDS {
@@ -106,7 +105,7 @@ pub(super) async fn claim(
         }
         Ok::<_, Error>(claimed)
     };
-    let claimed = context.database.run(claim).await?;
+    let claimed = database.run(claim).await?;
     for (id, kind, reason) in claimed.dropped {
         let (kind, reason) = (kind.map_or("other", MailKind::name), reason.name());
         tracing::info!(mail.id = %id, kind, reason, "a mail about a task was dropped");
