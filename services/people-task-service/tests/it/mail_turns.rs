@@ -94,6 +94,28 @@ async fn each_creator_gets_a_turn_before_the_first_one_gets_another() {
 }
 
 #[tokio::test]
+async fn thousands_of_creators_whose_mails_are_not_due_yet_are_passed_over() {
+    let (app, ada) = start(&UNLIMITED).await;
+    flood(&app, &ada, 3_000).await;
+    app.execute(
+        "INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
+        SELECT new_id(), task_id, substr(sha256(number::text::bytea), 1, 12), 'due', recipient, at, at
+        FROM generate_series(1, 3000) AS number CROSS JOIN (SELECT * FROM task_mails LIMIT 1) AS mail
+            CROSS JOIN LATERAL (SELECT now() + number * interval '1 hour' AS at) AS due",
+    );
+    let bob = app.user("bob@example.com");
+    for _ in 0..3 {
+        ask(&app, &bob, "grace@example.com").await;
+        let mut served = Vec::new();
+        // Each looks at 1,024 creators.
+        for _ in 0..4 {
+            served.extend(requesters(&claim_at_most(&app, 16).await));
+        }
+        assert!(served.contains(&bob.email), "{served:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_claim_says_whether_more_is_due() {
     let (app, ada) = start(&[("TASK_MAIL_PER_CREATOR", "3")]).await;
     for number in 0..40 {
