@@ -16,7 +16,7 @@ use rustls::crypto::ring;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-use crate::{AddressPolicy, Resolve, Unresolved};
+use crate::{AddressPolicy, Resolve, Unresolved, owner};
 
 /// How long a peer may leave data unacknowledged, and how often an idle connection is probed.
 const TCP_TIMEOUT: Duration = Duration::from_secs(30);
@@ -102,7 +102,8 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, uri: Uri) -> Self::Future {
-        let connected = tokio::time::timeout(self.timeout, self.inner.call(uri));
+        let connecting = owner::scoped(owner::current(), self.inner.call(uri));
+        let connected = tokio::time::timeout(self.timeout, connecting);
         Box::pin(async move {
             connected
                 .await

@@ -7,7 +7,8 @@
 //! - [`AddressPolicy::check_registration`] refuses a URL early, so that the caller is told.
 //! - [`GuardedClient`] checks the addresses again at every connection, so a name that resolves differently the
 //!   second time gains nothing.
-//! - [`SystemResolver`] resolves names within limits, because callers choose them, too.
+//! - [`SystemResolver`] resolves names within limits, because callers choose them, too. A call [`for_owner`] uses the
+//!   share of that owner.
 //! - [`retry_after()`] parses the `Retry-After` header of a response.
 //!
 //! Invariants: redirects are not followed; proxies from the environment are not used; every request and every
@@ -19,6 +20,8 @@ mod address_policy;
 mod client;
 mod connector;
 mod error;
+mod lookup_permits;
+mod owner;
 mod resolver;
 mod retry_after;
 mod system_config;
@@ -27,6 +30,7 @@ mod target;
 pub use address_policy::{AddressPolicy, Refusal};
 pub use client::{GuardedClient, Limits, TruncatedResponse};
 pub use error::SendError;
+pub use owner::for_owner;
 pub use resolver::{Resolve, Resolved, SystemResolver, Unresolved};
 pub use retry_after::retry_after;
 pub use system_config::BuildError;

@@ -6,23 +6,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use fairness::{Each, Shares};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, Shared, ready};
 use hickory_resolver::config::{NameServerConfig, ResolverConfig, ResolverOpts};
 use hickory_resolver::proto::rr::Name;
 use moka::sync::Cache;
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::BuildError;
+use crate::lookup_permits::{LookupPermit, LookupPermits};
+use crate::owner::{self, Owner};
 use crate::system_config::{Files, Names, SystemConfig};
 
-/// The maximum number of hosts that are looked up or wait for it, and how many more may if they resolved recently.
-/// The next ones are not looked up.
-const MAX_PENDING: usize = 2_048;
-const MAX_PENDING_KNOWN: usize = 2_048;
 /// How long a lookup waits until it may start. Waiting, looking up, and connecting to the address share the
 /// connection timeout of [`Limits`](crate::Limits).
 const QUEUE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -36,12 +32,6 @@ const STALL_PAUSE: Duration = Duration::from_secs(3);
 const KNOWN_FOR: Duration = Duration::from_hours(24);
 /// The maximum number of hosts that are remembered.
 const MAX_REMEMBERED: u64 = 10_000;
-/// The maximum number of concurrent lookups of any hosts.
-const MAX_LOOKUPS: usize = 128;
-/// How many more are for hosts that resolved recently. So hosts that never resolve, however many, cannot delay them.
-const MAX_LOOKUPS_OF_KNOWN_HOSTS: usize = 128;
-/// The maximum number of concurrent lookups in one domain, so that no domain takes all of them.
-const MAX_LOOKUPS_PER_DOMAIN: u64 = 16;
 /// How many addresses of a host are used.
 const MAX_ADDRESSES: usize = 64;
 
@@ -62,7 +52,7 @@ pub type Resolved = Pin<Box<dyn Future<Output = Result<Vec<IpAddr>, Unresolved>>
 
 /// Finds the addresses of a host. Tests implement it.
 pub trait Resolve: Send + Sync + 'static {
-    /// The addresses of a host, at least one.
+    /// The addresses of a host, at least one. The caller may be [`for_owner`](crate::for_owner).
     fn resolve(&self, host: &str) -> Resolved;
 }
 
@@ -70,19 +60,30 @@ pub trait Resolve: Send + Sync + 'static {
 ///
 /// Callers choose the hosts, so some have name servers that never respond. No lookup takes longer than
 /// 3.5 seconds with its waiting, and a host without a response is not looked up again for three. Concurrent lookups of
-/// a host are one. A domain has a share of all lookups, and half of them are for hosts that resolved recently. A host
-/// for which there is no capacity is [not asked](Unresolved::NotAsked) for.
+/// a host are one. A domain and an [owner](crate::for_owner) have a share of all lookups, and half of them are for hosts
+/// that resolved recently. A host for which there is no capacity is [not asked](Unresolved::NotAsked) for.
 #[derive(Clone)]
 pub struct SystemResolver(Arc<State>);
 
 struct State {
     config: Arc<SystemConfig>,
-    pending: Mutex<HashMap<String, Lookup>>,
+    lookups: Mutex<HashMap<Key, Lookup>>,
     permits: LookupPermits,
     /// Hosts whose name servers did not respond.
     stalled: Cache<String, ()>,
     /// Hosts that resolved recently.
     known: Cache<String, ()>,
+}
+
+/// A lookup of a host.
+type Key = (String, Stage);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Stage {
+    /// It waits until its owner may look up another host. So nothing waits for the lookups of other owners.
+    WaitingFor(Owner),
+    /// It is under way, for all.
+    Running,
 }
 
 type Lookup = Shared<BoxFuture<'static, Result<Vec<IpAddr>, Unresolved>>>;
@@ -131,8 +132,8 @@ impl SystemResolver {
         };
         Self(Arc::new(State {
             config: Arc::new(config),
-            pending: Mutex::default(),
-            permits: LookupPermits::new((MAX_PENDING + MAX_PENDING_KNOWN) as u64),
+            lookups: Mutex::default(),
+            permits: LookupPermits::new(),
             stalled: remembered(STALL_PAUSE),
             known: remembered(KNOWN_FOR),
         }))
@@ -140,46 +141,80 @@ impl SystemResolver {
 }
 
 impl State {
-    async fn resolve(self: Arc<Self>, host: String) -> Result<Vec<IpAddr>, Unresolved> {
+    async fn resolve(
+        self: Arc<Self>,
+        host: String,
+        owner: Owner,
+    ) -> Result<Vec<IpAddr>, Unresolved> {
         let name = Name::from_ascii(&host).map_err(|_| Unresolved::NoAddress)?;
         let names = self.config.current().await;
         let addresses = names.addresses(&name);
         if addresses.is_empty() {
-            self.shared_lookup(host, name, names).await
+            self.look_up(host, owner, name, names).await
         } else {
             Ok(addresses)
         }
     }
 
-    fn shared_lookup(self: &Arc<Self>, host: String, name: Name, names: Arc<Names>) -> Lookup {
+    /// Joins the lookup of a host, or begins one when the owner may.
+    fn look_up(
+        self: &Arc<Self>,
+        host: String,
+        owner: Owner,
+        name: Name,
+        names: Arc<Names>,
+    ) -> Lookup {
         let is_known = self.known.contains_key(&host);
-        let mut pending = self.pending.lock();
-        if let Some(lookup) = pending.get(&host) {
+        let mut lookups = self.lookups.lock();
+        let running = lookups.get(&(host.clone(), Stage::Running));
+        let key = (host.clone(), Stage::WaitingFor(owner.clone()));
+        if let Some(lookup) = running.or_else(|| lookups.get(&key)) {
             return lookup.clone();
         }
-        let limit = MAX_PENDING + if is_known { MAX_PENDING_KNOWN } else { 0 };
-        if pending.len() >= limit || self.stalled.contains_key(&host) {
+        let is_stalled = self.stalled.contains_key(&host);
+        let entered = self.permits.try_enter(&owner, is_known);
+        let Some(entered) = entered.filter(|_| !is_stalled) else {
             return ready(Err(Unresolved::NotAsked)).boxed().shared();
-        }
-        let lookup = Arc::clone(self).look_up(host.clone(), name, names, is_known);
+        };
+        let (state, waiting) = (Arc::clone(self), self.listed(key.clone()));
+        let lookup = async move {
+            let _listed = (entered, waiting);
+            let permit = state.permits.acquire(&host, &owner, is_known);
+            let permit = timeout(QUEUE_TIMEOUT, permit).await;
+            let permit = permit.ok().flatten().ok_or(Unresolved::NotAsked)?;
+            state.run(host, name, names, permit).await
+        };
         let lookup = lookup.boxed().shared();
-        pending.insert(host, lookup.clone());
+        lookups.insert(key, lookup.clone());
         // A task drives the lookup, so that it ends even if all callers give up.
         tokio::spawn(lookup.clone());
         lookup
     }
 
-    async fn look_up(
-        self: Arc<Self>,
+    /// Joins the lookup of a host that is under way, or begins it. The permit is kept as long as the latter.
+    fn run(
+        self: &Arc<Self>,
         host: String,
         name: Name,
         names: Arc<Names>,
-        is_known: bool,
-    ) -> Result<Vec<IpAddr>, Unresolved> {
-        let pending = Pending { state: &self, host };
-        let host = &pending.host;
-        let permit = timeout(QUEUE_TIMEOUT, self.permits.acquire(host, is_known)).await;
-        let _permit = permit.ok().flatten().ok_or(Unresolved::NotAsked)?;
+        permit: LookupPermit,
+    ) -> Lookup {
+        let mut lookups = self.lookups.lock();
+        let key = (host.clone(), Stage::Running);
+        if let Some(lookup) = lookups.get(&key) {
+            return lookup.clone();
+        }
+        let (state, running) = (Arc::clone(self), self.listed(key.clone()));
+        let lookup = async move {
+            let _listed = (running, permit);
+            state.ask(&host, name, &names).await
+        };
+        let lookup = lookup.boxed().shared();
+        lookups.insert(key, lookup.clone());
+        lookup
+    }
+
+    async fn ask(&self, host: &str, name: Name, names: &Names) -> Result<Vec<IpAddr>, Unresolved> {
         let started = Instant::now();
         let found = timeout(LOOKUP_TIMEOUT, names.dns.lookup_ip(name)).await;
         let addresses: Vec<_> = match found {
@@ -187,103 +222,44 @@ impl State {
             Ok(Err(_)) | Err(_) => Vec::new(),
         };
         if !addresses.is_empty() {
-            self.known.insert(host.clone(), ());
+            self.known.insert(host.to_owned(), ());
             return Ok(addresses);
         }
         if started.elapsed() >= STALL {
-            self.stalled.insert(host.clone(), ());
+            self.stalled.insert(host.to_owned(), ());
         }
         Err(Unresolved::NoAddress)
     }
+
+    /// Keeps a lookup in the list until this is dropped.
+    fn listed(self: &Arc<Self>, key: Key) -> Listed {
+        let state = Arc::clone(self);
+        Listed { state, key }
+    }
 }
 
-/// Removes a lookup from the pending ones, however it ends.
-struct Pending<'a> {
-    state: &'a State,
-    host: String,
+/// Removes a lookup from the list, however it ends.
+struct Listed {
+    state: Arc<State>,
+    key: Key,
 }
 
-impl Drop for Pending<'_> {
+impl Drop for Listed {
     fn drop(&mut self) {
-        self.state.pending.lock().remove(&self.host);
+        self.state.lookups.lock().remove(&self.key);
     }
-}
-
-/// Limits the concurrent lookups.
-struct LookupPermits {
-    any: Semaphore,
-    known: Semaphore,
-    domains: Arc<Shares<String, Each>>,
-}
-
-impl LookupPermits {
-    /// At most `max_waiting` lookups wait.
-    fn new(max_waiting: u64) -> Self {
-        Self {
-            any: Semaphore::new(MAX_LOOKUPS),
-            known: Semaphore::new(MAX_LOOKUPS_OF_KNOWN_HOSTS),
-            domains: Shares::with_waiting(Each(MAX_LOOKUPS_PER_DOMAIN), max_waiting),
-        }
-    }
-
-    /// Waits for the right to look up a host, which lasts until it is dropped.
-    async fn acquire(&self, host: &str, is_known: bool) -> Option<impl Sized> {
-        // First the share, so that a busy domain waits for itself.
-        let share = self.domains.acquire(domain_of(host).to_owned(), 1);
-        let share = share.await.ok()?;
-        let any = self.any.acquire();
-        let permit = if is_known {
-            tokio::select! {
-                biased;
-                permit = self.known.acquire() => permit,
-                permit = any => permit,
-            }
-        } else {
-            any.await
-        };
-        Some((share, permit.ok()?))
-    }
-}
-
-/// The part of a host that is registered below a public suffix. A host without such a part is its own domain.
-fn domain_of(host: &str) -> &str {
-    let host = host.trim_end_matches('.');
-    psl::domain_str(host).unwrap_or(host)
 }
 
 impl Resolve for SystemResolver {
     fn resolve(&self, host: &str) -> Resolved {
-        Box::pin(Arc::clone(&self.0).resolve(host.to_ascii_lowercase()))
+        let (state, host) = (Arc::clone(&self.0), host.to_ascii_lowercase());
+        // The owner is that of the task that waits.
+        Box::pin(async move { state.resolve(host, owner::current()).await })
     }
 }
 
 impl fmt::Debug for SystemResolver {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SystemResolver").finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::domain_of;
-
-    #[test]
-    fn a_domain_is_registered_below_a_public_suffix() {
-        for (host, domain) in [
-            ("hooks.a.example.com", "example.com"),
-            ("example.com", "example.com"),
-            ("example.com.", "example.com"),
-            ("hooks.shop.co.uk", "shop.co.uk"),
-            ("x7.evil.co.uk", "evil.co.uk"),
-            ("co.uk", "co.uk"),
-            ("a.flows.github.io", "flows.github.io"),
-            ("hooks.engine.internal", "engine.internal"),
-            ("my_hooks.example.net", "example.net"),
-            ("engine", "engine"),
-            ("a..", "a"),
-            ("", ""),
-        ] {
-            assert_eq!(domain_of(host), domain);
-        }
     }
 }

@@ -59,6 +59,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
     let creations = Data::new(creations(database.clone(), LIMITS, &context.mailing));
     let registrations = Data::new(registrations(database.clone(), LIMITS));
     let decisions = Data::new(decisions(database, publisher, LIMITS));
+    let turns = Data::new(mails::Turns::default());
     let (context, authority) = (Data::new(context), Data::from(authority));
     let health = Data::new(running.health.clone());
     let document = Data::new(Document::new(&openapi())?);
@@ -72,7 +73,7 @@ pub async fn run(settings: PeopleTaskServiceSettings) -> anyhow::Result<Running>
             .app_data(verifier.clone())
             .app_data(authority.clone());
         let (app, _) = app.into_utoipa_app().configure(routes).split_for_parts();
-        app.configure(|config| mails::routes::internal(config, &context))
+        app.configure(|config| mails::routes::internal(config, &context, &turns))
             .service(erasure::routes::erase_user)
             .service(changed_users::routes::report_user)
             .configure(|config| http_kit::mount(config, health.clone(), document.clone()))

@@ -180,6 +180,7 @@ diesel::table! {
     task_mails (id) {
         id -> Binary,
         task_id -> Binary,
+        creator -> Binary,
         kind -> Text,
         recipient -> Binary,
         due_at -> Timestamptz,

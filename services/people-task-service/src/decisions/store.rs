@@ -90,7 +90,8 @@ const DECIDE: &str = concat!(
         version = task_states.version + 1
     FROM judged
     WHERE task_states.task_id = ANY(ARRAY[judged.task_id])
-    RETURNING task_states.task_id, status, decision_made, decided_by, requester_key, request_id, traceparent, entry
+    RETURNING task_states.task_id, creator, status, decision_made, decided_by, requester_key, request_id, traceparent,
+        entry
 ), receivers AS (
     SELECT webhooks.id, webhooks.task_id, webhooks.host, webhooks.lane, request_id, traceparent, on_due, last_due,
         CASE decided.status WHEN 'approved' THEN on_approved ELSE on_rejected END AS is_called
@@ -105,13 +106,13 @@ const DECIDE: &str = concat!(
     UPDATE webhooks SET status = 'pending', last_due = NULL
     WHERE id = ANY(ARRAY(SELECT id FROM receivers WHERE is_called AND last_due IS NOT NULL))
 ), mailed AS (
-    SELECT decided.task_id, requester_key
+    SELECT decided.task_id, creator, requester_key
     FROM decided JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[decided.task_id])
 ), not_mailed AS (
     DELETE FROM task_mails WHERE task_id = ANY(ARRAY(SELECT task_id FROM mailed))
 ), mails AS (
-    INSERT INTO task_mails (id, task_id, kind, recipient, due_at, next_attempt)
-    SELECT new_id(), task_id, 'decided', mail_recipient(requester_key), now(), now() FROM mailed
+    INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
+    SELECT new_id(), task_id, creator, 'decided', mail_recipient(requester_key), now(), now() FROM mailed
 ), recorded AS (",
     insert_entries!("SELECT entry FROM decided"),
     ")

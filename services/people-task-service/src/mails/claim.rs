@@ -11,7 +11,8 @@ use crate::mailing::Mailing;
 use crate::mailing::{Part, Seed};
 use crate::mails::MailKind;
 use crate::mails::claim_store::{self, ClaimedMail};
-use crate::mails::store::{self, RecipientHash};
+use crate::mails::store::RecipientHash;
+use crate::mails::turns::{Turn, Turns};
 use crate::mails::unsubscribe;
 use crate::status::TaskStatus;
 
@@ -55,63 +56,93 @@ values::names! {
     }
 }
 
-/// How often a call claims more in place of mails that are not sent.
+/// How often a call claims more: in place of mails that are not sent, or of creators with fewer mails than others.
 const MAX_ROUNDS: usize = 64;
 /// The part of a recipient's limit that one creator can use up.
 const CREATORS_PER_RECIPIENT: u32 = 3;
 
-/// Claims mails that are due, at most `limit`, and deletes those that must not be sent. If there are fewer, none is left
-/// that is due, unless very many were deleted.
+/// Mails that were claimed.
+pub(super) struct DueMails {
+    pub(super) mails: Vec<DueMail>,
+    /// Whether more may be due.
+    pub(super) more: bool,
+}
+
+/// Claims mails that are due, at most `limit`, in turn by the creators of their tasks, and deletes those that must not
+/// be sent.
 ///
 /// # Errors
 /// Only the database can fail.
 pub(super) async fn claim(
     database: &Database,
     mailing: &Mailing,
+    turns: &Turns,
     keys: &MailKeys,
-    limit: i64,
-) -> Result<Vec<DueMail>, Error> {
-    let (mailing, keys) = (mailing.clone(), keys.clone());
+    limit: usize,
+) -> Result<DueMails, Error> {
+    let (mailing, turns, keys) = (mailing.clone(), turns.clone(), keys.clone());
     let claim = move |connection: &mut Connection| {
         let mut claimed = Claimed::default();
         for _ in 0..MAX_ROUNDS {
-            let found = i64::try_from(claimed.due.len()).unwrap_or(limit);
-            let claim = |connection: &mut Connection| {
-                claim_in_transaction(connection, &mailing, &keys, limit - found, &mut claimed)
+            let found = claimed.due.len();
+            let round = |connection: &mut Connection| {
+                let turn = turns.begin(connection, limit - found)?;
+                claim_in_turn(
+                    connection,
+                    &mailing,
+                    &keys,
+                    &turn,
+                    limit - found,
+                    &mut claimed,
+                )
             };
-            if !transaction(connection, claim)? {
+            claimed.more = transaction(connection, round)?;
+            // Mails that were found do not wait until many others are dropped.
+            let is_fruitless = found > 0 && claimed.due.len() == found;
+            if !claimed.more || claimed.due.len() >= limit || is_fruitless {
                 break;
             }
         }
         Ok::<_, Error>(claimed)
     };
-    let Claimed { due, dropped } = database.run(claim).await?;
-    for (id, kind, reason) in dropped {
+    let claimed = database.run(claim).await?;
+    for (id, kind, reason) in claimed.dropped {
         let (kind, reason) = (kind.map_or("other", MailKind::name), reason.name());
         tracing::info!(mail.id = %id, kind, reason, "a mail about a task was dropped");
         metrics::counter!("task_mails_dropped_total", "kind" => kind, "reason" => reason)
             .increment(1);
     }
-    Ok(due)
+    Ok(DueMails {
+        mails: claimed.due,
+        // Without a row in all these rounds, another transaction holds those that are due.
+        more: claimed.more && claimed.rows > 0,
+    })
 }
 
 #[derive(Default)]
 struct Claimed {
+    rows: usize,
     due: Vec<DueMail>,
     dropped: Vec<(MailId, Option<MailKind>, DropReason)>,
+    more: bool,
 }
 
-/// Claims at most `limit` mails. Returns whether there may be more in place of those that are not sent.
-fn claim_in_transaction(
+/// Claims mails of the creators whose turn it is, the same number of each and at most `limit` together. Returns whether
+/// more may be due.
+fn claim_in_turn(
     connection: &mut Connection,
     mailing: &Mailing,
     keys: &MailKeys,
-    limit: i64,
+    turn: &Turn,
+    limit: usize,
     claimed: &mut Claimed,
 ) -> Result<bool, Error> {
-    let (mut due, mut dropped) = (Vec::new(), Vec::new());
-    let rows = claim_store::claim(connection, limit, LEASE, MAX_DELAY)?;
-    let number = i64::try_from(rows.len()).unwrap_or(limit);
+    let Some(each) = limit.checked_div(turn.creators.len()) else {
+        return Ok(turn.others);
+    };
+    let (mut due, mut dropped, mut delayed) = (Vec::new(), Vec::new(), Vec::new());
+    let rows = claim_store::claim(connection, &turn.creators, each, LEASE, MAX_DELAY)?;
+    let number = rows.len();
     for row in rows {
         let (id, kind) = (row.id, MailKind::from_name(&row.kind));
         match judge(row, mailing, keys) {
@@ -125,17 +156,18 @@ fn claim_in_transaction(
             claimed.due.push(mail);
         } else if mail.kind == MailKind::Asked {
             // A request that nobody is told of would wait for ever.
-            claim_store::delay(connection, mail.row.id)?;
+            delayed.push(mail.row.id);
         } else {
             dropped.push((mail.row.id, Some(mail.kind), DropReason::Limited));
         }
     }
-    for (id, ..) in &dropped {
-        store::delete(connection, *id)?;
-    }
+    claim_store::delay(connection, &delayed)?;
+    let ids: Vec<_> = dropped.iter().map(|(id, ..)| *id).collect();
+    claim_store::delete(connection, &ids)?;
     claimed.dropped.extend(dropped);
-    let sent = i64::try_from(claimed.due.len()).unwrap_or(limit);
-    Ok(number == limit && sent < limit)
+    claimed.rows += number;
+    // If all of them have fewer than their part, they have no more.
+    Ok(turn.others || number >= each)
 }
 
 /// Whether a mail is to be sent, apart from limits.

@@ -5,9 +5,10 @@ use std::time::Duration;
 use chrono::{DateTime, Utc};
 use database::{Connection, Error, interval, prepared};
 use diesel::sql_types::{Array, BigInt, Binary, Bool, Interval, Nullable, Text, Timestamptz};
-use diesel::{QueryableByName, RunQueryDsl as _};
+use diesel::{ExpressionMethods as _, QueryDsl as _, QueryableByName, RunQueryDsl as _};
 use values::{MailId, TaskId, UserId};
 
+use crate::schema::task_mails;
 use crate::status::TaskStatus;
 
 /// A mail that was claimed, with its task.
@@ -64,32 +65,39 @@ pub(super) struct ClaimedMail {
     pub(super) comment: Option<String>,
 }
 
-/// Claims the mails that have been due for longest, at most `limit`, for the length of `lease`.
+/// Claims those mails of each creator that have been due for longest, at most `limit`, for the length of `lease`.
 ///
 /// Must run in a transaction with what is done about those that are not sent.
 pub(super) fn claim(
     connection: &mut Connection,
-    limit: i64,
+    creators: &[UserId],
+    limit: usize,
     lease: Duration,
     max_delay: Duration,
 ) -> Result<Vec<ClaimedMail>, Error> {
     let claim = prepared(CLAIM)
-        .bind::<BigInt, _>(limit)
+        .bind::<Array<Binary>, _>(creators)
+        .bind::<BigInt, _>(i64::try_from(limit).unwrap_or(i64::MAX))
         .bind::<Interval, _>(interval(lease))
         .bind::<Interval, _>(interval(max_delay));
     Ok(claim.load(connection)?)
 }
 
-// Mails whose task is gone are left to the retention of old rows. It waits for no lock.
+// Mails whose task is gone are left to the retention of old rows. It waits for no lock. Only the index of creators matches
+// how the mails of one are found, so the others are not read even if that index was empty when this was planned.
 const CLAIM: &str = "
 WITH due AS (
-    SELECT id FROM task_mails WHERE next_attempt <= now() ORDER BY next_attempt LIMIT $1 FOR UPDATE SKIP LOCKED
+    SELECT first.id FROM unnest($1) AS turn (creator) CROSS JOIN LATERAL (
+        SELECT id, next_attempt FROM task_mails
+        WHERE task_mails.creator >= turn.creator AND task_mails.creator <= turn.creator
+        ORDER BY task_mails.creator, next_attempt LIMIT $2 FOR UPDATE SKIP LOCKED
+    ) AS first WHERE first.next_attempt <= now()
 ), claimed AS (
-    UPDATE task_mails SET lease = lease + 1, next_attempt = now() + $2
+    UPDATE task_mails SET lease = lease + 1, next_attempt = now() + $3
     WHERE id = ANY(ARRAY(SELECT id FROM due))
     RETURNING id, lease, kind, recipient, due_at, task_id, kind = 'decided' AS is_decision
 )
-SELECT claimed.id, lease, kind, recipient, due_at + $3 < now() AS is_late,
+SELECT claimed.id, lease, kind, recipient, due_at + $4 < now() AS is_late,
     coalesce(tasks.decision_by <= now(), false) AS is_due,
     EXISTS (SELECT FROM mail_opt_outs WHERE mail_opt_outs.recipient = claimed.recipient) AS is_opted_out,
     recipient = mail_recipient(CASE WHEN is_decision THEN tasks.requester_key ELSE tasks.approver_key END) AS is_current,
@@ -101,15 +109,21 @@ FROM claimed JOIN mailed_tasks ON mailed_tasks.task_id = ANY(ARRAY[claimed.task_
     JOIN tasks ON tasks.id = ANY(ARRAY[claimed.task_id])
     JOIN task_states ON task_states.task_id = ANY(ARRAY[claimed.task_id])";
 
-/// Lets a claimed mail wait for the next hour, with its attempts and its count beginning again.
-pub(super) fn delay(connection: &mut Connection, id: MailId) -> Result<(), Error> {
+/// Lets claimed mails wait for the next hour, with their attempts and their counts beginning again.
+pub(super) fn delay(connection: &mut Connection, ids: &[MailId]) -> Result<(), Error> {
     prepared(
         "UPDATE task_mails SET lease = 0,
             next_attempt = date_trunc('hour', now()) + interval '1 hour' + random() * interval '1 minute'
-        WHERE id = $1",
+        WHERE id = ANY($1)",
     )
-    .bind::<Binary, _>(id)
+    .bind::<Array<Binary>, _>(ids)
     .execute(connection)?;
+    Ok(())
+}
+
+/// Deletes claimed mails.
+pub(super) fn delete(connection: &mut Connection, ids: &[MailId]) -> Result<(), Error> {
+    diesel::delete(task_mails::table.filter(task_mails::id.eq_any(ids))).execute(connection)?;
     Ok(())
 }
 

@@ -77,8 +77,8 @@ const UPDATE_SEEDS: &str = "UPDATE mailed_tasks
 const DELETE: &str =
     "DELETE FROM task_mails WHERE task_id = $1 AND (kind IN ('reminder', 'due') OR $2)";
 const INSERT: &str = concat!(
-    "INSERT INTO task_mails (id, task_id, kind, recipient, due_at, next_attempt)
-    SELECT new_id(), id, kind, mail_recipient(approver_key), due_at, due_at
+    "INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
+    SELECT new_id(), id, creator, kind, mail_recipient(approver_key), due_at, due_at
     FROM tasks CROSS JOIN LATERAL (
         SELECT 'asked' AS kind, now() AS due_at WHERE $2 UNION ALL ",
     planned_reminders!("$3"),

@@ -18,10 +18,10 @@ const MAX_PAUSE: u64 = 24 * 3_600 * 1_000;
 ///
 /// # Errors
 /// `400` if it is missing or out of range.
-pub(super) fn parse_limit(mut fields: Fields) -> Result<i64, Problem> {
+pub(super) fn parse_limit(mut fields: Fields) -> Result<usize, Problem> {
     let limit = fields.required::<Whole<MAX_CLAIMED>>("limit");
     let limit = fields.finish_with(limit)?;
-    Ok(i64::try_from(limit.0).unwrap_or(i64::MAX))
+    Ok(usize::try_from(limit.0).unwrap_or(usize::MAX))
 }
 
 /// What became of a mail.

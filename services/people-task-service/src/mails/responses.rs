@@ -1,12 +1,14 @@
 use serde::Serialize;
 use values::{MailId, Names as _, Secret, TaskId, Timestamp};
 
-use crate::mails::claim::DueMail;
+use crate::mails::claim::{DueMail, DueMails};
 
 /// Mails for the notification worker.
 #[derive(Serialize)]
 pub(super) struct ClaimResponse {
     mails: Vec<MailResponse>,
+    /// Whether more may be due.
+    more: bool,
 }
 
 /// A mail, with everything that it says. It contains secrets and personal data.
@@ -33,11 +35,12 @@ struct MailResponse {
     unsubscribe_link: Option<String>,
 }
 
-impl From<Vec<DueMail>> for ClaimResponse {
-    fn from(mails: Vec<DueMail>) -> Self {
-        let mails = mails.into_iter().map(MailResponse::from);
+impl From<DueMails> for ClaimResponse {
+    fn from(due: DueMails) -> Self {
+        let mails = due.mails.into_iter().map(MailResponse::from);
         Self {
             mails: mails.collect(),
+            more: due.more,
         }
     }
 }

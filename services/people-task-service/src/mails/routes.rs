@@ -10,16 +10,18 @@ use crate::mails::error::{InvalidLink, MailError};
 use crate::mails::page::{self, Step};
 use crate::mails::requests::{Reminders, Report, UnsubscribeQuery, parse_limit};
 use crate::mails::responses::ClaimResponse;
+use crate::mails::turns::Turns;
 use crate::mails::{claim, report, unsubscribe};
 
 /// The page loads nothing and runs nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'";
 
 /// The operations of the notification worker. They are not in the public document, and the gateway does not route them.
-pub(crate) fn internal(config: &mut ServiceConfig, context: &Context) {
+pub(crate) fn internal(config: &mut ServiceConfig, context: &Context, turns: &Data<Turns>) {
     if let Some(keys) = context.mailing.keys.clone() {
         config.app_data(Data::new(keys));
     }
+    config.app_data(turns.clone());
     config.service(claim_mails).service(report_mail);
 }
 
@@ -29,10 +31,11 @@ async fn claim_mails(
     _caller: NotificationWorkerCaller,
     JsonBody(body): JsonBody,
     keys: Data<MailKeys>,
+    turns: Data<Turns>,
     context: Data<Context>,
 ) -> Result<Json<ClaimResponse>, Problem> {
     let limit = parse_limit(body)?;
-    let due = claim::claim(&context.database, &context.mailing, &keys, limit)
+    let due = claim::claim(&context.database, &context.mailing, &turns, &keys, limit)
         .await
         .map_err(database_problem)?;
     Ok(Json(due.into()))

@@ -97,8 +97,8 @@ const INSERT: &str = concat!(
     SELECT id, language, approver_seed, requester_seed FROM inserted JOIN given USING (id) WHERE language IS NOT NULL
     RETURNING task_id
 ), mails AS (
-    INSERT INTO task_mails (id, task_id, kind, recipient, due_at, next_attempt)
-    SELECT new_id(), task_id, kind, mail_recipient(approver_key), due_at, due_at
+    INSERT INTO task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
+    SELECT new_id(), task_id, creator, kind, mail_recipient(approver_key), due_at, due_at
     FROM mailed JOIN inserted ON inserted.id = task_id CROSS JOIN LATERAL (
         SELECT 'asked' AS kind, now() AS due_at UNION ALL ",
     planned_reminders!("$19"),

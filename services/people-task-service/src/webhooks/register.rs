@@ -76,9 +76,9 @@ pub(crate) async fn register(
     // Only people who know the task are told that its webhooks may not have an address.
     let checked = if new.url.has_name() {
         check_permission(context, &user, &new).await?;
-        check_address(context, &new.url).await
+        check_address(context, &user, &new.url).await
     } else {
-        let checked = check_address(context, &new.url).await;
+        let checked = check_address(context, &user, &new.url).await;
         if checked.is_err() {
             check_permission(context, &user, &new).await?;
         }
@@ -122,9 +122,14 @@ async fn check_permission(
 
 /// Refuses a URL whose address webhooks may not have. A host that does not resolve now is accepted: every
 /// connection checks its address again.
-async fn check_address(context: &Context, url: &WebhookUrl) -> Result<(), WebhookError> {
+async fn check_address(
+    context: &Context,
+    user: &AuthenticatedUser,
+    url: &WebhookUrl,
+) -> Result<(), WebhookError> {
     let (policy, resolver) = (&context.address_policy, &context.resolver);
-    let checked = policy.check_registration(url.parsed(), resolver).await;
+    let check = policy.check_registration(url.parsed(), resolver);
+    let checked = outbound::for_owner(&user.caller.id().to_string(), check).await;
     checked.map_err(|refusal| {
         tracing::info!(%refusal, "a webhook was refused");
         WebhookError::AddressRefused

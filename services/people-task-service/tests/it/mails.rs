@@ -10,11 +10,11 @@ use testkit::{Reply, eventually, lines};
 use crate::erasure::service_token;
 use crate::fixture::{Fixture, Task, User, WithSecret as _};
 
-const KEY: &str = "the-mail-key-5f4dcc3b5aa765d61d8327deb882cf99";
+pub(crate) const KEY: &str = "the-mail-key-5f4dcc3b5aa765d61d8327deb882cf99";
 const OTHER_KEY: &str = "another-key-7c6a180b36896a0a8c02787eeafb0e4c";
 const GRACE: &str = "grace@example.com";
 
-async fn start(settings: &[(&str, &str)]) -> (Fixture, User) {
+pub(crate) async fn start(settings: &[(&str, &str)]) -> (Fixture, User) {
     let settings = [&[("TASK_MAIL_KEY", KEY)], settings].concat();
     let app = Fixture::start_with(&settings).await;
     let ada = app.user("ada@example.com");
@@ -25,12 +25,12 @@ fn in_hours(hours: i64) -> String {
     (Utc::now() + Duration::hours(hours)).to_rfc3339()
 }
 
-async fn create(app: &Fixture, by: &User, mut changes: Value) -> Task {
+pub(crate) async fn create(app: &Fixture, by: &User, mut changes: Value) -> Task {
     changes["notify"] = json!(true);
     app.create(by, changes).await
 }
 
-fn worker_token(key: &str) -> String {
+pub(crate) fn worker_token(key: &str) -> String {
     let mut reader = Reader::from_pairs([("TASK_MAIL_KEY", key)]).unwrap();
     let keys = MailKeys::read(&mut reader).unwrap().unwrap();
     keys.worker_token().expose().to_owned()
@@ -42,7 +42,7 @@ async fn try_claim(app: &Fixture, token: &str) -> Reply {
 }
 
 /// Claims all mails that are due.
-async fn claim(app: &Fixture) -> Vec<Value> {
+pub(crate) async fn claim(app: &Fixture) -> Vec<Value> {
     let reply = try_claim(app, &worker_token(KEY)).await.expect(200);
     reply.json["mails"].as_array().unwrap().clone()
 }

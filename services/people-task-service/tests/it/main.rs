@@ -26,6 +26,7 @@ mod erasure_batches;
 mod fixture;
 mod list_tasks;
 mod long_lists;
+mod mail_turns;
 mod mails;
 mod new_secrets;
 mod outages;

@@ -1,8 +1,9 @@
-//! What the statements of decisions and deliveries read when Postgres takes the table of waiting deliveries for empty.
+//! What statements read when Postgres takes the table of waiting deliveries, or that of waiting mails, for empty.
 //!
 //! A connection keeps the plan of a statement until the tables are analysed again. After a quiet hour `deliveries` is
 //! empty, and it may have many rows when the plan is used.
 
+use diesel::PgConnection;
 use diesel::connection::SimpleConnection as _;
 use futures_util::future::join_all;
 use people_task_service::MIGRATIONS;
@@ -10,6 +11,8 @@ use serde_json::json;
 use testkit::{TestDatabase, eventually, lines};
 
 use crate::fixture::Fixture;
+use crate::mail_turns::{UNLIMITED, ask, claim_at_most, flood, requesters};
+use crate::mails::start;
 use crate::webhook_worker::fixture::{
     CannedResponse, Fixture as WorkerFixture, Receiver, STOP_TIMEOUT,
 };
@@ -40,7 +43,11 @@ fn prepare(database: &TestDatabase) {
     admin
         .batch_execute(&PREPARE.replace("{TASKS}", &TASKS.to_string()))
         .unwrap();
-    // What this connection has read does not count.
+    forget_reads(&mut admin);
+}
+
+/// Lets what was read until now, and by this connection, not count.
+fn forget_reads(admin: &mut PgConnection) {
     admin
         .batch_execute("SELECT pg_stat_force_next_flush()")
         .unwrap();
@@ -49,9 +56,18 @@ fn prepare(database: &TestDatabase) {
 
 /// How many waiting deliveries were read by their keys. The other indexes are those by which all of them are looked
 /// through from time to time.
+async fn deliveries_read(database: &TestDatabase) -> i64 {
+    entries_read(
+        database,
+        "indexrelname IN ('deliveries_pkey', 'deliveries_by_task')",
+    )
+    .await
+}
+
+/// How many entries of some indexes were read.
 ///
 /// Connections report what they read when they end, at the latest.
-async fn deliveries_read(database: &TestDatabase) -> i64 {
+async fn entries_read(database: &TestDatabase, indexes: &str) -> i64 {
     let connections = "FROM pg_stat_activity WHERE datname = current_database() AND usename = 'people_task_service'";
     eventually("the connections to end", async || {
         let ended = number(
@@ -61,11 +77,8 @@ async fn deliveries_read(database: &TestDatabase) -> i64 {
         (ended == 0).then_some(())
     })
     .await;
-    number(
-        database,
-        "sum(idx_tup_read) FROM pg_stat_user_indexes
-            WHERE indexrelname IN ('deliveries_pkey', 'deliveries_by_task')",
-    )
+    let read = format!("sum(idx_tup_read) FROM pg_stat_user_indexes WHERE {indexes}");
+    number(database, &read)
 }
 
 fn number(database: &TestDatabase, selected: &str) -> i64 {
@@ -109,4 +122,34 @@ async fn a_worker_reads_only_the_deliveries_that_it_makes() {
     assert!(worker.stop(STOP_TIMEOUT).await);
     let read = deliveries_read(&fixture.database).await;
     assert!((42..TASKS).contains(&read), "{read}");
+}
+
+/// Makes the statistics of `task_mails` those of an empty table.
+const FORGET_MAILS: &str = "
+SET search_path = people_task;
+ALTER TABLE task_mails SET (autovacuum_enabled = false);
+UPDATE pg_class SET relpages = 1, reltuples = 0 WHERE oid IN (
+    SELECT 'task_mails'::regclass UNION SELECT indexrelid FROM pg_index WHERE indrelid = 'task_mails'::regclass);";
+
+#[tokio::test]
+async fn a_claim_of_mails_reads_few_of_a_hundred_thousand_of_one_creator() {
+    const MAILS: u32 = 100_000;
+    let (app, ada) = start(&UNLIMITED).await;
+    app.database.admin().batch_execute(FORGET_MAILS).unwrap();
+    flood(&app, &ada, MAILS).await;
+    let bob = app.user("bob@example.com");
+    forget_reads(&mut app.database.admin());
+    for _ in 0..10 {
+        ask(&app, &bob, "grace@example.com").await;
+        let claimed = requesters(&claim_at_most(&app, 16).await);
+        assert_eq!(claimed.len(), 16);
+        assert!(claimed.contains(&bob.email), "{claimed:?}");
+    }
+    assert!(app.stop().await);
+    let read = entries_read(&app.database, "relname = 'task_mails'").await;
+    // Each of two rounds looks at the 256 oldest.
+    assert!((160..10_000).contains(&read), "{read}");
+    // Nothing reads the table without an index.
+    let scanned = "sum(seq_tup_read) FROM pg_stat_user_tables WHERE relname = 'task_mails'";
+    assert_eq!(number(&app.database, scanned), 0);
 }

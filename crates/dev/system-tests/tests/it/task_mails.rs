@@ -1,6 +1,6 @@
 //! Mails about tasks, from the request that creates a task to the mail server.
 
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Value, json};
 use testkit::{Mail, MailServer, eventually, lines};
@@ -270,4 +270,45 @@ async fn a_hostile_title_adds_no_header() {
     let html = mail.text.split("text/html").nth(1).unwrap();
     assert!(!html.contains("<script>"), "{html}");
     system.stop().await;
+}
+
+/// Beside thousands of mails of one user, those of another one arrive within two seconds.
+async fn check_that_others_do_not_wait(settings: &[(&str, &str)]) {
+    let (system, server) = System::start_with_mail(settings).await;
+    let [ada, bob] = [
+        system.sign_up(ADA).await,
+        system.sign_up("bob@example.com").await,
+    ];
+    let _ = create(&system, &ada, json!({"title": "Flood"})).await;
+    let flood = "INSERT INTO people_task.task_mails (id, task_id, creator, kind, recipient, due_at, next_attempt)
+        SELECT people_task.new_id(), id, creator, 'asked', people_task.mail_recipient(approver_key), at, at
+        FROM people_task.tasks CROSS JOIN generate_series(1, 3000) AS number
+            CROSS JOIN LATERAL (SELECT now() - number * interval '1 ms' AS at) AS due
+        RETURNING kind AS line";
+    let _ = lines(&mut system.database.admin(), flood);
+    let _ = wait_for(&server, "Please decide: Flood").await;
+    for number in 0..5 {
+        let title = format!("Mine {number}");
+        let mail = json!({"title": title, "approver": "other@example.com"});
+        let _ = create(&system, &bob, mail).await;
+        let created = Instant::now();
+        let _ = wait_for(&server, &format!("Please decide: {title}")).await;
+        let waited = created.elapsed();
+        assert!(waited < Duration::from_secs(2), "{waited:?}");
+    }
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn thousands_of_mails_of_one_user_keep_no_other_waiting() {
+    let unlimited = [
+        ("TASK_MAIL_PER_RECIPIENT", "0"),
+        ("TASK_MAIL_PER_CREATOR", "0"),
+    ];
+    check_that_others_do_not_wait(&unlimited).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn mails_beyond_the_limit_of_their_creator_keep_no_other_waiting() {
+    check_that_others_do_not_wait(&[]).await;
 }

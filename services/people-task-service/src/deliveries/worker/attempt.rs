@@ -4,13 +4,14 @@ use std::time::{Duration, Instant};
 
 use chrono::{DateTime, Utc};
 use futures_util::FutureExt as _;
-use outbound::{GuardedClient, SendError, TargetUrl, TruncatedResponse, Unresolved};
+use outbound::{GuardedClient, SendError, TargetUrl, TruncatedResponse, Unresolved, for_owner};
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use telemetry::{RequestContext, SpanKind};
 use tracing::Span;
 use values::{DeliveryId, FromText as _, Timestamp, UserId, WebhookId};
 
+use crate::deliveries::LaneParts;
 use crate::deliveries::responses::Attempt;
 use crate::deliveries::worker::due_store::DueRow;
 use crate::deliveries::worker::lane::Health;
@@ -142,7 +143,8 @@ impl Sender {
                 context.trace.to_string(),
             ),
         ]);
-        let response = self.client.post(&url, headers, body).await;
+        let owner = LaneParts::of(&row.lane).owner;
+        let response = for_owner(owner, self.client.post(&url, headers, body)).await;
         let span = Span::current();
         telemetry::set_attribute(&span, "server.address", row.host);
         match &response {

@@ -34,19 +34,20 @@ async fn time_to_deliver(
     publisher: &Publisher,
     receiver: &Receiver,
 ) -> Duration {
-    time_to_deliver_to(fixture, publisher, receiver, &receiver.url("/")).await
+    let url = receiver.url("/");
+    time_to_deliver_to(fixture, publisher, receiver, [&url; 3]).await
 }
 
-/// How long a delivery takes from its row to its receiver. It is the shortest of three times, because a busy
-/// machine delays single deliveries and an unfair worker delays all.
+/// How long a delivery takes from its row to its receiver, of which these are URLs. It is the shortest of three times,
+/// because a busy machine delays single deliveries and an unfair worker delays all.
 async fn time_to_deliver_to(
     fixture: &Fixture,
     publisher: &Publisher,
     receiver: &Receiver,
-    url: &str,
+    urls: [&str; 3],
 ) -> Duration {
     let mut shortest = Duration::MAX;
-    for _ in 0..3 {
+    for url in urls {
         let before = receiver.calls().len();
         let ids = fixture.decide(&[url]);
         let (started, message) = (Instant::now(), fixture.message_for(&ids[0]));
@@ -200,6 +201,19 @@ async fn thousands_of_silent_hosts_of_one_user_delay_no_other_user() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hundreds_of_dead_name_servers_do_not_delay_a_healthy_receiver() {
+    let time = time_beside_dead_name_servers(600, |_| "hooks".to_owned()).await;
+    assert!(time < Duration::from_secs(1), "{time:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thousands_of_dead_domains_of_one_creator_do_not_delay_hosts_of_others_that_are_new() {
+    let time = time_beside_dead_name_servers(3_000, |delivery| format!("new-{delivery}")).await;
+    assert!(time < Duration::from_secs(1), "{time:?}");
+}
+
+/// How long a creator's deliveries take while another creator has deliveries to a number of domains whose name servers
+/// do not respond. `host` names the hosts, all of one receiver, of the six deliveries: three before, and three meanwhile.
+async fn time_beside_dead_name_servers(domains: usize, host: impl Fn(usize) -> String) -> Duration {
     // Each delivery needs a connection of its own, and so a lookup.
     let closing = |_| CannedResponse {
         closes: true,
@@ -212,20 +226,24 @@ async fn hundreds_of_dead_name_servers_do_not_delay_a_healthy_receiver() {
     let resolver = SystemResolver::with_name_server(name_server.address()).unwrap();
     settings.resolver = Some(Arc::new(resolver));
     let worker = run_webhook_worker(settings).await.unwrap();
-    let (host, port) = ("hooks.up.example.net", healthy.address.port());
-    let url = format!("http://{host}:{port}/");
-    let time = time_to_deliver_to(&fixture, &publisher, &healthy, &url).await;
+    let port = healthy.address.port();
+    let url = |number| format!("http://{}.up.example.net:{port}/", host(number));
+    let urls = [url(0), url(1), url(2), url(3), url(4), url(5)];
+    let [first, second, third, fourth, fifth, sixth] = urls.each_ref().map(String::as_str);
+    let before = [first, second, third];
+    let time = time_to_deliver_to(&fixture, &publisher, &healthy, before).await;
     assert!(time < Duration::from_secs(1), "{time:?}");
-    let dead = (0..1_200).map(|n| format!("http://hooks.dead-{}.example/", n % 600));
+    let dead = (0..2 * domains).map(|n| format!("http://hooks.dead-{}.example/", n % domains));
     fixture.decide(&dead.collect::<Vec<_>>());
     eventually("all lookups to be used", async || {
         let asked: HashSet<_> = name_server.queries().into_iter().collect();
         (asked.len() >= 128).then_some(())
     })
     .await;
-    let time = time_to_deliver_to(&fixture, &publisher, &healthy, &url).await;
-    assert!(time < Duration::from_secs(1), "{time:?}");
+    let meanwhile = [fourth, fifth, sixth];
+    let time = time_to_deliver_to(&fixture, &publisher, &healthy, meanwhile).await;
     assert!(worker.stop(STOP_TIMEOUT).await);
+    time
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -52,13 +52,13 @@ impl TaskMailSender {
             let claimed = self.client.claim(free).await;
             outage.record(&claimed);
             let wait = match claimed {
-                Ok(mails) => {
+                Ok(Claimed { mails, more }) => {
                     pause = PAUSE;
-                    let all_claimed = mails.len() < free;
+                    let more = more.unwrap_or(mails.len() >= free);
                     for mail in mails {
                         self.start(&mut sending, mail);
                     }
-                    all_claimed.then_some(pause)
+                    (!more).then_some(pause)
                 }
                 Err(_) => {
                     pause = (pause * 2).min(MAX_PAUSE);
@@ -123,17 +123,17 @@ impl TaskMailSender {
     }
 }
 
-/// Waits for a time or, if it is `None` because there may be more mails, until one of those under way is finished.
+/// Waits for a time or, if it is `None` because there may be more mails, until another one can be sent.
 async fn wait_for(sending: &mut JoinSet<()>, wait: Option<Duration>, shutdown: &CancellationToken) {
-    let Some(wait) = wait else {
-        tokio::select! {
-            _ = sending.join_next() => {}
-            () = shutdown.cancelled() => {}
+    let waiting = async {
+        match wait {
+            Some(wait) => tokio::time::sleep(wait).await,
+            None if sending.len() < CONCURRENCY => {}
+            None => drop(sending.join_next().await),
         }
-        return;
     };
     tokio::select! {
-        () = tokio::time::sleep(wait) => {}
+        () = waiting => {}
         () = shutdown.cancelled() => {}
     }
 }
@@ -172,6 +172,8 @@ impl Report {
 #[derive(Deserialize)]
 struct Claimed {
     mails: Vec<TaskMail>,
+    /// Whether more may be due. The version before does not say so.
+    more: Option<bool>,
 }
 
 impl TaskMailClient {
@@ -191,11 +193,10 @@ impl TaskMailClient {
     ///
     /// # Errors
     /// No response, or a status other than 2xx. Mails that were claimed are handed over again later.
-    async fn claim(&self, limit: usize) -> Result<Vec<TaskMail>, CallError> {
+    async fn claim(&self, limit: usize) -> Result<Claimed, CallError> {
         let request = self.post(&["claim"]).json(&json!({"limit": limit}));
         let response = self.send(request).await?;
-        let Claimed { mails } = response.json().await?;
-        Ok(mails)
+        Ok(response.json().await?)
     }
 
     /// Reports what became of a mail. It can be repeated.

@@ -1,0 +1,107 @@
+use std::sync::{Arc, Mutex, PoisonError};
+
+use database::{Connection, Error};
+use values::UserId;
+
+use crate::mails::turns_store::{self, Scanned};
+
+/// How many of the oldest due mails are looked at. If there are no more, their creators are all that have any.
+const OLDEST: i64 = 256;
+
+/// Whose mails are claimed next. The creators of tasks take turns in the order of their identifiers. Each process has
+/// turns of its own.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Turns {
+    /// The creator whose turn was last.
+    last: Arc<Mutex<Option<UserId>>>,
+}
+
+/// Creators whose turn it is.
+pub(super) struct Turn {
+    /// They have due mails.
+    pub(super) creators: Vec<UserId>,
+    /// Whether others may have due mails, too.
+    pub(super) others: bool,
+}
+
+impl Turns {
+    /// Begins the turn of at most `limit` creators. How many mails one of them has does not matter for what it costs.
+    ///
+    /// # Errors
+    /// Only the database can fail.
+    pub(super) fn begin(&self, connection: &mut Connection, limit: usize) -> Result<Turn, Error> {
+        let last = *self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let oldest = turns_store::creators_of_oldest(connection, OLDEST)?;
+        let (turn, next) = if oldest.are_all {
+            let turn = turn_of(oldest.creators, last, limit);
+            let next = turn.creators.last().copied();
+            (turn, next)
+        } else {
+            search(connection, last, limit)?
+        };
+        if next.is_some() {
+            *self.last.lock().unwrap_or_else(PoisonError::into_inner) = next;
+        }
+        Ok(turn)
+    }
+}
+
+/// The turn after `last` of creators in their order, which are all.
+fn turn_of(mut creators: Vec<UserId>, last: Option<UserId>, limit: usize) -> Turn {
+    let earlier = creators.partition_point(|creator| Some(*creator) <= last);
+    creators.rotate_left(earlier);
+    let others = creators.len() > limit;
+    creators.truncate(limit);
+    Turn { creators, others }
+}
+
+/// Looks for creators with due mails, from one to the next: first those after `last`, then those before. Returns the
+/// turn, and the creator after which the next one begins.
+fn search(
+    connection: &mut Connection,
+    last: Option<UserId>,
+    limit: usize,
+) -> Result<(Turn, Option<UserId>), Error> {
+    let Scanned {
+        due: mut creators,
+        last: mut end,
+    } = turns_store::scan_creators(connection, last, limit)?;
+    if let Some(last) = last
+        && end.is_none()
+    {
+        let before = turns_store::scan_creators(connection, None, limit - creators.len())?;
+        let due = before.due.into_iter();
+        creators.extend(due.take_while(|creator| *creator <= last));
+        end = before.last.filter(|creator| *creator < last);
+    }
+    let next = end.or_else(|| creators.last().copied());
+    let others = end.is_some();
+    Ok((Turn { creators, others }, next))
+}
+
+#[cfg(test)]
+mod tests {
+    use values::{FromText as _, UserId};
+
+    use super::turn_of;
+
+    fn users(numbers: &[u8]) -> Vec<UserId> {
+        let user = |number| UserId::from_text(&format!("{number:024x}")).unwrap();
+        numbers.iter().map(user).collect()
+    }
+
+    #[test]
+    fn a_turn_begins_after_the_last_one_and_comes_to_all() {
+        for (last, limit, expected, others) in [
+            (0, 3, [1, 3, 5].as_slice(), false),
+            (3, 3, &[5, 1, 3], false),
+            (4, 2, &[5, 1], true),
+            (5, 1, &[1], true),
+            (9, 9, &[1, 3, 5], false),
+        ] {
+            let last = users(&[last]).pop();
+            let turn = turn_of(users(&[1, 3, 5]), last, limit);
+            assert_eq!((turn.creators, turn.others), (users(expected), others));
+        }
+    }
+}
