@@ -16,6 +16,8 @@ mod deletion;
 #[cfg(test)]
 mod documents;
 #[cfg(test)]
+mod firefox_browser;
+#[cfg(test)]
 mod guides;
 #[cfg(test)]
 mod harness;

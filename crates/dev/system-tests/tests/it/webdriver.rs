@@ -122,6 +122,14 @@ impl Browser {
             .await;
     }
 
+    /// Sets the language that this page and those that follow are asked for in.
+    pub(crate) async fn speak(&self, language: &str) {
+        let agent = self.run("return navigator.userAgent").await;
+        let header = json!({"userAgent": agent, "acceptLanguage": language});
+        self.devtools("Emulation.setUserAgentOverride", &header)
+            .await;
+    }
+
     /// Runs a command of the DevTools protocol.
     pub(crate) async fn devtools(&self, command: &str, parameters: &Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});

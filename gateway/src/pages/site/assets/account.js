@@ -1,7 +1,7 @@
 // The account of a person who is signed in.
 
 import { call } from "./api.js";
-import { $, element, foreign, labelled, notify, withButtonsDisabled } from "./dom.js";
+import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { showFrame } from "./frame.js";
 import { signIn, signOut, token } from "./session.js";
 import { signInForm } from "./sign-in.js";
@@ -23,8 +23,9 @@ function passwordForm(email) {
 
   function submit(event) {
     event.preventDefault();
+    unmark(form);
     if ($("new").value !== $("repeated").value) {
-      notify(t("passwordsDiffer"), "bad");
+      markInvalid($("repeated"), t("passwordsDiffer"));
       return;
     }
     withButtonsDisabled(form, async () => {
@@ -35,7 +36,8 @@ function passwordForm(email) {
         notify(t("passwordChanged"), "good");
       } catch (error) {
         if (error.status === 401) askToSignIn(t("sessionEnded"));
-        else notify(error.message, "bad");
+        else if (error.code === "wrong-password") markInvalid($("old"), error.message);
+        else if (!markErrors(form, error, { newPassword: "new", oldPassword: "old" })) notify(error.message, "bad");
       }
     });
   }

@@ -1,10 +1,10 @@
 // The audit logs of both services.
 
 import { listAudit } from "./admin-api.js";
-import { choiceFilter, heading, list, textFilter, timeOf, userLink } from "./admin-list.js";
+import { choiceFilter, heading, list, secondOf, textFilter, userLink } from "./admin-list.js";
 import { element, foreign } from "./dom.js";
 import { t } from "./texts.js";
-import { fromLocalInput } from "./times.js";
+import { fromLocalInput, toApi } from "./times.js";
 
 /** The actions to choose from. Others can be typed. */
 const ACTIONS = {
@@ -27,8 +27,8 @@ const idOf = (kind, id) => {
 const detailOf = ({ detail }) => (detail ? element("code", {}, foreign(JSON.stringify(detail))) : "–");
 
 const columns = () => [
-  { label: t("time"), sort: "at", cell: ({ at }) => timeOf(at) },
-  { label: t("action"), sort: "action", cell: ({ action }) => action },
+  { label: t("time"), sort: "at", cell: ({ at }) => secondOf(at) },
+  { label: t("action"), sort: "action", cell: ({ action }) => element("span", { title: action }, t(`action ${action}`, {}, action)) },
   { label: t("actor"), cell: ({ actorKind, actor }) => [t(`actor ${actorKind}`, {}, actorKind), " ", actor ? idOf("user", actor) : ""] },
   { label: t("subject"), cell: ({ subjectKind, subject }) => idOf(subjectKind, subject) },
   { label: t("details"), cell: detailOf },
@@ -38,7 +38,9 @@ const columns = () => [
 ];
 
 const idFilter = (id) => textFilter(id, { maxlength: 24, spellcheck: "false" });
-const timeFilter = (id) => ({ id, field: element("input", { id, type: "datetime-local" }) });
+/** A time of a filter as the API has it. What is no time filters nothing. */
+const timeIn = (value) => toApi(fromLocalInput(value));
+const timeFilter = (id) => ({ id, field: element("input", { id, type: "datetime-local", max: "9999-12-31T23:59" }) });
 
 export function show(view, state) {
   const actions = element("datalist", { id: "actions" });
@@ -47,7 +49,7 @@ export function show(view, state) {
     actions.dataset.of = of || "users";
     actions.replaceChildren(...ACTIONS[actions.dataset.of].map((value) => element("option", { value })));
   };
-  const load = (current) => listAudit({ ...current, after: fromLocalInput(current.after), before: fromLocalInput(current.before) });
+  const load = (current) => listAudit({ ...current, after: timeIn(current.after), before: timeIn(current.before) });
   const entries = list({
     label: t("section audit"), state, sort: "at:-1", sorts: [["at", t("time")], ["action", t("action")]], columns, load,
     loaded: showActions,

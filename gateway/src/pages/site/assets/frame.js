@@ -2,7 +2,7 @@
 
 import { $, element } from "./dom.js";
 import { knowsAdmin } from "./me.js";
-import { forgetEverything, token } from "./session.js";
+import { forgetEverything, storage, token } from "./session.js";
 import { t } from "./texts.js";
 
 function menuLink(path, text) {
@@ -11,7 +11,8 @@ function menuLink(path, text) {
 
 /** Shows the menu of a person who is signed in, or a link with which to sign in. */
 export function showFrame() {
-  sessionStorage.removeItem("countersign-reloads");
+  storage.remove("countersign-reloads");
+  showSkipLink();
   $("menu").setAttribute("aria-label", t("menu"));
   $("footer").replaceChildren(element("a", { href: "/docs" }, t("documentation")));
   if (!token()) {
@@ -33,4 +34,16 @@ export function showFrame() {
 async function showAdminLink() {
   const account = $("menu").querySelector("[href='/account']");
   if (await knowsAdmin() && account.isConnected) account.before(menuLink("/admin", t("admin")));
+}
+
+/** The link to the content, which is only visible while it has the focus. It leaves the address as it is. */
+function showSkipLink() {
+  const target = document.querySelector("main, .docs");
+  const skip = $("skip");
+  skip.textContent = t("skip");
+  skip.onclick = (event) => {
+    event.preventDefault();
+    target.tabIndex = -1;
+    target.focus();
+  };
 }

@@ -69,6 +69,13 @@ async fn control_engine(system: &System, change: &Value) {
     let _ = engine.put("/control").json(change).send().await.expect(200);
 }
 
+/// Opens the filters, which are folded on a phone.
+async fn open_filters(phone: &Browser) {
+    phone
+        .run("document.querySelector('details.fold').open = true")
+        .await;
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn the_page_is_for_administrators() {
     let system = System::start().await;
@@ -106,15 +113,16 @@ async fn the_queues_and_the_audit_log_are_shown() {
     }
     has(&phone, 3, "td[data-label='Dead letters']").await;
     phone.follow("Audit log").await;
-    phone.sees("user-created").await;
-    phone.sees("signed-in").await;
+    phone.sees("Account created").await;
+    phone.sees("Signed in").await;
+    open_filters(&phone).await;
     phone.fill("Action", "user-created").await;
     has(&phone, 1, "tbody tr").await;
     let id = system.user_id("ada@example.com").await;
     phone.sees(&id).await;
     phone.fill("Action", "").await;
     choose(&phone, "of", "tasks").await;
-    phone.sees("task-created").await;
+    phone.sees("Task created").await;
     phone.fill("Subject’s identifier", &task.id).await;
     has(&phone, 1, "tbody tr").await;
     choose(&phone, "after", "2300-01-01T00:00").await;

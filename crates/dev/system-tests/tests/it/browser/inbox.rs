@@ -28,7 +28,7 @@ async fn the_inbox_lists_pending_tasks_that_are_decided_on_their_pages() {
 
     phone.follow("Buy a table").await;
     phone.click("Approve").await;
-    phone.sees("“Buy a table” is approved.").await;
+    phone.sees("You approved this.").await;
     assert_eq!(status(&system, &token, &table).await, "approved");
     assert_eq!(status(&system, &token, &chair).await, "pending");
 
@@ -66,6 +66,10 @@ async fn the_inbox_pages_searches_and_updates_itself() {
     assert_eq!(phone.count("#rows > li").await, 5);
     phone.reload().await;
     phone.sees("Task number 5").await;
+    phone.follow("Previous page").await;
+    phone.sees("Task number 30").await;
+    phone.follow("Next page").await;
+    phone.sees("Task number 5").await;
 
     phone.fill("Search titles", "number 17").await;
     eventually("only one task to be found", || async {
@@ -88,7 +92,7 @@ async fn a_created_task_is_decided_with_its_link() {
     sign_in(&phone, REQUESTER, System::PASSWORD).await;
     phone.click("New task").await;
     phone.fill("Title", "Buy a chair").await;
-    phone.fill("Approver", APPROVER).await;
+    phone.fill("Approver (e-mail address)", APPROVER).await;
     phone.click("Create").await;
     phone.click("Copy link").await;
     phone.sees("Copied").await;
@@ -106,7 +110,7 @@ async fn a_created_task_is_decided_with_its_link() {
     let approver = Browser::phone().await;
     approver.open(link.as_str().unwrap()).await;
     approver.click("Approve").await;
-    approver.sees("“Buy two chairs” is approved.").await;
+    approver.sees("You approved this.").await;
     let tasks = system.get("/people-task/tasks?role=creator", &token).await;
     assert_eq!(tasks.json[0]["status"], json!("approved"));
     for phone in [phone, approver] {
