@@ -80,8 +80,10 @@ function askToRead(form, changes, done) {
     if (isInView) timer = setTimeout(() => { if (end.isConnected && showButtons(form, true)) done(); }, READING);
   };
   const show = () => {
-    change.focus();
-    end.scrollIntoView({ block: "nearest" });
+    change.focus({ preventScroll: true });
+    // A long change scrolls within its part of the screen. On a low screen it is a part of the page.
+    if (change.scrollHeight > change.clientHeight) change.scrollTop = change.scrollHeight;
+    else end.scrollIntoView({ block: "nearest" });
     if (!globalThis.IntersectionObserver) wait(true);
   };
   change.replaceChildren(element("p", { role: "alert" }, element("strong", {}, t("changed"))), changes, end);

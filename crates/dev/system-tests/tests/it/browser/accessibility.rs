@@ -66,6 +66,8 @@ async fn pages_for_people_without_an_account_are_accessible() {
     let _ = system.put(&path, &token, &changes).await;
     phone.click("Approve").await;
     check(&phone, "This task was just changed.").await;
+    // The change is longer than its part of the screen.
+    phone.click("Read the change").await;
     phone.click("Approve").await;
     check(&phone, "You approved this.").await;
     phone.assert_no_errors().await;
