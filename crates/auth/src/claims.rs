@@ -1,7 +1,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use values::{EmailAddress, UserId};
+use values::{CredentialId, EmailAddress, UserId};
 
 /// The scope of administrators.
 pub const ADMIN_SCOPE: &str = "admin";
@@ -62,6 +62,10 @@ pub struct Claims {
     /// `false` while the e-mail address is unconfirmed. It then gives no access to tasks.
     #[serde(default = "default_email_verified")]
     pub email_verified: bool,
+    /// The credential that the token was issued for: the token ends with it. Absent in tokens that were issued for a
+    /// password alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credential: Option<CredentialId>,
 }
 
 fn default_email_verified() -> bool {

@@ -194,8 +194,9 @@ mod tests {
     }
 
     fn page(incarnation: &str, epochs: &[(UserId, i64)], next: &str) -> RevocationFeed {
+        let epochs = epochs.iter().map(|(user, epoch)| ((*user).into(), *epoch));
         RevocationFeed {
-            epochs: epochs.to_vec(),
+            epochs: epochs.collect(),
             next: next.to_owned(),
             incarnation: incarnation.to_owned(),
             ..RevocationFeed::default()
@@ -227,6 +228,7 @@ mod tests {
             epoch,
             incarnation: incarnation.to_owned(),
             email_verified: true,
+            credential: None,
         }
     }
 

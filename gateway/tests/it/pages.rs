@@ -9,6 +9,7 @@ async fn pages_have_a_strict_content_security_policy() {
         "/admin",
         "/docs",
         "/reset-password?code=c0de",
+        "/sessions",
         "/tasks?id=1",
         "/verify-email?code=c0de",
     ] {
@@ -42,6 +43,7 @@ async fn every_asset_of_a_page_exists() {
         "/admin",
         "/docs",
         "/reset-password",
+        "/sessions",
         "/tasks",
         "/verify-email",
     ] {
@@ -166,6 +168,7 @@ async fn without_pages_their_paths_are_unknown() {
         "/admin",
         "/docs",
         "/reset-password",
+        "/sessions",
         "/tasks",
         "/verify-email",
         "/assets/style.css",

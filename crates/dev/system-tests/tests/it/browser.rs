@@ -16,6 +16,7 @@ mod loading;
 mod mail_links;
 mod old_browsers;
 mod reach;
+mod sessions;
 
 use crate::webdriver::Browser;
 use serde_json::{Value, json};

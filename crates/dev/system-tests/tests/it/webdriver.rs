@@ -179,6 +179,28 @@ impl Browser {
         self.command("url", &json!({"url": url})).await;
     }
 
+    /// Opens another tab and goes on there. Returns what [`Browser::go_to_tab`] takes to come back.
+    pub(crate) async fn open_tab(&self) -> Value {
+        let path = format!("/session/{}/window", self.session);
+        let reply = self.webdriver.get(&path).send().await.expect(200);
+        let earlier = value_of(&reply.json);
+        let opened = self.command("window/new", &json!({"type": "tab"})).await;
+        self.go_to_tab(&opened["handle"]).await;
+        earlier
+    }
+
+    /// All tabs.
+    pub(crate) async fn tabs(&self) -> Vec<Value> {
+        let path = format!("/session/{}/window/handles", self.session);
+        let reply = self.webdriver.get(&path).send().await.expect(200);
+        value_of(&reply.json).as_array().unwrap().clone()
+    }
+
+    /// Goes on in a tab.
+    pub(crate) async fn go_to_tab(&self, tab: &Value) {
+        self.command("window", &json!({"handle": tab})).await;
+    }
+
     /// Reloads the page.
     pub(crate) async fn reload(&self) {
         self.command("refresh", &json!({})).await;

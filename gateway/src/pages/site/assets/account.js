@@ -3,8 +3,9 @@
 import { call } from "./api.js";
 import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
 import { showFrame } from "./frame.js";
-import { signIn, signOut, token } from "./session.js";
+import { isStaying, signIn, signOut, token } from "./session.js";
 import { signInForm } from "./sign-in.js";
+import { signInAndStay } from "./stay.js";
 import { t } from "./texts.js";
 import { unverifiedNotice } from "./verification.js";
 
@@ -31,7 +32,10 @@ function passwordForm(email) {
     withButtonsDisabled(form, async () => {
       try {
         const body = { oldPassword: $("old").value, newPassword: $("new").value };
+        const wasStaying = isStaying();
         signIn((await call("POST", "/user/change-password", { token: token(), body })).token);
+        // The new password ended the session of this browser, too.
+        if (wasStaying) await signInAndStay({ email, password: body.newPassword }).catch(() => {});
         form.reset();
         notify(t("passwordChanged"), "good");
       } catch (error) {
@@ -62,7 +66,8 @@ async function start() {
     $("content").replaceChildren(...(notice ? [notice] : []),
       element("section", { class: "card" }, element("h1", {}, t("accountTitle")),
         element("dl", { class: "facts" }, element("dt", {}, t("email")), element("dd", {}, foreign(user.email)),
-          element("dt", {}, t("plan")), element("dd", {}, user.plan))),
+          element("dt", {}, t("plan")), element("dd", {}, user.plan)),
+        element("p", {}, element("a", { href: "/sessions" }, t("sessionsTitle")))),
       passwordForm(user.email));
   } catch (error) {
     if (error.status === 401) askToSignIn(t("sessionEnded"));

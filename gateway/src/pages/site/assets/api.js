@@ -1,58 +1,19 @@
 // Calls of the API.
 
-import { language, t } from "./texts.js";
-import { setServerTime, timeOfDay } from "./times.js";
+import { request } from "./http.js";
+import { isStaying } from "./session.js";
+import { bearer, exchange } from "./stay.js";
 
-const TIMEOUT = 15_000;
-/** Statuses after which the same request may succeed. */
-const TEMPORARY = [429, 502, 503, 504];
-
-/**
- * A failed call. Its message is for the user; `fields` has a text for each field that the service names, and `temporary` says
- * that trying again may help.
- */
-export class Failure extends Error {
-  constructor(message, { status = 0, problem = {}, temporary = false, retryAfter = 0 } = {}) {
-    super(message);
-    const fields = (problem.errors ?? []).map((error) => ({ field: error.field, code: error.code, text: textOf(error) }));
-    Object.assign(this, { status, problem, code: problem.code, fields, temporary, retryAfter });
-  }
-
-  /** What the service says about a field, or nothing. */
-  about(field) {
-    return this.fields.find((one) => one.field === field);
-  }
-}
-
-/** A signal that ends a request which takes too long. Browsers before 2022 have no short way to it. */
-function timeout() {
-  if (AbortSignal.timeout) return AbortSignal.timeout(TIMEOUT);
-  const controller = new AbortController();
-  setTimeout(() => controller.abort(), TIMEOUT);
-  return controller.signal;
-}
-
-/** Sends a request. Returns the body and the URL of the next page, if there is one. */
-async function send(method, path, { token, secret, body, version } = {}) {
-  const headers = { Accept: "application/json" };
-  if (token) headers.Authorization = `Bearer ${token}`;
-  if (secret) headers["X-Task-Secret"] = secret;
-  if (version) headers["If-Match"] = `"${version}"`;
-  if (body !== undefined) headers["Content-Type"] = "application/json";
-  let response, text;
+/** Sends a request with the user's token, which may have to be fetched first, or again. */
+async function send(method, path, options = {}) {
+  if (!options.token) return request(method, path, options);
+  const token = await bearer(options.token);
   try {
-    response = await fetch(path, {
-      method, headers, credentials: "omit", cache: "no-store", signal: timeout(),
-      body: body === undefined ? undefined : JSON.stringify(body),
-    });
-    text = await response.text();
-  } catch {
-    throw new Failure(t("noConnection"), { temporary: true });
+    return await request(method, path, { ...options, token });
+  } catch (error) {
+    if (error.status !== 401 || !isStaying()) throw error;
+    return request(method, path, { ...options, token: await exchange(token) });
   }
-  setServerTime(response.headers.get("Date"));
-  const data = parsed(text);
-  if (!response.ok) throw failure(response, data);
-  return { data, next: nextPage(response.headers.get("Link")) };
 }
 
 /** Calls the API. `version` is that of the task to which the call applies. Throws a `Failure`. */
@@ -64,40 +25,4 @@ export async function call(method, path, options) {
 export async function listPage(path, options) {
   const { data, next } = await send("GET", path, options);
   return { rows: data, next };
-}
-
-function parsed(text) {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {};
-  }
-}
-
-/** The text about a field in the reader's language, by its name and the error's code. */
-function textOf({ field = "", code, message = "" }) {
-  const [number] = message.match(/\d+/) ?? [];
-  const name = field.split(/[.[]/)[0];
-  // The texts of the API are English.
-  const other = language === "en" ? message : t("invalidField");
-  return t(`invalid ${name} ${code}`, { number }, "") || t(`invalid ${code}`, { number }, "") || other;
-}
-
-function failure(response, problem) {
-  const { status } = response;
-  const retryAfter = Number(response.headers.get("Retry-After")) || 0;
-  const reasons = [...new Set((problem.errors ?? []).map(textOf))].join(" ");
-  const known = t(`problem ${problem.code}`, { ...problem, when: retryAfter ? timeOfDay(retryAfter) : "" }, "");
-  const detail = language === "en" ? problem.detail : "";
-  return new Failure(reasons || known || detail || t("unexpected", { status }), {
-    status, problem, temporary: TEMPORARY.includes(status), retryAfter,
-  });
-}
-
-/** The target of `rel="next"` in a `Link` header (RFC 8288), as a path on this server. */
-function nextPage(header) {
-  const target = header?.match(/<([^>]*)>\s*;[^,]*rel="?next"?/)?.[1];
-  if (!target) return null;
-  const url = new URL(target, location.href);
-  return url.pathname + url.search;
 }

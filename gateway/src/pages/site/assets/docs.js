@@ -2,6 +2,7 @@
 
 import { showFrame } from "./frame.js";
 import { token } from "./session.js";
+import { bearer } from "./stay.js";
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const showTheme = () => document.documentElement.classList.toggle("dark-mode", dark.matches);
@@ -9,6 +10,7 @@ dark.addEventListener("change", showTheme);
 showTheme();
 showFrame();
 
+const given = token();
 const FIRST = ["people-task", "users"];
 const place = (tag) => (FIRST.includes(tag) ? FIRST.indexOf(tag) : FIRST.length);
 
@@ -30,5 +32,10 @@ const viewer = globalThis.SwaggerUIBundle({
   // What most people came for is first.
   tagsSorter: (a, b) => place(a) - place(b) || a.localeCompare(b),
   plugins: [{ wrapComponents: { ServersContainer: () => () => null, curl: withoutToken } }],
-  onComplete: () => { if (token()) viewer.preauthorizeApiKey("bearer", token()); },
+  onComplete: () => { if (given) viewer.preauthorizeApiKey("bearer", given); },
+  // What stands for the token of a session is replaced by a token that has not expired.
+  async requestInterceptor(request) {
+    if (given && request.headers?.Authorization === `Bearer ${given}`) request.headers.Authorization = `Bearer ${await bearer(given)}`;
+    return request;
+  },
 });

@@ -2,7 +2,8 @@
 
 import { $, element } from "./dom.js";
 import { knowsAdmin } from "./me.js";
-import { forgetEverything, storage, token } from "./session.js";
+import { forgetEverything, isLeaving, storage, token } from "./session.js";
+import { endSession } from "./stay.js";
 import { t } from "./texts.js";
 
 function menuLink(path, text) {
@@ -13,14 +14,16 @@ function menuLink(path, text) {
 export function showFrame() {
   storage.remove("countersign-reloads");
   showSkipLink();
+  if (isLeaving()) endSession();
   $("menu").setAttribute("aria-label", t("menu"));
   $("footer").replaceChildren(element("a", { href: "/docs" }, t("documentation")));
   if (!token()) {
     $("menu").replaceChildren(...(location.pathname === "/" ? [] : [menuLink("/", t("signIn"))]));
     return;
   }
-  const leave = () => {
+  const leave = async () => {
     forgetEverything();
+    await endSession();
     location.assign("/");
   };
   $("menu").replaceChildren(

@@ -2,7 +2,8 @@
 
 import { call } from "./api.js";
 import { closeDialog, element, labelled, markErrors, notify, openDialog, unmark, withButtonsDisabled } from "./dom.js";
-import { signIn } from "./session.js";
+import { canStay, signIn } from "./session.js";
+import { signInAndStay } from "./stay.js";
 import { t } from "./texts.js";
 
 /** The address that was typed last, which every form begins with. */
@@ -20,12 +21,23 @@ function passwordField(kind, help) {
     element("input", { id: "password", name: "password", type: "password", autocomplete: kind, required: true }), help);
 }
 
+/** Offers to stay signed in, where the browser can. */
+function stayField() {
+  if (!canStay()) return null;
+  return element("div", { class: "field" },
+    element("label", { class: "check" }, element("input", { id: "stay", type: "checkbox" }), t("stay")),
+    element("p", { class: "soft small" }, t("stayHelp")));
+}
+
 /** What each form shows and sends. */
 const FORMS = {
   "sign-in": {
     title: "signInTitle", action: "signIn", links: [["sign-up", "createAccount"], ["forgot-password", "forgot"]],
-    fields: () => [emailField(), passwordField("current-password")],
-    send: (form) => call("POST", "/user/auth", { body: credentials(form) }),
+    fields: () => [emailField(), passwordField("current-password"), stayField()],
+    async send(form) {
+      if (form.querySelector("#stay")?.checked) return signInAndStay(credentials(form)).then(() => ({ isDone: true }));
+      return call("POST", "/user/auth", { body: credentials(form) });
+    },
   },
   "sign-up": {
     title: "signUpTitle", action: "createAccount", links: [["sign-in", "haveAccount"]],
@@ -60,9 +72,9 @@ function card(name, done, go) {
     unmark(form);
     withButtonsDisabled(form, async () => {
       try {
-        const { token } = await send(form);
-        if (!token) return go("sign-in", t("linkSent"));
-        signIn(token);
+        const { token, isDone } = await send(form);
+        if (!token && !isDone) return go("sign-in", t("linkSent"));
+        if (token) signIn(token);
         done();
       } catch (error) {
         if (!markErrors(form, error, { email: "username" })) failure.textContent = error.message;

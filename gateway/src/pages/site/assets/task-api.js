@@ -1,6 +1,7 @@
 // Calls about one task.
 
-import { call, Failure } from "./api.js";
+import { call } from "./api.js";
+import { Failure } from "./http.js";
 import { secretOf, token } from "./session.js";
 
 /** The fields that every version of the service can add. */

@@ -61,7 +61,6 @@ function followBar() {
     const height = parts.map((part) => (part.isConnected ? part.offsetHeight : 0)).find((one) => one > 0) ?? 0;
     document.documentElement.style.setProperty("--bar", `${height + 16}px`);
   };
-  fit();
   const observer = new ResizeObserver(fit);
   for (const part of parts) observer.observe(part);
 }
