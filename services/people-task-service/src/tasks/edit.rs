@@ -52,6 +52,9 @@ impl EditTaskRequest {
             comment_required: self
                 .comment_required
                 .filter(|required| *required != task.comment_required),
+            confirmation_required: self
+                .confirmation_required
+                .filter(|required| *required != task.confirmation_required),
             version: self.version,
         }
     }
@@ -66,6 +69,7 @@ impl EditTaskRequest {
             ("requester", self.requester.is_some()),
             ("public", self.public.is_some()),
             ("commentRequired", self.comment_required.is_some()),
+            ("confirmationRequired", self.confirmation_required.is_some()),
         ];
         let present = fields.into_iter().filter(|(_, present)| *present);
         present.map(|(name, _)| name).collect()
@@ -218,6 +222,7 @@ fn changes<'a>(
         decision_by: edit.decision_by.map(|by| by.map(DecisionBy::moment)),
         public: edit.public,
         comment_required: edit.comment_required,
+        confirmation_required: edit.confirmation_required,
         ..Changes::default()
     };
     if let Some(new) = approver {

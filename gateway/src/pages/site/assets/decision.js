@@ -8,6 +8,8 @@ import { loadTask, sendDecision } from "./task-api.js";
 import { t, tWith } from "./texts.js";
 
 const MAX_COMMENT = 2_000;
+/** A second press that comes sooner belongs to the first one: people double-click, and fingers tremble. */
+const SECOND_PRESS = 600;
 /** How long a change must have been in view. */
 const READING = 1_200;
 const OUTCOMES = { approve: "approved", reject: "rejected" };
@@ -20,7 +22,7 @@ const otherVerb = { approve: "reject", reject: "approve" };
  */
 export function decisionForm(task, proposed, handlers) {
   const draft = draftOf(`comment-${task.id}`);
-  const state = { task, verb: proposed, handlers };
+  const state = { task, verb: proposed, asked: null, handlers };
   const comment = element("textarea", { id: "comment", maxlength: MAX_COMMENT, rows: 2, dir: "auto" });
   comment.value = draft?.text ?? "";
   const button = (verb) => element("button", {
@@ -36,6 +38,7 @@ export function decisionForm(task, proposed, handlers) {
     task.isApprover ? null : element("p", { class: "soft", id: "in-place" }, tWith("inPlace", { who: foreign(task.approver) })),
     element("div", { id: "comment-area", hidden: true }, labelled("", comment)),
     proposed ? element("p", { class: "soft", id: "proposal" }, t(`proposed ${proposed}`)) : null,
+    element("p", { id: "ask-again", role: "alert" }),
     element("button", { type: "button", class: "link", id: "add-comment", onclick: open }, t("addComment")),
     element("div", { class: "actions", id: "decide" }, button("approve"), button("reject")),
     element("div", { class: "actions", id: "read", hidden: true }));
@@ -49,6 +52,7 @@ export function decisionForm(task, proposed, handlers) {
   sendByKeyboard(form, () => (state.verb ? $(state.verb).click() : $("approve").focus()));
   const update = (newer, changes) => {
     state.task = newer;
+    forgetFirstPress(form, state);
     label(form, newer);
     if (changes) askToRead(form, changes, handlers.seen);
     else forgetChange(form);
@@ -123,6 +127,7 @@ async function submit(form, state, verb) {
     markInvalid(comment, t("commentMissing"));
     return;
   }
+  if (task.confirmationRequired && !isSecondPress(form, state, verb)) return;
   const stop = showProgress(form, verb);
   const decided = async (first, status) => {
     dropDraft(`comment-${task.id}`);
@@ -133,6 +138,7 @@ async function submit(form, state, verb) {
     await decided(first, OUTCOMES[verb]);
   } catch (error) {
     stop();
+    forgetFirstPress(form, state);
     if (error.code === "task-already-resolved") await decided(false, error.problem.taskStatus ?? task.status);
     else if (error.code === "task-changed") handlers.changed({ ...task, ...error.problem.task });
     else if (error.about("comment")) {
@@ -140,6 +146,23 @@ async function submit(form, state, verb) {
       markInvalid(comment, error.about("comment").code === "required" ? t("commentMissing") : error.message);
     } else handlers.failed(error, $(verb));
   }
+}
+
+/** Whether a press confirms an earlier one of the same button. If it does not, the form asks for a second press. */
+function isSecondPress(form, state, verb) {
+  const now = performance.now();
+  if (state.asked?.verb === verb) return now - state.asked.at > SECOND_PRESS;
+  forgetFirstPress(form, state);
+  state.asked = { verb, at: now };
+  $(verb).textContent = t(`sure ${verb}`);
+  form.querySelector("#ask-again").textContent = t(`askAgain ${verb}`);
+  return false;
+}
+
+function forgetFirstPress(form, state) {
+  state.asked = null;
+  for (const verb of Object.keys(OUTCOMES)) form.querySelector(`#${verb}`).textContent = t(verb);
+  form.querySelector("#ask-again").textContent = "";
 }
 
 /** Shows at once that the press counts. Returns what restores the form. */

@@ -7,7 +7,7 @@ import { secretOf, token } from "./session.js";
 /** The fields that every version of the service can add. */
 const KNOWN = ["isApprover", "decisionMade", "created", "public"];
 /** Fields of newer services. While one of an earlier version still runs, the pages do without them. */
-const NEWER = ["comment", "commentRequired", "decidedBy", "isRequester", "canDecide", "version"];
+const NEWER = ["comment", "commentRequired", "confirmationRequired", "decidedBy", "isRequester", "canDecide", "version"];
 
 const path = (id) => `/people-task/tasks/${encodeURIComponent(id)}`;
 
@@ -28,7 +28,7 @@ async function withFields(url, access) {
 }
 
 function complete(task) {
-  return { comment: null, commentRequired: false, decidedBy: null, ...task, canDecide: task.canDecide ?? task.isApprover };
+  return { comment: null, commentRequired: false, confirmationRequired: false, decidedBy: null, ...task, canDecide: task.canDecide ?? task.isApprover };
 }
 
 /** A task with everything that the pages show. */

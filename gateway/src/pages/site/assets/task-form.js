@@ -18,7 +18,7 @@ function check(id, label, checked) {
 const valuesOf = (task) => ({
   title: task.title ?? "", approver: task.approver ?? "", "description-field": task.description ?? "",
   decisionBy: toLocalInput(parseTime(task.decisionBy)), requester: task.requester ?? "",
-  commentRequired: task.commentRequired ?? false, public: task.public ?? false,
+  commentRequired: task.commentRequired ?? false, confirmationRequired: task.confirmationRequired ?? false, public: task.public ?? false,
 });
 
 function fieldsOf(task) {
@@ -35,6 +35,7 @@ function fieldsOf(task) {
     }), t("zoneHelp", { zone: timeZone() })),
     labelled(t("requesterField"), email("requester")),
     check("commentRequired", t("commentRequired"), task.commentRequired),
+    check("confirmationRequired", t("confirmationRequired"), task.confirmationRequired),
     check("public", t("public"), task.public),
   ];
 }

@@ -43,6 +43,34 @@ async fn a_rejection_has_the_comment_that_the_task_requires() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_task_can_ask_for_a_second_press() {
+    let system = System::start().await;
+    let token = system.sign_up(REQUESTER).await;
+    let body = json!({
+        "title": "Buy a chair", "requester": REQUESTER, "approver": APPROVER, "confirmationRequired": true,
+    });
+    let task = system.create_task_from(&token, &body).await;
+    let phone = Browser::phone().await;
+    phone.open(&link(&system, &task)).await;
+    phone.sees("Approve").await;
+    // A double click is one press.
+    let twice = "const button = document.getElementById('approve'); button.click(); button.click()";
+    phone.run(twice).await;
+    phone.sees("Do you really approve this?").await;
+    // The other button asks for itself.
+    phone.click("Reject").await;
+    phone.sees("Do you really reject this?").await;
+    assert!(!phone.text().await.contains("Yes, approve"));
+    assert_eq!(status(&system, &token, &task).await, "pending");
+    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+    phone.click("Yes, reject").await;
+    phone.sees("You rejected this.").await;
+    assert_eq!(status(&system, &token, &task).await, "rejected");
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_person_decides_with_the_keyboard_alone() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
