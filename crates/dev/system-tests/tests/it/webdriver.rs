@@ -220,9 +220,9 @@ impl Browser {
         .await;
     }
 
-    /// The visible text of the page.
+    /// The visible text of the page. There is none while a page is left for another one.
     pub(crate) async fn text(&self) -> String {
-        let value = self.run("return document.body.innerText").await;
+        let value = self.run("return document.body?.innerText ?? ''").await;
         value.as_str().unwrap().to_owned()
     }
 

@@ -10,8 +10,9 @@ import { fromLocalInput, toApi } from "./times.js";
 const ACTIONS = {
   users: [
     "user-created", "user-updated", "tokens-revoked", "verification-requested", "email-verified", "signed-in",
-    "sign-in-refused", "password-changed", "password-change-refused", "password-reset-requested", "password-reset",
-    "user-deletion-requested", "user-deletion-cancelled", "user-deletion-failed", "user-deleted", "first-admin-made",
+    "sign-in-refused", "session-started", "session-ended", "session-replayed", "password-changed", "password-change-refused",
+    "password-reset-requested", "password-reset", "user-deletion-requested", "user-deletion-cancelled",
+    "user-deletion-failed", "user-deleted", "first-admin-made",
   ],
   tasks: [
     "task-created", "task-edited", "task-approved", "task-rejected", "webhook-registered", "webhook-removed",

@@ -195,7 +195,7 @@ async fn every_view_is_accessible() {
         (format!("?view=user&id={id}"), "All users"),
         ("?view=deletions".to_owned(), "Deletions"),
         ("?view=deliveries&host=127.0.0.1".to_owned(), "Running"),
-        ("?view=audit".to_owned(), "user-created"),
+        ("?view=audit".to_owned(), "Account created"),
         ("?view=queues".to_owned(), "webhook.due-deliveries"),
     ] {
         phone

@@ -67,7 +67,8 @@ async fn markdown_of_any_depth_is_shown() {
     let system = System::start().await;
     let token = system.sign_up(REQUESTER).await;
     let quotes = format!("{} deep", ">".repeat(2_000));
-    let lists: String = (0..300)
+    // A description has at most 20,000 characters.
+    let lists: String = (0..130)
         .map(|depth| format!("{}- deep\n", "  ".repeat(depth)))
         .collect();
     for text in [
