@@ -45,12 +45,17 @@ export function urlOf({ tab, search, status, sort, offsets = [] }) {
 const statusesOf = ({ tab, status }) => (status ? [status] : TABS[tab].statuses);
 const readBefore = (offsets) => offsets.reduce((sum, offset) => sum + offset, 0);
 
+/** Adds the conditions of a list to its parameters. A comma in a filter's value is written with a backslash. */
+function addConditions(parameters, status, search) {
+  if (status) parameters.append("filter", `status:${status}`);
+  if (search) parameters.append("filter", `text:${search.replace(/,/g, "\\,")}`);
+}
+
 function query({ tab, search, sort }, status, offset, limit) {
   const parameters = new URLSearchParams({
     role: TABS[tab].role, sort, limit, offset, include: "created,mtime,decisionMade", projection: "-description",
   });
-  if (status) parameters.set("filter", `status:${status}`);
-  if (search) parameters.set("pattern", search);
+  addConditions(parameters, status, search);
   return `/people-task/tasks?${parameters}`;
 }
 
@@ -85,8 +90,7 @@ export async function countAll(state) {
 
 async function count({ tab, search = "" }, status) {
   const parameters = new URLSearchParams({ role: TABS[tab].role });
-  if (status) parameters.set("filter", `status:${status}`);
-  if (search) parameters.set("pattern", search);
+  addConditions(parameters, status, search);
   return (await call("GET", `/people-task/tasks-count?${parameters}`, { token: token() })).count;
 }
 

@@ -71,7 +71,7 @@ async fn the_inbox_pages_searches_and_updates_itself() {
     phone.follow("Next page").await;
     phone.sees("Task number 5").await;
 
-    phone.fill("Search titles", "number 17").await;
+    phone.fill("Search titles and people", "númber 17").await;
     eventually("only one task to be found", || async {
         (phone.count("#rows > li").await == 1).then_some(())
     })
@@ -79,6 +79,17 @@ async fn the_inbox_pages_searches_and_updates_itself() {
     phone.sees("Task number 17").await;
     let _ = task_with(&system, &token, "Task number 17b", "").await;
     phone.sees("Task number 17b").await;
+    // It is said, too.
+    let said = "return document.querySelector('#summary[role=status]').innerText";
+    eventually("the number to be announced", || async {
+        (phone.run(said).await == "2 tasks").then_some(())
+    })
+    .await;
+    phone.fill("Search titles and people", "requester@").await;
+    eventually("the tasks of a person to be found", || async {
+        (phone.count("#rows > li").await == 25).then_some(())
+    })
+    .await;
     phone.assert_no_errors().await;
     system.stop().await;
 }

@@ -231,7 +231,7 @@ impl Camera<'_> {
             self.follow(tab).await;
             self.take(name, text).await?;
         }
-        self.fill("Search titles", "no such title").await;
+        self.fill("Search titles and people", "no such title").await;
         self.take("inbox-nothing-found", "Nothing found.").await?;
         self.click("New task").await;
         self.take_screen("task-form", "You can use Markdown.")

@@ -199,7 +199,7 @@ export const texts = {
   "tab requested": "Meine Anfragen",
   "tab created": "Von mir erstellt",
   "tab decided": "Entschieden",
-  search: "Titel durchsuchen",
+  search: "Titel und Personen durchsuchen",
   statusFilter: "Status",
   anyStatus: "Alle",
   sort: "Reihenfolge",

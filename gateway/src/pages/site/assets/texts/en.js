@@ -199,7 +199,7 @@ export const texts = {
   "tab requested": "My requests",
   "tab created": "Created by me",
   "tab decided": "Decided",
-  search: "Search titles",
+  search: "Search titles and people",
   statusFilter: "Status",
   anyStatus: "Any",
   sort: "Order",
