@@ -201,6 +201,11 @@ impl Browser {
         self.command("window", &json!({"handle": tab})).await;
     }
 
+    /// Goes on in the first frame of the page.
+    pub(crate) async fn go_to_frame(&self) {
+        self.command("frame", &json!({"id": 0})).await;
+    }
+
     /// Reloads the page.
     pub(crate) async fn reload(&self) {
         self.command("refresh", &json!({})).await;

@@ -228,3 +228,24 @@ async fn a_page_of_another_site_cannot_use_the_session() {
     phone.sees(NOTHING).await;
     system.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_of_another_site_cannot_show_ours_in_a_frame() {
+    let system = System::start().await;
+    system.sign_up(APPROVER).await;
+    let phone = Browser::phone().await;
+    phone.open(system.http.base()).await;
+    stay(&phone, APPROVER).await;
+    phone.sees(NOTHING).await;
+    let before = cookies(&phone).await;
+    for path in ["/", "/tasks", "/sessions"] {
+        let framed = format!("<iframe src='{}{path}'></iframe>", system.http.base());
+        phone.open(&format!("data:text/html,{framed}")).await;
+        phone.go_to_frame().await;
+        // A page would have started by then.
+        tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+        assert_eq!(phone.count("#footer, #content").await, 0, "{path}");
+    }
+    assert_eq!(cookies(&phone).await, before);
+    system.stop().await;
+}
