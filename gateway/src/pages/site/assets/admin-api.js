@@ -69,10 +69,10 @@ async function changeHost(host, action, counted) {
 export const sendFailed = (host) => changeHost(host, "redeliver", "redelivered");
 export const cancelPending = (host) => changeHost(host, "cancel", "cancelled");
 
-export const listAudit = ({ of, sort, offset, ...filters }) => {
+export const listAudit = ({ of, sort, offset, limit = PAGE, ...filters }) => {
   const { action, actor, subject, requestId, after, before } = filters;
   return page(of === "tasks" ? "/people-task/audit" : "/audit", { action, actor, subject, requestId, after, before },
-    { sort, offset });
+    { sort, offset, limit });
 };
 
 /** The queues of both services. */

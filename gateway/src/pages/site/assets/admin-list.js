@@ -1,8 +1,8 @@
 // Tables with filters, an order and pages, and the dialog that asks before something is destroyed.
 
-import { PAGE } from "./admin-api.js";
+import { loadUser, PAGE } from "./admin-api.js";
 import { change, failed, urlOf } from "./admin-state.js";
-import { element, labelled, notify, withButtonsDisabled } from "./dom.js";
+import { element, foreign, labelled, notify, withButtonsDisabled } from "./dom.js";
 import { numberText, t } from "./texts.js";
 import { exactTime, parseTime, timeFromNow, timeToTheSecond } from "./times.js";
 
@@ -14,8 +14,28 @@ export const heading = (...content) => element("h1", { tabindex: -1 }, ...conten
 /** The link to a state of the page. */
 export const linkTo = (state, text) => element("a", { href: urlOf(state) }, text);
 
-/** An identifier, which is a link if it is one of a user. */
-export const userLink = (id) => (id ? linkTo({ view: "user", id }, element("code", {}, id)) : "–");
+/** The names of users by their identifiers, as far as they were asked for. Deleted users have none. */
+const names = new Map();
+
+/** The link to a user: the name, and the identifier until that is known. */
+export function userLink(id) {
+  if (!id) return "–";
+  const link = linkTo({ view: "user", id }, element("code", {}, id));
+  const showName = (name) => {
+    link.replaceChildren(foreign(name));
+    link.title = id;
+  };
+  if (names.has(id)) {
+    const name = names.get(id);
+    if (name) showName(name);
+    return link;
+  }
+  loadUser(id).then(({ username }) => {
+    names.set(id, username);
+    showName(username);
+  }, (error) => { if (error.status === 404) names.set(id, ""); });
+  return link;
+}
 
 /** A time of the API, or a dash. */
 export function timeOf(text) {

@@ -119,7 +119,8 @@ async fn the_queues_and_the_audit_log_are_shown() {
     phone.fill("Action", "user-created").await;
     has(&phone, 1, "tbody tr").await;
     let id = system.user_id("ada@example.com").await;
-    phone.sees(&id).await;
+    phone.sees("ada@example.com").await;
+    assert_eq!(phone.count(&format!("tbody a[title='{id}']")).await, 1);
     phone.fill("Action", "").await;
     choose(&phone, "of", "tasks").await;
     phone.sees("Task created").await;
@@ -129,6 +130,36 @@ async fn the_queues_and_the_audit_log_are_shown() {
     phone.sees("Nothing found.").await;
     phone.fill("Subject’s identifier", "nonsense").await;
     phone.sees("24").await;
+    phone.assert_no_errors().await;
+    system.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_audit_log_of_some_days_is_downloaded() {
+    let system = System::start().await;
+    system.sign_up("ada@example.com").await;
+    let id = system.user_id("ada@example.com").await;
+    let phone = Browser::phone().await;
+    open(&system, &phone, "?view=audit&action=user-created").await;
+    has(&phone, 1, "tbody tr").await;
+    phone.click("Last 7 days").await;
+    has(&phone, 1, "tbody tr").await;
+    assert!(phone.address().await.contains("after="));
+    // The file has what is listed.
+    let blobs = "window.blobs = []; const make = URL.createObjectURL;
+        URL.createObjectURL = (blob) => { blobs.push(blob); return make.call(URL, blob); }";
+    phone.run(blobs).await;
+    phone.click("Download as CSV").await;
+    eventually("the file to be made", || async {
+        let text = phone
+            .run("return window.blobs[0]?.text() ?? Promise.resolve('')")
+            .await;
+        let lines = text.as_str().unwrap().lines();
+        let lines: Vec<_> = lines.map(str::to_owned).collect();
+        (lines.len() == 2 && lines[1].contains("user-created") && lines[1].contains(&id))
+            .then_some(())
+    })
+    .await;
     phone.assert_no_errors().await;
     system.stop().await;
 }

@@ -128,6 +128,9 @@ export const texts = {
 
   // Das Protokoll.
   auditOfUsers: "Konten",
+  today: "Heute",
+  lastDays: "Letzte 7 Tage",
+  download: "Als CSV herunterladen",
   auditOfTasks: "Aufgaben und Webhooks",
   time: "Zeit",
   action: "Aktion",

@@ -128,6 +128,9 @@ export const texts = {
 
   // The audit log.
   auditOfUsers: "Users",
+  today: "Today",
+  lastDays: "Last 7 days",
+  download: "Download as CSV",
   auditOfTasks: "Tasks and webhooks",
   time: "Time",
   action: "Action",
