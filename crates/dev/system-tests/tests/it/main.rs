@@ -39,6 +39,7 @@ mod naughty_strings;
 mod observability;
 #[cfg(test)]
 mod registrants;
+#[cfg(test)]
 mod revocation;
 #[cfg(test)]
 mod screenshots;
