@@ -1,7 +1,7 @@
 // The audit logs of both services.
 
 import { listAudit } from "./admin-api.js";
-import { action as actionButton, choiceFilter, heading, list, secondOf, textFilter, userLink } from "./admin-list.js";
+import { action, choiceFilter, heading, list, secondOf, textFilter, userLink } from "./admin-list.js";
 import { $, element, foreign } from "./dom.js";
 import { t } from "./texts.js";
 import { fromLocalInput, toApi, toLocalInput } from "./times.js";
@@ -98,12 +98,12 @@ export function show(view, state) {
       timeFilter("after"), timeFilter("before"),
     ],
   });
-  const since = (text, days) => actionButton(text, () => {
+  const since = (text, days) => action(text, () => {
     $("after").value = daysAgo(days);
     $("after").dispatchEvent(new Event("change"));
   }, () => {});
   const filtered = () => Object.fromEntries(["of", "action", "actor", "subject", "requestId", "after", "before"].map((id) => [id, $(id).value.trim()]));
-  const download = actionButton(t("download"), () => loadAll(load, filtered()), (rows) => save(csv(rows)));
+  const download = action(t("download"), () => loadAll(load, filtered()), (rows) => save(csv(rows)));
   view.append(heading(t("section audit")), element("div", { class: "actions" }, since(t("today"), 0), since(t("lastDays"), 6), download),
     ...entries.elements, actions);
   return null;
