@@ -142,7 +142,7 @@ async fn the_filter_text_finds_titles_and_people_without_regard_to_accents() {
     let ada = app.user("ada@example.com");
     for (title, approver) in [
         ("Les émigrés", "grace@example.com"),
-        ("Ein Büro, groß", "Zoë@example.com"),
+        ("Ein Büro, groß", "Zoe@example.com"),
     ] {
         let _ = app
             .create(&ada, json!({"title": title, "approver": approver}))
@@ -155,7 +155,7 @@ async fn the_filter_text_finds_titles_and_people_without_regard_to_accents() {
         ("e%CC%81migre", &["Les émigrés"]),
         ("buro\\,", &["Ein Büro, groß"]),
         ("GRACE@", &["Les émigrés"]),
-        ("zoe", &["Ein Büro, groß"]),
+        ("ZOË", &["Ein Büro, groß"]),
         ("ada@example", &["Ein Büro, groß", "Les émigrés"]),
         ("bureau", &[]),
     ] {

@@ -266,6 +266,10 @@ impl Browser {
 
     async fn click_at(&self, xpath: &str) {
         let button = self.visible(xpath).await;
+        // As the browser scrolls to what gets the focus: chromedriver takes no account of what stays at the bottom.
+        let scroll = "arguments[0].scrollIntoView({ block: 'nearest', behavior: 'instant' })";
+        let arguments = json!({"script": scroll, "args": [{ELEMENT: button}]});
+        self.command("execute/sync", &arguments).await;
         self.command(&format!("element/{button}/click"), &json!({}))
             .await;
     }

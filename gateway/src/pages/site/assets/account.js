@@ -1,4 +1,5 @@
-// The account of a person who is signed in.
+// The account of a person who is signed in. The page of the browsers in which the person is signed in has this script, too, and
+// loads its own later: it needs nothing else.
 
 import { call } from "./api.js";
 import { $, element, foreign, labelled, markErrors, markInvalid, notify, unmark, withButtonsDisabled } from "./dom.js";
@@ -75,4 +76,5 @@ async function start() {
   }
 }
 
-start();
+if (/^\/sessions\b/.test(location.pathname)) import("./sessions.js");
+else start();
