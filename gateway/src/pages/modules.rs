@@ -138,7 +138,8 @@ fn imported(line: &str) -> Option<&str> {
     Some(import.strip_suffix("\";")?.rsplit_once("\"./")?.1)
 }
 
-/// A module as an expression with the value of its exports. Comments that have a line to themselves are left out.
+/// A module as an expression with the value of its exports. Comments that have a line to themselves and indentation are left
+/// out. So no text may continue on the next line.
 fn wrapped(module: &str) -> anyhow::Result<String> {
     let text = read_asset(module)?;
     if module.starts_with("vendor/") {
@@ -153,12 +154,19 @@ fn wrapped(module: &str) -> anyhow::Result<String> {
             in_comment &= !trimmed.ends_with("*/");
             continue;
         }
+        ensure!(
+            line.matches('`').count() % 2 == 0,
+            "cannot join a text of several lines: {line}"
+        );
         if !line.starts_with(' ') && line.contains("await ") && !line.contains("async ") {
             waits = "await ";
         }
         let line = match line.strip_prefix("import ") {
             Some(import) => import_of(import)?,
-            None => line.strip_prefix("export ").unwrap_or(line).to_owned(),
+            None => trimmed
+                .strip_prefix("export ")
+                .unwrap_or(trimmed)
+                .to_owned(),
         };
         writeln!(body, "{line}")?;
     }

@@ -36,8 +36,10 @@ async fn end_sessions(system: &System, email: &str) {
         .send()
         .await
         .expect(200);
+    // The user service knows at once, the others within a second.
     eventually("the old token to be refused", || async {
-        let reply = system.http.get("/user").bearer(&token).send().await;
+        let request = system.http.get("/people-task/tasks-count");
+        let reply = request.bearer(&token).send().await;
         (reply.status == 401).then_some(())
     })
     .await;
