@@ -6,8 +6,8 @@ use rig::stack_file::Stack;
 use serde_json::{Value, json};
 
 const REQUESTER: &str = "ada@example.com";
-const APPROVER: &str = "grace@example.com";
-const PASSWORD: &str = "correct horse";
+pub(crate) const APPROVER: &str = "grace@example.com";
+pub(crate) const PASSWORD: &str = "correct horse";
 const DESCRIPTION: &str =
     "The new office opens on the **first of the month**, and its desks have no lamps yet.
 
@@ -98,6 +98,22 @@ impl Example {
             "description": "She takes pictures for **two hours**. The price is 300 €.",
             "requester": REQUESTER, "approver": APPROVER,
         });
+        self.create_task(body)
+    }
+
+    /// A task that asks for a second press.
+    ///
+    /// # Errors
+    /// A call fails.
+    pub(crate) fn confirmed(&self) -> anyhow::Result<Task> {
+        let body = json!({
+            "title": "Delete the archive of 2019", "description": "It cannot be restored.",
+            "requester": REQUESTER, "approver": APPROVER, "confirmationRequired": true,
+        });
+        self.create_task(body)
+    }
+
+    fn create_task(&self, body: Value) -> anyhow::Result<Task> {
         let client = Client::new(&self.gateway);
         let created = client
             .post("/people-task/tasks", &self.requester, body)?

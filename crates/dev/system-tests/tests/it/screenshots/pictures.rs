@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use rig::output::say;
 use serde_json::json;
 
-use super::data::Example;
+use super::data::{APPROVER, Example, PASSWORD};
 
 /// How a browser shows the pages.
 struct Look {
@@ -105,6 +105,7 @@ pub(crate) async fn take(example: &Example, folder: &Path) -> anyhow::Result<usi
         camera.of_approver().await?;
         camera.of_requester().await?;
         camera.of_change().await?;
+        camera.of_session().await?;
         camera.of_admin().await?;
         taken += camera.taken;
     }
@@ -190,6 +191,10 @@ impl Camera<'_> {
         self.fill("Comment (optional)", "Only from a shop nearby.")
             .await;
         self.take_screen("decision-comment", "Approve").await?;
+        self.browser.open(&example.confirmed()?.approver_link).await;
+        self.click("Approve").await;
+        self.take_screen("decision-second-press", "Yes, approve")
+            .await?;
         self.browser.open(&example.approved.approver_link).await;
         self.take("decision-approved", "Use the glossary").await?;
         self.browser.open(&example.rejected.approver_link).await;
@@ -282,6 +287,27 @@ impl Camera<'_> {
         self.open(&format!("/tasks?taskId={}", task.id)).await;
         self.click("Approve").await;
         self.take("decided", "Back to your tasks").await
+    }
+
+    /// A browser that stays signed in.
+    async fn of_session(&mut self) -> anyhow::Result<()> {
+        self.sign_in("").await;
+        let _ = self.browser.run("sessionStorage.clear()").await;
+        self.open("/").await;
+        self.fill("E-mail address", APPROVER).await;
+        self.fill("Password", PASSWORD).await;
+        self.sees("Keep me signed in on this device").await;
+        let _ = self
+            .browser
+            .run("document.getElementById('stay').click()")
+            .await;
+        self.click("Sign in").await;
+        self.follow("Account").await;
+        self.follow("Where you are signed in").await;
+        self.take("sessions", "This browser").await?;
+        self.click("Sign out").await;
+        self.sees("Forgot your password?").await;
+        Ok(())
     }
 
     async fn of_admin(&mut self) -> anyhow::Result<()> {
