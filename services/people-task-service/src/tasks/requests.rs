@@ -110,6 +110,9 @@ pub(crate) struct EditTaskRequest {
     pub(crate) comment_required: Option<bool>,
     /// Whether the page asks for a second press before it sends a decision.
     pub(crate) confirmation_required: Option<bool>,
+    /// With `true`, the approver gets a new secret and the old one stops working, as with a new approver. For the task's creator
+    /// and administrators, to whom the response shows it.
+    pub(crate) renew_approver_secret: Option<bool>,
     /// The version that the changes are made to, like `If-Match`. Another one is `409 task-changed`.
     #[schema(inline, example = 1)]
     pub(crate) version: Option<TaskVersion>,
@@ -127,6 +130,7 @@ impl EditTaskRequest {
             public: fields.optional("public"),
             comment_required: fields.optional("commentRequired"),
             confirmation_required: fields.optional("confirmationRequired"),
+            renew_approver_secret: fields.optional("renewApproverSecret"),
             version: fields.optional("version"),
         };
         fields.finish_with(Some(request))

@@ -220,6 +220,19 @@ export function handOverDialog(task, edited) {
   });
 }
 
+/** Makes a new link for the approver, because a link is known only to the tab in which it was made. */
+export function newLinkDialog(task, edited) {
+  openForm({
+    title: t("newApproverLink"), name: `link-${task.id}`, task: {}, action: t("newApproverLink"),
+    fields: [element("p", {}, t("newApproverLinkHelp"))],
+    async send() {
+      const changed = await editTask(task, { renewApproverSecret: true });
+      edited();
+      return linkOf(changed);
+    },
+  });
+}
+
 /** Shows the approver's link again. */
 export function linkDialog(task, approverSecret) {
   const close = () => closeDialog(dialog);

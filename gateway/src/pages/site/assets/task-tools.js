@@ -2,7 +2,7 @@
 
 import { element } from "./dom.js";
 import { approverLinkOf } from "./session.js";
-import { editDialog, handOverDialog, linkDialog } from "./task-form.js";
+import { editDialog, handOverDialog, linkDialog, newLinkDialog } from "./task-form.js";
 import { webhooksCard } from "./webhooks.js";
 import { t } from "./texts.js";
 
@@ -12,7 +12,8 @@ export function ownerTools(task, changed) {
   const isOnlyApprover = task.isApprover && !task.isRequester;
   const edit = isOnlyApprover ? button("handOver", handOverDialog) : button("edit", editDialog);
   const secret = approverLinkOf(task.id);
-  const link = secret ? button("approverLink", () => linkDialog(task, secret)) : null;
+  const newLink = task.canDecide && !isOnlyApprover ? button("newApproverLink", newLinkDialog) : null;
+  const link = secret ? button("approverLink", () => linkDialog(task, secret)) : newLink;
   return element("section", { "aria-label": t("more") },
     task.status === "pending" ? element("div", { class: "actions card" }, edit, link) : null,
     // An approver cannot know what that is.

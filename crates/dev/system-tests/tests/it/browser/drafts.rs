@@ -128,6 +128,18 @@ async fn a_new_task_survives_escape_and_the_end_of_the_session() {
     phone.follow("Buy a chair").await;
     phone.click("Link for the approver").await;
     phone.sees("Copy link").await;
+    let link = "return document.getElementById('link').value";
+    let first = phone.run(link).await;
+    // Nor does the end of the tab.
+    phone.click("Done").await;
+    phone.run("sessionStorage.removeItem(Object.keys(sessionStorage).find((key) => key.includes('-link-')))").await;
+    phone.reload().await;
+    phone.click("New link for the approver").await;
+    phone.sees("the old one stops working").await;
+    let create = "document.querySelector('dialog form button:not(.plain):not(.link)').click()";
+    phone.run(create).await;
+    phone.sees("Copy link").await;
+    assert_ne!(phone.run(link).await, first);
     phone.assert_no_errors().await;
     system.stop().await;
 }
