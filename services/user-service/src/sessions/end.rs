@@ -4,8 +4,7 @@ use serde_json::json;
 use values::{CredentialId, UserId};
 
 use super::browser::Browser;
-use super::start::entry;
-use super::{record_event, store};
+use super::{entry, record_event, store};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;
 use crate::credentials::store as credentials;

@@ -30,9 +30,21 @@ pub(crate) use expiry::forget_expired;
 
 use std::time::Duration;
 
+use audit_log::{Actor, Entry, RequestMeta};
+use serde_json::json;
+use values::{CredentialId, UserId};
+
+use crate::audit::AuditAction;
+
 /// How long a token that is issued for a session is valid at most.
 const TOKEN_LIFETIME: Duration = Duration::from_secs(300);
 
 fn record_event(event: &'static str) {
     metrics::counter!("session_events_total", "event" => event).increment(1);
+}
+
+/// An audit entry about a user's own session.
+fn entry(action: AuditAction, user: UserId, session: CredentialId, meta: &RequestMeta) -> Entry {
+    let entry = action.entry(Actor::User(user), user, meta.clone());
+    entry.detail(json!({"session": session}))
 }

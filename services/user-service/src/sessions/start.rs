@@ -1,13 +1,12 @@
 use std::time::Duration;
 
-use audit_log::{Actor, AuthMethod, Entry, RequestMeta};
+use audit_log::{AuthMethod, RequestMeta};
 use database::Connection;
-use serde_json::json;
 use values::{CredentialId, Secret, UserId};
 
 use super::browser::Browser;
 use super::cookie::CookieValues;
-use super::{TOKEN_LIFETIME, end, record_event, store};
+use super::{TOKEN_LIFETIME, end, entry, record_event, store};
 use crate::accounts::{TokenSubject, User, sign_token_for_credential};
 use crate::audit::AuditAction;
 use crate::context::Context;
@@ -128,15 +127,4 @@ fn end_excess(
         crate::credentials::store::end(connection, user, *id, entry)?;
     }
     Ok(excess)
-}
-
-/// An audit entry about a user's own session.
-pub(super) fn entry(
-    action: AuditAction,
-    user: UserId,
-    session: CredentialId,
-    meta: &RequestMeta,
-) -> Entry {
-    let entry = action.entry(Actor::User(user), user, meta.clone());
-    entry.detail(json!({"session": session}))
 }
