@@ -153,7 +153,11 @@ async fn a_restore_ends_the_sessions_that_it_brings_back() {
     let restore = "UPDATE users.token_generation SET generation = 'restored'";
     run(&mut app.admin_connection(), restore);
     ended(&browser.exchange(&app.http, &json!({})).await);
-    let again = app.sign_in(ADA, PASSWORD).await.expect(200);
-    let sessions = app.get(&Person::of(&again), "/user/sessions").await;
-    assert_eq!(sessions.json, json!([]));
+    // The service learns of its new incarnation from the feed.
+    let sessions = eventually("a new token to be accepted", || async {
+        let again = app.sign_in(ADA, PASSWORD).await.expect(200);
+        let reply = app.get(&Person::of(&again), "/user/sessions").await;
+        (reply.status == 200).then_some(reply.json)
+    });
+    assert_eq!(sessions.await, json!([]));
 }

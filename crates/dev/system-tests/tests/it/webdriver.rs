@@ -266,10 +266,6 @@ impl Browser {
 
     async fn click_at(&self, xpath: &str) {
         let button = self.visible(xpath).await;
-        // As the browser scrolls to what gets the focus: chromedriver takes no account of what stays at the bottom.
-        let scroll = "arguments[0].scrollIntoView({ block: 'nearest', behavior: 'instant' })";
-        let arguments = json!({"script": scroll, "args": [{ELEMENT: button}]});
-        self.command("execute/sync", &arguments).await;
         self.command(&format!("element/{button}/click"), &json!({}))
             .await;
     }
@@ -310,13 +306,16 @@ impl Browser {
         assert_eq!(self.console_errors().await, Vec::<String>::new());
     }
 
-    /// Waits until a matching element is visible, and returns its id.
+    /// Waits until a matching element is visible, scrolls to it as the browser does to what gets the focus, and returns its id:
+    /// chromedriver takes no account of what stays at the bottom of the screen.
     async fn visible(&self, xpath: &str) -> String {
         eventually(&format!("the page to show {xpath}"), || async {
             let wanted = json!({"using": "xpath", "value": xpath});
             let found = self.command("elements", &wanted).await;
             let element = found[0][ELEMENT].as_str()?.to_owned();
-            let script = "return arguments[0].checkVisibility()";
+            let script = "const [one] = arguments;
+                one.scrollIntoView({ block: 'nearest', behavior: 'instant' });
+                return one.checkVisibility()";
             let arguments = json!({"script": script, "args": [found[0]]});
             let shown = self.command("execute/sync", &arguments).await;
             (shown == true).then_some(element)
