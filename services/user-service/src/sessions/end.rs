@@ -3,7 +3,7 @@ use database::{Connection, Error};
 use serde_json::json;
 use values::{CredentialId, UserId};
 
-use super::browser::Browser;
+use super::requests::browser::Browser;
 use super::{entry, record_event, store};
 use crate::audit::{AuditAction, RequestActor};
 use crate::context::Context;

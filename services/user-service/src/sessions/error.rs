@@ -3,8 +3,8 @@ use actix_web::http::header::{HeaderValue, SET_COOKIE, WWW_AUTHENTICATE};
 use database::{DatabaseProblems, database_problem};
 use http_kit::{BodyProblems, Problem};
 
-use super::browser::cross_site_request;
-use super::cookie;
+use super::requests::browser::cross_site_request;
+use super::requests::cookie;
 use crate::sign_in::SignInProblems;
 
 /// Why a session was not exchanged.

@@ -5,8 +5,8 @@ use database::{Connection, Error};
 use serde_json::json;
 use values::{CredentialId, Fingerprint};
 
-use super::browser::Browser;
 use super::error::SessionError;
+use super::requests::browser::Browser;
 use super::start::{Granted, grant};
 use super::store::{self, Exchange, Locked};
 use super::{end, record_event};

@@ -13,8 +13,6 @@
 //!
 //! Deliberately absent: sessions for programs. Their tokens come from `POST /user/auth`.
 
-mod browser;
-mod cookie;
 mod end;
 mod error;
 mod exchange;

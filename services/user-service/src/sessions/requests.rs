@@ -1,3 +1,8 @@
+//! What browsers send.
+
+pub(super) mod browser;
+pub(super) mod cookie;
+
 use http_kit::{Fields, Problem};
 use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};

@@ -8,12 +8,12 @@ use auth::{Caller, TokenProblems};
 use database::{DatabaseProblems, database_problem};
 use http_kit::{JsonBody, Problem};
 
-use super::browser::Browser;
-use super::cookie;
 use super::end::{end_one, end_own};
 use super::error::{BrowserProblems, ExchangeProblems, StartProblems, UserSessionProblems};
 use super::exchange::exchange;
 use super::list::list;
+use super::requests::browser::Browser;
+use super::requests::cookie;
 use super::requests::{ExchangeRequest, SessionPath};
 use super::responses::SessionResponse;
 use super::start::{Granted, start};

@@ -4,8 +4,8 @@ use audit_log::{AuthMethod, RequestMeta};
 use database::Connection;
 use values::{CredentialId, Secret, UserId};
 
-use super::browser::Browser;
-use super::cookie::CookieValues;
+use super::requests::browser::Browser;
+use super::requests::cookie::CookieValues;
 use super::{TOKEN_LIFETIME, end, entry, record_event, store};
 use crate::accounts::{TokenSubject, User, sign_token_for_credential};
 use crate::audit::AuditAction;

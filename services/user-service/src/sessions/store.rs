@@ -8,7 +8,7 @@ use diesel::prelude::*;
 use diesel::sql_types::{BigInt, Timestamptz};
 use values::{CredentialId, Fingerprint, Names as _, UserId};
 
-use super::browser::Browser;
+use super::requests::browser::Browser;
 use crate::accounts::TokenSubject;
 use crate::credentials::CredentialKind;
 use crate::credentials::store::valid;

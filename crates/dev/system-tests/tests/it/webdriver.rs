@@ -265,9 +265,14 @@ impl Browser {
     }
 
     async fn click_at(&self, xpath: &str) {
-        let button = self.visible(xpath).await;
-        self.command(&format!("element/{button}/click"), &json!({}))
-            .await;
+        let _ = eventually(&format!("{xpath} to be clicked"), || async {
+            let button = self.visible(xpath).await;
+            let path = format!("/session/{}/element/{button}/click", self.session);
+            let reply = self.webdriver.post(&path).json(&json!({})).send().await;
+            // The page may have replaced the element meanwhile.
+            (reply.status != 404).then(|| reply.expect(200))
+        })
+        .await;
     }
 
     /// Replaces the text of the field with this label.
@@ -310,15 +315,15 @@ impl Browser {
     /// chromedriver takes no account of what stays at the bottom of the screen.
     async fn visible(&self, xpath: &str) -> String {
         eventually(&format!("the page to show {xpath}"), || async {
-            let wanted = json!({"using": "xpath", "value": xpath});
-            let found = self.command("elements", &wanted).await;
-            let element = found[0][ELEMENT].as_str()?.to_owned();
-            let script = "const [one] = arguments;
-                one.scrollIntoView({ block: 'nearest', behavior: 'instant' });
-                return one.checkVisibility()";
-            let arguments = json!({"script": script, "args": [found[0]]});
-            let shown = self.command("execute/sync", &arguments).await;
-            (shown == true).then_some(element)
+            let script = format!(
+                "const found = document.evaluate({}, document, null, XPathResult.FIRST_ORDERED_NODE_TYPE, null);
+                const one = found.singleNodeValue;
+                one?.scrollIntoView({{ block: 'nearest', behavior: 'instant' }});
+                return one?.checkVisibility() ? one : null",
+                json!(xpath)
+            );
+            let found = self.run(&script).await;
+            Some(found[ELEMENT].as_str()?.to_owned())
         })
         .await
     }

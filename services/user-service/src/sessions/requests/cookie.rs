@@ -17,7 +17,7 @@ const DIGITS: usize = 64;
 
 /// The values of the cookie.
 #[derive(Debug, Clone)]
-pub(super) struct CookieValues {
+pub(in crate::sessions) struct CookieValues {
     /// Finds the session, and never changes.
     finder: Secret,
     /// Is replaced by every exchange.
@@ -25,7 +25,7 @@ pub(super) struct CookieValues {
 }
 
 impl CookieValues {
-    pub(super) fn random() -> Self {
+    pub(in crate::sessions) fn random() -> Self {
         Self {
             finder: Secret::random(),
             secret: Secret::random(),
@@ -33,7 +33,7 @@ impl CookieValues {
     }
 
     /// The values of the same session after an exchange.
-    pub(super) fn replaced(&self) -> Self {
+    pub(in crate::sessions) fn replaced(&self) -> Self {
         Self {
             finder: self.finder.clone(),
             secret: Secret::random(),
@@ -41,18 +41,18 @@ impl CookieValues {
     }
 
     /// The hash of the value that finds the session.
-    pub(super) fn fingerprint(&self) -> Fingerprint {
+    pub(in crate::sessions) fn fingerprint(&self) -> Fingerprint {
         self.finder.fingerprint()
     }
 
     /// The hash of the value that every exchange replaces.
-    pub(super) fn secret(&self) -> Fingerprint {
+    pub(in crate::sessions) fn secret(&self) -> Fingerprint {
         self.secret.fingerprint()
     }
 
     /// The values of a request's cookie. A request with several such cookies has none: a page of a neighbouring host may have
     /// set the other ones.
-    pub(super) fn of(request: &HttpRequest, is_secure: bool) -> Option<Self> {
+    pub(in crate::sessions) fn of(request: &HttpRequest, is_secure: bool) -> Option<Self> {
         let lines = request.headers().get_all(COOKIE);
         let lines = lines.filter_map(|line| line.to_str().ok());
         let pairs = lines.flat_map(|line| line.split(';'));
@@ -77,14 +77,18 @@ impl CookieValues {
     }
 
     /// The header that sets the cookie for this time.
-    pub(super) fn header(&self, is_secure: bool, lifetime: Duration) -> Option<HeaderValue> {
+    pub(in crate::sessions) fn header(
+        &self,
+        is_secure: bool,
+        lifetime: Duration,
+    ) -> Option<HeaderValue> {
         let value = format!("{}.{}", self.finder.expose(), self.secret.expose());
         header(&value, is_secure, lifetime)
     }
 }
 
 /// The header that removes the cookie.
-pub(super) fn removal(is_secure: bool) -> Option<HeaderValue> {
+pub(in crate::sessions) fn removal(is_secure: bool) -> Option<HeaderValue> {
     header("", is_secure, Duration::ZERO)
 }
 

@@ -19,18 +19,18 @@ const MAX_PROGRAM: usize = 200;
 
 /// A browser whose page asks for its own session.
 #[derive(Debug, Clone)]
-pub(super) struct Browser {
+pub(in crate::sessions) struct Browser {
     /// Whether the cookie is for connections with TLS only.
-    pub(super) is_secure: bool,
+    pub(in crate::sessions) is_secure: bool,
     /// The values of the cookie.
-    pub(super) cookie: Option<CookieValues>,
-    pub(super) network: ClientNetwork,
+    pub(in crate::sessions) cookie: Option<CookieValues>,
+    pub(in crate::sessions) network: ClientNetwork,
     /// What the browser calls itself.
-    pub(super) program: String,
+    pub(in crate::sessions) program: String,
 }
 
 /// `403 cross-site-request`.
-pub(super) fn cross_site_request() -> Problem {
+pub(in crate::sessions) fn cross_site_request() -> Problem {
     Problem::new(
         StatusCode::FORBIDDEN,
         "cross-site-request",
